@@ -415,7 +415,7 @@ class Rebuffer(nn.Module, Generic[Y_co]):
         self.size = blocks * live.stage.block_size
         with torch.inference_mode(False):
             shape = with_time(live.shape, live.stage.time_dim, self.size)
-            self.register_buffer("held", live.stage.state_like("", shape).to(live.heard_on))
+            self.register_buffer("held", live.stage.state_like("", shape).to(live.io_device))
             self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def __getstate__(self) -> dict[str, Any]:

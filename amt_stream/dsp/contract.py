@@ -123,15 +123,15 @@ def check_contract(model: Any) -> None:
         )
 
 
-def rows_of(model: Any, heard: int) -> int:
-    """The number of channels that a model runs on for `heard` channels of a source.
+def rows_of(model: Any, count: int) -> int:
+    """The number of channels that a model runs on for `count` channels of a source.
 
     The number it was built for; otherwise all of them if it declares `per_channel` or takes full
     scale; otherwise two ears.
     """
     if model.channels is not None:
         return int(model.channels)
-    return heard if model.per_channel or not takes_pascal(model) else 2
+    return count if model.per_channel or not takes_pascal(model) else 2
 
 
 def takes_pascal(model: Any) -> bool:

@@ -105,7 +105,7 @@ class HostedStream(Stream):
         self._passages: dict[int, _Passage] = {}
 
     @property
-    def heard_on(self) -> torch.device:
+    def io_device(self) -> torch.device:
         return torch.device("cpu")
 
     @property
@@ -175,7 +175,7 @@ class _Passage:
         # A tensor made in inference mode cannot be written outside it.
         with torch.inference_mode(False):
             self.sound = device.memory(shape, stage.dtype)
-            self._heard = torch.empty(shape, dtype=stage.dtype, device=stage.device)
+            self._input = torch.empty(shape, dtype=stage.dtype, device=stage.device)
         self._like: object = None
         self._numbers: Tensor
         self._made_for = self._tensors()
@@ -190,9 +190,9 @@ class _Passage:
 
     def work(self) -> None:
         """The device's work for a block."""
-        self._heard.copy_(self.sound, non_blocking=True)
+        self._input.copy_(self.sound, non_blocking=True)
         state = self._stream.state
-        y, after = self._stage.hooked_step(self._heard, state)
+        y, after = self._stage.hooked_step(self._input, state)
         packed = _packed(fields(y))
         if self._like is None:
             self._like = map_fields(lambda v: torch.empty_like(v, device="meta"), y)

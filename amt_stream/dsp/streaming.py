@@ -536,7 +536,7 @@ class Stream(Checkpointed, Generic[Y_co]):
         return {key: buffers[name] for key, name in self._names.items()}
 
     @property
-    def heard_on(self) -> torch.device:
+    def io_device(self) -> torch.device:
         """Device of input and output blocks."""
         return self.stage.device
 

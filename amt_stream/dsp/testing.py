@@ -372,21 +372,21 @@ class _Check:
         moved, spoiled = self.x.clone(), self.x.clone()
         moved[place] += self.x.abs().amax() / 2
         spoiled[place] = torch.nan
-        heard = self.run(self.stage.whole, moved)
+        changed = self.run(self.stage.whole, moved)
         compiled, plain = self.forms(spoiled)
         until = self.blocks * self.block
         live, size = Stream(self.make(), self.shape), self.block * (self.blocks // 4)
         pieces = self.cut(spoiled.narrow(self.dim, 0, until), [size])
         in_blocks = self.joined([self.run(live, piece) for piece in pieces])
-        self.is_passed_on(compiled, heard, "")
-        self.is_passed_on(plain, heard, " where a gradient is wanted")
-        self.is_passed_on(in_blocks, heard, " in a later block")
+        self.is_passed_on(compiled, changed, "")
+        self.is_passed_on(plain, changed, " where a gradient is wanted")
+        self.is_passed_on(in_blocks, changed, " in a later block")
 
-    def is_passed_on(self, y: object, heard: object, where: str) -> None:
-        """`y`, with a NaN sample, is NaN wherever `heard`, with that sample changed, differs."""
+    def is_passed_on(self, y: object, changed: object, where: str) -> None:
+        """`y`, with a NaN sample, is NaN wherever `changed`, with that sample changed, differs."""
         lengths = map_fields(lambda v, d: torch.tensor(v.shape[d]), y, self.stage.out_time_dim)
         count = int(fields(lengths)[0])
-        short = (fields(self.outputs(v, 0, count)) for v in (y, heard, self.expected))
+        short = (fields(self.outputs(v, 0, count)) for v in (y, changed, self.expected))
         for a, b, clean, top in zip(*short, fields(self.peak), strict=True):
             lost = ((b - clean).abs() > _FORMS * top) & ~a.isnan()
             self.fail_unless(

@@ -1,4 +1,4 @@
-"""Adaptation in the auditory nerve: divisions by slow copies of their own output, in series."""
+"""Adaptation loops of the auditory nerve: divisions by low-pass filtered output, in series."""
 
 from collections.abc import Sequence
 from math import factorial, log
@@ -30,20 +30,20 @@ from amt_stream.dsp.functional.shapes import fit, signal_axes
 from amt_stream.dsp.functional.tiles import SPAN, load, store
 
 ROWS = 2 * LANES
-"""Rows that go together: more than elsewhere, as one waits for its divisions."""
+"""Rows processed together: more than elsewhere, because divisions have a long latency."""
 
 _lanes = lanes_of(LANES)
 
-# Not every freedom of the other kernels: a division stays a division, so that silence gives 0.
+# Without "arcp", because divisions must be exact for silence to give 0.
 exact: Kernel = cached_njit(nogil=True, fastmath={"contract", "nsz"}, error_model="numpy")
 
 
 class Loops(NamedTuple):
-    """What the loops of each channel do; (channel,) may also be 0-dim.
+    """Parameters of the loops; (channel,) may also be 0-dim.
 
-    floor: (channel,) smallest input, a larger one stands for itself
-    rates: (loop,) share of the way that a loop goes to its output in a sample
-    overshoot: (loop,) or (channel, loop), by how much an output may pass 1, or None for no limit
+    floor: (channel,) lower limit of the input
+    rates: (loop,) gain of each loop's low-pass, 1 - exp(-1 / (tau fs))
+    overshoot: (loop,) or (channel, loop), largest output above 1, or None for no limit
     corr, mult: (channel,) output is (last loop - corr) mult
     """
 
@@ -55,15 +55,16 @@ class Loops(NamedTuple):
 
 
 def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """`x` (..., channel, time) divided by the states of the loops, one after another.
+    """`x` (..., channel, time) divided by the states of the loops in series.
 
-    Each loop divides by its state s, limits what passes 1 to 1 + m tanh((v - 1) / m), and lets s
-    follow the result: s += rate (v - s) (Puschel 1988; Dau, Puschel & Kohlrausch 1996; the limit
-    Dau, Kollmeier & Kohlrausch 1997).
+    Each loop divides by its state s, limits a quotient above 1 to 1 + m tanh((v - 1) / m), and
+    low-passes the result: s += rate (v - s) (Puschel 1988; Dau, Puschel & Kohlrausch 1996; the
+    limit: Dau, Kollmeier & Kohlrausch 1997).
 
-    zi, zf: (..., channel, loop, 2), the states and what rounding has left of their last steps, at
-        first 0. Steps of 1e-5 of the way would else be lost in float32, and a steady tone end 0.2
-        model units off. A state within rounding of its aim stays, so that silence moves nothing.
+    zi, zf: (..., channel, loop, 2), the states and the rounding errors of their last steps, at
+        first 0 (compensated summation). Otherwise float32 would lose steps of 1e-5, and a steady
+        tone would end 0.2 model units off. A state within rounding of its target does not move, so
+        that silence is steady.
     """
     lead, _ = signal_axes("adaptation_loops", "x", x, 1)
     floor, rates, overshoot, corr, mult = loops
@@ -114,7 +115,7 @@ def _adaptation_loops(
 
 
 def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """The same, sample by sample in torch: the definition."""
+    """The plain form, sample by sample in torch: the definition."""
     floor = loops.floor[..., None]
     states, left = list(zi[..., 0].unbind(-1)), list(zi[..., 1].detach().unbind(-1))
     still = _STILL * torch.finfo(x.dtype).eps
@@ -126,7 +127,7 @@ def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
                 m = loops.overshoot[..., j]
                 v = v.clamp(max=1) + m * torch.tanh((v - 1).clamp(min=0) / m)
             way = v - s
-            # Their values alone are set: what is within rounding of 0 has a gradient.
+            # Detached, so that a step within rounding of 0 still has a gradient.
             way = way - torch.where(way.abs() <= still * s, way, 0).detach()
             gone = loops.rates[j] * way + left[j]
             states[j] = s + gone
@@ -140,15 +141,15 @@ def _scaled(v: Tensor, loops: Loops) -> Tensor:
     return (v - loops.corr[..., None]) * loops.mult[..., None]
 
 
-# tanh(z) = (1 - q) / (1 + q), q = e^(-2z) = 2^-w: whole and broken part of w apart, the broken
-# part, at most 1/2, as a power series that leaves less than rounding.
+# tanh(z) = (1 - q) / (1 + q) with q = e^(-2z) = 2^-w. The integer part of w is exact; for the
+# fraction, at most 1/2, a power series is accurate to rounding.
 _PER_OCTAVE = 2 / log(2)
 _LEAST = 58
-"""Octaves down at which q no longer counts beside 1."""
+"""Octaves below 1 at which q is negligible."""
 
 
 _STILL = 8
-"""A state this many roundings from its aim has reached it: each division before it rounds."""
+"""A state this many rounding errors from its target has reached it; every division rounds."""
 
 
 def _series(dtype: type[np.floating], terms: int) -> tuple[np.floating, ...]:
@@ -160,7 +161,7 @@ _SERIES = {types.float32: _series(np.float32, 7), types.float64: _series(np.floa
 
 
 def _series_of(x: Number) -> Number:
-    """That of the type of `x`."""
+    """The series for the type of `x`."""
     raise NotImplementedError("compiled code only")
 
 
@@ -178,7 +179,7 @@ def _series_of_type(x: Kind) -> Kernel:
 def _bend(
     u: Number, slope: Number, series: Sequence[Number], zero: Number, half: Number, least: Number
 ) -> Number:
-    """e^(-2 (u - 1) / m) where u passes 1, else 1; slope: 2 / (m ln 2)."""
+    """e^(-2 (u - 1) / m) for u above 1, else 1; slope: 2 / (m ln 2)."""
     w = (u - (half + half)) * slope
     w = where(w > least, least, w)
     w = where(w < zero, zero, w)
@@ -194,7 +195,7 @@ def _bend(
 def _follow(
     s: Number, left: Number, aim: Number, rate: Number, still: Number, zero: Number
 ) -> tuple[Number, Number]:
-    """A state a step nearer to its aim, and what rounding left of the step."""
+    """The state one step closer to its target, and the rounding error of the step."""
     way = aim - s
     way = where(magnitude(way) <= still * s, zero, way)
     gone = rate * way + left
@@ -232,16 +233,16 @@ def _adapt(
     y: Array,
     zf: Array,
 ) -> None:
-    """most: (channel or 1, loop), or (0, loop) where nothing is limited."""
+    """most: (channel or 1, loop), or (0, loop) for no limit."""
     real, loops, series, limited = x.dtype.type, rates.size, _series_of(x), most.size > 0
     zero, half, one, least = real(0), real(0.5), real(1), real(_LEAST)
-    # Whole registers: their last lanes rest at 1.
+    # Full vector registers; unused lanes stay at 1.
     lanes = min(ROWS, -(-x.shape[0] // LANES) * LANES)
     tile = np.ones((SPAN, lanes), x.dtype)
     still = real(_STILL) * real(np.finfo(x.dtype).eps)
     states, left = np.ones((loops, lanes), x.dtype), np.zeros((loops, lanes), x.dtype)
     m, slopes = np.ones((loops, lanes), x.dtype), np.ones((loops, lanes), x.dtype)
-    line = np.ones((3, lanes), x.dtype)  # lowest, what is taken off, and scale
+    line = np.ones((3, lanes), x.dtype)  # floor, corr and mult
     for first in range(0, x.shape[0], lanes):
         rows = min(lanes, x.shape[0] - first)
         for i in range(rows):
@@ -261,13 +262,13 @@ def _adapt(
                 for t in range(length):
                     v = _lanes(tile, t, i)
                     put(where(v < lowest, lowest, v), tile, t, i)
-            # Loop j works on sample step - j, so that none waits for another of the same step.
+            # Loop j processes sample step - j, so that the loops are independent within a step.
             for step in range(length + loops - 1):
                 for j in range(max(0, step - length + 1), min(loops, step + 1)):
                     for i in range(0, lanes, LANES):
                         s = _lanes(states, j, i)
                         u = _lanes(tile, step - j, i) / s
-                        # Seldom but at an onset: else the bend adds 0 to all of them.
+                        # Needed only at onsets: otherwise the limiter adds 0.
                         if limited and any_of(u > one):
                             q = _bend(u, _lanes(slopes, j, i), series, zero, half, least)
                             over = _lanes(m, j, i)
@@ -287,7 +288,7 @@ def _adapt(
 
 
 class _Loops(torch.autograd.Function):
-    """The last loop's output for rows of (row, time), with a compiled gradient."""
+    """The last loop's output for rows (row, time), with a compiled gradient."""
 
     @staticmethod
     def forward(
@@ -314,7 +315,7 @@ class _Loops(torch.autograd.Function):
             *(array(t) for t in (gy, gzf[..., 0])),
             *(t.numpy() for t in (gx, gfloor, grates, gmost, gzi)),
         )
-        # The remainder holds what rounding lost. Exact numbers would leave none: its gradient is 0.
+        # The remainder is a rounding error, hence its gradient is 0.
         gzi = torch.stack([gzi, torch.zeros_like(gzi)], -1)
         return gx, gfloor, grates.sum(0), gmost if ctx.limited else None, gzi, None
 
@@ -354,7 +355,7 @@ def _adapt_backward(
                 m[j, i] = most[first + i, j]
                 slopes[j, i] = real(_PER_OCTAVE) / m[j, i]
                 gs[j, i], gm[j, i], grate[j, i] = gzf[first + i, j], zero, zero
-        # Only the states are kept; the rest of a sample is found again from them.
+        # Only the states are stored; the other intermediate values are recomputed.
         for t in range(time):
             for i in range(rows):
                 v[i] = lowest[i] if x[first + i, t] < lowest[i] else x[first + i, t]

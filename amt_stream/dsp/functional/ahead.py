@@ -1,7 +1,6 @@
-"""Kernels compiled in a second process, while this one compiles the others.
+"""Kernels compiled in a second process, while this one compiles others.
 
-A process compiles one kernel after another, as numba has one lock for all. What the second one has
-compiled is found on the disk.
+Numba compiles one kernel at a time per process. The processes share results through the disk cache.
 """
 
 import importlib
@@ -21,7 +20,7 @@ from amt_stream.dsp.functional.kernel_cache import KernelCache
 
 
 def compile_kernel(home: str, name: str, dtype: np.dtype) -> None:
-    """One of a module, for sound of `dtype`: of its CALLS, or as ".name" one that takes a plan."""
+    """Compile a kernel of a module for `dtype`: one of its CALLS, or ".name" that takes a plan."""
     module = importlib.import_module(home)
     if not name.startswith("."):
         module.CALLS[name].address(dtype)
@@ -32,7 +31,7 @@ def compile_kernel(home: str, name: str, dtype: np.dtype) -> None:
 
 
 def is_kept(home: str, name: str) -> bool:
-    """Whether such a kernel was compiled before, or cannot be kept."""
+    """Whether the kernel is in the disk cache, or cannot be cached."""
     module = importlib.import_module(home)
     called = not name.startswith(".")
     kernel = module.CALLS[name].kernel if called else getattr(module, name[1:])
@@ -41,10 +40,11 @@ def is_kept(home: str, name: str) -> bool:
 
 
 class Ahead:
-    """A second process that compiles kernels of a module, the last of them first.
+    """A second process that compiles kernels of a module, in reverse order.
 
-    It is started where none of them was compiled before, and not in a process of `multiprocessing`.
-    also: functions, "module:name", that it calls before, such as those that compile other kernels
+    It starts only if none of them is in the disk cache, and not in a `multiprocessing` process.
+
+    also: functions, "module:name", that it calls first, such as those that compile other kernels
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Ahead:
     ) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         if multiprocessing.parent_process() is None and not any(is_kept(home, n) for n in names):
-            with suppress(OSError, NoInterpreter):  # then all are compiled here
+            with suppress(OSError, NoInterpreter):  # this process then compiles all
                 self._process = subprocess.Popen(
                     module_command(__name__, home, dtype.name, *names, *reversed(also)),
                     stdin=subprocess.PIPE,
@@ -61,7 +61,7 @@ class Ahead:
                 )
 
     def end(self) -> None:
-        """End it, whatever it has done."""
+        """Kill the process, finished or not."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -69,12 +69,12 @@ class Ahead:
 
 
 def _end_with_parent() -> None:
-    os.read(0, 1)  # not by sys.stdin, which may not be in use at the end of the interpreter
+    os.read(0, 1)  # not sys.stdin, which the interpreter may be closing
     os._exit(0)
 
 
 def main() -> None:
-    """Compile what the arguments name, from the last on, until all is there."""
+    """Compile the kernels named by the arguments, in reverse order."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     home, dtype, *names = sys.argv[1:]
     for name in reversed(names):

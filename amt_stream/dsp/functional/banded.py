@@ -1,4 +1,4 @@
-"""Products with matrices of which most is zero."""
+"""Products with banded matrices."""
 
 from math import prod
 
@@ -14,8 +14,8 @@ from amt_stream.dsp.functional.sums import LANES, sums_of_products
 def banded(x: Tensor, matrix: Tensor, blocks: Tensor, columns: int) -> Tensor:
     """`x` (..., n) times the first `columns` of `matrix` (n, m), which is zero outside its blocks.
 
-    blocks: (count, 2) rows `from, to` for each `LANES` columns, the last of which end at
-        `columns`: the matrix is zero in these columns outside [from:to]
+    blocks: (count, 2) rows `from, to` of the nonzero part of each `LANES` columns; the last block
+        ends at `columns`
     """
     lead, rows = signal_axes("banded", "x", x, 1)
     _, wide = last_axes("banded", "matrix", matrix, 2)
@@ -46,9 +46,9 @@ def band_blocks(matrix: np.ndarray) -> np.ndarray:
 
 
 def filled_up(matrix: np.ndarray) -> np.ndarray:
-    """`matrix` (n, column) with columns of zeros, so that a vector register holds part of one row.
+    """`matrix` (n, column) padded with zero columns, so that a vector register spans one row only.
 
-    An odd number of registers a row: rows below each other then have different places in the cache.
+    An odd number of registers per row spreads the rows over different cache sets.
     """
     registers = -(-matrix.shape[1] // LANES) // 2 * 2 + 1
     return np.pad(matrix, ((0, 0), (0, LANES * registers - matrix.shape[1])))
@@ -72,7 +72,7 @@ def _within(blocks: Array, rows: int) -> bool:
 
 @kernel
 def multiply(x: Array, matrix: Array, blocks: Array, y: Array) -> bool:
-    """Whether the blocks lie within the matrix; `y` (row, column) is written where they do."""
+    """Write the product into `y` (row, column); False, with nothing written, for invalid blocks."""
     if not _within(blocks, matrix.shape[0]):
         return False
     columns = y.shape[1]

@@ -1,9 +1,9 @@
-"""Kernels called by their address, with arguments that lie where a plan says.
+"""Kernels called by address, with arguments described by a plan.
 
-A kernel that calls others by name is compiled with all of them in it, and one that is called from
-Python is asked for the type of each argument. A plan is an array (row, `WIDTH`) of integers: each
-row says where an array lies, and its sizes, or where a kernel lies, or is an integer; a row of
-zeros is none of these. Nothing is checked: who fills a plan sees to it that all of it is there.
+A kernel that calls others by name is compiled with all of them inlined, and a call from Python
+checks the type of each argument. A plan is an integer array (row, `WIDTH`): a row holds the address
+and the sizes of an array, the address of a kernel, or an integer; a row of zeros is none of these.
+Nothing is checked: whoever fills a plan must fill all of it.
 """
 
 from collections import namedtuple
@@ -21,7 +21,7 @@ from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
 
 AXES = 4
-"""Of an array in a plan, at most."""
+"""Most axes of an array in a plan."""
 
 WIDTH = 1 + AXES
 
@@ -29,16 +29,16 @@ _WORD = ir.IntType(64)
 
 
 def plan_rows(names: str) -> Value:
-    """The rows of a plan, each by its name, numbered in this order."""
+    """The rows of a plan by name, numbered in this order."""
     fields = names.split()
     return namedtuple("Rows", fields)(*range(len(fields)))
 
 
 @dataclass(frozen=True)
 class KernelArgument:
-    """What a kernel is given: by the row of a plan, an array, or what lies in its first place.
+    """An argument of a kernel from a row of a plan: an array, or the first number in it.
 
-    of: the type of its numbers; that of the sound where it is None
+    of: its number type; None for that of the sound
     axes: of the array; None: the number at that address
     """
 
@@ -47,12 +47,12 @@ class KernelArgument:
     of: Kind = None
 
     def type(self, number: Kind) -> Kind:
-        """In numba's words, where the sound is of the type `number`."""
+        """The numba type, for sound of the type `number`."""
         of = number if self.of is None else self.of
         return of if self.axes is None else types.Array(of, self.axes, "C")
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """The argument itself, of the pointer `plan`."""
+        """The argument's value, from the pointer `plan`."""
         kind = self.type(number)
         of = kind if self.axes is None else kind.dtype
         data = builder.inttoptr(
@@ -72,65 +72,65 @@ class KernelArgument:
 
 @dataclass(frozen=True)
 class TupleOf:
-    """Arguments that are one: the NamedTuple `kind` of `parts`."""
+    """A NamedTuple `kind` of several arguments."""
 
     kind: Kind
     parts: tuple[KernelArgument, ...]
 
     def type(self, number: Kind) -> Kind:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         parts = [part.type(number) for part in self.parts]
         return types.BaseTuple.from_types(parts, self.kind)
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         parts = [part.value(context, builder, plan, number) for part in self.parts]
         return context.make_tuple(builder, self.type(number), parts)
 
 
 @dataclass(frozen=True)
 class Integer:
-    """The integer that stands first in a row."""
+    """The first integer of a row."""
 
     row: int
 
     def type(self, number: Kind) -> Kind:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         return types.int64
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         return _word(builder, plan, self.row)
 
 
 @dataclass(frozen=True)
 class Flag:
-    """Whether the integer that stands first in a row is not 0."""
+    """Whether the first integer of a row is nonzero."""
 
     row: int
 
     def type(self, number: Kind) -> Kind:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         return types.boolean
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         return builder.icmp_unsigned("!=", _word(builder, plan, self.row), _WORD(0))
 
 
 @dataclass(frozen=True)
 class Integers:
-    """A tuple of `count` integers, which lie where a row says."""
+    """A tuple of `count` integers at the address in a row."""
 
     row: int
     count: int
 
     def type(self, number: Kind) -> Kind:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         return types.UniTuple(types.int64, self.count)
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As of `KernelArgument`."""
+        """As in `KernelArgument`."""
         data = builder.inttoptr(_word(builder, plan, self.row), _WORD.as_pointer())
         parts = [builder.load(builder.gep(data, [_WORD(k)])) for k in range(self.count)]
         return context.make_tuple(builder, self.type(number), parts)
@@ -141,13 +141,13 @@ def _word(builder: Builder, plan: Value, row: int, column: int = 0) -> Value:
 
 
 class KernelCall:
-    """`kernel` on these arguments: in another kernel `call(plan, like)`.
+    """`kernel` with these arguments; another kernel runs it by `call(plan, like)`.
 
     row: of its address in a plan
-    gives: whether it tells by a bool whether its tables fit, or nothing
+    gives: whether it returns a bool, True if its tables fit; otherwise it returns nothing
 
-    `like` is any array of the sound's type. What a kernel takes and what it is given are both said
-    here, so that they cannot differ.
+    `like` is any array of the sound's type. Declaring both the types and the values of the
+    arguments here keeps them consistent.
     """
 
     def __init__(self, row: int, kernel: Kernel, *given: Kernel, gives: bool = False) -> None:
@@ -158,11 +158,11 @@ class KernelCall:
         self.call = _call(self)
 
     def types(self, number: Kind) -> tuple[Kind, ...]:
-        """Of the arguments, where the sound is of the type `number`."""
+        """The argument types, for sound of the type `number`."""
         return tuple(one.type(number) for one in self.given)
 
     def address(self, dtype: np.dtype[np.floating]) -> int:
-        """Of the compiled form for sound of `dtype`, which stays where it is."""
+        """The address of the compiled form for sound of `dtype`; it never changes."""
         given = self.types(types.float32 if dtype == np.float32 else types.float64)
         self.kernel.compile(given)
         found = self.kernel.overloads[given]
@@ -194,7 +194,7 @@ def _call(callee: KernelCall) -> Value:
 
 
 def _copied(typing: Context, to: Kind, start: Kind, count: Kind) -> Typed:
-    """`count` bytes from the address `start` to the address `to`."""
+    """Copy `count` bytes from the address `start` to the address `to`."""
 
     def code(context: Context, builder: Builder, signature: Kind, values: Values) -> Value:
         target, source = (builder.inttoptr(v, ir.IntType(8).as_pointer()) for v in values[:2])
@@ -208,7 +208,7 @@ copied: Kernel = intrinsic(_copied)
 
 
 def of_type(rows: object, kind: Kind) -> Callable[..., tuple[KernelArgument, ...]]:
-    """`f(axes, *names)`: arguments of numbers of this type, by the names of their rows."""
+    """`f(axes, *names)`: arguments of this number type, from the rows of these names."""
 
     def named(axes: int | None, *names: str) -> tuple[KernelArgument, ...]:
         return tuple(KernelArgument(getattr(rows, name), axes, kind) for name in names)
@@ -218,9 +218,9 @@ def of_type(rows: object, kind: Kind) -> Callable[..., tuple[KernelArgument, ...
 
 @kernel
 def join(plan: Array, past: int, new: int, both: int, size: int) -> None:
-    """Arrays (row, time) by their rows in the plan: `new` after `past`, of numbers of `size`.
+    """Copy rows `past` and `new` (row, time) one after the other into `both`; size: of a number.
 
-    What `both` has besides is left as it is.
+    The rest of `both` is unchanged.
     """
     before, length = plan[past, 2] * size, plan[new, 2] * size
     for r in range(plan[both, 1]):
@@ -231,7 +231,7 @@ def join(plan: Array, past: int, new: int, both: int, size: int) -> None:
 
 @kernel
 def leave(plan: Array, both: int, past: int, size: int) -> None:
-    """The end of `both` is the next `past`."""
+    """Copy the end of `both` into `past`."""
     whole, length = plan[both, 2] * size, plan[past, 2] * size
     for r in range(plan[both, 1]):
         end = plan[both, 0] + (r + 1) * whole

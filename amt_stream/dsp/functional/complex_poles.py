@@ -1,4 +1,4 @@
-"""Complex one-poles in cascade: their compiled gradient, which gammatones and banks share."""
+"""Complex one-pole cascades with compiled gradients, for gammatone and modulation filterbanks."""
 
 from collections.abc import Callable, Sequence
 from math import sqrt
@@ -14,19 +14,19 @@ from amt_stream.dsp.functional.state_space import state_space
 from amt_stream.dsp.functional.tiles import flush
 
 LANES = 16
-"""Channels that go together: two registers of float64, in AVX-512."""
+"""Channels processed together: two registers of float64 in AVX-512."""
 
 SPAN = 32
-"""Samples that go together: the states of a cascade then stay in the nearest cache."""
+"""Samples processed together, so that the states of a cascade fit the L1 cache."""
 
 
 class Poles(NamedTuple):
-    """u_k[t] = p u_k[t-1] + gain u_{k-1}[t] with u_0 = x, and what is given of the last u.
+    """u_k[t] = p u_k[t-1] + gain u_{k-1}[t] with u_0 = x, and the output from the last u.
 
     coefficients: (3, channel): real part of p - 1, imaginary part, and gain
     scale: (channel,) factor on the output
-    envelope: (channel,) whether it is the magnitude, or the real part
-    counts: (row,) or (1,) so many channels a row of `x` has; the others give 0
+    envelope: (channel,) whether the output is the magnitude or the real part
+    counts: (row,) or (1,) number of channels of a row of `x`; the others give 0
     """
 
     coefficients: Tensor
@@ -38,9 +38,9 @@ class Poles(NamedTuple):
 def pole_cascade(
     x: Tensor, poles: Poles, zi: Tensor, forward: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 ) -> tuple[Tensor, Tensor]:
-    """(row, channel, time) of `x` (row, 1 or channel, time), with gradients of all that is given.
+    """(row, channel, time) of `x` (row, 1 or channel, time), with gradients of all arguments.
 
-    poles: coefficients and scale in float64, in which the gradient is found
+    poles: coefficients and scale in float64, in which the gradient is computed
     zi, zf: (row, 2, n, channel): real and imaginary part of the last u_1 to u_n
     forward: the compiled form, which gives the output and zf for `x` and `zi`
     """
@@ -69,7 +69,7 @@ def _plain(x: Tensor, poles: Poles, zi: Tensor) -> Tensors:
     u: Tensor = x.double().expand(*zi.shape[:1], zi.shape[-1], x.shape[-1])
     ends = []
     for start in torch.complex(*zi.double().unbind(1)).unbind(1):
-        # state_space takes what is real: both parts of u apart.
+        # state_space takes real input, so both parts of u run separately.
         own = pole[:, None, None], gains[:, None], pole[:, None], gains
         y, end = state_space(u.real, *own, start[..., None])
         if u.is_complex():
@@ -88,9 +88,9 @@ def _plain(x: Tensor, poles: Poles, zi: Tensor) -> Tensors:
 def _gradient(
     x: Tensor, poles: Poles, zi: Tensor, slopes: Tensors, learns: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of `x`, coefficients, scale and zi, where those of output and zf are `slopes`.
+    """Gradients of `x`, coefficients, scale and zi, from those of output and zf (`slopes`).
 
-    learns: whether those of coefficients and scale count
+    learns: whether the gradients of coefficients and scale are needed
     """
     coefficients, scale, envelope, counts = poles
     found = tuple(v.new_zeros(v.shape) for v in (x, coefficients, scale, zi))
@@ -121,7 +121,7 @@ def _backward(
 ) -> None:
     rows, channels, time = gy.shape
     order, tiles = zi.shape[2], -(-time // SPAN)
-    # u_0 to u_n, real and imaginary: before each tile, before and after each sample of one; slopes.
+    # Of u_0 to u_n, real and imaginary: states before each tile and each sample; gradients.
     marks = np.zeros((tiles + 1, order + 1, 2, LANES))
     states = np.zeros((SPAN + 1, order + 1, 2, LANES))
     slopes = np.zeros((order + 1, 2, LANES))
@@ -139,7 +139,7 @@ def _backward(
                     for part in range(2):
                         marks[0, k + 1, part, i] = zi[r, part, k, c]
                         slopes[k + 1, part, i] = gzf[r, part, k, c]
-            # Forward through all tiles for the states, then back through each.
+            # Forward through all tiles for the states, then backward through each.
             for turn in range(0 if learns else tiles, 2 * tiles):
                 n = min(turn, 2 * tiles - 1 - turn)
                 start, length = n * SPAN, min(SPAN, time - n * SPAN)
@@ -163,7 +163,7 @@ def _backward(
 def _through(
     x: Array, first: int, count: int, start: int, length: int, own: Array, states: Array
 ) -> None:
-    """States after each sample, where `states[0]` are those before the first."""
+    """Fill `states`, those after each sample, from `states[0]`."""
     re, im, gain = own[0], own[1], own[2]
     for t in range(length):
         now = states[t + 1]
@@ -189,7 +189,7 @@ def _back(
     slopes: Array,
     found: Array,
 ) -> None:
-    """`slopes` go back in time, and to the input; `found` grows."""
+    """Propagate `slopes` back in time and to the input; accumulate `found`."""
     first, count, start, length = at
     re, im, gain = own[0], own[1], own[2]
     by_re, by_im, by_gain = found[0], found[1], found[2]

@@ -1,7 +1,6 @@
-"""Sound to loudness by spectral components: the kernels of the stages, one after another.
+"""Loudness from spectral components: the kernels of all stages in two compiled calls.
 
-Two calls do all of it, on what a plan (`AT`) tells: there are no arguments to ask for their
-types, and nothing is made anew.
+The arguments come from a plan (`AT`), so that no types are checked and no memory is allocated.
 """
 
 from numba import types
@@ -29,42 +28,41 @@ WINDOWS = 6
 
 
 AT = plan_rows(
-    # Kernels, by their address.
+    # Kernels, by address.
     "to_rate through_ear to_spectrum to_kept to_density to_high by_groups one_by_one "
     "to_shifted to_binaural to_monaural to_end "
-    # Integers: samples that a block of the resampler takes, taps of its filter, samples a frame.
+    # Integers: input samples per block of the resampler, taps of its filter, samples per frame.
     "down taken hop "
-    # Tables, by the names that they have in their functions; those of the windows are integers.
+    # Tables, named as in their functions; those of the windows are integers.
     "halves bins bank partitions to_lines from_lines cosine sine levels levels_blocks upper "
     "upper_blocks apart ends middle slope bend above center frequency fc components_below "
     "threshold gain a alpha scale c smoothing theta short_term long_term "
-    # Distance of the channels in Cam; (2, shift): levels in dB above that of the sound, and the
-    # same as factors.
+    # Spacing of the channels in Cam; (2, shift): level shifts in dB, and as factors.
     "step shifts "
-    # The state: samples before those of each filter, and of the loudness.
+    # The state: earlier samples of each filter, and the state of the loudness.
     "before_resampling before_lines before_spectrum before short long "
-    # The sound (row, time), and what is made of it: with its past, and without.
-    "given nothing to_resample resampled to_ear lines heard to_transform "
-    # Components (row, frame, component), and as those are seen of which the strongest counts,
-    # (listener, ear, frame, component): all, and those that are kept.
+    # The sound (row, time) at each step, with its past and without.
+    "given nothing to_resample resampled to_ear lines at_cochlea to_transform "
+    # Components (row, frame, component), and views (listener, ear, frame, component) over which
+    # the strongest is sought: of all, and of those kept.
     "power seen seen_kept "
-    # (part, line, ...) of components, of groups or components, of them for each shift, of channels,
-    # and of them for each shift. A part is a listener where levels are shifted, else it is all.
+    # (part, line, ...) of components, groups or components, these per shift, channels, and these
+    # per shift. With level shifts a part is a listener, otherwise there is one.
     "kept density level high low "
-    # The same without parts, (line, ...), and one part of each, at one of the shifts.
+    # The same without parts, (line, ...), and one part of each at one shift.
     "all_kept all_density all_high part_kept part_density part_level part_high part_low "
     "part_db part_factor "
     # (listener and shift, ear, frame, channel).
     "excitation specific "
-    # What comes out: (listener and shift, frame), and (listener and shift, 2, frame).
+    # Outputs: (listener and shift, frame), and (listener and shift, 2, frame).
     "stl ltl stl_ears ltl_ears "
 )
-"""What the rows of a plan are, by name. A row of zeros is an array, or a kernel, that is none."""
+"""Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 
 
 @kernel
 def _to_shifted(low: Array, high: Array, factor: float) -> None:
-    """The lower skirts become the excitation of both sides, `factor` times."""
+    """Turn the lower skirts into the excitation of both sides, times `factor`."""
     times = low.dtype.type(factor)
     for n in range(low.shape[0]):
         x, y = high[n], low[n]
@@ -74,7 +72,7 @@ def _to_shifted(low: Array, high: Array, factor: float) -> None:
 
 @kernel
 def _to_end(stl_ears: Array, ltl_ears: Array, stl: Array, ltl: Array, before: Array) -> None:
-    """Loudness of both ears together, and how many frames are still before the sound."""
+    """Sum the ears' loudness, and count down the frames from before the sound."""
     for r in range(before.size):
         before[r] = max(before[r] - stl.shape[1], 0)
     for r in range(stl.shape[0]):
@@ -102,7 +100,7 @@ CALLS = {
     "through_ear": KernelCall(
         AT.through_ear,
         _partitioned_fir,
-        *_a(2, "to_ear", "partitions", "to_lines", "from_lines", "lines", "heard"),
+        *_a(2, "to_ear", "partitions", "to_lines", "from_lines", "lines", "at_cochlea"),
     ),
     "to_spectrum": KernelCall(
         AT.to_spectrum,
@@ -181,11 +179,11 @@ _to_binaural, _to_monaural = CALLS["to_binaural"].call, CALLS["to_monaural"].cal
 
 @kernel
 def to_density(plan: Array, like: Array) -> bool:
-    """Sound to the power around each component, and the excitation by those above each channel.
+    """Sound to the power around each component, and the upper skirts' excitation.
 
-    like: any array of the dtype of sound
+    like: any array of the sound's dtype
 
-    False where a table does not fit. No state is written.
+    Returns False if a table does not fit. Writes no state.
     """
     size, sound = like.itemsize, AT.given
     if plan[AT.to_rate, 0]:
@@ -193,10 +191,10 @@ def to_density(plan: Array, like: Array) -> bool:
         _to_rate(plan, like)
         sound = AT.resampled
     join(plan, AT.nothing, sound, AT.to_ear, size)
-    # The spectra of this block are written behind those before.
+    # The spectra of this block follow the earlier ones.
     join(plan, AT.before_lines, AT.nothing, AT.lines, size)
     _through_ear(plan, like)
-    join(plan, AT.before_spectrum, AT.heard, AT.to_transform, size)
+    join(plan, AT.before_spectrum, AT.at_cochlea, AT.to_transform, size)
     _to_spectrum(plan, like)
     _to_kept(plan, like)
     return bool(_to_density(plan, like) and _to_high(plan, like))
@@ -204,9 +202,9 @@ def to_density(plan: Array, like: Array) -> bool:
 
 @kernel
 def to_loudness(plan: Array, like: Array) -> bool:
-    """What `to_density` leaves to loudness, and the state after the block.
+    """The results of `to_density` to loudness, and the next state.
 
-    False, and no state is written, where a table does not fit.
+    Returns False, and writes no state, if a table does not fit.
     """
     if not _excite(plan, like):
         return False
@@ -248,6 +246,6 @@ def _excite(plan: Array, like: Array) -> bool:
 
 @kernel
 def _take(plan: Array, row: int, index: int, into: int, size: int) -> None:
-    """Part `index`, (m, k), of an array (n, m, k)."""
+    """Point row `into` at part `index`, (m, k), of an array (n, m, k)."""
     m, k = plan[row, 2], plan[row, 3]
     plan[into, 0], plan[into, 1], plan[into, 2] = plan[row, 0] + index * m * k * size, m, k

@@ -1,4 +1,4 @@
-"""Recursive filters of any order by their difference equations."""
+"""Recursive filters of any order, from their difference equations."""
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
     """`x` (..., time) through sections in series, each y = (b * x - a[1:] * y) along time.
 
     b, a: (section, order + 1), a[:, 0] = 1; zi, zf: (..., section, order), transposed direct
-    form II. For poles next to 1, as of low frequencies, all must be float64.
+    form II. Poles near 1, as of low frequencies, require float64 throughout.
     """
     lead, _ = signal_axes("direct_form", "x", x, 1)
     sections, order = last_axes("direct_form", "zi", zi, 2)
@@ -45,7 +45,7 @@ def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Te
 
 
 def _sections(b: Tensor, a: Tensor) -> Sections:
-    """The sections by what they do to their states, as of one channel."""
+    """The state-space form of the sections, for one channel."""
     order = a.shape[1] - 1
     one = torch.eye(order, dtype=a.dtype, device=a.device).expand(len(a), order, order)
     transition = torch.cat([-a[:, 1:, None], one], -1)[..., :order]
@@ -63,7 +63,7 @@ def _forward(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tenso
 
 @kernel
 def _direct_form(x: Array, b: Array, a: Array, states: Array, y: Array) -> None:
-    """`states` (row, section, order) become the last ones."""
+    """Updates `states` (row, section, order) in place."""
     sections, order = states.shape[1], states.shape[2]
     tile, z = np.zeros((SPAN, LANES), x.dtype), np.zeros((order + 1, LANES), x.dtype)
     for first in range(0, x.shape[0], LANES):

@@ -1,6 +1,6 @@
-"""Exponential and logarithm that fill the vector registers in float32: a few products each.
+"""Exponential and logarithm that vectorize in float32, from a few products each.
 
-In float64 they are those of the C library. Called in kernels only.
+In float64 they call the C library. For kernels only.
 """
 
 from math import exp, expm1, log, log1p
@@ -17,32 +17,31 @@ JIT: Kernel = {"fastmath": FAST, "error_model": "numpy"}
 LN2 = float(np.log(2))
 
 _HALF_WAY = float(np.sqrt(2))
-"""A number is taken as 2^n m with m from 1 / sqrt(2) to sqrt(2)."""
+"""A number is split into 2^n m with m from 1 / sqrt(2) to sqrt(2)."""
 
 
 def exponential(x: Number) -> Number:
-    """exp(x) within 2e-7 and the rounding of x; 1e-38 at least."""
+    """exp(x) within 2e-7 plus the rounding of x; at least 1e-38."""
     return exp(x)
 
 
 def exponential_less_one(x: Number) -> Number:
-    """exp(x) - 1, also of x near 0, where nothing cancels."""
+    """exp(x) - 1, without cancellation near 0."""
     return expm1(x)
 
 
 def logarithm(x: Number) -> Number:
-    """Natural logarithm of x of 1e-38 or more, within 2e-7 of it or of 1."""
+    """Natural logarithm of x >= 1e-38, with an error of 2e-7, relative or absolute."""
     return log(x)
 
 
 def logarithm_of_one_and(x: Number) -> Number:
-    """log(1 + x) of x of 0 or more, also of x near 0, where nothing is lost."""
+    """log(1 + x) for x >= 0, accurate near 0."""
     return log1p(x)
 
 
-# 2^n is a float32 of which n + 127 stands in the bits above the lowest 23. What remains goes to a
-# power series: exp(r) of |r| up to ln(2) / 2, and log(m) = 2 (s + s^3 / 3 + ...), s = (m - 1) /
-# (m + 1).
+# The float32 2^n has n + 127 in the bits above the lowest 23. The remainder goes to a power series:
+# exp(r) for |r| up to ln(2) / 2, and log(m) = 2 (s + s^3 / 3 + ...), s = (m - 1) / (m + 1).
 
 
 @overload(exponential, jit_options=JIT)
@@ -100,7 +99,7 @@ def _logarithm(x: Kind) -> Kernel:
         s = (m - one) / (m + one)
         q = s * s
         y = n * ln2 + two * s * (one + q * (c3 + q * (c5 + q * (c7 + q * c9))))
-        # What is not a number has bits like any other.
+        # The bits of NaN would pass as a number.
         return y if x == x else x
 
     return form

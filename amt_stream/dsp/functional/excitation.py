@@ -1,8 +1,8 @@
-"""Excitation of the auditory filters by the components of a spectrum (rounded-exponential filters).
+"""Excitation of the auditory filters by spectral components (rounded-exponential filters).
 
 A filter's weight for a component is W(z) = (1 + z) exp(-z), z = p |g|. Above the filter's center p
-is fixed, so that side is one matrix product; below, p falls with the level per ERB at the
-component, which is one number s_j for each: z = c_i (fc_i - f_j) s_j.
+is constant, so that side is a matrix product. Below, p decreases with the level per ERB at the
+component, which gives each component a factor s_j: z = c_i (fc_i - f_j) s_j.
 """
 
 from math import prod
@@ -19,17 +19,17 @@ from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 
 LANES = 16
-"""Components that are compared side by side."""
+"""Components compared in parallel."""
 
 LEVEL_SLOPE = 0.35 / 30.2012924
-"""Fall of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
+"""Decrease of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
 
 
 def select_components(intensity: Tensor) -> Tensor:
     """`intensity` (..., ear, frame, component) with weak components set to 0.
 
-    Weak is 60 dB or more below the strongest component of all ears, or -30 dB and less. Where one
-    is not finite, which are weak cannot be said, and none is a number.
+    Weak means 60 dB or more below the strongest component of all ears, or -30 dB or less. If a
+    component is not finite, weakness is undefined, and all become NaN.
     """
     signal_axes("select_components", "intensity", intensity, 3)
     if compiled(intensity):
@@ -54,7 +54,7 @@ def _select_components(intensity: Array, y: Array) -> None:
                 x = intensity[b, ear, n]
                 for j in range(x.size):
                     total += x[j]
-                # Side by side: the maximum of a row is not taken in registers, as a sum is.
+                # In parallel, because compilers do not vectorize a maximum as they do a sum.
                 whole = x.size // LANES
                 for part in range(whole):
                     values = x[part * LANES : part * LANES + LANES]
@@ -65,7 +65,7 @@ def _select_components(intensity: Array, y: Array) -> None:
             top = tops[0]
             for i in range(1, LANES):
                 top = max(top, tops[i])
-            nothing = zero * total  # not a number where a component is none
+            nothing = zero * total  # NaN if a component is not finite
             floor = top * tiny + nothing
             for ear in range(y.shape[1]):
                 x = intensity[b, ear, n]
@@ -75,11 +75,11 @@ def _select_components(intensity: Array, y: Array) -> None:
 
 
 class Filters(NamedTuple):
-    """The filters and the components below their centers.
+    """The filters, and the number of components below their centers.
 
     frequency: (component,) in Hz
     fc, slope: (channel,) center in Hz, and c_i = 4 / ERB(fc_i)
-    components_below: (channel,) how many lie below the center
+    components_below: (channel,) number of components below the center
     """
 
     frequency: Tensor
@@ -89,7 +89,7 @@ class Filters(NamedTuple):
 
 
 def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
-    """Excitation (..., channel) by the components below each channel's center, line by line.
+    """Excitation (..., channel) by the components below each channel's center, one by one.
 
     intensity, level: (..., component); `level` is the level per ERB at the component, in dB
     """
@@ -120,7 +120,7 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
     if gpu.serves(intensity, level):
         y = gpu.skirts(intensity.reshape(shape), level.reshape(shape), *filters, LEVEL_SLOPE)
         return y.view(*lead, channels)
-    # A few frames at a time: each has components x channels terms.
+    # A few frames at a time, because each has components x channels terms.
     parts = zip(intensity.reshape(shape).split(16), level.reshape(shape).split(16), strict=True)
     y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in parts])
     return y.view(*lead, channels)
@@ -135,7 +135,7 @@ def _not_below(components: int) -> ValueError:
 
 @kernel
 def _within(components_below: Array, components: int) -> bool:
-    """Whether no channel has more components below it than there are."""
+    """Whether no channel has more components below it than exist."""
     least, most = 0, 0
     for below in components_below:
         least, most = min(least, below), max(most, below)
@@ -179,7 +179,7 @@ def _lower_skirts(
     components_below: Array,
     y: Array,
 ) -> bool:
-    """Whether there are as many components as channels have below them; `y` is then written."""
+    """Write the excitation into `y`; False, with nothing written, for invalid numbers below."""
     if not _within(components_below, frequency.size):
         return False
     number = y.dtype.type
@@ -189,11 +189,11 @@ def _lower_skirts(
     one, k, middle, least = number(1), number(LEVEL_SLOPE), number(51), number(0.1)
     for n in range(y.shape[0]):
         components, levels = intensity[n], level[n]
-        # Those that sound, close together, so that the inner loop has no test in it.
+        # Compacted to nonzero components, so that the inner loop has no branch.
         kept = 0
         for j in range(frequency.size):
             before[j] = kept
-            if not components[j] <= 0:  # what is not a number counts too
+            if not components[j] <= 0:  # includes NaN
                 power[kept] = components[j]
                 f[kept] = frequency[j]
                 s[kept] = one - k * (levels[j] - middle)

@@ -1,4 +1,4 @@
-"""Finite impulse responses: at one rate, and from one rate to another."""
+"""FIR filters and resampling."""
 
 from math import prod
 from typing import Any
@@ -20,7 +20,7 @@ _lanes = lanes_of(LANES)
 def windows(x: Tensor, bank: Tensor, step: int) -> Tensor:
     """Sums (row, frame, phase) of `bank` (phase, tap) times `x` (row, time), `step` samples apart.
 
-    On a GPU it is no convolution of torch's, which rounds its factors there (TF32).
+    On a GPU not torch's convolution, which rounds its factors there (TF32).
     """
     if gpu.serves(x, bank):
         return gpu.windows(x, bank, step)
@@ -62,8 +62,8 @@ def _sum_of_products(a: Array, b: Array) -> float:
 
 @kernel
 def _fir(joined: Array, taps: Array, y: Array) -> None:
-    # Outputs t to t + 3 are sums over one stretch of x with the taps moved on by one each; four
-    # such stretches make 4 x 4 sums at a time: each number that is loaded serves four of them.
+    # Outputs t to t + 3 are sums over the same stretch of x with shifted taps. Four stretches give
+    # 4 x 4 sums at a time, and each number loaded serves four of them.
     time, zero = y.shape[1], y.dtype.type(0)
     wide = (taps.size + 3 + 15) // 16 * 16
     moved = np.zeros(wide + 3, y.dtype)
@@ -74,7 +74,7 @@ def _fir(joined: Array, taps: Array, y: Array) -> None:
     sums = np.empty(16, y.dtype)
     for r in range(y.shape[0]):
         if not _finite(joined[r]):
-            # A weight of 0 would spread what is not finite to outputs that do not hear it.
+            # Zero padding of the taps would spread NaN and Inf to unrelated outputs.
             for t in range(time):
                 y[r, t] = _sum_of_products(a[: taps.size], joined[r, t : t + taps.size])
             continue
@@ -122,11 +122,11 @@ def partitioned_fir(
     taps (uniformly partitioned convolution with a frequency-domain delay line; Wefers 2015). The
     tables come from `design.partitioned`.
 
-    partitions: (count, 2 hop), real parts first, as all spectra here
+    partitions: (count, 2 hop), real parts first, as in all spectra here
     to_lines: (hop, 2 hop) from a block to its spectrum
-    from_lines: (2 hop, hop) from a spectrum to the block that comes out
-    zi: (..., (count - 1) 2 hop) spectra of the blocks before `x`, whose length is a multiple of
-        `hop`, the latest last
+    from_lines: (2 hop, hop) from a spectrum to the output block
+    zi: (..., (count - 1) 2 hop) spectra of the blocks before `x`, the latest last; the length of
+        `x` is a multiple of `hop`
     """
     lead, time = signal_axes("partitioned_fir", "x", x, 1)
     count, both = (max(1, n) for n in last_axes("partitioned_fir", "partitions", partitions, 2))
@@ -152,13 +152,13 @@ def partitioned_fir(
 
 
 def _sums_over_partitions(lines: Tensor, partitions: Tensor) -> Tensor:
-    """Spectra (row, block, 2 hop) that come out, of `lines` (row, count - 1 + blocks, 2, hop).
+    """Output spectra (row, block, 2 hop) of `lines` (row, count - 1 + blocks, 2, hop).
 
-    On a GPU it is no convolution of torch's, which rounds its factors there (TF32).
+    On a GPU not torch's convolution, which rounds its factors there (TF32).
     """
     rows, _, _, hop = lines.shape
     re, im = partitions.flip(0).unflatten(-1, (2, hop)).unbind(-2)  # (partition, bin)
-    # For each bin what the real and the imaginary part add to each.
+    # Per bin, the contributions of the real and imaginary parts to each other.
     each = torch.stack([torch.stack([re, -im]), torch.stack([im, re])]).permute(3, 0, 1, 2)
     by_bin = lines.permute(0, 3, 2, 1)  # (row, bin, part, block)
     if lines.is_cpu:
@@ -166,8 +166,8 @@ def _sums_over_partitions(lines: Tensor, partitions: Tensor) -> Tensor:
         y = torch.nn.functional.conv1d(flat, each.reshape(2 * hop, 2, -1), groups=hop)
         y = y.unflatten(1, (hop, 2))
     else:
-        heard = by_bin.unfold(-1, partitions.shape[0], 1)  # (row, bin, part, block, partition)
-        y = (heard.transpose(2, 3).flatten(-2) @ each.flatten(-2).mT).mT
+        seen = by_bin.unfold(-1, partitions.shape[0], 1)  # (row, bin, part, block, partition)
+        y = (seen.transpose(2, 3).flatten(-2) @ each.flatten(-2).mT).mT
     return y.permute(0, 3, 2, 1).flatten(-2)
 
 
@@ -175,7 +175,7 @@ def _sums_over_partitions(lines: Tensor, partitions: Tensor) -> Tensor:
 def _partitioned_fir(
     x: Array, partitions: Array, to_lines: Array, from_lines: Array, spectra: Array, y: Array
 ) -> None:
-    """`spectra` (row, (count - 1 + blocks) 2 hop) is filled behind those of the blocks before."""
+    """Appends this block's spectra to `spectra` (row, (count - 1 + blocks) 2 hop)."""
     count, hop = partitions.shape[0], to_lines.shape[0]
     rows, blocks, both = x.shape[0], x.shape[1] // hop, 2 * hop
     none = np.int64(0)
@@ -191,7 +191,7 @@ def _partitioned_fir(
                 given[r], blocks, none, hop, to_lines, none, column, lines[count - 1 :], column
             )
         for b in range(blocks):
-            # Two chains of sums, so that no product waits for the one before it.
+            # Separate chains of sums, so that no product waits for the previous one.
             for k in range(0, hop, LANES):
                 a, c, d, e = zero, zero, zero, zero
                 for p in range(count):
@@ -210,7 +210,7 @@ def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tu
     """`x` (..., time) at another rate: `bank.shape[0]` outputs for each `down` inputs.
 
     bank: (up, length - 1 + down); row q holds the `length` taps of output q of a block, newest
-        sample last, at the place where their window begins, q * down // up
+        sample last, from where its window begins, q * down // up
     zi: (..., length - 1) samples before `x`, whose length is a multiple of `down`
     """
     lead, time = signal_axes("polyphase", "x", x, 1)
@@ -246,13 +246,13 @@ def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> 
                 y[r, n] = _sum_of_products(taps, sound[at : at + length])
             continue
         for q in range(0, up, 2):
-            # Two outputs of a block, of four blocks at a time; beyond an end the last one again.
+            # Two outputs per block, four blocks at a time; at an end the last one is repeated.
             q1 = min(q + 1, up - 1)
             start, stop = q * down // up, q1 * down // up + length
             a, b = bank[q, start:stop], bank[q1, start:stop]
             for n in range(0, last + 1, 4):
                 n1, n2, n3 = min(n + 1, last), min(n + 2, last), min(n + 3, last)
-                # One loop, so that no sum depends on how many blocks come at once.
+                # One loop for any number of blocks, so that every sum has the same order.
                 x0, x1 = sound[n * down + start :], sound[n1 * down + start :]
                 x2, x3 = sound[n2 * down + start :], sound[n3 * down + start :]
                 a0, b0, a1, b1 = zero, zero, zero, zero
@@ -273,7 +273,7 @@ def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> 
 
 
 def resampling(rows: Any) -> KernelCall:
-    """`_polyphase` in a plan with such rows."""
+    """`_polyphase` as a call in a plan with these rows."""
     a = of_type(rows, None)
     given = (
         *a(2, "to_resample", "bank"),

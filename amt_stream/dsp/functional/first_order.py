@@ -1,4 +1,4 @@
-"""First-order low-pass and high-pass filters, as hair cells and pre-filters have them."""
+"""First-order low-pass and high-pass filters."""
 
 from math import pi
 
@@ -18,7 +18,7 @@ _lanes = lanes_of(LANES)
 
 
 def first_order_gain(cutoff: float, fs: float) -> float:
-    """The coefficient g of `first_order` for a cutoff in Hz, which must lie below fs / 2."""
+    """The coefficient g of `first_order` for a cutoff in Hz, which must be below fs / 2."""
     if not 0 < cutoff < fs / 2:
         raise ValueError(
             f"a first-order filter has its cutoff between 0 and fs/2 = {fs / 2:g} Hz, "
@@ -35,17 +35,17 @@ def first_order(
     """`x` (..., channel, time) through first-order Butterworth low-passes in series.
 
     g: tan(pi cutoff / fs) / (1 + tan(pi cutoff / fs)), `first_order_gain`; 0-dim, or (channel,)
-    zi, zf: (..., channel, pass); as many equal filters as there are passes
-    high: the high-pass of the same cutoff instead, x - low-pass, in each pass
-    rectify: negative samples of `x` count as 0 (half-wave rectification)
+    zi, zf: (..., channel, pass); one state per identical filter in series
+    high: high-pass instead, x - low-pass, in each pass
+    rectify: half-wave rectify `x` first
 
-    The bilinear transform in its trapezoidal form, v = g (x - s), low = s + v, s += 2 v: the
-    gain at 0 Hz is 1 whatever rounding does to g, so that 3 Hz at 48 kHz is right in float32. It
-    equals y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
+    The bilinear transform in trapezoidal form, v = g (x - s), low = s + v, s += 2 v: the gain at 0
+    Hz is 1 whatever the rounding of g, so that 3 Hz at 48 kHz is accurate in float32. It equals
+    y[t] = g (x[t] + x[t-1]) + (1 - 2g) y[t-1].
     """
     lead, _ = signal_axes("first_order", "x", x, 1)
     (passes,) = last_axes("first_order", "zi", zi, 1)
-    # One gain a channel, or one for all.
+    # One gain per channel, or one for all.
     channels = lead[-1:] if g.dim() else ()
     fit("first_order", x.dtype, ("g", g, channels), ("zi", zi, (*lead, max(1, passes))))
     if compiled(x, g, zi):
@@ -67,7 +67,7 @@ def first_order(
 
 
 def _sections(g: Tensor, passes: int, high: bool) -> Sections:
-    """The equal filters of each channel by what they do to their state."""
+    """The state-space form of each channel's filters."""
     c, d = (g - 1, 1 - g) if high else (1 - g, g)
     each = [v[:, None].expand(-1, passes) for v in (1 - 2 * g, 2 * g, c, d)]
     return Sections(each[0][..., None, None], each[1][..., None], each[2][..., None], each[3])
@@ -83,7 +83,7 @@ def _forward(x: Tensor, g: Tensor, zi: Tensor, high: bool, rectify: bool) -> tup
 
 @kernel
 def _first_order(x: Array, g: Array, states: Array, high: bool, rectify: bool, y: Array) -> None:
-    """`states` (row, pass) become the last ones."""
+    """Updates `states` (row, pass) in place."""
     tile = np.zeros((SPAN, LANES), x.dtype)
     s, gains = np.zeros((states.shape[1], LANES), x.dtype), np.zeros((1, LANES), x.dtype)
     half, two = x.dtype.type(0.5), x.dtype.type(2)

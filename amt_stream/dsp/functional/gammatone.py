@@ -1,4 +1,4 @@
-"""All-pole gammatone filters: complex one-pole filters in cascade, one cascade a channel."""
+"""All-pole gammatone filters: a cascade of complex one-pole filters per channel."""
 
 from functools import cache
 from math import pi
@@ -19,8 +19,8 @@ from amt_stream.dsp.functional.tiles import SPAN, load, store
 def one_poles(fc: Tensor, bandwidth: Tensor, fs: float) -> Tensor:
     """Coefficients (3, channel) of `gammatone`: p = exp(-2 pi bandwidth / fs - j 2 pi fc / fs).
 
-    They are the real part of p - 1, the imaginary part, and 1 - |p|: next to 1, where the poles of
-    low bands are, p itself would lose their bandwidth to rounding.
+    They are the real part of p - 1, the imaginary part, and 1 - |p|. Low bands have poles near 1,
+    where rounding of p itself would change their bandwidth.
 
     fc, bandwidth: (channel,) center frequency and decay of the envelope in Hz
     """
@@ -36,15 +36,15 @@ def gammatone(
 
     u_k[t] = p u_k[t-1] + (1 - |p|) u_{k-1}[t], u_0 = x, y = factor Re u_n (Hohmann 2002).
 
-    x: (..., 1, time) for all channels, or (..., channel, time) for each its own
-    coefficients: (3, channel) by `one_poles`
+    x: (..., 1, time) for all channels, or (..., channel, time)
+    coefficients: (3, channel) from `one_poles`
     zi, zf: (..., 2, n, channel): real and imaginary part of the last u_1 to u_n
-    system: `cascade_blocks` of the same for BLOCK samples, which spares the plain form making them
+    system: `cascade_blocks` of the same for BLOCK samples, to save the plain form computing them
     """
-    lead, heard, time = signal_axes("gammatone", "x", x, 2)
+    lead, sources, time = signal_axes("gammatone", "x", x, 2)
     order, channels = last_axes("gammatone", "zi", zi, 2)
-    # Either one input for all channels, or for each its own.
-    order, channels = max(1, order), channels if heard == 1 else heard
+    # One input for all channels, or one for each.
+    order, channels = max(1, order), channels if sources == 1 else sources
     state = (*lead, 2, order, max(1, channels))
     table = ("coefficients", coefficients, (3, max(1, channels)))
     fit("gammatone", x.dtype, table, ("zi", zi, state))
@@ -54,7 +54,7 @@ def gammatone(
         tables = zip(Blocks._fields, system, _block_shapes(channels, 2 * order), strict=True)
         fit("gammatone", x.dtype, *tables)
     shape = (*lead, channels, time)
-    given, last = x.reshape(-1, heard, time), zi.reshape(-1, 2, order, channels)
+    given, last = x.reshape(-1, sources, time), zi.reshape(-1, 2, order, channels)
     if compiled(x, coefficients, zi):
         y, zf = _forward(given, coefficients, factor, last)
         return y.view(shape), zf.view(zi.shape)
@@ -86,7 +86,7 @@ def gammatone(
 
 
 def _forward(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """Of rows `x` (row, 1 or channel, time) with `zi` (row, 2, n, channel), compiled."""
+    """The compiled form for rows `x` (row, 1 or channel, time) with `zi` (row, 2, n, channel)."""
     y, zf = x.new_empty(len(x), zi.shape[-1], x.shape[-1]), zi.new_empty(zi.shape)
     cascade = _cascade(zi.shape[2])
     cascade(array(x), array(coefficients), factor, array(zi), y.numpy(), zf.numpy())
@@ -95,7 +95,7 @@ def _forward(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tupl
 
 @cache
 def _block_shapes(channels: int, states: int) -> tuple[tuple[int, ...], ...]:
-    """What `cascade_blocks` makes for blocks of BLOCK samples."""
+    """Shapes of `cascade_blocks` for blocks of BLOCK samples."""
     return (
         (channels, BLOCK, BLOCK),
         (channels, BLOCK, states),
@@ -118,8 +118,8 @@ def cascade_blocks(coefficients: Tensor, factor: float, order: int, length: int 
     """The cascade as matrices for `length` samples; of the powers only the last, which `run` uses.
 
     In closed form: a sample of u_j reaches u_k, j <= k, t >= 1 samples later through m = k - j
-    gains and t poles, in as many ways as they can be ordered: p^t (1 - |p|)^m C(t + m - 1, m).
-    The state is the real parts of u, then the imaginary ones.
+    gains and t poles, in C(t + m - 1, m) orders: p^t (1 - |p|)^m C(t + m - 1, m). The state is the
+    real parts of u, then the imaginary ones.
     """
     re, im, gain = coefficients.unbind()
     turn = torch.stack([re, -im, im, re], -1).view(-1, 2, 2)  # by p^t - 1, for t = 1, 2, 4, ...
@@ -133,35 +133,35 @@ def cascade_blocks(coefficients: Tensor, factor: float, order: int, length: int 
     m = torch.arange(order, device=gain.device)
     passed = (torch.stack(ways, -1) * gain[:, None, None] ** m)[:, None]  # (channel, 1, t - 1, m)
     # The input is u_0, one gain before u_1.
-    heard = poles[..., :length, None] * (gain[:, None, None, None] * passed)
+    response = poles[..., :length, None] * (gain[:, None, None, None] * passed)
     after = poles[..., 1 : length + 1, None]
     seen = torch.stack([after[:, 0], -after[:, 1]], 1)
     turned = torch.stack([seen[:, :, -1, 0], after[:, :, -1, 0].flip(1)], 1)
     leap = turned[:, :, None, :, None] * _toeplitz(passed[:, 0, -1])[:, None, :, None]
     size = 2 * order
     return Blocks(
-        _toeplitz(factor * heard[:, 0, :, order - 1]),
+        _toeplitz(factor * response[:, 0, :, order - 1]),
         (seen * (factor * passed.flip(-1))).transpose(1, 2).reshape(-1, length, size),
-        heard.flip(2).mT.reshape(-1, size, length),
+        response.flip(2).mT.reshape(-1, size, length),
         leap.reshape(-1, 1, size, size),
     )
 
 
 def _toeplitz(response: Tensor) -> Tensor:
-    """Lower triangular (channel, n, n) that convolves with `response` (channel, n)."""
+    """Lower triangular Toeplitz matrix (channel, n, n) of `response` (channel, n)."""
     n = response.shape[-1]
     return torch.nn.functional.pad(response, (n - 1, 0)).unfold(-1, n, 1).flip(-1)
 
 
 LANES = 32
-"""Channels that go together: four registers of float64, two of float32, in AVX-512."""
+"""Channels processed together: four registers of float64, two of float32, in AVX-512."""
 
 
 @cache
 def _cascade(order: int) -> Any:
     """The kernel for `order` one-pole filters.
 
-    With the order known to the compiler, all of them run in one vectorized loop over channels.
+    A fixed order lets the compiler fuse all of them into one vectorized loop over channels.
     """
 
     @kernel

@@ -1,7 +1,7 @@
-"""Recurrences on a GPU: one launch each, where the plain form would launch thousands.
+"""Recurrences on a GPU: one launch each, instead of thousands in the plain form.
 
-Each is an operator of torch, so that fake tensors, graphs and exports know it; what runs is its
-kernel in `gpu_kernels`. Gradients, and devices without Triton, stay with the plain form.
+Each is a torch operator, so that it works with fake tensors, graphs and exports; the kernels are in
+`gpu_kernels`. Gradients, and devices without Triton, use the plain form.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from torch.autograd import forward_ad
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEVICES = {"cuda"}
-"""Kinds of device that have the kernels; tests that have none of them add their own."""
+"""Device types with kernels; tests add their own."""
 
 LANES = 32
-"""Lanes of a program: one warp, so that few streams too are spread over the whole device."""
+"""Lanes per program: one warp, so that even a few streams spread over the whole device."""
 
 _FLOATS = (torch.float32, torch.float64)
 
@@ -33,7 +33,7 @@ def _there() -> bool:
 
 
 def serves(*tensors: Tensor) -> bool:
-    """Whether the kernels can take these: on a GPU, no gradient wanted, nothing transforming."""
+    """Whether to use the kernels: on a GPU, with no gradient needed and no transform active."""
     if tensors[0].device.type not in DEVICES or torch.compiler.is_compiling():
         return False
     if forward_ad._current_level >= 0 or _transform() is not None:
@@ -44,9 +44,9 @@ def serves(*tensors: Tensor) -> bool:
 
 
 def refuse_short_products() -> None:
-    """Raise ValueError where products of float32 on CUDA are made of rounded numbers."""
+    """Raise ValueError if float32 matrix products on CUDA use reduced precision."""
     matmul = torch.backends.cuda.matmul
-    # Not there before torch 2.9; since then the older flag raises where somebody has set this one.
+    # torch 2.9 added it; since then, once it is set, the older flag raises.
     precision = getattr(matmul, "fp32_precision", None)
     if precision not in ("none", "ieee") if precision else matmul.allow_tf32:
         raise ValueError(
@@ -56,7 +56,7 @@ def refuse_short_products() -> None:
 
 
 def _operator(like: Callable[..., object]) -> Callable[[F], F]:
-    """Decorator that makes a launch an operator; like: new tensors of its outputs' shapes."""
+    """Decorator that makes a launch an operator; like: gives new tensors of the outputs' shapes."""
 
     def decorate(f: F) -> F:
         op = torch.library.custom_op(f"amt_stream::gpu_{f.__name__}", f, mutates_args=())
@@ -67,7 +67,7 @@ def _operator(like: Callable[..., object]) -> Callable[[F], F]:
 
 
 def _launch(kernel: str, grid: tuple[int, ...], *given: object, **constants: object) -> None:
-    """Run a kernel on the device of the first tensor, by the number of lanes of each program."""
+    """Run a kernel on the device of the first tensor, with LANES lanes per program."""
     from amt_stream.dsp.functional import gpu_kernels
 
     given = tuple(v.contiguous() if isinstance(v, Tensor) else v for v in given)
@@ -94,7 +94,7 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
 @_operator(lambda target, rate, zi: _new(target))
 def relax(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:
-    """`relaxation.relax` without the last state, which is the end of what it gives."""
+    """`relaxation.relax` without the last state, which is the end of the output."""
     y, size = _new(target), zi.numel()
     _launch("relax", (_programs(size),), target, rate, zi, y, size, target.shape[-1])
     return y
@@ -125,7 +125,7 @@ def adapt(
     per_octave: float,
     least: float,
 ) -> tuple[Tensor, Tensor]:
-    """`adaptation.adaptation_loops`; the last three are its constants."""
+    """`adaptation.adaptation_loops`; the last three arguments are its constants."""
     y, zf, time, loops = _new(x), _new(zi), x.shape[-1], rates.numel()
     size = x.numel() // time
     most = rates if overshoot is None else overshoot
@@ -206,7 +206,7 @@ def bank(
 def third_octaves(
     x: Tensor, poles: Tensor, gain: Tensor, smoothing: Tensor | None, zi: Tensor, step: int
 ) -> tuple[Tensor, Tensor]:
-    """`zwicker.third_octave_powers`; step: samples of a frame."""
+    """`zwicker.third_octave_powers`; step: samples per frame."""
     lead, bands, frames = x.shape[:-1], gain.numel(), x.shape[-1] // step
     y, zf, size = _new(zi, *lead, frames, bands), _new(zi), prod(lead) * bands
     weight = gain if smoothing is None else smoothing
@@ -220,7 +220,7 @@ def third_octaves(
 def decayed(
     core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor, step: int
 ) -> tuple[Tensor, Tensor]:
-    """`zwicker.decayed`; step: steps of the network in a frame."""
+    """`zwicker.decayed`; step: network steps per frame."""
     y, zf, (frames, bands) = _new(core), _new(zi), core.shape[-2:]
     size = core.numel() // frames
     given = core, coefficients, zi, begun, y, zf, size, frames, bands
@@ -237,7 +237,7 @@ def decayed(
 def pattern(
     core: Tensor, upper: Tensor, floors: Tensor, slopes: Tensor, points: int
 ) -> tuple[Tensor, Tensor]:
-    """`zwicker.loudness_pattern`; points: of specific loudness, or none."""
+    """`zwicker.loudness_pattern`; points: samples of specific loudness, or 0."""
     *lead, bands = core.shape
     total, samples = core.new_empty(lead), core.new_empty(*lead, points)
     size, (ranges, columns) = prod(lead), slopes.shape
@@ -258,7 +258,7 @@ def skirts(
     below: Tensor,
     k: float,
 ) -> Tensor:
-    """`excitation.lower_skirts` of rows; k: fall of a skirt's steepness per dB of level."""
+    """`excitation.lower_skirts` for rows; k: decrease of the steepness per dB of level."""
     rows, components = intensity.shape
     y = _new(intensity, rows, len(fc))
     given = intensity, level, frequency, fc, slope, below, y, components, len(fc)
@@ -285,7 +285,7 @@ def group_skirts(
     level_slope: float,
     steepness: float,
 ) -> Tensor:
-    """`group_skirts` of rows, in two launches: each group, then each channel."""
+    """`group_skirts` for rows, in two launches: per group, then per channel."""
     rows, components = intensity.shape
     groups, channels = len(middle), len(center)
     made, y = _new(intensity, 10, rows, groups), _new(intensity, rows, channels)
@@ -303,7 +303,7 @@ def group_skirts(
     lambda x, bank, step: _new(x, len(x), (x.shape[1] - bank.shape[1]) // step + 1, len(bank))
 )
 def windows(x: Tensor, bank: Tensor, step: int) -> Tensor:
-    """`fir.windows` of rows."""
+    """`fir.windows` for rows."""
     (rows, time), (phases, taps) = x.shape, bank.shape
     frames = (time - taps) // step + 1
     y, size = _new(x, rows, frames, phases), rows * frames * phases
@@ -313,7 +313,7 @@ def windows(x: Tensor, bank: Tensor, step: int) -> Tensor:
 
 @_operator(lambda x, b, a, zi: (_new(x), _new(zi)))
 def direct_form(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """`direct_form` of sections of first or second order."""
+    """`direct_form` with sections of first or second order."""
     y, zf, time, (sections, order) = _new(x), _new(zi), x.shape[-1], zi.shape[-2:]
     size = x.numel() // time
     given = x, b, a, zi, y, zf, size, time, sections
@@ -335,7 +335,7 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
 def first_state(
     x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """`state_space` of systems of one real state."""
+    """`state_space` for systems with one real state."""
     y, zf, time = _new(x), _new(zi), x.shape[-1]
     size = x.numel() // time
     given = x, a, b, c, d, zi, y, zf, size, time, d.numel()

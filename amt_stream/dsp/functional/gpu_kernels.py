@@ -1,11 +1,11 @@
-"""Recurrences as kernels for a GPU, in Triton: what `gpu` launches, imported when it first does.
+"""Triton kernels of the recurrences, launched by `gpu`, which imports this module when needed.
 
-One lane for each row and channel, with time inside: twins of the compiled loops for the CPU, each
-beside its plain form in the tests. All tensors are contiguous; sizes are of their axes.
+One lane per row and channel, with a loop over time; the GPU counterparts of the compiled CPU loops.
+All tensors are contiguous; sizes are those of their axes.
 """
 
 # mypy: ignore-errors
-# Triton reads the source of a kernel: its numbers have no Python types.
+# Triton reads the source of a kernel; its values have no Python types.
 
 import triton
 import triton.language as tl
@@ -13,7 +13,7 @@ import triton.language as tl
 
 @triton.jit
 def divided(a, b):
-    """a / b as IEEE has it: the plain `/` of float32 is an approximation on a GPU."""
+    """a / b with IEEE rounding: the plain `/` of float32 is approximate on a GPU."""
     if a.dtype == tl.float64:
         quotient = a / b
     else:
@@ -71,7 +71,7 @@ def first_order(
         s = tl.load(zi + lane * passes + k, there, 0.0)
         at = lane * time
         for _ in range(time):
-            # A pass after the first goes on with what the one before it has left in `y`.
+            # A pass after the first reads the previous one's output in `y`.
             v = tl.load(x + at, there, 0.0) if k == 0 else tl.load(y + at, there, 0.0)
             if RECTIFY:
                 v = tl.where((v < 0) & (k == 0), 0.0, v)  # NaN stays
@@ -122,7 +122,7 @@ def adapt(
         slope = PER_OCTAVE / m
         at = lane * time
         for _ in range(time):
-            # A loop after the first goes on with what the one before it has left in `y`.
+            # A loop after the first reads the previous one's output in `y`.
             v = tl.load(x + at, there, 1.0) if j == 0 else tl.load(y + at, there, 1.0)
             v = tl.where((v < lowest) & (j == 0), lowest, v)
             v = divided(v, s)
@@ -145,20 +145,20 @@ def adapt(
 
 @triton.jit
 def factors(g, k, r):
-    """Of a state-variable section: h, p and q, where r is 1 / (1 + g (g + k))."""
+    """h, p and q of a state-variable section, with r = 1 / (1 + g (g + k))."""
     return g * (g + k) * r, g * r, g * g * r
 
 
 @triton.jit
 def changes(v, s, z, h, p, q):
-    """Half of what both states of a section change by when it hears `v`."""
+    """Half of the change of a section's two states for the input `v`."""
     excess = v - z
     return p * excess - h * s, p * s + q * excess
 
 
 @triton.jit
 def low_pass(x, low, zi, y, zf, there, kept, time, K: tl.constexpr):
-    """The first filter of a bank."""
+    """The low-pass of a bank."""
     g = tl.load(low)
     h, p, q = factors(g, K, 1 / (1 + g * (g + K)))
     s, z = tl.load(zi, there, 0.0), tl.load(zi + 1, there, 0.0)
@@ -304,7 +304,7 @@ def third_octaves(
         power = tl.zeros_like(g)
         for t in range(STEP):
             v = tl.load(x + at, there, 0.0).to(tl.float64) * g
-            # The zeros of the three sections are those of `zwicker.ZEROS`.
+            # The zeros of the three sections are `zwicker.ZEROS`.
             w = v + s1
             s1 = 2 * v - a1 * w + s2
             s2 = v - a2 * w
@@ -359,7 +359,7 @@ def decayed(
     first = row * 3 * bands + band
     fast, slow = tl.load(zi + first, there, 0.0), tl.load(zi + first + bands, there, 0.0)
     last = tl.load(zi + first + 2 * bands, there, 0.0)
-    # Where nothing came before, the first value is taken as it is: one step of the network.
+    # The very first value takes one step of the network only.
     runs = tl.load(begun + row, there, 1) != 0
     at = row * frames * bands + band
     for _ in range(frames):
@@ -377,7 +377,7 @@ def decayed(
             falls = u < fast
             now = runs | (k == STEP)
             slow = tl.where(now, tl.where(falls, charge, rising), slow)
-            # What is not a number stays: no comparison with it holds.
+            # NaN stays, because no comparison with it holds.
             fast = tl.where(now, tl.where(falls, falling, u + 0 * fast), fast)
         runs = there | runs
         last = new
@@ -413,7 +413,7 @@ def pattern(
         end = tl.load(upper + i)
         level = tl.load(core + lane * bands + i, there & (i < bands), 0.0)
         column = tl.minimum(tl.maximum(i - 1, 0), columns - 1)
-        nothing += 0 * level  # a slope that falls in from what is not a number is none either
+        nothing += 0 * level  # after NaN, the slope that falls from it is NaN too
         here = there & (z < end)
         while tl.max(here.to(tl.int32), 0) > 0:
             masked = n > level
@@ -516,7 +516,7 @@ def groups(
         at = tl.minimum(tl.maximum(g + k - 1, 0), count - 1)
         power = tl.maximum(tl.load(density + row * count + at, there, 1.0), 1e-30)
         s = 1 - SLOPE * (4.342944819032518 * tl.log(power) + (SHIFT - 51))
-        # The slope and the bend of a constant are 0, so that s serves for the level.
+        # The weights of a derivative sum to 0, so that s can replace the level.
         s1 += tl.load(slope + k * count + g, there, 0.0) * s
         s2 += tl.load(bend + k * count + g, there, 0.0) * s
         here = tl.where(k == 1, s, here)
@@ -534,18 +534,18 @@ def groups(
     last = (-tl.log(tl.maximum(ending, 1e-9)) - origin) / spacing
     last = tl.minimum(tl.maximum(last, -1e6), 1e6)
     turns = tl.maximum((last.to(tl.int64) + 1 - first + 15) // 16, 0)
-    heard = tl.where(last == last, first + 16 * turns, channels)
+    limit = tl.where(last == last, first + 16 * turns, channels)
     t = 1 / tl.load(center + tl.minimum(first, channels - 1), there, 2.0)
     least = here - tl.abs(s1) * reach - tl.abs(s2) * reach * reach / 2
-    # Where a channel is as flat as it may be, each component by itself.
-    heard = tl.where(least < 0.1 / K / (1 - t), -1, heard)
+    # If a channel is at its least steepness, compute each component.
+    limit = tl.where(least < 0.1 / K / (1 - t), -1, limit)
     tl.store(made + lane, p, there)
     tl.store(made + size + lane, a, there)
     tl.store(made + 2 * size + lane, b, there)
     tl.store(made + 3 * size + lane, c, there)
     tl.store(made + 4 * size + lane, e, there)
     tl.store(made + 5 * size + lane, half_spread, there)
-    tl.store(made + 6 * size + lane, heard.to(p.dtype), there)
+    tl.store(made + 6 * size + lane, limit.to(p.dtype), there)
     tl.store(made + 7 * size + lane, here, there)
     tl.store(made + 8 * size + lane, s1, there)
     tl.store(made + 9 * size + lane, s2, there)
@@ -576,13 +576,13 @@ def group_skirts(
     t = 1 / tl.load(center + channel, there, 2.0)
     flattest = 0.1 / K / (1 - t)
     total = t * 0
-    # Groups ascend: behind the last one below these channels none has anything for them.
+    # Groups ascend: those after the last one below these channels add nothing.
     each = tl.arange(0, GROUPS)
     below = tl.load(above + each, each < count, channels) < lowest + LANES
     for g in range(tl.max(tl.where(below, each + 1, 0))):
         at = made + row * count + g
-        heard, first = tl.load(at + 6 * size), tl.load(above + g)
-        if heard < 0:
+        limit, first = tl.load(at + 6 * size), tl.load(above + g)
+        if limit < 0:
             s0, s1 = tl.load(at + 7 * size), tl.load(at + 8 * size)
             s2 = tl.load(at + 9 * size)
             for j in range(tl.load(ends + g), tl.load(ends + g + 1)):
@@ -592,13 +592,13 @@ def group_skirts(
                 power = tl.load(intensity + row * components + j)
                 total += tl.where(channel >= first, power * tl.exp(-z) * (1 + z), 0.0)
         else:
-            if heard > lowest:
+            if limit > lowest:
                 p, a, b = tl.load(at), tl.load(at + size), tl.load(at + 2 * size)
                 lean = tl.load(at + 3 * size) - tl.load(at + 4 * size) * t
                 z = tl.maximum(K * (a - b * t), 0.0)
                 weight = 1 + z + (z - 1) * (tl.load(at + 5 * size) * lean * lean)
-                heard_here = (channel >= first) & (channel < heard)
-                total += tl.where(heard_here, p * tl.exp(-z) * weight, 0.0)
+                covered = (channel >= first) & (channel < limit)
+                total += tl.where(covered, p * tl.exp(-z) * weight, 0.0)
     tl.store(y + row * channels + channel, total, there)
 
 
@@ -627,7 +627,7 @@ def direct_form(x, b, a, zi, y, zf, size, time, sections, ORDER: tl.constexpr, L
             s2 = tl.load(zi + state + 1, there, 0.0)
         at = lane * time
         for _ in range(time):
-            # A section after the first goes on with what the one before it has left in `y`.
+            # A section after the first reads the previous one's output in `y`.
             v = tl.load(x + at, there, 0.0) if k == 0 else tl.load(y + at, there, 0.0)
             out = b0 * v + s1
             s1 = b1 * v - a1 * out
@@ -655,7 +655,7 @@ def svf(x, g, k, weights, zi, y, zf, size, time, channels, sections, LANES: tl.c
         s1, s2 = tl.load(zi + state, there, 0.0), tl.load(zi + state + 1, there, 0.0)
         at = lane * time
         for _ in range(time):
-            # A section after the first goes on with what the one before it has left in `y`.
+            # A section after the first reads the previous one's output in `y`.
             v = tl.load(x + at, there, 0.0) if n == 0 else tl.load(y + at, there, 0.0)
             d1, d2 = changes(v, s1, s2, h, p, q)
             tl.store(y + at, through * v + band * (s1 + d1) + low * (s2 + d2), there)

@@ -1,4 +1,4 @@
-"""Compiled gradients of compiled forms: in torch, sample by sample, learning would take minutes."""
+"""Compiled gradients of compiled forms: sample by sample in torch, training would take minutes."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,10 +12,10 @@ Backward = Callable[[Tensors, Tensors, Tensors, Sequence[bool]], Sequence[Tensor
 
 
 def differentiable(forward: Forward, backward: Backward, plain: Forward, *given: Tensor) -> Tensors:
-    """`forward(*given)`, whose gradient is `backward(given, outputs, slopes, needed)`.
+    """`forward(*given)`, with the gradient `backward(given, outputs, slopes, needed)`.
 
-    slopes: of the outputs; needed: whether the gradient of each of `given` is asked for
-    plain: the same in torch, of which gradients of the gradient are taken
+    slopes: gradients of the outputs; needed: which of `given` need a gradient
+    plain: the same in torch, for gradients of the gradient
     """
     y: Tensors = _Differentiable.apply(forward, backward, plain, *given)
     return y
@@ -34,7 +34,7 @@ class _Differentiable(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors  # once: torch.utils.checkpoint gives them but once
+        saved = ctx.saved_tensors  # torch.utils.checkpoint allows one access only
         given, outputs = saved[: ctx.count], saved[ctx.count :]
         needed = ctx.needs_input_grad[3:]
         if torch.is_grad_enabled():
@@ -45,8 +45,8 @@ class _Differentiable(torch.autograd.Function):
 def _in_torch(
     plain: Forward, given: Tensors, slopes: Tensors, needed: Sequence[bool]
 ) -> list[Tensor | None]:
-    """The gradient as a graph of torch, which can be differentiated again."""
-    # Views, for one of `given` may be made from another: that way is not this function's.
+    """The gradient as a torch graph, which can be differentiated again."""
+    # Views, because one of `given` may depend on another, outside this function.
     apart = [v.view_as(v) for v in given]
     asked = [v for v, wanted in zip(apart, needed, strict=True) if wanted]
     y = plain(*apart)

@@ -1,11 +1,11 @@
-"""Lower skirts of the auditory filters for components taken in groups, by moments of second order.
+"""Lower skirts of the auditory filters for groups of components, by moments of second order.
 
 With v = 0.004368 f + 1 and t = 1 / v of a channel's center, the weight of component j has
-z = K s_j (1 - v_j t), which is a straight line over t, and a level per ERB that changes smoothly
-from component to component. So of each group only the sum of its intensities p is needed, the means
-m and q of d = v - v_middle and of its square, and the level at its middle with slope and curvature:
-s(d) = s0 + s1 d + s2 d^2 / 2. With the means of s and s v, and the spread sigma of z, the group
-gives p exp(-z) (1 + z + (z - 1) sigma^2 / 2).
+z = K s_j (1 - v_j t), linear in t, and a level per ERB that changes smoothly from component to
+component. So each group needs only the sum of its intensities p, the means m and q of d =
+v - v_middle and of its square, and the level at its middle with slope and curvature:
+s(d) = s0 + s1 d + s2 d^2 / 2. With the means of s and s v, and the standard deviation sigma of z,
+the group gives p exp(-z) (1 + z + (z - 1) sigma^2 / 2).
 """
 
 from math import log, prod
@@ -30,37 +30,37 @@ from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 
 PER_HZ = 0.004368
-"""v = 0.004368 f + 1: the ERB is 24.673 v."""
+"""v = 0.004368 f + 1; the ERB is 24.673 v."""
 
 STEEPNESS = 4 / (24.673 * PER_HZ)
-"""K: of a filter at 51 dB per ERB."""
+"""K, the steepness of a filter at 51 dB per ERB."""
 
 FLATTEST = 0.1 / STEEPNESS
-"""Least s of a channel, times 1 - t: p of a filter is 0.1 at least."""
+"""Least s of a channel, times 1 - t: a filter's p is at least 0.1."""
 
 NEGLIGIBLE = 5e-4
 """Excitation re 0 dB at which a group's skirt ends; more would cost 0.001 phon near threshold."""
 
 ROWS = 4
-"""Rows of which the moments are summed together."""
+"""Rows whose moments are summed together."""
 
 LANES = 16
-"""Channels that go together: a skirt ends a multiple of them above its group."""
+"""Channels processed together: a skirt ends a multiple of them above its group."""
 
 DB = 10 / log(10)
 SILENCE = 1e-30
-"""Power per ERB below which a level is not told, so that its logarithm is finite."""
+"""Lower limit of the power per ERB, which keeps the logarithm finite."""
 
 
 class Groups(NamedTuple):
-    """Components in groups that no channel's center parts, and the channels.
+    """Groups of components that no channel's center splits, and the channels.
 
-    apart: (component,) v less that of its group's middle
+    apart: (component,) v minus that of its group's middle
     ends: (group + 1,) first component of each group, and the end
     middle: (group,) v of its middle, ascending
-    slope, bend: (3, group) weights of the levels of the group before, the group itself and the one
-        after, in the slope and in the curvature of the level over v; 0 for one that is not there
-    above: (group,) first channel whose center lies above all its components
+    slope, bend: (3, group) weights of the levels of the previous group, the group and the next, in
+        the slope and the curvature of the level over v; 0 for a missing group
+    above: (group,) first channel with a center above all its components
     center: (channel,) v of the channels' centers, evenly spaced in Cam
     """
 
@@ -110,7 +110,7 @@ def group_skirts(
         if not _group_skirts(*sound, tables, shift_db, y.numpy().reshape(rows, channels)):
             raise _not_of_groups(components, channels)
         return y
-    if compilable(intensity):  # elsewhere it would read from the device
+    if compilable(intensity):  # elsewhere this would copy from the device
         indexed = array(groups.ends), array(groups.above), array(groups.center)
         if not _parted(*indexed, components):
             raise _not_of_groups(components, channels)
@@ -118,7 +118,7 @@ def group_skirts(
     if gpu.serves(*flat):
         y = gpu.group_skirts(*flat, *groups, shift_db, LEVEL_SLOPE, STEEPNESS)
         return y.view(*lead, channels)
-    # A few frames at a time: each has groups x channels terms.
+    # A few frames at a time, because each has groups x channels terms.
     parts = zip(*(x.split(16) for x in flat), strict=True)
     return torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]).view(*lead, channels)
 
@@ -172,27 +172,27 @@ def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) 
     s = s0 + s1 * m + s2 * q / 2
     sv = middle * s + s0 * m + s1 * q
     t = 1 / center
-    # Below a group, where no channel hears it, z would be less than 0 and its weight without end.
+    # In channels below the group, which are masked later, z < 0 would overflow.
     z = (STEEPNESS * (s[:, None] - sv[:, None] * t[:, None])).clamp(min=0)
     changed = s1 + s2 * m
     lean = changed[:, None] - (changed * (middle + m) + s)[:, None] * t[:, None]
     half_spread = STEEPNESS**2 / 2 * (q - m.square()).clamp(min=0)[:, None] * lean.square()
     weight = torch.exp(-z) * (1 + z + (z - 1) * half_spread)
     channel = torch.arange(channels, device=ends.device)
-    heard = channel[:, None] >= above
-    # Where z becomes what is negligible, and the channel there.
+    covered = channel[:, None] >= above
+    # Where z becomes negligible, and the channel there.
     w = torch.log(p.detach().clamp(min=SILENCE) / NEGLIGIBLE).clamp(min=0)
     ending = (s - (w + torch.log(2 + w)) / STEEPNESS) / sv
     at = -torch.log(ending.detach().clamp(min=1e-9)) - torch.log(center[0])
     last = torch.trunc(at / _spacing(center)) + 1 - above
     wide = torch.ceil(last / LANES) * LANES
-    heard = heard & ((channel[:, None] < (above + wide)[:, None]) | wide.isnan()[:, None])
-    # Where a channel is as flat as it may be, each component by itself.
+    covered = covered & ((channel[:, None] < (above + wide)[:, None]) | wide.isnan()[:, None])
+    # If a channel is at its least steepness, compute each component.
     reach = torch.zeros_like(middle).scatter_reduce(0, group, apart.abs(), "amax")
     flattest = FLATTEST / (1 - t)
     least = flattest[above.clamp(max=channels - 1)]
     flat = s0 - s1.abs() * reach - s2.abs() * reach.square() / 2 < least
-    y = torch.where(heard & ~flat[:, None], p[:, None] * weight, 0.0).sum(-1)
+    y = torch.where(covered & ~flat[:, None], p[:, None] * weight, 0.0).sum(-1)
     if compilable(intensity) and not flat.any():
         return y
     s = s0[:, group] + apart * (s1[:, group] + apart * s2[:, group] / 2)
@@ -204,16 +204,13 @@ def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) 
 
 
 def _spacing(center: Tensor) -> Tensor:
-    """Of the logarithms of the channels' v."""
+    """Spacing of the logarithms of the channels' v."""
     return torch.log(center[-1] / center[0]) / max(1, center.shape[0] - 1)
 
 
 @kernel
 def _parted(ends: Array, above: Array, center: Array, components: int) -> bool:
-    """Whether `ends` part the components, and `above` are channels or their number.
-
-    Centers that do not ascend would lie below groups that are to be below them.
-    """
+    """Whether `ends` partition the components, `above` are valid, and `center` ascends."""
     count = ends.size - 1
     for g in range(count):
         if ends[g + 1] < ends[g] or above[g] < 0 or above[g] > center.size:
@@ -226,10 +223,10 @@ def _parted(ends: Array, above: Array, center: Array, components: int) -> bool:
 
 @recurrence
 def _moments(intensity: Array, first: int, apart: Array, ends: Array, moments: Array) -> None:
-    """Sums over each group of p, p d and p d^2 (3, `ROWS`, group) of the rows from `first` on."""
+    """Sums over each group of p, p d and p d^2 (3, `ROWS`, group) for the rows from `first`."""
     last, zero = intensity.shape[0] - 1, intensity.dtype.type(0)
     sums, means, squares = moments[0], moments[1], moments[2]
-    # Beyond the end the last row again: a group has a few components, too few for a register.
+    # Rows in parallel, as groups are too small for a register; past the end, the last is repeated.
     x0, x1 = intensity[first], intensity[min(first + 1, last)]
     x2, x3 = intensity[min(first + 2, last)], intensity[min(first + 3, last)]
     for g in range(ends.size - 1):
@@ -267,7 +264,7 @@ def _reaches(apart: Array, ends: Array, reach: Array) -> None:
 
 @kernel
 def _channel_lines(center: Array, t: Array, flattest: Array) -> None:
-    """Of each channel, and of those that are not there but pad the end of a skirt."""
+    """1 / v and the least s of each channel, the last repeated as padding."""
     number, last = t.dtype.type, center.size - 1
     for i in range(t.size):
         t[i] = number(1) / center[min(i, last)]
@@ -284,29 +281,28 @@ def _group_lines(
     shift_db: float,
     lines: Array,
 ) -> None:
-    """What the weights of each group are made of, (9, group) in `lines`; s0 is in the last of them.
+    """Coefficients of each group's weights, in the rows of `lines`; row 9 is s0, padded by one.
 
-    moments: (3, `ROWS`, group), of which those of `row` become p, m and q
-    lines: z of t is K (first - second t); the spread of z is that of d times third - fourth t, and
-        the fifth is K^2 / 2 times the spread of d; then the least s, the channel where the skirt
-        ends, s1, s2, and s0 between two numbers more
+    moments: (3, `ROWS`, group); those of `row` become p, m and q
+    lines: z = K (row 0 - row 1 t); dz/dd = K (row 2 - row 3 t); K^2 / 2 times the variance of d;
+        least s; channel where the skirt ends; s1; s2
     """
     middle, slopes, bends, center = groups.middle, groups.slope, groups.bend, groups.center
     count, last_channel, number = middle.size, center.size - 1, powers.dtype.type
     zero, one, half, two = number(0), number(1), number(0.5), number(2)
-    k, level_slope, spread = number(STEEPNESS), number(LEVEL_SLOPE), number(STEEPNESS**2 / 2)
+    k, level_slope, scale = number(STEEPNESS), number(LEVEL_SLOPE), number(STEEPNESS**2 / 2)
     db, silence, negligible = number(DB), number(SILENCE), number(NEGLIGIBLE)
     offset, nearest = number(51 - shift_db), number(1e-9)
     origin = number(np.log(center[0]))
     per_channel = number(max(1, last_channel) / np.log(center[last_channel] / center[0]))
     p, m, q = moments[0, row], moments[1, row], moments[2, row]
-    z0, z1, lean0, lean1, bend = lines[0], lines[1], lines[2], lines[3], lines[4]
-    least, last, s1, s2, s = lines[5], lines[6], lines[7], lines[8], lines[9]
+    z_offset, z_slope, lean_offset, lean_slope = lines[0], lines[1], lines[2], lines[3]
+    spread, least, last, s1, s2, s = lines[4], lines[5], lines[6], lines[7], lines[8], lines[9]
     before, here, after = s[:-2], s[1:-1], s[2:]
     slope0, slope1, slope2 = slopes[0], slopes[1], slopes[2]
     bend0, bend1, bend2 = bends[0], bends[1], bends[2]
-    # A loop for each of what follows: of many arrays in one it is not known that they lie apart in
-    # memory, and then it does not vectorize.
+    # A loop per result: with many arrays in one loop the compiler cannot exclude aliasing, and does
+    # not vectorize.
     for g in range(count):
         here[g] = one - level_slope * (db * logarithm(max(powers[g], silence)) - offset)
     s[0], s[count + 1] = s[1], s[count]
@@ -319,20 +315,20 @@ def _group_lines(
         m[g] *= part
         q[g] *= part
     for g in range(count):
-        z0[g] = here[g] + s1[g] * m[g] + half * s2[g] * q[g]
+        z_offset[g] = here[g] + s1[g] * m[g] + half * s2[g] * q[g]
     for g in range(count):
-        z1[g] = middle[g] * z0[g] + here[g] * m[g] + s1[g] * q[g]
+        z_slope[g] = middle[g] * z_offset[g] + here[g] * m[g] + s1[g] * q[g]
     for g in range(count):
-        lean0[g] = s1[g] + s2[g] * m[g]
+        lean_offset[g] = s1[g] + s2[g] * m[g]
     for g in range(count):
-        lean1[g] = lean0[g] * (middle[g] + m[g]) + z0[g]
+        lean_slope[g] = lean_offset[g] * (middle[g] + m[g]) + z_offset[g]
     for g in range(count):
-        bend[g] = spread * max(q[g] - m[g] * m[g], zero)
+        spread[g] = scale * max(q[g] - m[g] * m[g], zero)
     for g in range(count):
         least[g] = here[g] - reach[g] * (abs(s1[g]) + half * abs(s2[g]) * reach[g])
     for g in range(count):
-        w = max(logarithm(max(p[g], silence) / negligible), zero)
-        ending = (z0[g] - (w + logarithm(two + w)) / k) / z1[g]
+        loud = max(logarithm(max(p[g], silence) / negligible), zero)
+        ending = (z_offset[g] - (loud + logarithm(two + loud)) / k) / z_slope[g]
         last[g] = (-logarithm(max(ending, nearest)) - origin) * per_channel
 
 
@@ -340,7 +336,7 @@ def _group_lines(
 def _add_apart(
     intensity: Array, g: int, groups: Any, lines: Array, t: Array, flattest: Array, total: Array
 ) -> None:
-    """Each component of a group by itself, where a channel is as flat as it may be."""
+    """Add each component of a group, for channels at their least steepness."""
     number = total.dtype.type
     zero, one, half, k = number(0), number(1), number(0.5), number(STEEPNESS)
     first, channels = groups.above[g], groups.center.size
@@ -356,7 +352,7 @@ def _add_apart(
 
 @kernel
 def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float, y: Array) -> bool:
-    """Whether the groups are those of the components; `y` is written where they are."""
+    """Write the excitation into `y`; False, with nothing written, if the groups do not fit."""
     above, count, channels = groups.above, groups.middle.size, groups.center.size
     if not _parted(groups.ends, above, groups.center, groups.apart.size):
         return False
@@ -367,8 +363,8 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
     reach, total = np.empty(count, dtype), np.empty(channels + LANES, dtype)
     _reaches(groups.apart, groups.ends, reach)
     moments, lines = np.empty((3, ROWS, count), dtype), np.empty((10, count + 2), dtype)
-    z0, z1, lean0, lean1, bend = lines[0], lines[1], lines[2], lines[3], lines[4]
-    least, last = lines[5], lines[6]
+    z_offset, z_slope, lean_offset, lean_slope = lines[0], lines[1], lines[2], lines[3]
+    spread, least, last = lines[4], lines[5], lines[6]
     for n in range(y.shape[0]):
         if n % ROWS == 0:
             _moments(intensity, n, groups.apart, groups.ends, moments)
@@ -383,17 +379,18 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
                 _add_apart(intensity[n], g, groups, lines, t, flattest, total)
                 continue
             turns = (channels - first + LANES - 1) // LANES
-            if last[g] < channels:  # not so of what is not a number, which shows in all channels
+            if last[g] < channels:  # False for NaN, which then shows in all channels
                 turns = max(0, min(turns, (int(last[g]) + LANES - first) // LANES))
-            power, a, b, c, e, f = powers[g], k * z0[g], k * z1[g], lean0[g], lean1[g], bend[g]
-            # Indices that cannot be negative, and as many at a time as a register holds.
+            power, var = powers[g], spread[g]
+            z0, z1, lean0, lean1 = k * z_offset[g], k * z_slope[g], lean_offset[g], lean_slope[g]
+            # Unsigned indices, and a fixed count per register, so that the loop vectorizes.
             at = np.uintp(first)
             for _ in range(turns):
                 for i in range(np.uintp(LANES)):
                     ts = t[at + i]
-                    z = a - b * ts
-                    lean = c - e * ts
-                    weight = one + z + (z - one) * f * lean * lean
+                    z = z0 - z1 * ts
+                    lean = lean0 - lean1 * ts
+                    weight = one + z + (z - one) * var * lean * lean
                     total[at + i] += power * exponential(-z) * weight
                 at += np.uintp(LANES)
         out = y[n]

@@ -1,4 +1,4 @@
-"""Sound on its way into a model: checked, scaled and summed up in one pass."""
+"""Checks and scales the input of a model and sums its energy, in one pass."""
 
 from functools import cache
 
@@ -8,18 +8,18 @@ from numba import types
 from amt_stream.dsp.functional.dispatch import Array, kernel
 
 SOUND, SILENCE, SUSPECT = 0, 1, 2
-"""What a block is: sound, zeros alone, or something to be inspected of which nothing was taken."""
+"""Result for a block: sound, silence, or invalid samples, in which case nothing was written."""
 
 
 @kernel
 def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energy: Array) -> int:
-    """Samples below `limit`, times `scale`, and their squares added to `energy`; what they are.
+    """Scale a block, add its squares to `energy`, and classify it.
 
-    block: (time, channel) float32 of any memory; one channel goes to all rows
-    scale: (row, 1) float32, or (1, 1) of all rows
-    limit: float32; of a block that has any other sample, or NaN, nothing is written: SUSPECT
-    rows: (row, time), written from its beginning as far as the block is long
-    energy: (row, part) float64, of as many equal parts of the block
+    block: (time, channel) float32, any strides; one channel goes to all rows
+    scale: (row, 1) float32, or (1, 1) for all rows
+    limit: float32; if a sample is NaN or not below it, nothing is written: SUSPECT
+    rows: (row, time), written up to the length of the block
+    energy: (row, part) float64; the block is divided into as many equal parts
     """
     count, channels = block.shape
     silent = sane = True
@@ -44,7 +44,7 @@ def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energ
 
 @cache
 def make_ready() -> None:
-    """Compile `scale_and_check`, once for whatever memory comes, so that no sound waits for it."""
+    """Compile `scale_and_check` for any strides, so that no block waits for it."""
     block = types.Array(types.float32, 2, "A", readonly=True)
     numbers = types.Array(types.float32, 2, "C")
     energy = types.Array(types.float64, 2, "C")

@@ -1,4 +1,4 @@
-"""Compiled kernels on the disk: what is damaged, or cannot be kept, is compiled anew."""
+"""Disk cache of compiled kernels; a damaged or missing entry is compiled anew."""
 
 import hashlib
 import logging
@@ -16,7 +16,7 @@ from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 
 CHECKED = "-checked"
-"""In the names of these files, which numba's own would not understand."""
+"""Suffix of these files, which numba's own cache could not read."""
 
 _log = logging.getLogger("amt_stream")
 _DIGEST = hashlib.sha256
@@ -24,17 +24,17 @@ _BYTES = _DIGEST().digest_size
 
 
 class Damaged(OSError):
-    """A file is not what was written."""
+    """A file does not match its digest or cannot be read."""
 
 
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit(cache=True)` that starts without its cache where that is of no use."""
+    """`numba.njit(cache=True)` that works without a cache if the cache is unusable."""
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
         try:
             kernel._cache = KernelCache(function)
-        except (OSError, RuntimeError) as error:  # RuntimeError: no folder can be written to
+        except (OSError, RuntimeError) as error:  # RuntimeError: no folder is writable
             _say(f"compiled kernels cannot be kept: {error}")
         return kernel
 
@@ -42,7 +42,7 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 class KernelCache(FunctionCache):
-    """numba's cache of one function; any failure of it is a kernel that is not there."""
+    """Numba's cache of one function; any failure counts as a missing entry."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__(function)
@@ -51,7 +51,7 @@ class KernelCache(FunctionCache):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it was compiled before, for anything."""
+        """Whether the function was compiled before, for any types."""
         return bool(self._cache_file._load_index())
 
     def load_overload(self, sig: object, target_context: object) -> Any:
@@ -74,15 +74,15 @@ class KernelCache(FunctionCache):
 
 @cache
 def _stamps(source: Path) -> tuple[tuple[str, int, int], ...]:
-    """Of all sources beside `source`: a kernel holds what it calls, from whatever file."""
+    """Stamps of all sources beside `source`, because a kernel includes the functions it calls."""
     found = ((path, path.stat()) for path in sorted(source.parent.glob("*.py")))
     return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in found)
 
 
 class CheckedFiles(IndexDataCacheFile):
-    """Index and machine code of one function, each file with its digest before it.
+    """Index and machine code of one function, each file preceded by its digest.
 
-    A kernel says what it was compiled for: two processes that write at once may mix up the files.
+    Each entry stores its key, because two processes that write at once may mix up the files.
     """
 
     def save(self, key: object, data: object) -> None:
@@ -112,9 +112,9 @@ class CheckedFiles(IndexDataCacheFile):
 
 
 def _checked(path: Path) -> Any:
-    """What a file holds; raises Damaged where nothing can be made of it.
+    """The content of a file; raises Damaged if it cannot be read.
 
-    It is said where that is not what was kept, as a disk may be at fault.
+    Logs a wrong digest, which may indicate a failing disk.
     """
     content = path.read_bytes()
     if _DIGEST(content[_BYTES:]).digest() != content[:_BYTES]:
@@ -122,12 +122,12 @@ def _checked(path: Path) -> Any:
         raise Damaged(str(path))
     try:
         return pickle.loads(content[_BYTES:])
-    except Exception as error:  # of a type that there is no more: an older version wrote it
+    except Exception as error:  # an older version wrote a type that no longer exists
         raise Damaged(str(path)) from error
 
 
 def _say(sentence: str) -> None:
-    """Warn once: of a full disk each kernel would tell."""
+    """Warn once per kind: with a full disk every kernel would warn."""
     kind = sentence.partition(":")[0]
     if kind not in _said:
         _said.add(kind)

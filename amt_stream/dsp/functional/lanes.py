@@ -1,9 +1,9 @@
-"""Numbers side by side in the vector registers, as values in a kernel.
+"""Vector registers as values in a kernel.
 
-What a kernel does with a number it does with a row of them: `+ - * /` with each other or with one
-number for all, `>`, `<` and `<=`, and the functions here, of which those of one argument and
-`where` take plain numbers too. A recurrence keeps them in registers from sample to sample, where a
-loop over an array goes through memory, and asks anew for each sample what may overlap.
+Kernels use them like numbers: `+ - * /` with each other or with one number for all, `>`, `<` and
+`<=`, and the functions here; those of one argument and `where` take plain numbers too. A recurrence
+keeps them in registers from sample to sample, whereas a loop over an array goes through memory and
+checks for aliasing at each sample.
 """
 
 import operator
@@ -22,7 +22,7 @@ LANES = 16
 
 
 class Lanes(types.Type):
-    """`count` numbers of a type, or truths, in numba's words."""
+    """Numba type of `count` numbers or booleans."""
 
     def __init__(self, dtype: Kind, count: int) -> None:
         self.dtype, self.count = dtype, count
@@ -49,7 +49,7 @@ def _to_all(context: Context, builder: Builder, given: Kind, kind: Lanes, value:
 def _operation(
     function: Callable[..., object], code: Callable[..., Value], compares: bool = False
 ) -> None:
-    """Make `function` one of two `Lanes`, or of one and a number of their type."""
+    """Make `function` work on two `Lanes`, or on one and a number of their type."""
 
     @infer_global(function)
     class _Typed(AbstractTemplate):
@@ -78,7 +78,7 @@ _operation(operator.le, lambda builder, a, b: builder.fcmp_ordered("<=", a, b), 
 def _place(
     context: Context, builder: Builder, kinds: Sequence[Kind], given: Values, line: Kind
 ) -> Value:
-    """Where a `line` lies, of an array and the indices of its first number."""
+    """Pointer to a `line` in an array, from the indices of its first number."""
     indices = [
         context.cast(builder, value, kind, types.intp)
         for value, kind in zip(given[1:], kinds[1:], strict=True)
@@ -89,7 +89,7 @@ def _place(
 
 
 def lanes_of(count: int) -> Kernel:
-    """`lanes(x, row, column)`: the `count` numbers of `x` (row, column) from there on."""
+    """`lanes(x, row, column)`: `count` numbers of `x` (row, column) from there on."""
 
     def lanes(typing: Context, x: Kind, row: Kind, column: Kind) -> Typed:
         kind = Lanes(x.dtype, count)
@@ -104,7 +104,7 @@ def lanes_of(count: int) -> Kernel:
 
 
 def _put(typing: Context, value: Kind, y: Kind, row: Kind, column: Kind) -> Typed:
-    """`value`, lanes, into `y` (row, column) from there on."""
+    """Store the lanes `value` into `y` (row, column) from there on."""
 
     def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
         place = _place(context, builder, signature.args[1:], given[1:], given[0].type)
@@ -129,7 +129,7 @@ def _where(typing: Context, truth: Kind, a: Kind, b: Kind) -> Typed:
 
 
 def _any_of(typing: Context, truths: Kind) -> Typed:
-    """Whether any of the lanes holds."""
+    """Whether any lane is true."""
 
     def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
         bits = ir.IntType(truths.count)
@@ -139,7 +139,7 @@ def _any_of(typing: Context, truths: Kind) -> Typed:
 
 
 def _of_one(name: str) -> Kernel:
-    """The function of LLVM of this name."""
+    """The LLVM function of this name."""
 
     def function(typing: Context, x: Kind) -> Typed:
         def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
@@ -158,7 +158,7 @@ def _of_one(name: str) -> Kernel:
 
 
 def _halved(typing: Context, n: Kind) -> Typed:
-    """2^-n for whole numbers n, from their bits."""
+    """2^-n for integers n, from their bits."""
 
     def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
         lanes = isinstance(n, Lanes)

@@ -1,4 +1,4 @@
-"""From excitation to loudness: specific loudness, automatic gain control, binaural inhibition."""
+"""Excitation to loudness: specific loudness, automatic gain control, binaural inhibition."""
 
 from math import sqrt
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ HIGH = 1e10
 
 
 class Channels(NamedTuple):
-    """What each channel needs for its specific loudness, (channel,) but for the last.
+    """Parameters of specific loudness, (channel,) except the last.
 
     threshold: excitation at threshold, a power ratio re 0 dB
     gain, a, alpha: low-frequency gain G and the parameters A and alpha
@@ -46,7 +46,7 @@ class Channels(NamedTuple):
 
 
 def _arrays(fields: Any) -> Any:
-    """A NamedTuple of tensors as one of their memory, as a kernel takes it."""
+    """A NamedTuple of tensors as one of arrays, for a kernel."""
     return type(fields)(*map(array, fields))
 
 
@@ -63,7 +63,7 @@ def specific_loudness(excitation: Tensor, channels: Channels) -> Tensor:
         flat = array(excitation).reshape(-1, count)
         _specific_loudness(flat, _arrays(channels), y.numpy().reshape(-1, count))
         return y
-    # C ((G E + A)^alpha - A^alpha) in a form that cancels nothing, for float32.
+    # C ((G E + A)^alpha - A^alpha), in a form without cancellation, for float32.
     core = scale * torch.expm1(alpha * torch.log1p(gain * excitation / a))
     below = (2 * excitation / (excitation + threshold)) ** 1.5
     ordinary = core * torch.where(excitation > threshold, 1.0, below)
@@ -98,7 +98,7 @@ def _specific_loudness(excitation: Array, channels: Channels, y: Array) -> None:
 
 @operator(alike)
 def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """`x` (..., frame, channel) smoothed by one pole that rises at one pace and falls at another.
+    """`x` (..., frame, channel) smoothed by one pole with different attack and release.
 
     y += (attack if x > y else release) * (x - y) at each frame, with coefficients (2,): attack and
     release; zi, zf: (..., channel), the last y (Glasberg & Moore 2002; Moore et al. 2016, 2018).
@@ -132,7 +132,7 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Agc(torch.autograd.Function):
-    """The compiled form, both ways: frame by frame in torch, learning would take minutes."""
+    """The compiled form and its gradient: frame by frame in torch, training would take minutes."""
 
     @staticmethod
     def forward(x: Tensor, coefficients: Tensor, zi: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ def _agc_backward(
 
 
 def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
-    """Gain of each ear and channel under the other ear: (1 + sech(q_other / q_own)^theta) / 2.
+    """Gain of each ear and channel from the other ear: (1 + sech(q_other / q_own)^theta) / 2.
 
     q: specific loudness smoothed over channels (..., 2, frame, channel), above 0; theta: 0-dim
     (Moore & Glasberg 2007; ISO 532-2:2017)
@@ -209,12 +209,12 @@ def inhibition_gains(q: Tensor, theta: Tensor) -> Tensor:
         flat = (-1, 2, q.shape[-2] * q.shape[-1])
         _inhibition_gains(array(q).reshape(flat), array(theta), gains.numpy().reshape(flat))
         return gains
-    falling = torch.exp(-q.flip(-3) / q)  # sech in a form that cannot overflow
+    falling = torch.exp(-q.flip(-3) / q)  # a form of sech that cannot overflow
     return (1 + (2 * falling / (1 + falling.square())) ** theta) / 2
 
 
 def _check_ears(function: str, name: str, x: Tensor) -> tuple[tuple[int, ...], int]:
-    """Shape of `x` before its ears, and number of its channels; raises ValueError."""
+    """Shape of `x` before its ears, and its number of channels; raises ValueError."""
     lead, ears, _, count = signal_axes(function, name, x, 3)
     if ears != 2:
         raise ValueError(f"{function}: {name} has shape {tuple(x.shape)}: give 2 ears on axis -3")
@@ -235,7 +235,7 @@ def _inhibition_gains(q: Array, theta: Array, gains: Array) -> None:
 
 
 class Binaural(NamedTuple):
-    """Loudness of both ears, before they are summed.
+    """Loudness of each ear.
 
     specific: short-term specific loudness (..., 2, frame, channel) in sone/Cam
     stl_ears, ltl_ears: short-term and long-term loudness of each ear (..., 2, frame) in sone
@@ -257,12 +257,13 @@ def binaural_loudness(
     before: Tensor,
     zi: tuple[Tensor, Tensor],
 ) -> tuple[Binaural, tuple[Tensor, Tensor]]:
-    """`Binaural` of `excitation` (..., 2, frame, channel): the functions above in their order.
+    """`Binaural` of `excitation` (..., 2, frame, channel): the functions above in one call.
 
-    smoothing: (channel, channel) weights of each in all, before the ears are compared; theta: 0-dim
-    step: distance of the channels in Cam
-    short_term, long_term: coefficients (2,) of `agc` over specific loudness and over its sum
-    before: (...) so many frames at the start count as silence
+    smoothing: (channel, channel) weights for smoothing over channels before the comparison of the
+        ears; theta: 0-dim
+    step: spacing of the channels in Cam
+    short_term, long_term: coefficients (2,) of `agc` for specific loudness and for its sum
+    before: (...) number of frames at the start that count as silence
     zi: last short-term specific loudness (..., 2, channel) and long-term loudness (..., 2)
     """
     short, long = zi
@@ -280,7 +281,7 @@ def binaural_loudness(
     )
     fit("binaural_loudness", torch.int64, ("before", before, lead))
     if compiled(excitation, *channels, smoothing, theta, short_term, long_term, short, long):
-        # One call instead of a dozen: at one frame a block, calling is what costs.
+        # One call instead of a dozen, because with one frame per block the calls dominate.
         shape = excitation.shape
         y = Binaural(
             excitation.new_empty(shape),
@@ -340,10 +341,10 @@ def _binaural_loudness(
     instant = np.empty_like(flat)
     _specific_loudness(excitation.reshape(flat.shape), channels, instant)
     ears = (rows * 2, frames, count)
-    heard = instant.reshape(ears)
+    by_ear = instant.reshape(ears)
     for b in range(rows):
-        heard[2 * b : 2 * b + 2, : before[b]] = 0
-    _agc(heard, short_term, short, specific.reshape(ears), short_after)
+        by_ear[2 * b : 2 * b + 2, : before[b]] = 0
+    _agc(by_ear, short_term, short, specific.reshape(ears), short_after)
     whole = np.zeros((-(-count // LANES), 2), np.int64)
     whole[:, 1] = count
     q, gains = np.empty_like(flat), np.empty_like(flat)
@@ -375,12 +376,12 @@ def monaural_loudness(
     before: Tensor,
     zi: tuple[Tensor, Tensor],
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Short-term and long-term loudness (..., 2, frame) in sone of each ear by itself.
+    """Short-term and long-term loudness (..., 2, frame) in sone of each ear alone.
 
-    excitation: (..., ear, frame, channel); a single ear stands for two that hear the same
-    step: distance of the channels in Cam
-    short_term, long_term: coefficients (2,) of `agc` over the sum of specific loudness, float64
-    before: (...) so many frames at the start count as silence
+    excitation: (..., ear, frame, channel); a single ear counts for two that hear the same
+    step: spacing of the channels in Cam
+    short_term, long_term: coefficients (2,) of `agc` for the sum of specific loudness, float64
+    before: (...) number of frames at the start that count as silence
     zi: last short-term and long-term loudness (..., 2), float64
     """
     short, long = zi

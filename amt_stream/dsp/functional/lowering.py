@@ -1,30 +1,30 @@
-"""Names for what numba and LLVM hand to the functions that write machine code for a kernel.
+"""Type names for the numba and LLVM objects in functions that generate machine code.
 
-Neither declares the attributes of these objects, so that mypy cannot check them.
+Neither library declares the attributes of these objects, so mypy cannot check them.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Context: TypeAlias = Any
-"""numba's target: gives the machine types and constants of its types."""
+"""Numba's target: machine types and constants of its types."""
 
 Builder: TypeAlias = Any
 """LLVM's `IRBuilder`."""
 
 Kind: TypeAlias = Any
-"""A type in numba's words, or LLVM's."""
+"""A numba or LLVM type."""
 
 Value: TypeAlias = Any
-"""What an instruction gives."""
+"""The result of an instruction."""
 
 Values: TypeAlias = Sequence[Value]
 
 Number: TypeAlias = Any
-"""In a kernel a number or `Lanes`; called from Python, an array or a tensor too."""
+"""In a kernel a number or `Lanes`; called from Python, also an array or a tensor."""
 
 Kernel: TypeAlias = Any
-"""What numba makes of a function: its stubs give the parameters of what writes the code."""
+"""A compiled function or an intrinsic; numba's stubs give the code generator's parameters."""
 
 Typed: TypeAlias = tuple[Kind, Callable[[Context, Builder, Kind, Values], Value]]
-"""How an intrinsic is typed, and what writes its code."""
+"""The signature of an intrinsic, and its code generator."""

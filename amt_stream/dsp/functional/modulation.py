@@ -1,4 +1,4 @@
-"""Banks of modulation filters: a low-pass, and complex one-poles or real band-passes beside it."""
+"""Modulation filterbanks: a low-pass, and complex one-poles or real band-passes in parallel."""
 
 from math import pi, sqrt
 from typing import NamedTuple
@@ -22,15 +22,15 @@ SQRT2 = sqrt(2)
 _COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 ROWS = 2 * LANES
-"""Channels that a compiled form runs side by side: half of them run while the others wait."""
+"""Channels processed in parallel: two registers, so that one computes while the other waits."""
 
 _lanes = lanes_of(ROWS)
 
 
 class OnePoles(NamedTuple):
-    """Complex one-poles u += delta u + gain x, one a band.
+    """Complex one-poles u += delta u + gain x, one per band.
 
-    delta: (band, 2) pole - 1, real and imaginary part: next to a pole of 1 float32 keeps its digits
+    delta: (band, 2) pole - 1, real and imaginary part, which float32 resolves near a pole of 1
     gain: (band,) 1 - |pole|
     """
 
@@ -51,11 +51,11 @@ class BandPasses(NamedTuple):
 
 
 class Readout(NamedTuple):
-    """What a bank gives of its filters.
+    """How the outputs of a bank's filters are read.
 
     scale: (band,) factor on the output of each band
-    envelope: (band,) whether a band gives the magnitude of its filter's output, or the real part
-    counts: (channel,) filters that a channel has, a low-pass included; the others give 0
+    envelope: (band,) whether a band gives the magnitude of its filter's output or the real part
+    counts: (channel,) number of filters of a channel, including a low-pass; the others give 0
     """
 
     scale: Tensor
@@ -64,7 +64,7 @@ class Readout(NamedTuple):
 
 
 State = tuple[Tensor, Tensor]
-"""Of the low-passes (..., channel, 0 or 1, 2), and of the bands."""
+"""States of the low-passes (..., channel, 0 or 1, 2), and of the bands."""
 
 
 def modulation_poles(center: Tensor, bandwidth: Tensor, fs: float) -> OnePoles:
@@ -111,8 +111,8 @@ def one_pole_bank(
 ) -> tuple[Tensor, State]:
     """`x` (..., channel, time) through low-pass and complex one-poles: (..., channel, m, time).
 
-    low: (1,) or (0,): tan(pi f / fs) of a Butterworth low-pass of order two, which is filter 0
-    zi, zf: that of the bands (..., channel, band, 2), real and imaginary part
+    low: (1,) or (0,): tan(pi f / fs) of a second-order Butterworth low-pass, which is filter 0
+    zi, zf: of the bands (..., channel, band, 2), real and imaginary part
     """
     _check_bank("one_pole_bank", x, low, readout, zi, (2,))
     count = readout.scale.numel()
@@ -132,7 +132,7 @@ def one_pole_bank(
         return _learned(x, low, bands, readout, zi)
     pole = 1 + torch.view_as_complex(bands.delta.double())
     gain = bands.gain.to(pole.dtype)
-    # Made in float64: rounded to float32, a pole next to 1 would lose what makes it decay.
+    # In float64, because rounding a pole near 1 to float32 would change its decay.
     made = blocks(pole[:, None, None], gain[:, None], pole[:, None], gain, _length(x))
     system = Blocks(*(t.to(_COMPLEX[x.dtype]) for t in made))
     u, last = run(_spread(x, pole.numel()), system, torch.view_as_complex(zi[1])[..., None])
@@ -145,7 +145,7 @@ def band_pass_bank(
     """`x` (..., channel, time) through low-pass and real band-passes: (..., channel, m, time).
 
     low: as in `one_pole_bank`
-    zi, zf: that of the bands (..., channel, band, section, 2)
+    zi, zf: of the bands (..., channel, band, section, 2)
     """
     _check_bank("band_pass_bank", x, low, readout, zi, (2, 2))
     for name, value in zip(BandPasses._fields, bands, strict=True):
@@ -170,7 +170,7 @@ def band_pass_bank(
 def _check_bank(
     function: str, x: Tensor, low: Tensor, readout: Readout, zi: State, each: tuple[int, ...]
 ) -> None:
-    """Raise ValueError where these do not fit; each: shape of the state of one band."""
+    """Raise ValueError if these do not fit; each: shape of the state of one band."""
     lead, channels, _ = signal_axes(function, "x", x, 2)
     lead, count, first = (*lead, channels), readout.scale.numel(), min(1, low.numel())
     if not count + first:
@@ -234,14 +234,14 @@ def _length(x: Tensor) -> int:
 
 
 def _spread(x: Tensor, count: int) -> Tensor:
-    """`x` (..., time) before each of `count` filters, (..., filter, time)."""
+    """`x` (..., time) for each of `count` filters, (..., filter, time)."""
     return x[..., None, :].expand(*x.shape[:-1], count, x.shape[-1])
 
 
 def _read(
     x: Tensor, low: Tensor, bands: Tensor, last: Tensor, readout: Readout, zi: Tensor
 ) -> tuple[Tensor, State]:
-    """Output and state of a bank, of what its bands give and keep."""
+    """Output and state of a bank, from the outputs and states of its bands."""
     scale, envelope, counts = readout
     real = bands.real if bands.is_complex() else bands
     y = scale[:, None] * torch.where(envelope[:, None], bands.abs(), real)
@@ -251,12 +251,12 @@ def _read(
         y = torch.cat([first, y], -2)
     there = torch.arange(y.shape[-2], device=x.device) < counts[:, None]
     kept = there[:, low.numel() :].reshape(*there.shape[:1], -1, *[1] * (last.dim() - x.dim()))
-    # Not by a product, which would keep NaN in filters that are not there.
+    # Not by a product, which would keep NaN in missing filters.
     return torch.where(there[..., None], y, 0), (zf, torch.where(kept, last, 0))
 
 
 def _first(x: Tensor, low: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """What the low-pass of a bank gives (..., channel, 1, time), and its state."""
+    """Output of the low-pass of a bank (..., channel, 1, time), and its state."""
     g = low[:, None]
     weights = torch.stack([torch.zeros_like(g), torch.zeros_like(g), torch.ones_like(g)], -1)
     y, zf = svf(x[..., None, :], g, torch.full_like(g, SQRT2), weights, zi[..., None, :])
@@ -317,7 +317,7 @@ def _bank(
     z: Array,
     y: Array,
 ) -> None:
-    """`z` (row, state) of both becomes the last state: two a complex one-pole, four a band-pass."""
+    """Updates `low_z` and `z` (row, state) in place: two per complex one-pole, four a band-pass."""
     tile, out = np.zeros((SPAN, ROWS), x.dtype), np.zeros((SPAN, ROWS), x.dtype)
     first, each = low.size, z.shape[1] // max(1, scale.size)
     filters = first + scale.size
@@ -390,7 +390,7 @@ def _low_pass(x: Array, length: int, g: float, s: Array, y: Array) -> None:
 
 @recurrence
 def _take(z: Array, start: int, rows: int, s: Array) -> None:
-    """`s` (state, lane) from `rows` rows of `z` (row, state)."""
+    """Fill `s` (state, lane) from `rows` rows of `z` (row, state)."""
     for i in range(rows):
         for j in range(z.shape[1]):
             s[j, i] = z[start + i, j]
@@ -398,7 +398,7 @@ def _take(z: Array, start: int, rows: int, s: Array) -> None:
 
 @recurrence
 def _give(s: Array, lane: int, z: Array, kept: int) -> None:
-    """`z` (state,) from a lane of `s`; those of filters that are not there stay 0."""
+    """Fill `z` (state,) from a lane of `s`; the states of missing filters stay 0."""
     for j in range(z.size):
         z[j] = s[j, lane] if j < kept else 0
 
@@ -421,7 +421,7 @@ def _band_pass(
     h0, p0, q0 = g0 * (g0 + k0) * r0, g0 * r0, g0 * g0 * r0
     h1, p1, q1 = g1 * (g1 + k1) * r1, g1 * r1, g1 * g1 * r1
     a0, b0, a1, b1 = _lanes(s, 0, 0), _lanes(s, 1, 0), _lanes(s, 2, 0), _lanes(s, 3, 0)
-    # Both sections at once: the second one need not wait for the whole first.
+    # Both sections in one loop, so that the second need not wait for all of the first.
     for t in range(length):
         excess = _lanes(x, t, 0) - b0
         da = p0 * excess - h0 * a0

@@ -1,4 +1,4 @@
-"""Recurrences as operators of torch: what torch.compile and torch.export keep whole."""
+"""Recurrences as torch operators, which torch.compile and torch.export do not unroll."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -13,11 +13,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 def operator(like: Callable[..., Any]) -> Callable[[F], F]:
     """Decorator that makes a recurrence one operator in the graphs of torch.compile and export.
 
-    They would else unroll its loop over time. Called in the ordinary way it is the function itself.
-    An operator's gradient is the function's own, found again from the inputs. A program that loads
-    an exported graph begins with `from amt_stream.dsp.stages import *`: that brings operators.
+    Otherwise they would unroll its loop over time. A normal call runs the function itself. The
+    operator's gradient is the function's, recomputed from the inputs. A program that loads an
+    exported graph must first run `from amt_stream.dsp.stages import *`, which registers operators.
 
-    like: gives, for the same arguments, new tensors of the shapes and dtypes of the output
+    like: gives, for the same arguments, new tensors with the shapes and dtypes of the output
     """
 
     def decorate(f: F) -> F:
@@ -25,7 +25,7 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
         schema = torch.library.infer_schema(f, mutates_args=())
 
         def apart(*given: object) -> Any:
-            # Torch holds operators to outputs that share no memory with an input or each other.
+            # Torch requires outputs that share no memory with an input or each other.
             y = f(*given)
             return tuple(_own(v) for v in y) if isinstance(y, tuple) else _own(y)
 
@@ -75,7 +75,7 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def _autograd() -> Any:
-    """Context in which autograd records again, as it does not inside an operator."""
+    """Context that re-enables autograd, which is off inside an operator."""
     key = torch._C.DispatchKey
     excluded = torch._C._dispatch_tls_local_exclude_set()
     for one in (key.AutogradFunctionality, key.AutogradOther, key.AutogradNestedTensor):
@@ -101,6 +101,6 @@ def _learners(given: Any) -> Iterator[Tensor]:
 
 
 def alike(x: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
-    """New tensors like the first and last argument: `y` and `zf` of most recurrences."""
+    """New tensors like the first and the last argument: `y` and `zf` of most recurrences."""
     zi = others[-1]
     return x.new_empty(x.shape), zi.new_empty(zi.shape)

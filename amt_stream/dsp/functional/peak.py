@@ -1,4 +1,4 @@
-"""The highest a waveform reaches, between its samples too."""
+"""Peaks of a waveform, including those between its samples."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -13,23 +13,23 @@ from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_
 
 
 def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: Sequence[int]) -> Tensor:
-    """`f`, which reduces the last axis, of each frame of `x` (..., time): (..., frame).
+    """`f`, which reduces the last axis, for each frame of `x` (..., time): (..., frame).
 
-    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    lengths: samples of consecutive frames, repeated; time is a multiple of their sum
     """
     blocks = x.unflatten(-1, (-1, sum(lengths)))
     return torch.stack([f(part) for part in blocks.split(list(lengths), -1)], -1).flatten(-2)
 
 
 def framed(x: Tensor, lengths: Sequence[int], like: Tensor) -> Tensor:
-    """A new tensor (..., frame) for one value of each frame of `x`, in the dtype of `like`."""
+    """A new tensor (..., frame) with one value per frame of `x`, in the dtype of `like`."""
     return like.new_empty(*x.shape[:-1], x.shape[-1] // sum(lengths) * len(lengths))
 
 
 def whole_frames(function: str, time: int, lengths: Sequence[int]) -> int:
-    """How many frames of `lengths` there are in `time` samples.
+    """Number of frames of `lengths` in `time` samples.
 
-    Raises ValueError where they are no whole number, or a frame holds no sample.
+    Raises ValueError if it is not an integer, or a frame is empty.
     """
     if not lengths or min(lengths) < 1:
         raise ValueError(f"{function}: lengths are {lengths}: give 1 sample or more for each frame")
@@ -41,11 +41,11 @@ def whole_frames(function: str, time: int, lengths: Sequence[int]) -> int:
 def peaks(
     x: Tensor, phases: Tensor, lengths: tuple[int, ...], zi: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Largest magnitude (..., frame) of `x` (..., time): of its samples, and between them too.
+    """Largest magnitude (..., frame) of `x` (..., time): at its samples, and between them too.
 
-    phases: (phase, tap); between the samples lie the sums over k of phases[p, k] x[n - k]
-    lengths: samples of one frame after another, over and over; time is a multiple of their sum
-    zi, zf: (..., tap - 1) samples before `x`, and before what follows
+    phases: (phase, tap); interpolated samples are the sums over k of phases[p, k] x[n - k]
+    lengths: samples of consecutive frames, repeated; time is a multiple of their sum
+    zi, zf: (..., tap - 1) samples before `x`, and before the next block
     """
     lead, time = signal_axes("peaks", "x", x, 1)
     frames = whole_frames("peaks", time, lengths)
@@ -86,14 +86,14 @@ def _peaks(joined: Array, phases: Array, lengths: Array, samples: Array, between
 
 @kernel
 def frame_peak(x: Array, phases: Array, finer: Array, highest: float) -> float:
-    """The largest magnitude between the samples of a frame, or `highest`; NaN where there is one.
+    """Largest magnitude of a frame's interpolated samples, at least `highest`; NaN if any is NaN.
 
-    x: (tap - 1 + time,) the frame with the samples before it; finer: (time,) is written over
+    x: (tap - 1 + time,) the frame, preceded by earlier samples; finer: (time,) scratch memory
     """
     time, taps = finer.size, phases.shape[1]
     for p in range(phases.shape[0]):
         finer[:] = 0
-        # Four taps at a time: a sum that is taken up and laid down for each costs three times that.
+        # Four taps at a time: loading and storing each sum per tap takes three times as long.
         for k in range(taps // 4):
             first = 4 * k
             a, b = phases[p, taps - 1 - first], phases[p, taps - 2 - first]
@@ -111,11 +111,11 @@ def frame_peak(x: Array, phases: Array, finer: Array, highest: float) -> float:
 
 @kernel
 def largest(x: Array, highest: float) -> float:
-    """The largest magnitude of `x`, or `highest`; NaN where there is one."""
+    """Largest magnitude of `x`, at least `highest`; NaN if any sample is NaN."""
     unknown = 0 if highest == highest else 1
     for t in range(x.size):
         unknown += x[t] != x[t]
-    # Side by side, as a compiler does not part a maximum that NaN could be in.
+    # Four in parallel, because compilers do not vectorize a maximum that may meet NaN.
     a = b = c = d = highest
     for k in range(x.size // 4):
         y = x[4 * k : 4 * k + 4]

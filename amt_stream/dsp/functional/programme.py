@@ -1,4 +1,4 @@
-"""Mean squares of filtered sound, frame by frame, as programme loudness is made of."""
+"""Mean squares of filtered sound per frame, for programme loudness."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from amt_stream.dsp.functional.peak import framed, per_frame, whole_frames
 from amt_stream.dsp.functional.shapes import fit, signal_axes
 
 TINY = 1e-20
-"""States of a filter below this are set to 0: numbers that are denormal cost time."""
+"""Filter states below this are set to 0, because arithmetic with denormal numbers is slow."""
 
 
 @operator(lambda x, sections, lengths, zi: (framed(x, lengths, zi), zi.new_empty(zi.shape)))
@@ -23,11 +23,11 @@ def filtered_mean_square(
     """Mean square (..., frame) of `x` (..., time) through two second-order sections.
 
     sections: (2, 6) b0 b1 b2 1 a1 a2
-    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    lengths: samples of consecutive frames, repeated; time is a multiple of their sum
     zi, zf: (..., 2, 2), transposed direct form II
 
-    All but `x` in float64, as poles next to 1 need: of an offset of 0.5 float32 would leave 3e-4 of
-    noise at 192 kHz.
+    All but `x` in float64, because of poles near 1: with an offset of 0.5, float32 would leave
+    noise of 3e-4 at 192 kHz.
     """
     lead, time = signal_axes("filtered_mean_square", "x", x, 1)
     frames = whole_frames("filtered_mean_square", time, lengths)
@@ -72,10 +72,10 @@ def _filtered_mean_square(
                 total += w * w
             start += length
             y[r, n] = total / length
-            s1, s2, r1, r2 = _heard(s1), _heard(s2), _heard(r1), _heard(r2)
+            s1, s2, r1, r2 = _flushed(s1), _flushed(s2), _flushed(r1), _flushed(r2)
         zf[r, 0, 0], zf[r, 0, 1], zf[r, 1, 0], zf[r, 1, 1] = s1, s2, r1, r2
 
 
 @recurrence
-def _heard(state: float) -> float:
+def _flushed(state: float) -> float:
     return 0.0 if abs(state) < TINY else state

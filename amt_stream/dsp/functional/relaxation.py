@@ -1,4 +1,4 @@
-"""A quantity on its way to a target that moves, at a pace that changes."""
+"""First-order relaxation towards a moving target at a varying rate."""
 
 from typing import Any
 
@@ -34,9 +34,9 @@ def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def plain_relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """The same in torch, in as many turns as the length has binary digits.
+    """The plain form, a parallel scan in log2(time) steps.
 
-    After each turn y = kept y[t - reach] + gone, over a reach twice as long.
+    After each step y = kept y[t - reach] + gone, with `reach` doubled.
     """
     kept, gone = 1 - rate, rate * target
     reach = 1
@@ -79,7 +79,7 @@ def _relax(target: Array, rate: Array, zi: Array, y: Array) -> None:
 
 
 class _Relax(torch.autograd.Function):
-    """`relax` of rows, with a compiled gradient."""
+    """`relax` for rows, with a compiled gradient."""
 
     @staticmethod
     def forward(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:

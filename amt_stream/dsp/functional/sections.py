@@ -1,4 +1,4 @@
-"""Real linear sections in cascade, of any filter, with their compiled gradient."""
+"""Cascades of real linear sections, with compiled gradients."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from amt_stream.dsp.functional.state_space import state_space
 from amt_stream.dsp.functional.tiles import flush, load, store
 
 LANES = 16
-"""Rows that go together: two registers of float64, in AVX-512."""
+"""Rows processed together: two registers of float64 in AVX-512."""
 
 SPAN = 32
-"""Samples that go together: the states of all sections then stay in the nearest cache."""
+"""Samples processed together, so that the states of all sections fit the L1 cache."""
 
 
 class Sections(NamedTuple):
-    """s[t + 1] = a s[t] + b v[t]; w[t] = c s[t] + d v[t], each w the next one's v.
+    """s[t + 1] = a s[t] + b v[t]; w[t] = c s[t] + d v[t], where w is the next section's v.
 
     a: (channel, section, state, state); b, c: (channel, section, state); d: (channel, section)
     """
@@ -37,9 +37,9 @@ def cascade(
     zi: Tensor,
     forward: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
 ) -> tuple[Tensor, Tensor]:
-    """`x` (..., channel, time) through the sections, with gradients of all that is given.
+    """`x` (..., channel, time) through the sections, with gradients of all arguments.
 
-    sections: in float64, in which the gradient is found: in float32, a pole next to 1 is another
+    sections: in float64, in which the gradient is computed, as float32 would move poles near 1
     zi, zf: (..., channel, section, state) in the dtype of `x`
     forward: the compiled form, which gives the output and zf for `x` and `zi`
     """
@@ -52,7 +52,7 @@ def cascade(
 
 
 def plain_cascade(x: Tensor, sections: Sections, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """The same in torch, all in one dtype."""
+    """The plain form in torch, all in one dtype."""
     a, b, c, d = sections
     y, ends = x, []
     for s, start in enumerate(zi.unbind(-2)):
@@ -77,9 +77,9 @@ def _backward(
 def _gradient(
     x: Tensor, sections: Sections, zi: Tensor, slopes: Tensors, learns: bool
 ) -> tuple[Tensor, Sections, Tensor]:
-    """Of `x`, sections and zi, where those of output and zf are `slopes`.
+    """Gradients of `x`, sections and zi, from those of output and zf (`slopes`).
 
-    learns: whether those of the sections count
+    learns: whether the gradients of the sections are needed
     """
     a, b, c, d = sections
     order = b.shape[-1]
@@ -121,9 +121,9 @@ def _cascade_backward(
     lanes, tiles = min(LANES, x.shape[0]), -(-time // SPAN)
     made = np.zeros((sections, width, width, lanes))
     found = np.zeros((sections, width, width, lanes))
-    # States before each tile; before each sample of one, and what a section then hears; slopes.
+    # States before each tile; states before, and input at, each sample of a tile; gradients.
     marks = np.zeros((tiles + 1, sections, width, lanes))
-    heard = np.zeros((sections, SPAN, width, lanes))
+    inputs = np.zeros((sections, SPAN, width, lanes))
     slopes = np.zeros((sections, width, lanes))
     tile, room = np.zeros((SPAN, lanes)), np.zeros((width, lanes))
     for first in range(0, x.shape[0], lanes):
@@ -137,16 +137,16 @@ def _cascade_backward(
                         made[s, j, k, i] = tables[row % channels, s, j, k]
                 for j in range(width - 1):
                     marks[0, s, j, i], slopes[s, j, i] = zi[row, s, j], gzf[row, s, j]
-        # Forward through all tiles for the states, then back through each.
+        # Forward through all tiles for the states, then backward through each.
         for turn in range(0 if learns else tiles, 2 * tiles):
             n = min(turn, 2 * tiles - 1 - turn)
             length = min(SPAN, time - n * SPAN)
             if learns:
                 load(x, first, rows, n * SPAN, length, tile)
-                _through(tile, length, made, marks[n], heard, room, marks[n + 1])
+                _through(tile, length, made, marks[n], inputs, room, marks[n + 1])
             if turn >= tiles:
                 load(gy, first, rows, n * SPAN, length, tile)
-                _back(tile, length, made, heard, learns, room, slopes, found)
+                _back(tile, length, made, inputs, learns, room, slopes, found)
                 store(tile, first, rows, n * SPAN, length, gx)
         for i in range(rows):
             row = first + i
@@ -160,16 +160,16 @@ def _cascade_backward(
 
 @kernel
 def _through(
-    tile: Array, length: int, made: Array, start: Array, heard: Array, room: Array, end: Array
+    tile: Array, length: int, made: Array, start: Array, inputs: Array, room: Array, end: Array
 ) -> None:
-    """What each section hears, with its states before each sample, and those at the `end`."""
+    """Each section's input and states at each sample, and the states at the `end`."""
     width = room.shape[0]
     for s in range(made.shape[0]):
         state = end[s]
         state[:] = start[s]
         for t in range(length):
             state[width - 1] = tile[t]
-            heard[s, t] = state
+            inputs[s, t] = state
             room[:] = 0
             for j in range(width):
                 for k in range(width):
@@ -186,13 +186,13 @@ def _back(
     tile: Array,
     length: int,
     made: Array,
-    heard: Array,
+    inputs: Array,
     learns: bool,
     room: Array,
     slopes: Array,
     found: Array,
 ) -> None:
-    """`tile`, the slope of the output, becomes that of the input; `slopes` go back in time."""
+    """Turn `tile` from the output's gradient to the input's; propagate `slopes` back in time."""
     width = room.shape[0]
     for s in range(made.shape[0] - 1, -1, -1):
         slope = slopes[s]
@@ -205,7 +205,7 @@ def _back(
                     for i in range(to.size):
                         to[i] += m[i] * of[i]
                     if learns:
-                        into, z = found[s, j, k], heard[s, t, k]
+                        into, z = found[s, j, k], inputs[s, t, k]
                         for i in range(into.size):
                             into[i] += of[i] * z[i]
             tile[t] = room[width - 1]

@@ -1,7 +1,7 @@
-"""Which tensors fit together: asked at the head of every function that has a compiled form.
+"""Shape and dtype checks at the start of every function that has a compiled form.
 
-A compiled kernel believes what it is told; beyond the end of an array it reads, and writes, what
-belongs to others. The plain form is asked the same, so that both refuse the same.
+A compiled kernel does not check bounds and would access memory beyond an array. The plain form
+makes the same checks, so that both refuse the same.
 """
 
 from typing import Any
@@ -17,9 +17,9 @@ _FLOATS = (torch.float32, torch.float64)
 def signal_axes(function: str, name: str, x: Tensor, count: int) -> tuple[Any, ...]:
     """Shape of the signal `x` before its last `count` axes, and the length of each of these.
 
-    Raises ValueError where it lacks one of them, holds nothing, or is no float32 or float64.
+    Raises ValueError if an axis is missing or empty, or for a dtype other than float32 or float64.
     """
-    # Once, as a plain tuple: to cut torch's own takes as long as all comparisons together.
+    # A plain tuple, because slicing torch's takes as long as all comparisons together.
     shape = tuple(x.shape)
     if len(shape) < count:
         raise ValueError(f"{function}: {name} has shape {shape}: give it {count} axes or more")
@@ -31,9 +31,9 @@ def signal_axes(function: str, name: str, x: Tensor, count: int) -> tuple[Any, .
 
 
 def last_axes(function: str, name: str, x: Tensor, count: int) -> Shape:
-    """Lengths of the last `count` axes of what goes with a signal, any of which may be 0.
+    """Lengths of the last `count` axes of a table or state, any of which may be 0.
 
-    Raises ValueError where it lacks one of them.
+    Raises ValueError if an axis is missing.
     """
     shape = tuple(x.shape)
     if len(shape) < count:
@@ -42,7 +42,7 @@ def last_axes(function: str, name: str, x: Tensor, count: int) -> Shape:
 
 
 def fit(function: str, dtype: torch.dtype, *given: tuple[str, Tensor, Shape]) -> None:
-    """Raise ValueError where one of `given`, name, tensor and shape, has another shape or dtype."""
+    """Raise ValueError if one of `given` (name, tensor, shape) has another shape or dtype."""
     for name, tensor, shape in given:
         if tensor.shape != shape:
             raise ValueError(
@@ -54,7 +54,7 @@ def fit(function: str, dtype: torch.dtype, *given: tuple[str, Tensor, Shape]) ->
 
 
 def whole_blocks(function: str, length: int, unit: int) -> None:
-    """Raise ValueError where `length` along time is no multiple of `unit`."""
+    """Raise ValueError if `length` along time is not a multiple of `unit`."""
     if unit < 1 or length % unit:
         raise ValueError(
             f"{function}: {length} samples are no whole number of {unit}: give a multiple of it"

@@ -1,4 +1,4 @@
-"""Weighted mean squares of sound pressure, as sound level meters take them (IEC 61672-1:2013)."""
+"""Weighted mean squares of sound pressure for sound level meters (IEC 61672-1:2013)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,24 +33,24 @@ LEVELS = SPEEDS * WEIGHTINGS
 """Time-weighted mean squares: F of A, C and Z, then S, then I of them."""
 
 FILTER_STATES, POWER_STATES = 7, LEVELS + WEIGHTINGS
-"""Of the powers: those of F, S and I before it is held, then what I holds, of A, C and Z each."""
+"""Power states are F, S, I before peak hold, and I after it, of A, C and Z each."""
 
 COEFFICIENTS = (4, 6, 3, 1, 1)
-"""How many coefficients are of high-passes, low-pass, time weightings, gain and decay."""
+"""Numbers of coefficients of high-passes, low-pass, time weightings, gain and decay."""
 
 SIDE = 4
-"""A, C and Z side by side in one register of float64, and one more that stays empty."""
+"""A, C and Z in one register of float64, with one lane unused."""
 
 _lanes = lanes_of(SIDE)
 
 
 class LevelFrames(NamedTuple):
-    """What is in each frame, in the dtype of the sound; powers are in Pa^2.
+    """Values per frame, in the dtype of the sound; powers are in Pa^2.
 
     mean_square: (..., 3, frame) of `WEIGHTINGS`
     last, highest, lowest: (..., 9, frame) of `LEVELS`, over the samples of the frame
     impulse: (..., 3, frame) mean of I over the frame, of `WEIGHTINGS`
-    peak: (..., 3, frame) largest magnitude of the weighted pressure, between its samples too
+    peak: (..., 3, frame) largest magnitude of the weighted pressure, also between samples
     """
 
     mean_square: Tensor
@@ -62,14 +62,14 @@ class LevelFrames(NamedTuple):
 
 
 class Coefficients(NamedTuple):
-    """The coefficients of `sound_levels` by name, in their order.
+    """The coefficients of `sound_levels` by name, in order.
 
-    twice, second, third, lowest: of the high-passes: the double one of A and C, both others of A,
+    twice, second, third, lowest: of the high-passes: the double one of A and C, two more of A, and
         that of Z
-    b0 ... a2: of the low-pass of A and C, with the gain of C
+    b0 ... a2: of the low-pass of A and C, including the gain of C
     fast, slow, impulse: weights of a new square in F, S and I
     gain: of A over C
-    decay: what a held value of I keeps from sample to sample
+    decay: factor per sample on the held value of I
     """
 
     twice: float
@@ -90,7 +90,7 @@ class Coefficients(NamedTuple):
 
 
 class FilterState(NamedTuple):
-    """States of the filters of A, C and Z, in their order: of each high-pass and the low-pass."""
+    """States of the high-passes and the low-pass of A, C and Z, in processing order."""
 
     first: float
     first_again: float
@@ -106,7 +106,7 @@ SIZES = (WEIGHTINGS, LEVELS, LEVELS, LEVELS, WEIGHTINGS, WEIGHTINGS)
 
 
 def states(phases: Tensor) -> int:
-    """How long the last axis of the state of `sound_levels` is."""
+    """Length of the last axis of the state of `sound_levels`."""
     return FILTER_STATES + POWER_STATES + WEIGHTINGS * (phases.shape[1] - 1)
 
 
@@ -115,11 +115,11 @@ def sound_levels(
 ) -> tuple[LevelFrames, Tensor]:
     """Frames of sound pressure `x` (..., time) in pascal, and the next state.
 
-    lengths: samples of one frame after another, over and over; time is a multiple of their sum
-    coefficients: (15,) float64: `Coefficients`, high-passes as `first_order` has them
-    phases: (phase, tap), between samples, as of `peaks`
-    zi, zf: (..., 19 + 3 (taps - 1)) float64: `FilterState`, powers as of `POWER_STATES`, and the
-        samples before, weighted with A, C and Z
+    lengths: samples of consecutive frames, repeated; time is a multiple of their sum
+    coefficients: (15,) float64: `Coefficients`, with high-passes as in `first_order`
+    phases: (phase, tap) for interpolation, as in `peaks`
+    zi, zf: (..., 19 + 3 (taps - 1)) float64: `FilterState`, powers as in `POWER_STATES`, and
+        earlier samples weighted with A, C and Z
     """
     lead, time = signal_axes("sound_levels", "x", x, 1)
     frames = whole_frames("sound_levels", time, lengths)
@@ -143,8 +143,8 @@ def sound_levels(
             after.reshape(-1, after.shape[-1]),
             y,
         )
-        told = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
-        return LevelFrames(*told.split_with_sizes(SIZES, -2)), torch.from_numpy(after)
+        frames_of = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
+        return LevelFrames(*frames_of.split_with_sizes(SIZES, -2)), torch.from_numpy(after)
     high, low, smoothing, gain, decay = coefficients.split(COEFFICIENTS)
     sizes = FILTER_STATES, POWER_STATES, WEIGHTINGS * (phases.shape[1] - 1)
     filters, powers, past = zi.split(sizes, -1)
@@ -198,7 +198,7 @@ def _time_weighted_plainly(
     squares: Tensor, smoothing: Tensor, decay: Tensor, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
     """`LEVELS` (..., 9, time) of squares (..., 3, time) in A, C and Z, and the next states."""
-    # Not by lists of indices, which would come from the host in every step.
+    # Not by index lists, which would be copied from the host in every step.
     new = smoothing.repeat_interleave(WEIGHTINGS)
     keep = 1 - new
     y, zf = state_space(
@@ -215,9 +215,9 @@ def _time_weighted_plainly(
 
 
 def held_maximum(x: Tensor, decay: Tensor, zi: Tensor) -> Tensor:
-    """h[t] = max(x[t], decay h[t-1]) of `x` (..., time); zi: (...), h before it; plain form."""
+    """h[t] = max(x[t], decay h[t-1]) of `x` (..., time); zi: (...), the previous h; plain form."""
     outputs, held = [], zi.unsqueeze(-1)
-    # Divided by its decay the held value is a running maximum; in pieces, or it would overflow.
+    # Divided by its decay, the held value is a running maximum; in pieces to avoid overflow.
     for piece in x.split(2**16, -1):
         fall = decay ** torch.arange(piece.shape[-1] + 1, dtype=x.dtype, device=x.device)
         risen = torch.cat([held, piece], -1) / fall
@@ -248,7 +248,7 @@ def _sound_levels(
         longest = max(longest, length)
     pressure, weighted = np.empty(longest), np.empty((longest, SIDE))
     known, past = FILTER_STATES + POWER_STATES, phases.shape[1] - 1
-    # What a peak may lie in: the frame with what was before it.
+    # The frame with the samples before it, which interpolation needs.
     near = np.empty((WEIGHTINGS, past + longest), x.dtype)
     finer = np.empty(longest, x.dtype)
     powers, out = np.zeros((SPEEDS + 1, SIDE)), np.empty((1 + 3 * SPEEDS + 1, SIDE))
@@ -263,7 +263,7 @@ def _sound_levels(
             length = lengths[n % lengths.size]
             for t in range(length):
                 pressure[t] = x[r, start + t]
-            # The same for sound of either dtype, which is then compiled once.
+            # In float64 for both dtypes, so that it is compiled once.
             _weigh(pressure, coefficients, state[r], weighted, length)
             _time_weighted(weighted, coefficients, powers, length, out)
             for k in range(WEIGHTINGS):
@@ -289,7 +289,7 @@ def _sound_levels(
 def _weigh(
     pressure: Array, coefficients: Array, state: Array, weighted: Array, length: int
 ) -> None:
-    """`weighted` (time, `SIDE`) becomes the pressure in A, C and Z, and 0."""
+    """Fill `weighted` (time, `SIDE`) with the pressure in A, C and Z, and 0."""
     k = _coefficients(coefficients)
     s = state[:FILTER_STATES]
     first, first_again, low, low_before, second, third, lowest = s
@@ -321,9 +321,9 @@ def _weigh(
 def _time_weighted(
     weighted: Array, coefficients: Array, powers: Array, length: int, out: Array
 ) -> None:
-    """`out` (11, `SIDE`) becomes the mean square, last, highest, lowest F, S, I, and the mean of I.
+    """Fill `out` (11, `SIDE`): mean square, last, highest and lowest F, S, I, and the mean of I.
 
-    powers: (4, `SIDE`) of F, S and I, and what I holds, which become those after the frame
+    powers: (4, `SIDE`) of F, S, I before hold and I, updated in place
     """
     k = _coefficients(coefficients)
     for i in range(SIDE):
@@ -343,7 +343,7 @@ def _time_weighted(
         held = held * k.decay
         held = where(held > impulse, held, impulse)
         mean = mean + held
-        # NaN in a level stays to the end, where neither comparison holds.
+        # Written so that NaN persists: no comparison with it holds.
         f_high, f_low = where(f_high > fast, f_high, fast), where(f_low < fast, f_low, fast)
         s_high, s_low = where(s_high > slow, s_high, slow), where(s_low < slow, s_low, slow)
         i_high, i_low = where(i_high > held, i_high, held), where(i_low < held, i_low, held)

@@ -1,4 +1,4 @@
-"""Sound to modulation filters: the kernels of the stages, one after another, on a plan."""
+"""Sound to modulation filters: the kernels of all stages in one compiled call, on a plan."""
 
 from numba import types
 
@@ -16,24 +16,24 @@ from amt_stream.dsp.functional.gammatone import _cascade
 from amt_stream.dsp.functional.modulation import _bank
 
 ORDER = 4
-"""Of the gammatone filters."""
+"""Order of the gammatone filters."""
 
 
 AT = plan_rows(
-    # Kernels, by their address.
+    # Kernels, by address.
     "to_bands to_nerve to_adapted to_modulation "
-    # Integers: of the low-pass of hair cells that it is no high-pass, and that it rectifies.
+    # Flags of the hair cells' filter: low-pass (0), and rectifying (1).
     "high rectify "
-    # Tables, by the names that they have in what takes them.
+    # Tables, named as in their functions.
     "coefficients factor cutoff floor rates most corr mult low delta gain scale envelope "
     "counts "
     # The state.
     "filters low_passes loops first bands "
-    # The sound (row, time), the same as (row, 1, time), what moves in each channel (row, channel,
-    # time), the same as lines (row and channel, time), and what comes out (line, filter, time).
-    "given heard moved lines y "
+    # The sound (row, time) and (row, 1, time), the motion in each channel (row, channel, time) and
+    # as lines (row and channel, time), and the output (line, filter, time).
+    "given sound moved lines y "
 )
-"""What the rows of a plan are, by name. A row of zeros is an array, or a kernel, that is none."""
+"""Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 
 _a = of_type(AT, None)
 
@@ -41,7 +41,7 @@ CALLS = {
     "to_bands": KernelCall(
         AT.to_bands,
         _cascade(ORDER),
-        *(*_a(3, "heard"), *_a(2, "coefficients"), KernelArgument(AT.factor, None, types.float64)),
+        *(*_a(3, "sound"), *_a(2, "coefficients"), KernelArgument(AT.factor, None, types.float64)),
         *(*_a(4, "filters"), *_a(3, "moved"), *_a(4, "filters")),
     ),
     "to_nerve": KernelCall(
@@ -65,7 +65,7 @@ CALLS = {
         *(*_a(2, "first", "bands"), *_a(3, "y")),
     ),
 }
-"""The kernels, by their rows in a plan. Each may write where it reads."""
+"""The kernels, by their rows in a plan. Each may work in place."""
 
 _to_bands, _to_nerve = CALLS["to_bands"].call, CALLS["to_nerve"].call
 _to_adapted, _to_modulation = CALLS["to_adapted"].call, CALLS["to_modulation"].call
@@ -73,8 +73,8 @@ _to_adapted, _to_modulation = CALLS["to_adapted"].call, CALLS["to_modulation"].c
 
 @kernel
 def to_modulation(plan: Array, like: Array) -> None:
-    """Sound to modulation filters; like: any array of the dtype of sound."""
-    plan[AT.heard, 0] = plan[AT.given, 0]
+    """Sound to modulation filters; like: any array of the sound's dtype."""
+    plan[AT.sound, 0] = plan[AT.given, 0]
     _to_bands(plan, like)
     _to_nerve(plan, like)
     _to_adapted(plan, like)

@@ -1,4 +1,4 @@
-"""Power spectra of six windows of different lengths around one instant, frame after frame."""
+"""Power spectra of six concentric windows of different lengths, frame after frame."""
 
 from math import prod
 
@@ -18,9 +18,9 @@ def running_spectrum(
 ) -> tuple[Tensor, Tensor]:
     """Power of each bin, (..., frame, sum of bins), one frame for each `hop` samples of `x`.
 
-    The windows are symmetric about one center, so the signal is folded there: the even part meets
-    the cosines, the odd part the sines, half a window each; only powers are wanted, so that the
-    phase of the center does not matter.
+    The windows are symmetric about one center, so the signal is folded there: the even part is
+    multiplied by cosines, the odd part by sines, half a window each. Only powers are needed, so
+    that the phase at the center does not matter.
 
     cosine, sine: windowed and scaled, flat: for each window `halves` rows of `bins` values
     bins: of each window, a multiple of `LANES`
@@ -67,7 +67,7 @@ def _running_spectrum(
     rows: Array, cosine: Array, sine: Array, halves: Sizes, bins: Sizes, hop: int, power: Array
 ) -> None:
     half, components = max(halves), power.shape[2]
-    none = np.int64(0)  # no literal, for which `sums_of_products` would be compiled once more
+    none = np.int64(0)  # with a literal `sums_of_products` would be compiled once more
     even, odd = np.empty((ROWS, half), power.dtype), np.empty((ROWS, half), power.dtype)
     re, im = np.empty((ROWS, components), power.dtype), np.empty((ROWS, components), power.dtype)
     frames, end = power.shape[1], power.shape[0] * power.shape[1]
@@ -77,7 +77,7 @@ def _running_spectrum(
         for i in range(count):
             n = first + i
             row, plus, minus = rows[n // frames], even[i], odd[i]
-            # Indices that cannot be negative: registers are then turned around as a whole.
+            # Unsigned indices, so that whole registers are reversed.
             right = np.uintp(n % frames * hop + half)
             left = right - np.uintp(1)
             for k in range(np.uintp(half)):

@@ -1,4 +1,4 @@
-"""The plain form of every linear recurrence: exact, differentiable, block after block."""
+"""The plain form of linear recurrences: exact, differentiable, block by block."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,16 @@ from torch import Tensor
 from amt_stream.dsp.functional import gpu
 
 BLOCK = 48
-"""Samples that one matrix product takes: longer ones cost products, shorter ones cost calls."""
+"""Samples per matrix product: more cost arithmetic, fewer cost calls."""
 
 
 class Blocks(NamedTuple):
-    """A linear system as matrices that take `length` samples at once.
+    """A linear system as matrices for `length` samples at once.
 
     direct: (channel, length, length) from input to output, lower triangular
     observe: (channel, length, state) from the state before the block to the output
     reach: (channel, state, length) from input to the state after the block
-    powers: (channel, length + 1, state, state) of the transition; the last leads over the block
+    powers: (channel, length + 1, state, state) of the transition; the last spans the block
     """
 
     direct: Tensor
@@ -26,7 +26,7 @@ class Blocks(NamedTuple):
     powers: Tensor
 
     def first(self, length: int) -> "Blocks":
-        """The same for only the first `length` samples of a block."""
+        """The system for only the first `length` samples of a block."""
         skipped = self.reach.shape[-1] - length
         return Blocks(
             self.direct[:, :length, :length],
@@ -64,7 +64,7 @@ def state_space(
     x: (..., channel, time), real; a: (channel, state, state); b, c: (channel, state); d: (channel,)
     zi, zf: (..., channel, state) in the dtype of `a`, as is y; complex systems are allowed
 
-    Whoever calls often with the same system makes its `blocks` once and calls `run`.
+    For repeated calls with one system, make its `blocks` once and call `run`.
     """
     if zi.shape[-1] == 1 and gpu.serves(x, zi, a, b, c, d):
         y, zf = gpu.first_state(x.to(zi.dtype), a, b, c, d, zi)
@@ -73,10 +73,10 @@ def state_space(
 
 
 def run(x: Tensor, system: Blocks, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """`state_space` of `x` (..., channel, time) for a system made ready by `blocks`."""
+    """`state_space` of `x` (..., channel, time) for a system prepared by `blocks`."""
     channels, size = zi.shape[-2:]
     length = system.observe.shape[1]
-    # Channels in front, so that each matrix product serves all rows and blocks of one channel.
+    # Channels first, so that a matrix product serves all rows and blocks of one channel.
     rows = x.reshape(-1, channels, x.shape[-1]).transpose(0, 1).to(zi.dtype)
     s = zi.reshape(-1, channels, size).transpose(0, 1)
     whole = rows.shape[-1] // length * length

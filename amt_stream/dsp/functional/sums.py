@@ -1,7 +1,7 @@
-"""Sums of products side by side in the vector registers, each in the same order whatever its row.
+"""Vectorized sums of products whose order of summation does not depend on the number of rows.
 
-Left to itself a compiler adds the parts of a sum in an order that depends on how many sums it takes
-at a time, so that a row by itself would differ in the last digit from the same row among others.
+A compiler may order a sum by how many sums it computes at a time; a row alone would then differ in
+the last digit from the same row among others.
 """
 
 from llvmlite import binding, ir
@@ -13,13 +13,13 @@ from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kind, Typed, Value, Values
 
 LANES = 16
-"""Sums that lie side by side: one register of float32, two of float64, in AVX-512."""
+"""Sums in parallel: one register of float32, two of float64, in AVX-512."""
 
 REGISTER = 64 if binding.get_host_cpu_features().get("avx512f") else 32
 """Bytes of a vector register."""
 
 ROWS = REGISTER // 8
-"""Rows that go together: each weight that is loaded serves all of them."""
+"""Rows processed together: each weight loaded serves all of them."""
 
 
 @kernel
@@ -53,10 +53,10 @@ def sums_of_products(
 
 
 class _Sums:
-    """Writes the code of `sums_of_products` of `count` rows from `row` on.
+    """Generates `sums_of_products` for `count` rows from `row` on.
 
-    A product is added as soon as the one before it, which takes a few cycles: each sum is made of
-    some chains that do not wait for each other, every so many-th product in one of them.
+    A fused multiply-add takes a few cycles, so each sum is split into independent chains, which
+    take the products in turn.
 
     given: the arguments of `sums_of_products`, with `row` in the place of `rows`
     """
@@ -70,7 +70,7 @@ class _Sums:
         number = context.get_data_type(of_x.dtype)
         self.width = context.get_abi_sizeof(number)
         self.line = ir.VectorType(number, LANES)
-        # Half of the registers, of which there are 32, or 16 where they are short.
+        # Half of the registers: there are 32, or 16 short ones.
         self.chains = max(1, REGISTER // 4 * REGISTER // (ROWS * LANES * self.width))
         self.product = cgutils.get_or_insert_function(
             builder.module,
@@ -90,11 +90,11 @@ class _Sums:
         ]
 
     def whole(self, n: int) -> Value:
-        """A whole number."""
+        """An integer constant."""
         return self.context.get_constant(types.intp, n)
 
     def index(self, k: int, more: int = 0) -> Value:
-        """Argument `k`, an index, and so many `more`."""
+        """Argument `k`, an index, plus `more`."""
         kind = self.signature.args[k]
         value = self.context.cast(self.builder, self.given[k], kind, types.intp)
         return self.builder.add(value, self.whole(more))
@@ -106,18 +106,18 @@ class _Sums:
         return cgutils.get_item_pointer(self.context, self.builder, kind, of, list(indices))
 
     def as_line(self, pointer: Value) -> Value:
-        """The same place as one of `LANES` numbers."""
+        """The pointer as one to a vector of `LANES` numbers."""
         return self.builder.bitcast(pointer, self.line.as_pointer())
 
     def to_all_lanes(self, value: Value) -> Value:
-        """A number in each of the lanes."""
+        """A number broadcast to all lanes."""
         nothing = ir.Constant(self.line, ir.Undefined)
         first = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         value = self.builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
         return self.builder.shuffle_vector(value, nothing, first)
 
     def add(self, k: Value, chain: int) -> None:
-        """Add product `k` of each row in one of its chains."""
+        """Add product `k` of each row to one of its chains."""
         builder = self.builder
         from_row = builder.gep(self.at, [builder.mul(k, self.step)])
         w = builder.load(self.as_line(from_row), align=self.width)
@@ -127,7 +127,7 @@ class _Sums:
             builder.store(sum_, total[chain])
 
     def add_all(self) -> None:
-        """Add all products: in turn to the chains, what is left over to the first."""
+        """Add all products, to the chains in turn; the remainder goes to the first."""
         builder, whole = self.builder, self.whole
         chains = whole(self.chains)
         turns = builder.sub(self.length, builder.srem(self.length, chains))
@@ -138,7 +138,7 @@ class _Sums:
             self.add(k, 0)
 
     def write(self) -> None:
-        """Write the sum of the chains of each row, added in pairs, into y."""
+        """Write the pairwise sum of each row's chains into y."""
         builder = self.builder
         for r, total in enumerate(self.totals):
             parts = [builder.load(part) for part in total]
@@ -150,7 +150,7 @@ class _Sums:
 
 
 def _of_rows(count: int) -> Value:
-    """`sums_of_products` of `count` rows from `row` on."""
+    """`sums_of_products` for `count` rows from `row` on."""
 
     def sums(
         typing: Context,

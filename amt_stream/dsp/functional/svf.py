@@ -1,4 +1,4 @@
-"""Second-order sections as state-variable filters: right in float32 at 2 Hz and 48 kHz."""
+"""Second-order sections as state-variable filters, accurate in float32 at 2 Hz and 48 kHz."""
 
 import numpy as np
 import torch
@@ -18,10 +18,10 @@ BAND = (0.0, 1.0, 0.0)
 """Weights of a band-pass section: gain 1 / k at its center."""
 
 LANES = 16
-"""Filters that a compiled form runs side by side, one in each place of the vector registers."""
+"""Filters processed in parallel, one per lane."""
 
 TILE = 32
-"""Samples that a compiled form turns from one row a filter to one row an instant, and back."""
+"""Samples transposed at a time."""
 
 
 @operator(alike)
@@ -29,14 +29,14 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
     """`x` (..., channel, time) through second-order sections in series, and their last state.
 
     g: (channel, section) tan(pi f / fs) for a corner or center frequency f
-    k: (channel, section) 1 / Q: sqrt(2) for a Butterworth low-pass of order two
-    weights: (channel, section, 3) of a section's input, band and low output in what it gives on:
-        `LOW`, `BAND`, or (1, -k, -1) for its high-pass
+    k: (channel, section) 1 / Q: sqrt(2) for a second-order Butterworth low-pass
+    weights: (channel, section, 3) of a section's input, band and low output in its output: `LOW`,
+        `BAND`, or (1, -k, -1) for its high-pass
     zi, zf: (..., channel, section, 2), zeros at rest
 
     Each section is the bilinear transform of s^2 + k s + 1, its two states those of trapezoidal
-    integrators (Zavalishin, The Art of VA Filter Design, 2012). Rounding acts on what a sample
-    adds to a state, not on poles next to 1, as in the direct forms.
+    integrators (Zavalishin, The Art of VA Filter Design, 2012). Rounding affects the increments of
+    the states, not poles near 1, as in the direct forms.
     """
     lead, channels, _ = signal_axes("svf", "x", x, 2)
     sections, _ = last_axes("svf", "zi", zi, 2)
@@ -57,14 +57,14 @@ def svf(x: Tensor, g: Tensor, k: Tensor, weights: Tensor, zi: Tensor) -> tuple[T
 
 
 def svf_sections(g: Tensor, k: Tensor, weights: Tensor) -> Sections:
-    """The sections of `svf` by what they do to their states, in float64."""
+    """The state-space form of `svf`, in float64."""
     g, k, weights = g.double(), k.double(), weights.double()
     r = 1 / (1 + g * (g + k))
     h, p, q = g * (g + k) * r, g * r, g * g * r
-    # What the two integrators of a section take up in a sample, from the states and the input.
+    # Increments of a section's two integrators, from the states and the input.
     take = torch.stack([torch.stack([-h, -p], -1), torch.stack([p, -q], -1)], -2)
     driven = torch.stack([p, q], -1)
-    # What it gives on: the weights of the states after half of that, and of the input.
+    # The output: weights of the states after half an increment, and of the input.
     one = torch.eye(2, dtype=g.dtype, device=g.device)
     see = (weights[..., None, 1:] @ (one + take)).squeeze(-2)
     through = weights[..., 0] + (weights[..., 1:] * driven).sum(-1)
@@ -72,20 +72,20 @@ def svf_sections(g: Tensor, k: Tensor, weights: Tensor) -> Sections:
 
 
 def svf_blocks(g: Tensor, k: Tensor, weights: Tensor, length: int, dtype: torch.dtype) -> Blocks:
-    """The sections of `svf` as one linear system, made in float64 and then rounded to `dtype`."""
+    """The sections of `svf` as one linear system, computed in float64, rounded to `dtype`."""
     a, b, c, d = svf_sections(g, k, weights)
     channels, sections = d.shape
-    # Each section hears all states before it, and the input of all, through those between.
-    hears, direct = d.new_zeros(channels, 2 * sections), d.new_ones(channels)
+    # Each section's input depends on all earlier states and on the cascade's input.
+    inputs, direct = d.new_zeros(channels, 2 * sections), d.new_ones(channels)
     rows, drives = [], []
     for s in range(sections):
         around = (2 * s, 2 * (sections - 1 - s))
         own = torch.nn.functional.pad(a[:, s], around)
-        rows.append(own + b[:, s, :, None] * hears[:, None])
+        rows.append(own + b[:, s, :, None] * inputs[:, None])
         drives.append(b[:, s] * direct[:, None])
-        hears = torch.nn.functional.pad(c[:, s], around) + d[:, s, None] * hears
+        inputs = torch.nn.functional.pad(c[:, s], around) + d[:, s, None] * inputs
         direct = d[:, s] * direct
-    made = blocks(torch.cat(rows, -2), torch.cat(drives, -1), hears, direct, length)
+    made = blocks(torch.cat(rows, -2), torch.cat(drives, -1), inputs, direct, length)
     return Blocks(*(t.to(dtype) for t in made))
 
 
@@ -128,7 +128,7 @@ def _svf(x: Array, g: Array, k: Array, weights: Array, zi: Array, y: Array, zf: 
                     u0, u1, u2 = w0[s], w1[s], w2[s]
                     for i in range(LANES):
                         excess = v[i] - b[i]
-                        # States move by small steps that are rounded apart from them.
+                        # Increments are rounded separately from the states.
                         d1 = ps[i] * excess - hs[i] * a[i]
                         d2 = ps[i] * a[i] + qs[i] * excess
                         v[i] = u0[i] * v[i] + u1[i] * (a[i] + d1) + u2[i] * (b[i] + d2)

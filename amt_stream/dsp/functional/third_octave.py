@@ -1,4 +1,4 @@
-"""Third-octave bands: biquads in series, all bands side by side, and the powers behind them."""
+"""Band-pass filterbanks of biquads in series, all bands in parallel, and their powers."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,25 +15,25 @@ from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.dsp.functional.state_space import state_space
 
 Zeros = tuple[float, float]
-"""Of a biquad: factors of the last input and that before it; that of the present one is 1."""
+"""Zeros of a biquad: b1 and b2, with b0 = 1."""
 
 BAND_PASS: Zeros = (0.0, -1.0)
-"""No gain at 0 Hz, and none at half the sampling rate."""
+"""No gain at 0 Hz and fs / 2."""
 
 SECTIONS = 4
-"""Biquads of a filter."""
+"""Biquads per filter."""
 
 TIMED = 2
 """Time weightings F and S, in this order."""
 
 SIDE = 4
-"""Bands side by side, in one register of float64: so many leave room for all of their state."""
+"""Bands in parallel, one register of float64; this many leave room for all of their state."""
 
 _lanes = lanes_of(SIDE)
 
 
 class BandFrames(NamedTuple):
-    """Powers in Pa^2 in each frame and band, in the dtype of the sound.
+    """Powers in Pa^2 per frame and band, in the dtype of the sound.
 
     mean_square: over the frame (..., band, frame)
     last, highest: F and S (..., 2, band, frame), at its last sample and over all of them
@@ -54,7 +54,7 @@ def third_octaves(
 ) -> tuple[BandFrames, Tensor]:
     """Frames of sound pressure `x` (..., time) in pascal, and the next state.
 
-    lengths: samples of one frame after another, over and over; time is a multiple of their sum
+    lengths: samples of consecutive frames, repeated; time is a multiple of their sum
     poles: (8, band) a1, a2 of four `BAND_PASS` biquads in series; gain: (band,); float64
     smoothing: (2,) weights of a new square in F and S; float64
     zi, zf: (..., 10, band) float64: two states of each biquad, in transposed direct form, and the
@@ -90,9 +90,9 @@ def third_octaves(
         powers = torch.from_numpy(y.reshape(*lead, 1 + 2 * TIMED, bands, frames))
         mean_square, last, highest = powers.split_with_sizes((1, TIMED, TIMED), -3)
         return BandFrames(mean_square.squeeze(-3), last, highest), torch.from_numpy(after)
-    heard, filters = in_bands(x, poles, gain, (BAND_PASS,) * SECTIONS, zi[..., :states, :])
-    squares = heard.square().unsqueeze(-3)
-    # A time weighting after the other, each as a channel of its own beside the bands.
+    filtered, filters = in_bands(x, poles, gain, (BAND_PASS,) * SECTIONS, zi[..., :states, :])
+    squares = filtered.square().unsqueeze(-3)
+    # Each time weighting as another set of channels.
     new = smoothing[:, None].expand(TIMED, bands).reshape(-1)
     keep = 1 - new
     levels, powers = state_space(
@@ -148,7 +148,7 @@ def in_bands(
     bands, sections = gain.shape[0], len(zeros)
     unit = torch.eye(2, dtype=gain.dtype, device=gain.device)
     itself = torch.eye(sections, dtype=gain.dtype, device=gain.device)
-    # A section hears the sound times the gain, and the first state of each section before it.
+    # A section's input is the sound times the gain, plus the first state of each earlier section.
     before = itself.cumsum(0) - itself
     a = poles.T.unflatten(-1, (sections, 2))
     shift = torch.stack([torch.zeros_like(unit[0]), unit[0]], -1)
@@ -177,9 +177,9 @@ def _third_octaves(
     states: Array,
     y: Array,
 ) -> None:
-    """`states` (row, state, band) become the last ones; y: (row, 5, band, frame)."""
+    """Updates `states` (row, state, band) in place; y: (row, 5, band, frame)."""
     bands = gain.size
-    # Whole registers: their last bands hear nothing.
+    # Full vector registers; unused lanes process silence.
     whole = -(-bands // SIDE) * SIDE
     table, state = np.zeros((1 + 2 * SECTIONS, whole)), np.zeros((2 * SECTIONS + TIMED, whole))
     out = np.empty((1 + 2 * TIMED, whole))
@@ -199,11 +199,11 @@ def _third_octaves(
         for n in range(y.shape[3]):
             length = lengths[n % lengths.size]
             # In float64, once for all bands.
-            heard = frame[:length]
+            block = frame[:length]
             for t in range(length):
-                heard[t] = x[r, start + t]
+                block[t] = x[r, start + t]
             for b in range(0, whole, SIDE):
-                _side_by_side(heard, table, b, smoothing, state, out)
+                _side_by_side(block, table, b, smoothing, state, out)
             for k in range(out.shape[0]):
                 for b in range(bands):
                     y[r, k, b, n] = out[k, b]
@@ -217,7 +217,7 @@ def _third_octaves(
 def _side_by_side(
     x: Array, table: Array, b: int, smoothing: Array, state: Array, out: Array
 ) -> None:
-    """A frame of the bands from `b` on."""
+    """A frame of the `SIDE` bands from `b` on."""
     new_f, new_s = smoothing
     for i in range(SIDE):
         out[0, b + i] = 0.0
@@ -235,7 +235,7 @@ def _side_by_side(
         _lanes(table, 7, b),
         _lanes(table, 8, b),
     )
-    # States with the other sign, so that each takes one operation.
+    # States with inverted sign, so that each update is one operation.
     s0, s1 = nothing - _lanes(state, 0, b), nothing - _lanes(state, 1, b)
     s2, s3 = nothing - _lanes(state, 2, b), nothing - _lanes(state, 3, b)
     s4, s5 = nothing - _lanes(state, 4, b), nothing - _lanes(state, 5, b)
@@ -256,7 +256,7 @@ def _side_by_side(
         total = total + power
         level_f = level_f + (power - level_f) * new_f
         level_s = level_s + (power - level_s) * new_s
-        # NaN in a level stays to the end, where no comparison holds.
+        # Written so that NaN persists: no comparison with it holds.
         highest_f = where(highest_f > level_f, highest_f, level_f)
         highest_s = where(highest_s > level_s, highest_s, level_s)
     put(nothing - s0, state, 0, b)

@@ -1,9 +1,9 @@
-"""Small blocks run on the caller's thread alone: torch's pool costs more than it computes.
+"""Runs small blocks on the caller's thread alone: torch's pool costs more than it computes.
 
-Torch parts a matrix product or a logarithm of a few thousand numbers among its threads. They wake
-for microseconds of work and then spin for milliseconds; on a busy machine the caller waits for one
-that does not run. `torch.set_num_threads` would also decide for every thread of the program that
-meets torch meanwhile, so the limit is set where it belongs to one thread: in OpenMP and in MKL.
+Torch splits a matrix product or a logarithm of a few thousand numbers among its threads. They wake
+for microseconds of work and then spin for milliseconds; on a busy machine the caller waits for a
+thread that does not get scheduled. `torch.set_num_threads` would also affect threads that first use
+torch meanwhile, so the limit is set per thread, in OpenMP and MKL.
 """
 
 import contextlib
@@ -16,23 +16,23 @@ import torch
 from torch import Tensor
 
 SMALL = 2**15
-"""Numbers in a block up to which one thread does it: below this torch parts no addition either."""
+"""Size of a block up to which one thread computes it; torch does not split smaller additions."""
 
 TINY = 5e-324
-"""The least number above 0 that arithmetic knows where it knows denormal numbers."""
+"""The least positive number, if denormal numbers are not flushed to 0."""
 
 Setter = Callable[[int], int]
 
 
 def work_alone() -> None:
-    """From now on the calling thread has one core, and no slow arithmetic on tiny numbers."""
+    """Limit the calling thread to one core, and flush denormal numbers to 0, for good."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
 
 
 @contextlib.contextmanager
 def flushing_denormals() -> Iterator[None]:
-    """In the calling thread, numbers below 1e-38 are 0, which would be slow; then as before."""
+    """Flush denormal numbers to 0 in the calling thread, because they are slow; then restore."""
     flushed = TINY * 1.0 == 0.0
     torch.set_flush_denormal(True)
     try:
@@ -42,11 +42,11 @@ def flushing_denormals() -> Iterator[None]:
 
 
 class one_thread:
-    """Context in which torch works without its pool.
+    """Context in which torch does not use its thread pool.
 
-    The number of threads is as before when it ends, and that of other threads never changes.
+    The previous number of threads is restored at the end; other threads are unaffected.
 
-    x: what torch works on; the pool stays on where that is large or not on the CPU
+    x: the operand; the pool stays on if it is large or not on the CPU
     """
 
     def __init__(self, x: Tensor | None = None) -> None:
@@ -58,7 +58,7 @@ class one_thread:
         large = x is not None and (not x.is_cpu or x.numel() > SMALL)
         if torch.compiler.is_compiling() or large:
             return
-        # First: it makes a new thread's number known, which would else be set below and undo 1.
+        # First, because this call initializes a new thread's number and would undo the 1.
         self.threads = torch.get_num_threads()
         if self.threads > 1:
             openmp, mkl = _setters()
@@ -78,10 +78,9 @@ def _nothing(threads: int) -> int:
 
 @cache
 def _setters() -> tuple[Setter, Setter]:
-    """How many threads OpenMP and MKL take from the calling thread; the latter gives the last.
+    """Functions that set the calling thread's limits in OpenMP and MKL; MKL's returns the old one.
 
-    Of the libraries that torch itself is linked with. Where torch was built without them there is
-    no such pool to keep asleep, and both do nothing.
+    From the libraries that torch links with. If torch was built without them, they do nothing.
     """
     try:
         linked = ctypes.CDLL("libiomp5md" if sys.platform == "win32" else torch._C.__file__)
@@ -90,6 +89,6 @@ def _setters() -> tuple[Setter, Setter]:
         return _nothing, _nothing
     threads = torch.get_num_threads()
     openmp(threads + 1)
-    heard = torch.get_num_threads() == threads + 1
+    works = torch.get_num_threads() == threads + 1
     openmp(threads)
-    return (openmp if heard else _nothing), getattr(linked, "MKL_Set_Num_Threads_Local", _nothing)
+    return (openmp if works else _nothing), getattr(linked, "MKL_Set_Num_Threads_Local", _nothing)

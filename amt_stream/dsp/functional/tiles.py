@@ -1,4 +1,4 @@
-"""Rows of samples side by side, so that a recurrence over time fills the vector registers."""
+"""Transposed tiles of samples, so that a recurrence over time fills the vector registers."""
 
 from llvmlite import ir
 from numba import types
@@ -9,25 +9,25 @@ from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
 
 LANES = 16
-"""Rows that go together at most: one register of float32, two of float64, in AVX-512."""
+"""Most rows processed together: one register of float32, two of float64, in AVX-512."""
 
 SPAN = 128
-"""Samples of each row that go together: a tile then stays in the nearest cache."""
+"""Samples of each row processed together, so that a tile fits the L1 cache."""
 
 SIDE = 8
-"""Of the squares in which samples are turned: a register of float32 in AVX2."""
+"""Side of the square that is transposed in registers: a register of float32 in AVX2."""
 
 TINY = 1e-250
-"""Below it what fades away in float64 is 0: arithmetic with the least numbers is slow."""
+"""Values of float64 below this are set to 0, because denormal arithmetic is slow."""
 
 
 @kernel
 def load(x: Array, first: int, rows: int, start: int, length: int, tile: Array) -> None:
-    """`tile` (SPAN, lane) from `length` samples at `start` of `rows` rows of `x` (row, time)."""
+    """Fill `tile` (SPAN, lane) with `length` samples from `start` of `rows` rows of `x`."""
     squares = length // SIDE * SIDE if rows >= SIDE else 0
     if squares:
         for n in range(0, rows, SIDE):
-            i = min(n, rows - SIDE)  # the last square has some rows of the one before it once more
+            i = min(n, rows - SIDE)  # the last square overlaps the previous one
             for t in range(0, squares, SIDE):
                 _turn(x, first + i, start + t, tile, t, 1, i)
     for k in range(rows):
@@ -39,7 +39,7 @@ def load(x: Array, first: int, rows: int, start: int, length: int, tile: Array) 
 def store(
     tile: Array, first: int, rows: int, start: int, length: int, y: Array, step: int = 1
 ) -> None:
-    """The same of each `step`-th row of `y` from `tile`."""
+    """Write `tile` back into each `step`-th row of `y`."""
     squares = length // SIDE * SIDE if rows >= SIDE else 0
     if squares:
         for n in range(0, rows, SIDE):
@@ -53,7 +53,7 @@ def store(
 
 @kernel
 def flush(x: Array) -> None:
-    """`x`, in float64, with what has faded away set to 0."""
+    """Set tiny values of `x`, in float64, to 0."""
     flat = x.reshape(-1)
     for i in range(flat.size):
         flat[i] = 0 if abs(flat[i]) < TINY else flat[i]
@@ -71,8 +71,8 @@ def _turned(
 ) -> Typed:
     """y[first + k step, begin + n] = source[at + n, start + k] for n and k below `SIDE`.
 
-    In registers: numba alone would move the samples one by one. Their last axes are contiguous;
-    one may be of float32 and the other of float64.
+    In registers, because numba would move single samples. The last axes are contiguous; one array
+    may be float32 and the other float64.
     """
 
     def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
@@ -97,7 +97,7 @@ def _turned(
             builder.load(place(0, index(1, n), index(2, zero), given_line), align=given_width)
             for n in counts
         ]
-        # Off the diagonal the halves of the square change places, then those of its quarters.
+        # Swap the off-diagonal halves of the square, then quarters, and so on.
         half = SIDE // 2
         while half:
             for n in range(SIDE):

@@ -1,4 +1,4 @@
-"""Loudness after Zwicker, step by step (ISO 532-1:2017): bands, cores, decay, slopes, weighting."""
+"""Zwicker loudness step by step (ISO 532-1:2017): bands, cores, decay, slopes, weighting."""
 
 from collections.abc import Sequence
 from math import prod, sqrt
@@ -17,13 +17,13 @@ from amt_stream.dsp.functional.state_space import state_space
 from amt_stream.dsp.functional.third_octave import in_bands
 
 STEP = 24
-"""Samples at 48 kHz from one level to the next: 0.5 ms."""
+"""Samples at 48 kHz between two levels: 0.5 ms."""
 
 POINTS = 240
 """Samples of specific loudness, 0.1 Bark apart."""
 
 ZEROS = ((2.0, 1.0), (0.0, -1.0), (-2.0, 1.0))
-"""Of the three biquads of a third-octave filter: factors of the last input and that before it."""
+"""Zeros b1, b2 of the three biquads of a third-octave filter."""
 
 SMOOTHINGS = 3
 """One-poles in series that smooth a power."""
@@ -35,7 +35,7 @@ LEAST, REFERENCE = 1e-12, 4e-10
 """Added to a power, and the power of 0 dB, in Pa^2."""
 
 LOW = ((0, 6), (6, 9), (9, 11))
-"""Third-octave bands, from and to, that critical bands 1 to 3 join; the others are one each."""
+"""Ranges of third-octave bands that form critical bands 1 to 3; the others are one each."""
 
 
 @operator(
@@ -50,12 +50,12 @@ def third_octave_powers(
     """Powers (..., frame, band) in Pa^2 in the bands of `x` (..., time), every 24 samples.
 
     poles: (6, band) a1, a2 of three biquads in series, with `ZEROS`; gain: (band,)
-    smoothing: (band,) weight of a new value in three one-poles in series; the power is read after
-        the first sample of 24. Without it, the mean of the 24
+    smoothing: (band,) weight of a new value in three one-poles in series; the power is taken after
+        the first sample of 24. None: the mean of the 24
     zi, zf: (..., 9, band) two states of each biquad, in transposed direct form, and the one-poles;
         (..., 6, band) without smoothing
 
-    All in float64: poles lie 7e-4 from z = 1, where float32 errs by -25 dB (25 Hz).
+    All in float64: poles are within 7e-4 of z = 1, where float32 errs at -25 dB (25 Hz).
     """
     lead, time = signal_axes("third_octave_powers", "x", x, 1)
     whole_blocks("third_octave_powers", time, STEP)
@@ -101,7 +101,7 @@ def third_octave_powers(
 def _third_octave_powers(
     x: Array, poles: Array, gain: Array, smoothing: Array, states: Array, y: Array
 ) -> None:
-    """`states` (row, state, band) become the last ones."""
+    """Updates `states` (row, state, band) in place."""
     tile = np.zeros((STEP, gain.size))
     for r in range(x.shape[0]):
         s = states[r]
@@ -158,7 +158,7 @@ def _mean_squares(tile: Array, y: Array) -> None:
 
 
 def levels(powers: Tensor, dtype: torch.dtype) -> Tensor:
-    """Levels in dB of band powers (..., band) in Pa^2, in float64; not below -26.02 dB.
+    """Levels in dB of band powers (..., band) in Pa^2, in float64; at least -26.02 dB.
 
     dtype: of the levels
     """
@@ -180,10 +180,10 @@ def _levels(powers: Array, y: Array) -> None:
 
 
 class Cores(NamedTuple):
-    """What core loudness is made of.
+    """Tables of core loudness.
 
     limit, correction: (8, 11) levels in dB up to which a low-frequency correction in dB holds
-    transmission: (20,) a0 in dB, less the difference of a diffuse field where that is meant
+    transmission: (20,) a0 in dB, minus the diffuse-field difference in a diffuse field
     threshold, adaptation: (20,) threshold in quiet and adaptation to the bandwidth, in dB
     """
 
@@ -226,10 +226,10 @@ def core_loudness(levels: Tensor, cores: Cores) -> Tensor:
     power = 10 ** (low / 10)
     sums = [power[..., start:end].sum(-1) for start, end in LOW]
     joined = [10 * torch.log10(torch.stack(sums, -1)), levels[..., limit.shape[1] :]]
-    heard = torch.cat(joined, -1) - transmission
-    above = 0.75 + 0.25 * 10 ** ((heard - adaptation - threshold) / 10)
+    level = torch.cat(joined, -1) - transmission
+    above = 0.75 + 0.25 * 10 ** ((level - adaptation - threshold) / 10)
     core = 0.0635 * 10 ** (threshold / 40) * (above**0.25 - 1).clamp(min=0)
-    core = torch.where(heard <= threshold, 0.0, core)
+    core = torch.where(level <= threshold, 0.0, core)
     lowest = core[..., :1]
     # The clamp at 1e-30 keeps the gradient of the power finite.
     less = (0.4 + 0.32 * lowest.clamp(min=1e-30) ** 0.2).clamp(max=1)
@@ -251,7 +251,7 @@ def _core_loudness(
     to_power, endless = number(np.log(10) / 10), number(np.inf)
     most_power = number(88 if y.itemsize == 4 else 709)
     most, above = limit.shape[0] - 1, low - len(LOW)
-    scale, heard = np.empty(bands, y.dtype), np.empty(bands, y.dtype)
+    scale, level = np.empty(bands, y.dtype), np.empty(bands, y.dtype)
     for i in range(bands):
         scale[i] = number(0.0635) * number(10) ** (number(1 / 40) * threshold[i])
     corrected, power = np.empty(low, y.dtype), np.empty(low, y.dtype)
@@ -262,7 +262,7 @@ def _core_loudness(
             while place < most and x[b] > limit[place, b]:
                 place += 1
             corrected[b] = x[b] + correction[place, b]
-        # Loops of their own, which fill the vector registers.
+        # Separate loops, so that they vectorize.
         for b in range(low):
             u = to_power * corrected[b]
             power[b] = endless if u > most_power else exponential(u)
@@ -271,30 +271,30 @@ def _core_loudness(
             total = zero
             for b in range(start, end):
                 total += power[b]
-            heard[i] = number(10) * np.log10(total) - transmission[i]
+            level[i] = number(10) * np.log10(total) - transmission[i]
         for i in range(len(LOW), bands):
-            heard[i] = x[i + above] - transmission[i]
+            level[i] = x[i + above] - transmission[i]
         for i in range(bands):
-            u = to_power * (heard[i] - adaptation[i] - threshold[i])
+            u = to_power * (level[i] - adaptation[i] - threshold[i])
             ratio = endless if u > most_power else exponential(u)
             growth = sqrt(sqrt(3 * quarter + quarter * ratio)) - one
-            # Not below 0, and NaN stays.
-            nothing = heard[i] <= threshold[i] or growth <= zero
-            core[i] = zero * heard[i] if nothing else scale[i] * growth
+            # At least 0; NaN stays.
+            nothing = level[i] <= threshold[i] or growth <= zero
+            core[i] = zero * level[i] if nothing else scale[i] * growth
         less = number(0.4) + number(0.32) * core[0] ** number(0.2)
         core[0] *= one if less > one else less
 
 
 @operator(lambda core, coefficients, zi, begun: alike(core, zi))
 def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tuple[Tensor, Tensor]:
-    """Core loudness (..., frame, band) with the decay of hearing after it ends.
+    """Core loudness (..., frame, band) with its decay after a sound ends.
 
     coefficients: (6,) B0 to B5 of the two-capacitor network at 48 kHz
     zi, zf: (..., 3, band) voltages of the two capacitors, and the last core loudness
-    begun: (...) whether `zi` holds a last core loudness; where it does not, the first is taken as
-        it is
+    begun: (...) whether `zi` holds a last core loudness; otherwise the first one is not
+        interpolated
 
-    The network runs 24 times per frame, on a line from the last core loudness to the new one.
+    The network runs 24 times per frame, on linear interpolation from the last core loudness.
     """
     lead, time, bands = signal_axes("decayed", "core", core, 2)
     given = ("coefficients", coefficients, (6,)), ("zi", zi, (*lead, 3, bands))
@@ -335,13 +335,13 @@ def _network(u: Tensor, fast: Tensor, slow: Tensor, b: Tensor) -> tuple[Tensor, 
     charge = torch.where(linked, torch.minimum(fast * b[0] - slow * b[1], falling), falling)
     rising = torch.where((u - fast < 1e-5) & (u <= slow), u, (slow - u) * b[5] + u)
     falls = u < fast
-    # What is not a number stays: no comparison with it holds.
+    # NaN stays, because no comparison with it holds.
     return torch.where(falls, falling, u + 0 * fast.detach()), torch.where(falls, charge, rising)
 
 
 @kernel
 def _decayed(core: Array, coefficients: Array, states: Array, begun: Array, y: Array) -> None:
-    """`states` (row, 3, band) become the last ones."""
+    """Updates `states` (row, 3, band) in place."""
     b0, b1, b2, b3, b4, b5 = coefficients
     for r in range(core.shape[0]):
         fast, slow, last = states[r, 0], states[r, 1], states[r, 2]
@@ -361,7 +361,7 @@ def _decayed(core: Array, coefficients: Array, states: Array, begun: Array, y: A
                     rising = u if (u - fast[i] < 1e-5) and u <= slow[i] else rising
                     falls = u < fast[i]
                     slow[i] = charge if falls else rising
-                    # What is not a number stays: no comparison with it holds.
+                    # NaN stays, because no comparison with it holds.
                     fast[i] = falling if falls else u + 0 * fast[i]
             for i in range(last.size):
                 last[i] = new[i]
@@ -369,13 +369,13 @@ def _decayed(core: Array, coefficients: Array, states: Array, begun: Array, y: A
 
 
 class Slopes(NamedTuple):
-    """The pattern over critical-band rate.
+    """Tables of the pattern over critical-band rate.
 
     upper: (21,) upper limits of the bands in Bark
     floors, slopes: (18,) and (18, 8) lower limits of ranges of specific loudness in sone/Bark, and
-        how steeply it falls there, per Bark, in bands 2 to 8 and all higher ones
-    segments: (21,) so many straight lines a band is made of at most
-    samples: (21,) so many samples of specific loudness lie in it
+        its slope there, per Bark, in bands 2 to 8 and all higher ones
+    segments: (21,) most straight lines of the pattern in a band
+    samples: (21,) number of samples of specific loudness in a band
     """
 
     upper: Tensor
@@ -388,7 +388,7 @@ class Slopes(NamedTuple):
 def loudness_pattern(
     core: Tensor, tables: Slopes, specific: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """Loudness (...) in sone of core loudness (..., 20), and its specific loudness if wanted.
+    """Loudness (...) in sone of core loudness (..., 20), and its specific loudness if `specific`.
 
     That is in sone/Bark (..., 240), at 0.1, 0.2 ... 24 Bark. The loudness is the exact area of the
     pattern; the sum of 240 samples would be up to 1.7 % low.
@@ -399,7 +399,7 @@ def loudness_pattern(
         return total, samples if specific else None
     upper, floors, slopes, segments, counts = tables
     ranges, _ = last_axes("loudness_pattern", "slopes", slopes, 2)
-    # One more limit than there are cores: above the last the pattern only falls.
+    # One more limit than there are cores: above the last core the pattern only falls.
     given = ("upper", upper, (bands + 1,)), ("floors", floors, (max(1, ranges),))
     fit("loudness_pattern", core.dtype, *given)
     fit("loudness_pattern", core.dtype, ("slopes", slopes, (max(1, ranges), STEEPNESSES)))
@@ -445,7 +445,7 @@ def loudness_pattern(
                 line = torch.where(masked, n, level)[..., None] - fall
                 piece = torch.where(inside, line, piece)
             z, n = torch.where(here, to, z), torch.where(here, below, n)
-        # A slope that falls in from what is not a number is none either.
+        # After NaN, the slope that falls from it is NaN too.
         spoiled = spoiled | level.isnan()
         pattern.append(torch.where(spoiled[..., None], torch.nan, piece))
     return area, torch.cat(pattern, -1) if specific else None
@@ -483,7 +483,7 @@ def _loudness_pattern(
             end, level = upper[i], core[r, i] if i < core.shape[1] else 0 * one
             column = min(max(i - 1, 0), slopes.shape[1] - 1)
             if level != level:
-                # A slope that falls in from what is not a number is none either.
+                # After NaN, the slope that falls from it is NaN too.
                 area = level
                 samples[r, point:] = level
                 break
@@ -511,12 +511,12 @@ def _loudness_pattern(
 
 @operator(lambda x, coefficients, zi, begun: alike(x, zi))
 def weighted(x: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tuple[Tensor, Tensor]:
-    """Loudness (..., frame) as it is felt over time: 0.47 of a fast low-pass and 0.53 of a slow.
+    """Loudness (..., frame) with temporal weighting: 0.47 of a fast low-pass and 0.53 of a slow.
 
     coefficients: (4, 2) A, c0, c1 and first of y[t] = A y[t-1] + c0 x[t-1] + c1 x[t] for each, the
-        low-passes at 48 kHz on a line from value to value; y[0] = first x[0]
-    zi, zf: (..., 2) the part of the next y that is known: A y + c0 x
-    begun: (...) whether there was a value before
+        low-passes at 48 kHz with linear interpolation between values; y[0] = first x[0]
+    zi, zf: (..., 2) the known part of the next y: A y + c0 x
+    begun: (...) whether there was an earlier value
     """
     lead, time = signal_axes("weighted", "x", x, 1)
     given = ("coefficients", coefficients, (4, 2)), ("zi", zi, (*lead, 2))

@@ -1,4 +1,4 @@
-"""Sound to loudness after Zwicker: the kernels of the stages, one after another, on a plan."""
+"""Sound to Zwicker loudness: the kernels of all stages in one compiled call, on a plan."""
 
 from numba import types
 
@@ -15,15 +15,15 @@ from amt_stream.dsp.functional.zwicker import (
 )
 
 EVERY = 4
-"""Of the frames between the stages, which of them is told."""
+"""Frames between the stages per output frame."""
 
 
 AT = plan_rows(
-    # Kernels, by their address.
+    # Kernels, by address.
     "to_rate to_powers to_levels to_cores to_decayed to_total to_weighted to_end to_specific "
-    # Integers: samples that a block of the resampler takes, and taps of its filter.
+    # Integers: input samples per block of the resampler, and taps of its filter.
     "down taken "
-    # Tables, by the names that they have in their stages.
+    # Tables, named as in their stages.
     "bank poles gain smoothing limit correction transmission threshold adaptation decay "
     "weighting upper floors slopes "
     # The state.
@@ -31,25 +31,25 @@ AT = plan_rows(
     # The sound (row, time), and in frames (row, frame, 24).
     "given to_resample resampled in_frames "
     # (row, frame, ...), and as lines (row and frame, ...): powers in Pa^2 in float64, levels in dB,
-    # core loudness, the same with its decay, loudness, and the same as it is felt.
+    # core loudness, the same after decay, loudness, and the same with temporal weighting.
     "powers levels core_lines core decayed decayed_lines total_lines total weighted "
-    # Samples of specific loudness where none are wanted.
+    # An empty array, for no specific loudness.
     "no_samples "
-    # What comes out: of every fourth frame the loudness and the core loudness; that as lines, its
-    # loudness, which is not told, and its specific loudness.
-    "n told told_lines told_total specific "
+    # Outputs of every fourth frame: loudness and core loudness; the latter as lines, its loudness,
+    # which is not used, and its specific loudness.
+    "n core_out core_out_lines total_out specific "
 )
-"""What the rows of a plan are, by name. A row of zeros is an array, or a kernel, that is none."""
+"""Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 
 
 @kernel
-def _to_end(weighted: Array, decayed: Array, n: Array, told: Array, begun: Array) -> None:
-    """Every so many-th frame is told."""
+def _to_end(weighted: Array, decayed: Array, n: Array, core_out: Array, begun: Array) -> None:
+    """Copy every `EVERY`-th frame to the output."""
     for r in range(n.shape[0]):
         begun[r] = True
         for k in range(n.shape[1]):
             n[r, k] = weighted[r, EVERY * k]
-            core, out = decayed[r, EVERY * k], told[r, k]
+            core, out = decayed[r, EVERY * k], core_out[r, k]
             for i in range(out.size):
                 out[i] = core[i]
 
@@ -93,13 +93,13 @@ CALLS = {
     "to_end": KernelCall(
         AT.to_end,
         _to_end,
-        *(*_a(2, "weighted"), *_a(3, "decayed"), *_a(2, "n"), *_a(3, "told"), *_b(1, "begun")),
+        *(*_a(2, "weighted"), *_a(3, "decayed"), *_a(2, "n"), *_a(3, "core_out"), *_b(1, "begun")),
     ),
     "to_specific": KernelCall(
         AT.to_specific,
         _loudness_pattern,
-        *(*_a(2, "told_lines"), *_PATTERN),
-        *(*_a(1, "told_total"), *_a(2, "specific")),
+        *(*_a(2, "core_out_lines"), *_PATTERN),
+        *(*_a(1, "total_out"), *_a(2, "specific")),
     ),
 }
 """The kernels, by their rows in a plan."""
@@ -112,7 +112,7 @@ _end, _to_specific = CALLS["to_end"].call, CALLS["to_specific"].call
 
 @kernel
 def to_loudness(plan: Array, like: Array) -> None:
-    """Sound to loudness; like: any array of the dtype of sound."""
+    """Sound to loudness; like: any array of the sound's dtype."""
     size, sound = like.itemsize, AT.given
     if plan[AT.to_rate, 0]:
         join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
@@ -128,5 +128,5 @@ def to_loudness(plan: Array, like: Array) -> None:
     _to_weighted(plan, like)
     _end(plan, like)
     if plan[AT.specific, 0]:
-        plan[AT.told_lines, 0] = plan[AT.told, 0]
+        plan[AT.core_out_lines, 0] = plan[AT.core_out, 0]
         _to_specific(plan, like)

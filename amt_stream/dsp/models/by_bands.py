@@ -31,7 +31,7 @@ class ByBands(Fused):
     def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
         rows, bands = prod(lead), CENTERS.size
         frames = self.resampled(workspace, rows, time) // STEP
-        lines, told = rows * frames, frames // EVERY
+        lines, shown = rows * frames, frames // EVERY
         workspace.memory["levels/filters"] = "filters", (rows, *state["levels/filters"].shape[-2:])
         workspace.memory["loudness/cores"] = "cores", (rows, 3, BANDS)
         workspace.memory["loudness/low_passes"] = "low_passes", (rows, 2)
@@ -45,16 +45,16 @@ class ByBands(Fused):
         workspace.put("total_lines", workspace.make("total", self.dtype, rows, frames), lines)
         workspace.make("weighted", self.dtype, rows, frames)
         workspace.expect("no_samples", lines, 0)
-        workspace.expect("n", rows, told)
-        workspace.expect("told", rows, told, BANDS)
-        workspace.expect("told_lines", rows * told, BANDS)
-        workspace.outputs = (*lead, told), (*lead, told, BANDS)
+        workspace.expect("n", rows, shown)
+        workspace.expect("core_out", rows, shown, BANDS)
+        workspace.expect("core_out_lines", rows * shown, BANDS)
+        workspace.outputs = (*lead, shown), (*lead, shown, BANDS)
         if self.loudness.gives_specific_loudness:
-            workspace.make("told_total", self.dtype, rows * told)
-            workspace.expect("specific", rows * told, POINTS)
-            workspace.outputs = *workspace.outputs, (*lead, told, POINTS)
+            workspace.make("total_out", self.dtype, rows * shown)
+            workspace.expect("specific", rows * shown, POINTS)
+            workspace.outputs = *workspace.outputs, (*lead, shown, POINTS)
 
     def run(self, workspace: Workspace) -> Outputs:
-        n, told, *specific = self.outputs(workspace, AT.n, AT.told, AT.specific)
+        n, core, *specific = self.outputs(workspace, AT.n, AT.core_out, AT.specific)
         to_loudness(workspace.plan, self.like)
-        return ZwickerOutput(n, specific[0] if specific else None, told)
+        return ZwickerOutput(n, specific[0] if specific else None, core)

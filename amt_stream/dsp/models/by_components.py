@@ -79,7 +79,7 @@ class ByComponents(Fused):
         workspace.expect("nothing", rows, 0)
         make("to_ear", rows, time)
         make("lines", rows, past["ear/spectra"] + frames * self.ear.partitions.shape[1])
-        make("heard", rows, time)
+        make("at_cochlea", rows, time)
         make("to_transform", rows, past["spectrum/past"] + time)
         # Components are compared across both ears or within each.
         seen = ears if self.excitation.selection == "binaural" else 1

@@ -56,7 +56,7 @@ class ByFilters(Fused):
             "modulation/bands": ("bands", (lines, 2 * (filters - 1))),
         }
         workspace.memory.update(kept)
-        workspace.expect("heard", rows, 1, time)
+        workspace.expect("sound", rows, 1, time)
         workspace.put(
             "lines", workspace.make("moved", self.dtype, rows, channels, time), lines, time
         )

@@ -58,10 +58,10 @@ class Sharpness(Pointwise):
 
     def transform(self, x: Tensor) -> Tensor:
         sone = loudness_of(x)
-        heard = sone.clamp(min=LEAST_SONE)
+        loud = sone.clamp(min=LEAST_SONE)
         moment = WIDTH * (x * self.weights).sum(-1)
         # Aures divides by ln(1 + 0.05 N) instead of N.
-        over = torch.log1p(0.05 * heard) if self.weighting == "aures" else heard
+        over = torch.log1p(0.05 * loud) if self.weighting == "aures" else loud
         return torch.where(sone < LEAST_SONE, 0.0, moment / over)
 
     def out_shape(self, shape: Shape) -> Shape:
