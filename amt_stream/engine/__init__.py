@@ -1,7 +1,7 @@
-"""The live path: sources, ring, engine, frames, history and health.
+"""The live path: sources, ring buffer, engine, frames, history and health.
 
-The public names stand in `__init__.pyi`. A name is imported when it is first used, so that listing
-devices needs no torch and reading a file no PortAudio.
+`__init__.pyi` lists the public names. Each is imported on first use, so that listing devices needs
+no torch, and reading a file no PortAudio.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Sound that waits for the models."""
+"""Audio that waits for the models."""
 
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.source_runner import SourceRunner
@@ -10,10 +10,10 @@ from amt_stream.meters.frames import Fault
 
 @thread_checked
 class Backlog:
-    """What waits in the ring, or in the callback that runs the models, and what is left out of it.
+    """Tracks the audio that waits for the models, and what is dropped.
 
-    Only one of the two ways is gone: of a callback the ring stays empty and its length is how far
-    the models may lag. Before the ring waits what the source runner has kept.
+    With the ring, audio waits there, and before that in the source runner. With models in the
+    callback, the ring stays empty and its length limits how far the models may lag.
     """
 
     def __init__(self, runner: SourceRunner, ring: SampleRing, timeline: Timeline) -> None:
@@ -26,9 +26,9 @@ class Backlog:
         self._skips = self._leaves_out = False
 
     def arrived(self, count: int, lost: int, came_at: float | None = None) -> tuple[int, bool]:
-        """Count a block of `count` samples; what is missing before it, and if it is late.
+        """Count a block of `count` samples; returns the samples lost before it, and if it is late.
 
-        came_at: as of `Arrivals.note` [audio-thread, model-thread]
+        came_at: see `Arrivals.note` [audio-thread, model-thread]
         """
         lost += self.timeline.missing_before(count, came_at)
         late = self.timeline.arrivals.note(count + lost, came_at)
@@ -36,25 +36,25 @@ class Backlog:
 
     @property
     def seconds(self) -> float:
-        """How much sound waits [any-thread]."""
+        """Seconds of audio that wait [any-thread]."""
         return (self.runner.samples + self.ring.fill) / self.source.fs + self.behind_s
 
     @property
     def overruns(self) -> int:
-        """How often it was too much [any-thread]."""
+        """Number of overruns [any-thread]."""
         return self._overruns + self.ring.overflows
 
     def worked(self, wall_s: float, audio_s: float) -> None:
-        """The models took `wall_s` of a callback [model-thread]."""
-        # A long block is made good by those after it, as long as the device can wait.
+        """Account for `wall_s` that the models took in a callback [model-thread]."""
+        # Later blocks can make up for a long one while the device's buffer lasts.
         self.behind_s = max(0.0, self.behind_s + wall_s - audio_s)
         self.overran = self.behind_s > self.source.slack_s
         self._overruns += self.overran
 
     def skip(self, samples: int) -> bool:
-        """Leave out what comes once the models lag by what a ring holds, until they lag no more.
+        """Whether to drop a block: once the models lag by a ring's length, until they catch up.
 
-        Of a callback [model-thread].
+        For models in the callback [model-thread].
         """
         fs = self.source.fs
         longest_s = 0.0 if self._skips else self.ring.capacity / fs
@@ -68,7 +68,7 @@ class Backlog:
         return True
 
     def leave_out(self, block: Block, lost: int) -> bool:
-        """Whether a block is left out, with all that the source runner has kept, as of `drop`."""
+        """Whether to drop a block, as `drop` does; then all that the source runner holds goes."""
         if self.runner.samples > self.ring.capacity // 2 and not self._leaves_out:
             self._leaves_out = True
             self._overruns += 1
@@ -79,17 +79,17 @@ class Backlog:
         return False
 
     def taken_up(self, lost: int, flags: int) -> tuple[int, int]:
-        """The same, with what was left out before it."""
+        """Add the samples dropped before a block to its losses and faults."""
         if not self.skipped:
             return lost, flags
         lost, self.skipped = lost + self.skipped, 0
         return lost, flags | Fault.OVERLOAD
 
     def drop(self, buffer: Block) -> tuple[int, int]:
-        """Leave out what waits, in pieces of a buffer, where it is more than half a ring.
+        """Drop all that waits, in pieces of `buffer`, if it fills more than half the ring.
 
-        It costs less, and less delay, than to lose a little at the end of the ring for ever.
-        Gives how many samples that were, and their faults [model-thread].
+        One large gap is cheaper than a constant delay with small losses. Returns the number of
+        samples and their faults [model-thread].
         """
         lost, flags = 0, 0
         if self.ring.fill > self.ring.capacity // 2:

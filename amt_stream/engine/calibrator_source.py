@@ -1,4 +1,4 @@
-"""A source, heard for the tone of a calibrator by whoever asks now and then."""
+"""Listens to a source for the tone of a sound calibrator."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ from amt_stream.meters.calibrator import ToneVerdict, ToneWatch
 from amt_stream.meters.frames import Fault
 
 Piece = tuple[Block, int, int]
-"""Sound (time, channel), how many samples are missing before it, and its bits of `Fault`."""
+"""Samples (time, channel), number of samples missing before them, and `Fault` bits."""
 
 TURN_S = 0.2
 LEVEL_S = 0.1
@@ -21,9 +21,9 @@ LOWEST_DB = -120.0
 
 
 def live_sound(source: Source, left_s: Callable[[], float]) -> Iterator[Piece]:
-    """What a live source delivers, until nothing is left of the time for it.
+    """Yield what a live source delivers, until `left_s` returns 0.
 
-    Raises what the source ended with, and DeviceLost where it delivers nothing.
+    Raises the source's error, and DeviceLost if it delivers nothing.
     """
     inbox: queue.SimpleQueue[tuple[Block | None, int, int]] = queue.SimpleQueue()
 
@@ -32,15 +32,15 @@ def live_sound(source: Source, left_s: Callable[[], float]) -> Iterator[Piece]:
 
     source.start(deliver)
     try:
-        heard_at = time.monotonic()
+        last_at = time.monotonic()
         while (left := left_s()) > 0:
             try:
                 came, lost, flags = inbox.get(timeout=min(left, TURN_S))
             except queue.Empty:
-                if time.monotonic() - heard_at > source.stall_s:
+                if time.monotonic() - last_at > source.stall_s:
                     raise DeviceLost(f"{source.name!r} delivers nothing") from None
                 continue
-            heard_at = time.monotonic()
+            last_at = time.monotonic()
             if came is None:
                 raise source.error or DeviceLost(f"{source.name!r} ended")
             yield came, lost, flags
@@ -49,7 +49,7 @@ def live_sound(source: Source, left_s: Callable[[], float]) -> Iterator[Piece]:
 
 
 def unbroken(sound: Iterable[Piece]) -> Iterator[tuple[Block, bool]]:
-    """The same in blocks with nothing missing inside, and whether something is before each."""
+    """Join pieces into blocks without gaps, each with whether samples are missing before it."""
     held: list[Block] = []
     missing = False
     for block, lost, flags in sound:
@@ -57,7 +57,7 @@ def unbroken(sound: Iterable[Piece]) -> Iterator[tuple[Block, bool]]:
             held.clear()
             missing = True
         held.append(block)
-        if flags & Fault.STALL:  # it is not known yet whether samples are missing
+        if flags & Fault.STALL:  # samples may be missing; the next piece tells
             continue
         yield np.concatenate(held), missing
         held.clear()
@@ -66,12 +66,13 @@ def unbroken(sound: Iterable[Piece]) -> Iterator[tuple[Block, bool]]:
 
 @dataclass(frozen=True)
 class ToneReading:
-    """What has just been heard.
+    """The latest reading.
 
     state: "opening", "listening", "lost", or "ended" for good
-    words: of a source that has ended or is lost, why
-    levels_db: of each channel, rms and peak re full scale, a sine of full scale 0 in both
-    verdict: on the tone of that channel and frequency, None before the first
+    words: why the source has ended or is lost
+    levels_db: RMS and peak of each channel re full scale; a full-scale sine is 0 in both
+    verdict: on the calibrator's tone; None before the first
+    of: the channel and frequency of the verdict
     """
 
     state: str
@@ -82,13 +83,12 @@ class ToneReading:
 
 
 class CalibratorListener:
-    """Hears one channel of a source for the tone of a calibrator, in a thread of its own.
+    """Listens to one channel of a source for a calibrator's tone, in its own thread.
 
-    open_source: called in that thread, as a sound system may take its time
-    channel: counted from 1 among those that the source delivers
+    open_source: called in that thread, because it may take time
+    channel: counted from 1 among the source's channels
 
-    Nothing is raised there: `heard` says why it has ended. `stop` waits for the source, 2 s at
-    most.
+    The thread raises nothing: `reading` says why it ended. `stop` waits at most 2 s for the source.
     """
 
     def __init__(
@@ -96,27 +96,27 @@ class CalibratorListener:
     ) -> None:
         self.source: Source | None = None
         self._open, self._wanted = open_source, (channel, frequency)
-        self._heard = ToneReading("opening")
+        self._reading = ToneReading("opening")
         self._over = threading.Event()
-        # A daemon: a sound system that hangs must not keep the program.
+        # A daemon, so that a sound system that hangs does not block the program's exit.
         self._thread = threading.Thread(target=self._run, name="calibrator", daemon=True)
         self._thread.start()
 
     def listen_to(self, channel: int, frequency: float) -> None:
-        """Hear another channel, or another tone; what was heard of it begins anew [any-thread]."""
+        """Switch to another channel or tone, and start over [any-thread]."""
         self._wanted = channel, frequency
 
     @property
-    def heard(self) -> ToneReading:
-        """What has just been heard [any-thread]."""
-        heard, source = self._heard, self.source
+    def reading(self) -> ToneReading:
+        """The latest reading [any-thread]."""
+        reading, source = self._reading, self.source
         gone = source is not None and source.state in ("lost", "stalled")
-        if heard.state == "listening" and source is not None and gone:
+        if reading.state == "listening" and source is not None and gone:
             return ToneReading("lost", source.note or f"{source.name} delivers nothing")
-        return heard if heard.of == self._wanted else replace(heard, verdict=None)
+        return reading if reading.of == self._wanted else replace(reading, verdict=None)
 
     def stop(self) -> None:
-        """Let the source go [any-thread]."""
+        """Stop the source [any-thread]."""
         self._over.set()
         self._thread.join(2.0)
 
@@ -125,9 +125,9 @@ class CalibratorListener:
             source = self.source = self._open()
             self._listen(source)
         except Exception as error:
-            self._heard = ToneReading("ended", str(error) or type(error).__name__)
+            self._reading = ToneReading("ended", str(error) or type(error).__name__)
         else:
-            self._heard = ToneReading("ended")
+            self._reading = ToneReading("ended")
 
     def _listen(self, source: Source) -> None:
         if self._over.is_set():
@@ -145,7 +145,7 @@ class CalibratorListener:
             seen = np.concatenate([seen, block])
             if len(seen) >= LEVEL_S * source.fs:
                 levels, seen = _levels(seen), seen[:0]
-            self._heard = ToneReading("listening", "", levels, watch.verdict, wanted)
+            self._reading = ToneReading("listening", "", levels, watch.verdict, wanted)
 
 
 def _levels(sound: Block) -> tuple[tuple[float, float], ...]:

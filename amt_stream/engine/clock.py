@@ -1,4 +1,4 @@
-"""The computer's clocks, and the UTC of samples that is drawn from them."""
+"""The computer's clocks, and the UTC of samples derived from them."""
 
 import time
 from collections.abc import Callable
@@ -15,11 +15,11 @@ HELD_S = 0.001
 
 
 class Clocks(NamedTuple):
-    """What the clocks say at one moment, in seconds.
+    """Readings of the clocks at one moment, in seconds.
 
-    day: since 1970, as far as the computer knows
-    running: of `time.monotonic`, which halts while the computer sleeps
-    since_boot: of `since_boot_s`, with that sleep
+    day: since 1970, according to the computer
+    running: `time.monotonic`, which stops while the computer sleeps
+    since_boot: `since_boot_s`, including sleep
     """
 
     day: float
@@ -28,7 +28,7 @@ class Clocks(NamedTuple):
 
 
 def clocks() -> Clocks | None:
-    """All of them at once; None where the thread was held between two of them."""
+    """All clocks at once; None if the thread was interrupted between two readings."""
     before = time.monotonic()
     day, since_boot = time.time(), since_boot_s()
     running = time.monotonic()
@@ -39,11 +39,11 @@ def clocks() -> Clocks | None:
 class UtcScale:
     """UTC of samples, which never runs backwards.
 
-    It follows a clock that is set forward at once, as that of a station that starts with a wrong
-    time. Where the clock is set back, it goes on as before, slower by 500 ppm until the clock has
-    caught up: so it is `ahead_s` of it for long, and that is told.
+    If the clock is set forward, UTC follows at once (a station may start with a wrong time). If it
+    is set back, UTC runs 500 ppm slower until the clock has caught up; meanwhile it is `ahead_s`
+    ahead.
 
-    look: gives the clocks, or None where it cannot at the moment
+    look: reads the clocks; None if they cannot be read at the moment
     """
 
     def __init__(self, look: Callable[[], Clocks | None] = clocks) -> None:
@@ -57,7 +57,7 @@ class UtcScale:
         self._epoch_at = 0.0
 
     def change(self) -> str:
-        """What happened to the clock since this was asked last, in a sentence [model-thread]."""
+        """What happened to the clock since the last call, as a sentence or "" [model-thread]."""
         now = self._look()
         if now is None:
             return ""
@@ -66,24 +66,24 @@ class UtcScale:
         self._offset, self._slept = offset, slept
         set_s = moved_s if abs(moved_s) > STEP_S else 0.0
         self.ahead_s = max(0.0, self.ahead_s - set_s)
-        told = [f"the computer slept for {slept_s:.1f} s"] if slept_s > STEP_S else []
+        parts = [f"the computer slept for {slept_s:.1f} s"] if slept_s > STEP_S else []
         if set_s:
             way = "forward" if set_s > 0 else "back"
-            told.append(f"the computer's clock was set {way} by {abs(set_s):.1f} s")
+            parts.append(f"the computer's clock was set {way} by {abs(set_s):.1f} s")
         caught_up = self._waits and not self.ahead_s
         self._waits = self.ahead_s > 0
-        if not (told or caught_up):
+        if not (parts or caught_up):
             return ""
         then = "UTC follows the clock"
         if self._waits:
             then = f"UTC goes on as before, {self.ahead_s:.1f} s ahead of the clock"
-        return f"{' and '.join(told)}: {then}" if told else then
+        return f"{' and '.join(parts)}: {then}" if parts else then
 
     def epoch(self, began_s: float, audio_s: float) -> float:
-        """UTC of sample 0, as best known when `audio_s` has been heard [model-thread].
+        """Best estimate of the UTC of sample 0 after `audio_s` seconds of audio [model-thread].
 
-        It follows the drift of the sound card, by which `began_s` changes: when sample 0 came, or
-        would have come promptly, by `since_boot_s`.
+        began_s: when sample 0 came, or would have come without delay, by `since_boot_s`; it
+            follows the drift of the sound card
         """
         if self._epoch is None:
             self._epoch, self._epoch_at = self._offset + began_s, audio_s

@@ -1,4 +1,4 @@
-"""What is missing of a stream of samples: their count, held against the clock."""
+"""Finds missing samples by comparing the sample count with the clock."""
 
 import math
 from statistics import median
@@ -20,9 +20,8 @@ GIVEN_S = 30.0
 class BlockDecision(NamedTuple):
     """What to do with a block.
 
-    what: "pass" it on, "hold" it for the next one, "drop" it, or throw the stream away: "stale"
-    lost: samples found missing, besides those that were told; before the first block that was held,
-        if some were
+    what: "pass" it on, "hold" it back, "drop" it, or discard the stream: "stale"
+    lost: samples found missing, besides those reported, before this or the first held block
     flags: bits of `Fault`
     """
 
@@ -32,20 +31,20 @@ class BlockDecision(NamedTuple):
 
 
 class Continuity:
-    """Counts what a device lost without a word, at `fs`; pure arithmetic.
+    """Counts samples that a device at `fs` lost without reporting it; pure arithmetic.
 
-    Sound comes in bursts, so one block tells little; but the delay of the promptest block of some
-    seconds against the sample count hardly varies, and follows the device's clock, which is slow.
+    Audio comes in bursts, so the arrival of one block says little. But the delay of the earliest
+    block within some seconds, relative to the sample count, is stable and follows the device's
+    clock.
 
-    Where sound stood still and its delay stays larger by more than TOLERANCE_S, either the rest
-    comes soon, or it is lost: blocks carry Fault.STALL, and after PATIENCE_S the time is counted as
-    lost. What comes then in spite of that is dropped: it would count twice. Where the blocks say
-    themselves that they are old, nothing was lost and sound piles up in the system: beyond LATE_S
-    the stream is stale.
+    After a halt, a delay that stays larger by TOLERANCE_S means that the rest comes soon or is
+    lost: blocks carry Fault.STALL, and after PATIENCE_S the time counts as lost. Audio that comes
+    later in spite of that is dropped, to avoid counting it twice. If the blocks report that they
+    are old, nothing was lost, but audio piles up in the system: beyond LATE_S the stream is stale.
 
-    After `restart` the stream is another one, without what the old one still held. What is missing
-    between them is found from the clock of the very first stream, so that the errors of many gaps
-    do not add up; the first HOLD_S are held for it, as the first block alone may be late.
+    After `restart` there is a new stream, without the rest of the old one. The gap between them is
+    computed from the clock of the first stream, so that errors of many gaps do not add up. It holds
+    the first HOLD_S for that, as the first block alone may be late.
     """
 
     def __init__(self, fs: int) -> None:
@@ -68,20 +67,20 @@ class Continuity:
         self._holding = not self._first
 
     def restart(self) -> None:
-        """The stream is thrown away; the next block is of another one."""
+        """The stream is discarded; the next block is of a new one."""
         self._first = math.isnan(self._usual)
         self._begin()
 
     def missing(self, time_s: float) -> int:
-        """Samples that are missing at a time, where nothing has come since the last block."""
+        """Samples missing by a given time, if none came since the last block."""
         if math.isnan(self._usual):
             return 0
         return max(0, round((time_s - self._usual) * self.fs) - self.counted)
 
     def take(self, time_s: float, samples: int, lost: int = 0, age_s: float = 0.0) -> BlockDecision:
-        """Judge a block that came at `time_s`, with `lost` known to be missing before it.
+        """Judge a block that came at `time_s`, with `lost` samples known to be missing before it.
 
-        age_s: how old its first sample was, as the system says
+        age_s: age of its first sample according to the system
         """
         if self._holding:
             return self._hold(time_s, samples + lost)
@@ -97,7 +96,7 @@ class Continuity:
         return verdict
 
     def _excess(self, delay: float) -> float:
-        """How much later sound comes than the promptest of this stream, in seconds."""
+        """Delay in seconds beyond that of the earliest blocks of this stream."""
         return delay - self._usual - self._offset
 
     def _hold(self, time_s: float, samples: int) -> BlockDecision:
@@ -113,10 +112,10 @@ class Continuity:
         return BlockDecision("pass", lost)
 
     def _is_surplus(self, time_s: float, delay: float) -> bool:
-        """Whether a block had been counted as lost already."""
+        """Whether a block was already counted as lost."""
         excess = self._excess(delay)
         if excess < -TOLERANCE_S and time_s > self._given_until:
-            self._offset += excess  # nothing was counted: this is as early as it really comes
+            self._offset += excess  # nothing was counted as lost: this is the true minimum
             self._dropping = False
         else:
             self._dropping = excess < (0.0 if self._dropping else -TOLERANCE_S)
@@ -145,7 +144,7 @@ class Continuity:
         return BlockDecision("pass", round(self._pending * self.fs))
 
     def _follow(self, time_s: float, delay: float) -> None:
-        """Follow the device's clock, by differences within one stream only."""
+        """Follow the device's clock, from delays within one stream only."""
         if not math.isnan(self._since):
             return
         self._least = min(self._least, delay)

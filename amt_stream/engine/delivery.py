@@ -1,4 +1,4 @@
-"""What a source calls with its sound: into the ring, or through the models at once."""
+"""What a source delivers to: the ring, or the models directly."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ from amt_stream.meters.frames import Fault
 
 @thread_checked
 class IntoRing:
-    """Copies into the ring; a source that is not live is made to wait for room."""
+    """Copies blocks into the ring; a source that is not live waits for room."""
 
     def __init__(self, backlog: Backlog, state: RunState) -> None:
         self._source, self._backlog, self._state = backlog.source, backlog, state
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
 
     def __call__(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        """The end that a runner has kept too [audio-thread, model-thread]."""
+        """Take a block; None is the end [audio-thread, model-thread]."""
         source, ring = self._source, self._backlog.ring
         try:
             lost = as_lost(lost)
@@ -49,6 +49,7 @@ class IntoRing:
             ring.write(part, lost if at == 0 else 0, flags)
 
     def held(self, tell: Callable[[str, str], None]) -> Iterator[Delivered]:
+        """Blocks that the source's runner held; later ones come to the ring [model-thread]."""
         """What the source's runner has kept; later sound comes here [model-thread]."""
         for block, lost, flags, came_at in self._backlog.runner.held(self, tell):
             yield (block, *self._noted(block, lost, flags, came_at))
@@ -56,34 +57,34 @@ class IntoRing:
     def _noted(
         self, block: Block, lost: int, flags: int, came_at: float | None = None
     ) -> tuple[int, int]:
-        """What is missing before a block, and its faults."""
+        """Samples missing before a block, and its faults."""
         lost, late = self._backlog.arrived(len(block), lost, came_at)
-        # Else it is the source that judges what stood still.
+        # A source that reports its state judges stalls itself.
         late = late and not self._source.state
         return lost, flags | (Fault.OVERLOAD if late else 0)
 
 
 @thread_checked
 class InCallback:
-    """Runs the models right here, in the source's thread."""
+    """Runs the models in the source's thread."""
 
     def __init__(self, backlog: Backlog, work: Work, state: RunState) -> None:
         self._backlog, self._work, self._state = backlog, work, state
 
     def __call__(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        """[audio-thread]"""
+        """Take a block; None is the end [audio-thread]."""
         with self._state.models_run:
             if self._state.is_over or self._state.ended.is_set():
                 return
             try:
-                # The thread is not ours: it goes on as it was.
+                # The thread belongs to the source: restore its settings.
                 with flushing_denormals(), torch.inference_mode():
-                    self._hear(block, as_lost(lost), flags)
+                    self._process(block, as_lost(lost), flags)
             except BaseException as error:
                 self._state.fail(error)
 
     @runs_as("model-thread")
-    def _hear(self, block: Block | None, lost: int, flags: int) -> None:
+    def _process(self, block: Block | None, lost: int, flags: int) -> None:
         backlog = self._backlog
         if block is None:
             flags |= Fault.OVERLOAD if backlog.skipped else 0

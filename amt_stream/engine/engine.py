@@ -1,4 +1,4 @@
-"""The engine: a source, one model or several, and whoever wants the numbers."""
+"""The engine: runs models on a source and hands the results to sinks."""
 
 import math
 import time
@@ -55,29 +55,28 @@ class Engine:
         with Engine(FileSource("speech.wav"), Moore2016(fs=48000), sinks=[print]) as engine:
             engine.wait()
 
-    The source copies into a ring; one thread takes blocks of about `block_ms` from it, runs the
-    model, writes `history`, and passes the frames to each sink's own thread: nothing upstream ever
-    waits for something downstream. With run_in="callback" the model runs in the source's thread
-    instead, without the ring; `health` then says what share of a block's duration it took.
-    A source that is not live (`live=False`) is made to wait instead of losing anything, and up to
-    0.1 s of what it has delivered is taken at once: `Frames` then hold several blocks.
+    The source copies into a ring. One thread takes blocks of about `block_ms` from it, runs the
+    model, writes `history`, and passes the frames to each sink's thread; nothing upstream waits for
+    anything downstream. With run_in="callback" the model runs in the source's thread instead,
+    without the ring; `health` then gives its share of a block's duration. A source that is not live
+    (`live=False`) waits instead of losing samples. Up to 0.1 s of its sound is processed at once, so
+    that `Frames` then hold several blocks.
 
-    An engine that still runs when the program ends, however it ends, is stopped and that is logged:
-    call `stop`, or use the engine in a with statement.
+    Call `stop`, or use the engine in a with statement. An engine that still runs when the program
+    ends is stopped, which is logged. Commands after its end, such as a mark, a reset or a pause,
+    raise EngineEnded.
 
-    What is commanded after its end, as a mark, a reset or a pause, raises EngineEnded.
+    Several models measure the same sound as {"name": model, ...}: each has its own blocks, latency
+    and `histories[name]`, and its frames carry its name. `model`, `history`, and the frames and
+    latency of `health` are then those of the first model; the load is that of all. With several
+    microphones there are `histories["desk"]`, or "desk/name" with several models.
 
-    Several models hear the same sound as {"name": model, ...}: each has its own blocks, latency and
-    `histories[name]`, and its frames carry its name. What is told of one model (`model`, `history`,
-    the frames and the latency of `health`) is then told of the first; the load is that of all.
-    Of several microphones there are `histories["desk"]`, or "desk/name" of several models.
-
-    source: one, or several that are heard together (`Together`), each a microphone by itself; or a
-        `SourceRunner`, whose live source is heard from when that has begun
+    source: one, or several (`Together`), each a microphone of its own; or a `SourceRunner`, whose
+        live source is measured from the time it began
     settings: the fields of `EngineOptions`
 
-    Raises TypeError and ValueError for what cannot be run, Unfitting for a state that does not fit,
-    and SourceError for channels that the source lacks, or where it cannot go on.
+    Raises TypeError and ValueError for invalid arguments, Unfitting for a state that does not fit,
+    and SourceError for missing channels and a source that cannot resume.
     """
 
     def __init__(
@@ -109,7 +108,7 @@ class Engine:
         else:
             snapshots.restore(options.restore)
         self.first_sample = timeline.first_sample
-        """The sample of input with which it begins: that asked for, or where another stopped."""
+        """The first sample of input: `first_sample`, or where the restored run stopped."""
 
         ring = SampleRing(self.source.fs, self.source.channels, options.ring_s)
         backlog = Backlog(runner, ring, timeline)
@@ -129,13 +128,13 @@ class Engine:
         for sink in self.sinks:
             self._row_sinks.add(sink)
         if models.device.note:
-            self._tell_once_done("compute", models.device.note)
+            self._tell_when_done("compute", models.device.note)
 
     def start(self) -> Self:
-        """Start the source and warm the model; what cannot start raises here [main-thread].
+        """Start the source and warm up the models; a failure raises here [main-thread].
 
-        What a live source delivers meanwhile is worked off then. Stopped meanwhile by another
-        thread, it returns, and nothing runs.
+        Audio from a live source meanwhile is processed afterwards. If another thread stops the
+        engine meanwhile, it returns with nothing running.
         """
         state, runner = self._state, self._runner
         begins_now = self.source.live and isinstance(self._deliver, IntoRing)
@@ -157,10 +156,10 @@ class Engine:
         return self
 
     def stop(self) -> None:
-        """End now: source, model, sinks, in this order; it takes 1.2 s at most [any-thread].
+        """Stop source, models and sinks, in this order, within 1.2 s [any-thread].
 
-        A source, a step of a model or a sink that has not returned by then is left behind: that is
-        logged, and told by the note of `health` for as long as it lasts.
+        A source, a model's step or a sink that has not returned by then is abandoned; the log and
+        the note of `health` say so.
         """
         self._shutdown.stop()
 
@@ -176,12 +175,12 @@ class Engine:
         self.stop()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the source has ended and every sink has had every frame, the tail included.
+        """Wait until the source has ended and every sink has had every frame, including the tail.
 
-        False when the time was over first, or something went wrong: `error` says what.
+        Returns False after `timeout`, or if something went wrong: see `error`.
         """
         end = math.inf if timeout is None else time.monotonic() + timeout
-        # In short turns: on Windows a wait without end cannot be interrupted from the keyboard.
+        # In short turns, because on Windows the keyboard cannot interrupt an endless wait.
         while not self._state.done.wait(max(0.0, min(WATCH_S, end - time.monotonic()))):
             if time.monotonic() >= end:
                 return False
@@ -191,15 +190,15 @@ class Engine:
         )
 
     def reset_filters(self, microphone: str | None = None) -> None:
-        """All models back to silence at their next block; the clock goes on; event "filters_reset"
+        """Reset all models to silence at their next block; the clock goes on. Event "filters_reset"
         [any-thread].
 
-        microphone: the name of one, where several are heard: the others go on
+        microphone: name of the one to reset, by default all
         """
         index = self._models.index_of(microphone)
         with self._state.commanded("a reset"):
             self._models.command(lambda one: one.reset(index))
-            self._tell_once_done("filters_reset", "all models are back to silence", microphone)
+            self._tell_when_done("filters_reset", "all models are back to silence", microphone)
 
     def calibrate(
         self,
@@ -209,16 +208,16 @@ class Engine:
         gain_db: float | None = None,
         keep_corrections: bool = False,
     ) -> None:
-        """Read with another calibration, gain or both from the next block on [any-thread].
+        """Use another calibration, gain or both from the next block on [any-thread].
 
-        The band of a model that gives one stays that of the uncertainty it was made with.
+        A model with an uncertainty band keeps the uncertainty that it was made with.
 
-        A `SessionLog` begins a part at the event "calibrated", with the header of its table, which
-        does not hear of this: call `log.table.calibrate` first. That keeps corrections.
+        A `SessionLog` starts a new part at the event "calibrated", with the header of its table,
+        which this does not update: call `log.table.calibrate` first. That keeps corrections.
 
-        microphone: the name of one, where several are heard, by default all of them
-        keep_corrections: whether the response of each microphone is taken off as before, whatever
-            the calibration has
+        microphone: name of one, by default all
+        keep_corrections: keep each microphone's frequency response correction, whatever the
+            calibration has
         """
         if calibration is None and gain_db is None:
             raise ValueError("no calibration and no gain_db given: give one of them")
@@ -229,107 +228,106 @@ class Engine:
         for measurement in self._models:
             for listener in measurement.listeners if ears else ():
                 if wanted := corrections_of(ears, listener.input.channels):
-                    ready_stage(wanted, self.source.fs)  # else the engine's thread would have to
-        told = [calibration_words(ears)] if ears else []
-        told += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
+                    ready_stage(wanted, self.source.fs)  # so that the engine's thread need not
+        parts = [calibration_words(ears)] if ears else []
+        parts += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
         with self._state.commanded("another calibration"):
             given = calibration, gain_db, index, keep_corrections
             self._models.command(lambda one: one.recalibrate(*given))
-            self._tell_once_done(
-                "calibrated", f"read from here on with {' and '.join(told)}", microphone
+            self._tell_when_done(
+                "calibrated", f"read from here on with {' and '.join(parts)}", microphone
             )
 
     def pause(self) -> None:
-        """Averages, maxima and what else is counted stand still from the next block on.
+        """Pause averages, maxima and other accumulated readings from the next block on.
 
-        Sound is heard and models run; event "paused" [any-thread].
+        The models keep running; event "paused" [any-thread].
         """
         with self._state.commanded("a pause"):
-            self._tell_once_done("paused", "nothing is counted")
+            self._tell_when_done("paused", "nothing is counted")
 
     def unpause(self) -> None:
-        """What is counted goes on from the next block on; event "continued" [any-thread]."""
+        """Resume accumulated readings from the next block on; event "continued" [any-thread]."""
         with self._state.commanded("the end of a pause"):
-            self._tell_once_done("continued", "what is counted goes on")
+            self._tell_when_done("continued", "what is counted goes on")
 
     def reset_readings(self, microphone: str | None = None) -> None:
-        """Forget what was counted until the next block; event "readings_reset" [any-thread].
+        """Reset accumulated readings at the next block; event "readings_reset" [any-thread].
 
-        No filter is touched: `reset_filters` brings models back to silence.
+        Filters are unaffected; for them use `reset_filters`.
 
-        microphone: the name of one, where several are heard
+        microphone: name of one, by default all
         """
         self._models.index_of(microphone)
         with self._resets.lock, self._state.commanded("a reset of readings"):
             self._resets.note(self._models.names_of(microphone), self._models.position)
-            self._tell_once_done("readings_reset", "what was counted is forgotten", microphone)
+            self._tell_when_done("readings_reset", "what was counted is forgotten", microphone)
 
     def can_undo_reset(self, microphone: str | None = None) -> bool:
-        """Whether readings were reset, and that not undone, in the last 10 s [any-thread].
+        """Whether a reset of readings in the last 10 s can be undone [any-thread].
 
-        microphone: the name of one, where several are heard, by default of all of them
+        microphone: name of one, by default whether it holds for all
         """
         return self._resets.can_undo(self._models.names_of(microphone), self._models.position)
 
     def undo_reset(self, microphone: str | None = None) -> None:
-        """Count again what `reset_readings` forgot; event "reset_undone" [any-thread].
+        """Undo `reset_readings`; event "reset_undone" [any-thread].
 
-        Within 10 s of sound after the last reset. Of several, each within 10 s of the one before,
-        all are undone. What came since counts too, as if there had been no reset.
+        Possible within 10 s of sound after the last reset. A series of resets, each within 10 s of
+        the one before, is undone as a whole. Readings then include what came since the reset.
 
-        microphone: the name of one, where several are heard; by default all of them
+        microphone: name of one, by default all
 
-        Raises ValueError where nothing was forgotten, or too long ago.
+        Raises ValueError if there is nothing to undo or it is too late.
         """
         self._models.index_of(microphone)
         with self._resets.lock, self._state.commanded("an undo"):
             if not self.can_undo_reset(microphone):
                 raise ValueError(NOTHING_TO_UNDO)
             self._resets.undo(self._models.names_of(microphone))
-            self._tell_once_done("reset_undone", "what was forgotten is counted again", microphone)
+            self._tell_when_done("reset_undone", "what was forgotten is counted again", microphone)
 
     def mark(self, text: str, microphone: str | None = None) -> None:
-        """Tell whoever hears events, as a log: event "mark", at the next block [any-thread].
+        """Send the event "mark" to all sinks that take events, at the next block [any-thread].
 
-        microphone: the name of the one that it is about, where several are heard
+        microphone: name of the one that it concerns
         """
         self.tell("mark", text, microphone)
 
     def tell(self, kind: str, text: str, microphone: str | None = None) -> None:
-        """The same with another kind of event, a word [any-thread]."""
+        """Send an event of another kind, one word [any-thread]."""
         for name, words in (("kind", kind), ("text", text)):
             if not isinstance(words, str):
                 raise TypeError(f"the {name} of an event is {words!r}: give words")
         self._models.index_of(microphone)
-        with self._state.commanded(_told_so(kind, text)):
+        with self._state.commanded(_event_words(kind, text)):
             self._bus.by_person(kind, text, microphone or "")
             self._models.first.commands.put(self._bus.note)
 
     def tell_event(self, event: Event) -> None:
-        """Tell what was found in the sound, by a sink or a person, within 0.2 s [any-thread]."""
-        with self._state.commanded(_told_so(event.kind, event.text)):
+        """Send an event that a sink or a person found in the sound, within 0.2 s [any-thread]."""
+        with self._state.commanded(_event_words(event.kind, event.text)):
             self._bus.by_sink(event)
 
     @property
     def microphone_names(self) -> tuple[str, ...]:
-        """What the microphones are called, where several are heard, each by itself [any-thread]."""
+        """Names of the microphones, if there are several [any-thread]."""
         return self._models.names
 
     def swap(self, model: Stage, name: str | None = None) -> None:
-        """Go on with another model, built and warmed here while the present one runs [any-thread].
+        """Switch to another model, built and warmed up while the present one runs [any-thread].
 
-        It takes the place of the first model, or of the one called `name`. A model that cannot run
-        there raises here, and the stream goes on as it was.
+        It replaces the first model, or the one called `name`. If the new model cannot run, this
+        raises, and the present one goes on.
         """
         first = next(iter(self._models.of))
         self.prepared({first if name is None else name: model})()
 
     def prepared(self, models: Mapping[str, Stage]) -> Callable[[], None]:
-        """Other models by name, built and warmed here; what is given swaps them [any-thread].
+        """Build and warm up other models by name; calling the result swaps them [any-thread].
 
-        Where one is refused none is swapped. A `SessionLog` begins a part at the event "swapped",
-        with the header of its table, which does not hear of this: call `log.table.swap` between the
-        two.
+        If one is refused, none is swapped. A `SessionLog` starts a new part at the event "swapped",
+        with the header of its table, which this does not update: call `log.table.swap` in between.
 
         Raises as `swap` does.
         """
@@ -341,43 +339,43 @@ class Engine:
 
         return command
 
-    def _tell_once_done(self, kind: str, text: str, microphone: str | None = None) -> None:
-        """Tell of what models were commanded to do, when the first one does it."""
-        told = partial(self._bus.here, kind, text, microphone or "")
-        self._models.first.commands.put(told)
+    def _tell_when_done(self, kind: str, text: str, microphone: str | None = None) -> None:
+        """Send an event about a command when the first model executes it."""
+        event = partial(self._bus.here, kind, text, microphone or "")
+        self._models.first.commands.put(event)
 
     @property
     def model(self) -> Stage:
-        """The model that runs just now, the first of several [any-thread]."""
+        """The present model, the first of several [any-thread]."""
         return self._models.first.ready.model
 
     @property
     def models(self) -> dict[str, Stage]:
-        """The models that run just now, by name; a single one has the name "" [any-thread]."""
+        """The present models by name; a single one has the name "" [any-thread]."""
         return {name: one.ready.model for name, one in self._models.of.items()}
 
     @property
     def device(self) -> str:
-        """Where the models run: "cpu", or the number and name of a CUDA device [any-thread]."""
+        """The models' device: "cpu", or number and name of a CUDA device [any-thread]."""
         return device_words(self._models.device.device)
 
     @property
     def histories(self) -> Mapping[str, History]:
-        """The last frames of each microphone and model, by name [any-thread]."""
+        """The latest frames of each microphone and model, by name [any-thread]."""
         return self._models.histories
 
     @property
     def history(self) -> History:
-        """The last rows of the model, of the first of several [any-thread]."""
+        """The latest rows of the model, the first of several [any-thread]."""
         return next(iter(self.histories.values()))
 
     def recent(
         self, model: str = "", after_s: float = -math.inf, microphone: str = ""
     ) -> list[Frames]:
-        """Frames of one model that end after `after_s`, of the last 4 s at most [any-thread].
+        """Frames of one model that end after `after_s`, from the last 4 s [any-thread].
 
-        The oldest first, all that they carry in them: to follow along without a sink, ask again
-        with `end_s` of the last. Others read them too: look, and change nothing.
+        Oldest first, complete. To follow without a sink, ask again with `end_s` of the last one.
+        The frames are shared: do not change them.
 
         model, microphone: by name, as in `Frames`
         """
@@ -385,9 +383,9 @@ class Engine:
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
-        """What readings rest on just now: one for both ears, or one for each [any-thread].
+        """The present calibration: one for both ears, or one each [any-thread].
 
-        Of several microphones it is that of the first: `health.microphones` has that of each.
+        With several microphones that of the first; `health.microphones` has all.
         """
         return self._models.first.calibration
 
@@ -402,80 +400,80 @@ class Engine:
             async for rows in engine.rows(step_ms=100):
                 print(rows["ltl_phon"][-1])
 
-        Asked for before the start or within the first seconds of sound they begin with it,
-        otherwise with the present. A source that is not live waits for whoever reads them: ask
-        before the start, and read to the end or close the feed.
+        Requested before the start or within the first seconds of sound, they begin at the start,
+        otherwise at the present. A source that is not live waits for the reader: request the feed
+        before the start, and read to the end or close it.
 
-        columns: names of readings, or patterns with * or ?, in place of the usual ones
-        limits: of columns, which come besides: the state of each is one more
+        columns: names of readings, or patterns with * or ?, by default the usual ones
+        limits: limits on columns; each adds a column with its state
 
-        Raises ValueError for a step that is no whole number of milliseconds, for a column that no
-        model has, and where two models have the same columns.
+        Raises ValueError for a step that is not a whole number of milliseconds, for an unknown
+        column, and if two models have the same columns.
         """
         return self._row_sinks.feed(step_ms, columns, limits)
 
     def new_rows(self, step_ms: int = 100) -> JoinedRows | None:
-        """Makes rows of the models that run just now, for a sink that wants its own [any-thread].
+        """A row maker for the present models, for a sink that makes its own rows [any-thread].
 
-        None where several microphones are heard, or a model has a row for each cell, or two have
-        the same columns.
+        None with several microphones, or if a model has a row per cell, or two models have the same
+        columns.
         """
         return self._row_sinks.new_rows(step_ms)
 
     def latest(self) -> JsonDict | None:
-        """The newest row as a dict by column, every 100 ms; None before the first [any-thread].
+        """The latest row as a dict by column, every 100 ms; None before the first [any-thread].
 
-        Where several microphones are heard, it is that of each, by its name.
+        With several microphones, a dict of rows by name.
 
-        Rows are made from the first call on: what accumulates, as an average level does, counts
-        from the seconds before that call, or from the start where it was made by then.
+        Rows are made from the first call on: averages include the few seconds before that call, or
+        everything from the start if that was recent.
 
-        Raises ValueError where two models have the same columns, or one has a row for each cell.
+        Raises ValueError if two models have the same columns, or one has a row per cell.
         """
         return self._row_sinks.newest()
 
     def attach(
         self, sink: Sink | RowSink, begin: Callable[[float], None] = lambda time_s: None
     ) -> None:
-        """Add a sink while all runs; it is told of what comes from here on [any-thread].
+        """Add a sink while the engine runs [any-thread].
 
-        It is handed the last seconds of frames first, so that what rises has risen; within the
-        first seconds of sound these are all.
+        It first gets the last seconds of frames, so that readings have settled; within the first
+        seconds of sound these are all frames.
 
-        begin: called before those with the time in seconds at which the present begins, where
-            there was sound before them
+        begin: called before them with the time in seconds at which the present begins, if there
+            was sound before
         """
         _refuse_no_sinks([sink])
         self._row_sinks.attach(sink, begin)
         self.sinks = (*self.sinks, sink)
 
     def detach(self, sink: Sink | RowSink) -> None:
-        """Tell a sink nothing more; it ends once it has had what waits for it [any-thread]."""
+        """Remove a sink; it ends after the frames already queued for it [any-thread]."""
         self._row_sinks.detach(sink)
         self.sinks = tuple(one for one in self.sinks if one is not sink)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happened so far, the last 1000 of it, the oldest first [any-thread]."""
+        """The last 1000 events, oldest first [any-thread]."""
         return self._bus.events
 
     @property
     def error(self) -> BaseException | None:
-        """Why it ended, where something went wrong [any-thread]."""
+        """The error that ended the engine, or None [any-thread]."""
         return self._state.error
 
     @property
     def health(self) -> Health:
-        """How it is doing just now [any-thread]."""
+        """A snapshot of the engine's health [any-thread]."""
         return self._health.health()
 
     @property
     def device_state(self) -> str:
-        """That of `health` alone, for whoever asks often [any-thread]."""
+        """`health.device_state`, which is cheaper to ask for often [any-thread]."""
         return self._health.device_state
 
 
-def _told_so(kind: str, text: str) -> str:
+def _event_words(kind: str, text: str) -> str:
     return sentence(f"{kind} {brief(text)!r}")
 
 

@@ -1,4 +1,4 @@
-"""What happens in an engine, told as events."""
+"""Distributes an engine's events."""
 
 import contextlib
 from collections import deque
@@ -15,58 +15,58 @@ EVENTS = 1000
 
 @thread_checked
 class EventBus:
-    """Tells every sink that hears events, and keeps the last thousand."""
+    """Sends events to all sinks that take them, and keeps the last thousand."""
 
     def __init__(self, sinks: Sinks, timeline: Timeline, models: RunningModels) -> None:
         self._source, self.sinks = timeline.source, sinks
         self._timeline, self._models = timeline, models
-        self._told_restored = False
+        self._sent_restored = False
         self._events: deque[Event] = deque(maxlen=EVENTS)
-        self._told: deque[tuple[str, str] | Event] = deque()
+        self._incoming: deque[tuple[str, str] | Event] = deque()
         self._notes: deque[tuple[str, str, str]] = deque()
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """[any-thread]"""
+        """The last events, oldest first [any-thread]."""
         return tuple(self._events.copy())
 
     def by_source(self, kind: str, text: str) -> None:
-        """Keep what the source says for the engine's own thread [any-thread]."""
-        self._told.append((kind, text))
+        """Queue an event from the source for the model thread [any-thread]."""
+        self._incoming.append((kind, text))
 
     def by_sink(self, event: Event) -> None:
-        """Keep what a sink has found in the sound for the engine's own thread [any-thread]."""
-        self._told.append(event)
+        """Queue an event that a sink found in the sound for the model thread [any-thread]."""
+        self._incoming.append(event)
 
     def by_person(self, kind: str, text: str, microphone: str) -> None:
-        """Keep a note; where the sound ends it has no next block to wait for [any-thread]."""
+        """Queue a person's note; at the end of the sound it needs no further block [any-thread]."""
         self._notes.append((kind, text, microphone))
 
     def note(self) -> None:
-        """Tell of the next thing that a person has noted, among commands [model-thread]."""
+        """Send the next note, as one of the commands [model-thread]."""
         with contextlib.suppress(IndexError):
             self.here(*self._notes.popleft())
 
     def notes(self) -> None:
-        """Tell of what persons have noted and no command has told of [model-thread]."""
+        """Send the notes for which no command ran [model-thread]."""
         while self._notes:
             self.note()
 
     def pass_on(self) -> None:
-        """Tell what the source and sinks have said meanwhile [model-thread]."""
-        if not self._told:  # nearly always so
+        """Send the queued events of the source and the sinks [model-thread]."""
+        if not self._incoming:  # the usual case
             return
-        # Of a callback, two threads may do this.
+        # With models in the callback, two threads may be here.
         with contextlib.suppress(IndexError):
-            while self._told:
-                told = self._told.popleft()
-                if isinstance(told, Event):
-                    self._pass(told)
+            while self._incoming:
+                event = self._incoming.popleft()
+                if isinstance(event, Event):
+                    self._pass(event)
                 else:
-                    self.here(*told)
+                    self.here(*event)
 
     def block(self, block: Block, lost: int, flags: int) -> None:
-        """Tell what there is to be told before a block of sound, and of that [model-thread]."""
+        """Send the events before a block, and its sound [model-thread]."""
         self.sink_notes()
         self.pass_on()
         if self._source.live and (change := self._timeline.utc.change()):
@@ -75,7 +75,7 @@ class EventBus:
         self.sound(block, lost, flags)
 
     def sound(self, block: Block, lost: int, flags: int) -> None:
-        """Hand a copy of the sound to every sink that hears it [model-thread]."""
+        """Hand a copy of the sound to every sink that takes sound [model-thread]."""
         if not self.sinks.hear_sound:
             return
         sample = self._models.position + lost
@@ -84,14 +84,14 @@ class EventBus:
         self.sinks.hear(Chunk(samples, sample, self._utc(sample), lost, flags))
 
     def sink_notes(self) -> None:
-        """Tell of failures of sinks, and what they say of themselves [model-thread]."""
-        for text in self.sinks.told():
+        """Send events about failures of sinks, and what sinks report [model-thread]."""
+        for text in self.sinks.reports():
             self.here("sink", text)
 
     def gap(self, lost: int, flags: int) -> None:
-        """Tell that samples are missing, if some are [model-thread]."""
-        if self._timeline.restored and not self._told_restored:
-            self._told_restored = True
+        """Send an event if samples are missing [model-thread]."""
+        if self._timeline.restored and not self._sent_restored:
+            self._sent_restored = True
             self._tell("restored", self._timeline.first_sample, text="it goes on where it stopped")
         if lost:
             cause = f"{self._source.name} lost it"
@@ -100,13 +100,13 @@ class EventBus:
             self._tell("gap", self._models.position, lost, self._timeline.why_missing() or cause)
 
     def gap_of(self, microphone: str, sample: int, samples: int) -> None:
-        """Tell that samples of one microphone were missing, once that has ended [model-thread]."""
+        """Send an event after a gap of one microphone has ended [model-thread]."""
         self._tell(
             "gap", sample, samples, f"{microphone or self._source.name} had no sound", microphone
         )
 
     def here(self, kind: str, text: str, microphone: str = "") -> None:
-        """Tell of something at the sample that the models have reached [model-thread]."""
+        """Send an event at the sample that the models have reached [model-thread]."""
         self._tell(kind, self._models.position, text=text, microphone=microphone)
 
     def _tell(

@@ -1,4 +1,4 @@
-"""Faults to order: a source that spoils the sound of another one, and knows how."""
+"""Fault injection: a source that spoils another source's sound and counts what it did."""
 
 import math
 import threading
@@ -22,7 +22,7 @@ MISSING = ("drop", "unplug")
 RANDOM_EVERY_S = 1.0
 RANDOM_S = 3600.0
 LONG_SHARE = 0.05
-"""Of random faults these are longer than a second."""
+"""Share of random faults that are longer than a second."""
 
 _LOST, _STILL = "was lost: it was unplugged", "stands still"
 
@@ -30,15 +30,15 @@ _LOST, _STILL = "was lost: it was unplugged", "stands still"
 class Injection(NamedTuple):
     """A fault at a place in the sound.
 
-    kind: "drop": these samples are missing, and the source says how many
-          "late": sound comes to a halt for so long, and then comes whole, all at once
-          "rate": the device's clock is off by `ppm` for so long, less than 0 where it is slow
-          "nan": the samples are no numbers
-          "clip": they are at full scale
-          "silence": they are exact zeros
-          "unplug": the device is lost and comes back; what sounded meanwhile is missing
-          "stall": sound stands still and the source says so; then all comes, marked STALL
-    at_s, for_s: where it begins and how long it lasts, in seconds of sound
+    kind: "drop": these samples are missing, and the source reports how many
+          "late": delivery halts for that long, and then all comes at once
+          "rate": the device's clock is off by `ppm` for that long; negative is slow
+          "nan": the samples are NaN
+          "clip": the samples are at full scale
+          "silence": the samples are exact zeros
+          "unplug": the device is lost and comes back; the sound meanwhile is missing
+          "stall": delivery halts and the source reports it; then all comes, marked STALL
+    at_s, for_s: begin and duration in seconds of sound
     """
 
     kind: FaultKind
@@ -49,12 +49,12 @@ class Injection(NamedTuple):
 
 @dataclass
 class Injected:
-    """What a `FaultSource` has done so far, in samples of time unless it says otherwise.
+    """What a `FaultSource` has done so far; counted in samples unless stated otherwise.
 
-    lost: samples that are missing, those that the source itself had lost left out
-    gaps: place and length of each loss, as `Event.sample` and `Event.samples` tell it
-    nan, clip, silence: samples that were spoiled so, each counted as what it came to in the end
-    late, unplug, stall: how often
+    lost: missing samples, without those that the source itself lost
+    gaps: place and length of each loss, as in `Event.sample` and `Event.samples`
+    nan, clip, silence: spoiled samples, each counted once, by its final value
+    late, unplug, stall: number of occurrences
     """
 
     lost: int = 0
@@ -73,9 +73,9 @@ def random_faults(
     every_s: float = RANDOM_EVERY_S,
     kinds: Sequence[FaultKind] = ("drop", "late", "nan", "clip", "silence", "unplug", "stall"),
 ) -> list[Injection]:
-    """Faults one after another, on average one each `every_s`, the same for the same arguments.
+    """Random faults, on average one every `every_s`; equal arguments give equal faults.
 
-    They last from a fraction of a millisecond to half a second, now and then 1 to 2 s.
+    They last from a fraction of a millisecond to half a second, occasionally 1 to 2 s.
     """
     rng = np.random.default_rng(seed)
     faults: list[Injection] = []
@@ -89,18 +89,18 @@ def random_faults(
 
 @thread_checked
 class FaultSource(Source):
-    """Another source, with faults: what tests, and whoever wants to see a meter bear them, need.
+    """Another source with injected faults, for tests and demonstrations.
 
         source = FaultSource(demo_source(), [Injection("unplug", 2.0, 0.5), ("nan", 4.0, 0.1)])
 
-    `injected` counts what was done, to be compared with `Engine.health` and `Engine.events`. The
-    sample count goes on through what is missing, as it does in an engine. A source that is not live
-    is not kept waiting: it is late, or at another rate, in no time.
+    `injected` counts what was done, for comparison with `Engine.health` and `Engine.events`. The
+    sample count includes missing samples, as in an engine. With a source that is not live, "late"
+    and "rate" take no time.
 
-    faults: what happens, in any order, as `Injection` or a tuple of its fields; without them
-        `random_faults(seed)` for as long as the sound lasts, an hour at most
+    faults: what happens, in any order, as `Injection` or a tuple of its fields; by default
+        `random_faults(seed)` for the duration of the sound, at most an hour
 
-    Raises ValueError for a fault that cannot be.
+    Raises ValueError for an invalid fault.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class FaultSource(Source):
             self._piece(block[start:stop])
 
     def _pieces(self, samples: int) -> Iterator[tuple[int, int]]:
-        """The block, cut wherever a fault begins or ends."""
+        """The block, cut where a fault begins or ends."""
         first, last = self._position, self._position + samples
         self._near = [span for span in self._near if span[1] > first]
         while self._ahead and self._ahead[-1][0] < last:
@@ -212,7 +212,7 @@ class FaultSource(Source):
             yield start - first, stop - first
 
     def _piece(self, block: Block) -> None:
-        """All of which has the same faults."""
+        """Process a piece with the same faults throughout."""
         active = []
         for start, stop, n in self._near:
             if start <= self._position < stop:
@@ -271,7 +271,7 @@ class FaultSource(Source):
         return block
 
     def _wait_until_due(self) -> None:
-        """By a clock that is off."""
+        """Wait until the piece is due by the simulated clock."""
         now, at_s = time.monotonic(), self._position / self.fs
         if self._clock is None:
             self._clock = now - at_s
@@ -285,7 +285,7 @@ class FaultSource(Source):
 
 
 def _nobody(block: Block | None, lost: int = 0, flags: int = 0) -> None:
-    """Before it is started."""
+    """Placeholder before the start."""
 
 
 def _refuse(fault: Injection) -> None:

@@ -1,4 +1,4 @@
-"""Rows of readings out of a running engine: to iterate over, to be called with, to look at."""
+"""Rows of readings from a running engine: as iterator, callback or latest row."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ WAIT_S = 0.1
 
 
 class Taker(Protocol):
-    """Whoever takes rows, in the thread that makes them."""
+    """Takes rows, in the thread that makes them."""
 
     def take(self, rows: Rows) -> None: ...
 
@@ -38,40 +38,40 @@ class Taker(Protocol):
 
 
 class FeedMicrophone(NamedTuple):
-    """A microphone that an engine hears, "" where one alone is heard, and its count of channels."""
+    """A microphone of an engine, "" if there is only one, and its number of channels."""
 
     microphone: str
     channels: int
 
 
-class Made(NamedTuple):
-    """What rows of readings are made of: a model, its scalar outputs, and what it hears."""
+class RowModel(NamedTuple):
+    """A model, its scalar outputs, and its microphones, for making rows."""
 
     model: Stage
     fields: tuple[str, ...]
-    heard: tuple[FeedMicrophone, ...]
+    microphones: tuple[FeedMicrophone, ...]
 
 
-def readings_of_model(name: str, made: Made, channels: int) -> Readings:
-    """Those that the catalog has for a model; of another, its outputs of one number per frame."""
-    model = made.model
+def readings_of_model(name: str, rows_of: RowModel, channels: int) -> Readings:
+    """The readings of the catalog for a model; for an unknown model its scalar outputs."""
+    model = rows_of.model
     entry = catalog.entry_of(model)
     if entry is None:
-        return FieldReadings(name, made.fields)
+        return FieldReadings(name, rows_of.fields)
     band = "uncertainty_db" in entry.takes and model.uncertainty_db is not None
     readings: Readings = entry.make_readings(channels, model=model, band=band)
     return readings
 
 
 class EngineRows:
-    """Makes `Rows` of the frames of an engine's models, every `step_ms`.
+    """Makes `Rows` from the frames of an engine's models, every `step_ms`.
 
-    Where a model is swapped for one that is read otherwise, all readings begin anew.
+    After a swap for a model with other readings, all readings start over.
     """
 
     def __init__(
         self,
-        models: Callable[[], Mapping[str, Made]],
+        models: Callable[[], Mapping[str, RowModel]],
         fs: int,
         step_ms: int,
         columns: Sequence[str] | None,
@@ -82,8 +82,8 @@ class EngineRows:
         self._duration_s, self._wait_s = duration_s, wait_s
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
         self._limits = limits
-        heard = next(iter(models().values())).heard
-        self._channels = {one.microphone: one.channels for one in heard}
+        microphones = next(iter(models().values())).microphones
+        self._channels = {one.microphone: one.channels for one in microphones}
         self._stretches = dict.fromkeys(
             ((microphone, name) for microphone in self._channels for name in models()), 0
         )
@@ -93,7 +93,7 @@ class EngineRows:
 
     def _readings(self, microphone: str) -> dict[str, Readings]:
         channels = self._channels[microphone]
-        return {n: readings_of_model(n, made, channels) for n, made in self._models().items()}
+        return {n: readings_of_model(n, one, channels) for n, one in self._models().items()}
 
     def _join(self, microphone: str, readings: Mapping[str, Readings]) -> JoinedRows:
         if self._columns is not None or self._limits:
@@ -122,12 +122,12 @@ class EngineRows:
 
     @property
     def gives_cells(self) -> bool:
-        """Whether there is a row for each of several cells of a model at each time."""
+        """Whether a model has several cells, with a row for each at each time."""
         return self._joined.gives_cells
 
     @property
     def alone(self) -> JoinedRows | None:
-        """Those of the only microphone; None where several are heard."""
+        """The rows of the only microphone; None with several."""
         return self._joined.of.get("")
 
     def begin(self, time_s: float) -> None:
@@ -142,15 +142,15 @@ class EngineRows:
         return self._joined(frames)
 
     def event(self, event: Event) -> None:
-        """Be told of a gap."""
+        """Take a gap event."""
         self._joined.event(event)
 
     def rest(self, end_s: float) -> Rows:
-        """The rows until the end of the sound that some model has not reached by itself."""
+        """The rows up to the end of the sound that frames have not completed."""
         return self._joined.rest(end_s)
 
     def _look_again(self, microphone: str, time_s: float) -> None:
-        """After a reset, another calibration or a swap: are the models still read the same way?"""
+        """Start over if a swap changed the readings; also called after resets."""
         readings, present = self._readings(microphone), self._joined.of[microphone].readings
         if any(
             type(one) is not type(present[name]) or one.offered != present[name].offered
@@ -163,9 +163,9 @@ class EngineRows:
 
 @thread_checked
 class RowMaker:
-    """The sink that makes rows of frames and hands them to a `Taker`.
+    """The sink that makes rows from frames and hands them to a `Taker`.
 
-    end_s: seconds of the whole sound once it has ended by itself, else None
+    end_s: returns the length of the whole sound in seconds once it has ended by itself, else None
     """
 
     only_reads = True
@@ -175,15 +175,15 @@ class RowMaker:
         self._table, self._taker, self._end_s = table, taker, end_s
 
     def __call__(self, frames: Frames) -> bool:
-        """Whether these frames complete rows, which are handed on [sink-thread]."""
+        """Hand on the rows that these frames complete; False if none [sink-thread]."""
         return self._take(self._table(frames))
 
     def event(self, event: Event) -> None:
-        """Be told of a gap [sink-thread]."""
+        """Take a gap event [sink-thread]."""
         self._table.event(event)
 
     def finish(self, wanted: bool) -> None:
-        """Hand on what the models have not reached by themselves, and the end [sink-thread]."""
+        """Hand on the remaining rows, and the end [sink-thread]."""
         try:
             end_s = self._end_s()
             if wanted and end_s is not None:
@@ -203,18 +203,17 @@ class RowSink:
 
         Engine(source, model, sinks=[RowSink(show, step_ms=200)])
 
-    Between `time_s`, `utc`, `sample` and `fault`, `settling`, `calibrated` stand the readings of
-    the models, the unit in their name: those of rows of the command line. A model that has none
-    gives its outputs of one number per frame.
+    The columns are those of the command line: `time_s`, `utc`, `sample`, the readings of the models
+    with their units in the names, and `fault`, `settling`, `calibrated`. A model that is not in the
+    catalog gives its scalar outputs.
 
-    columns: names of readings, or patterns with * or ?, in place of the usual ones; the Engine
-        raises ValueError for one that no model has
-    limits: of columns, which come besides: the state of each is one more
-    wait_ms: how long a row may wait for the next ones: ten rows made together cost little more than
-        one. By default a row of a live source never waits, and that of any other up to 100 ms of
-        sound
+    columns: names of readings, or patterns with * or ?, by default the usual ones; the Engine
+        raises ValueError for an unknown one
+    limits: limits on columns; each adds a column with its state
+    wait_ms: how long a row may wait for later ones, because ten rows made together cost little more
+        than one. By default rows of a live source do not wait, others up to 100 ms of sound
 
-    Raises TypeError for what is no function, and ValueError for a `wait_ms` below 0.
+    Raises TypeError if `function` is not callable, and ValueError for a `wait_ms` below 0.
     """
 
     def __init__(
@@ -233,7 +232,7 @@ class RowSink:
         self.limits, self.wait_ms = limits, wait_ms
 
     def take(self, rows: Rows) -> None:
-        """Call the function with each row, also after one with which it failed [sink-thread]."""
+        """Call the function with each row, also after a row for which it failed [sink-thread]."""
         failure: Exception | None = None
         for row in rows:
             try:
@@ -244,18 +243,18 @@ class RowSink:
             raise failure
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Nothing to do."""
 
 
 @thread_checked
 class LatestRow:
-    """Keeps the newest row; of several microphones that of each."""
+    """Keeps the latest row, of each microphone if there are several."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Rows] = {}
 
     def take(self, rows: Rows) -> None:
-        """[sink-thread]"""
+        """Keep the last of these rows [sink-thread]."""
         if MICROPHONE not in rows.columns:
             self._rows = {"": rows}
             return
@@ -264,21 +263,21 @@ class LatestRow:
         }
 
     def end(self) -> None:
-        """Nothing more comes; the newest row stays."""
+        """Nothing to do: the latest row stays."""
 
     @property
     def row(self) -> JsonDict | None:
-        """[any-thread]"""
+        """The latest row as a dict, or None [any-thread]."""
         found = {row: next(iter(rows.where(slice(-1, None)))) for row, rows in self._rows.items()}
         return found.get("", found or None)
 
 
 @thread_checked
 class Waiting:
-    """Rows between the thread that makes them and whoever iterates over them.
+    """A queue of rows between the thread that makes them and their reader.
 
-    `limit` is how many may wait. More of them are dropped where that is `lossy`: they are counted,
-    and the next row says so by Fault.OVERLOAD. Otherwise whoever makes them waits, until `over`.
+    `limit` is the largest number of rows. Beyond it, a `lossy` queue drops and counts rows, and
+    marks the next one with Fault.OVERLOAD; otherwise the writer waits, until `over`.
     """
 
     def __init__(self, lossy: bool, over: Callable[[], bool]) -> None:
@@ -293,7 +292,7 @@ class Waiting:
         self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     def take(self, rows: Rows) -> None:
-        """[sink-thread]"""
+        """Add rows [sink-thread]."""
         with self._changed:
             while not self._ended and self._count >= self.limit:
                 if self._lossy or self._over():
@@ -311,7 +310,7 @@ class Waiting:
             self._wake()
 
     def end(self) -> None:
-        """Nothing more comes, or nobody wants more [any-thread]."""
+        """No more rows will come, or none are wanted [any-thread]."""
         with self._changed:
             self._ended = True
             self._wake()
@@ -319,7 +318,7 @@ class Waiting:
     def _wake(self) -> None:
         self._changed.notify_all()
         for loop, sleeper in self._sleepers:
-            with contextlib.suppress(RuntimeError):  # its event loop was closed meanwhile
+            with contextlib.suppress(RuntimeError):  # the event loop was closed
                 loop.call_soon_threadsafe(_set, sleeper)
         self._sleepers.clear()
 
@@ -332,14 +331,14 @@ class Waiting:
         return rows
 
     def get(self) -> Rows | None:
-        """The next rows, when there are some; None at the end [any-thread]."""
+        """Wait for the next rows; None at the end [any-thread]."""
         with self._changed:
             while (rows := self._pop()) is None and not self._ended:
                 self._changed.wait(WAIT_S)
             return rows
 
     async def get_async(self) -> Rows | None:
-        """As `get`, and the event loop goes on meanwhile."""
+        """As `get`, without blocking the event loop."""
         loop = asyncio.get_running_loop()
         while True:
             with self._changed:
@@ -358,10 +357,10 @@ def _set(sleeper: asyncio.Future[None]) -> None:
 class RowFeed:
     """Rows of an engine as they come, for `for rows in feed` and `async for rows in feed`.
 
-    Each turn gives the `Rows` that came together: `rows["ltl_phon"]` is a column of them,
-    `for row in rows` gives dicts. It ends when the engine has ended. Whoever is too slow misses
-    rows of a live source, which are counted, and the next row is marked overload; another source
-    waits. A feed that is closed, or that nobody refers to any more, holds nothing up.
+    Each turn gives all `Rows` that are ready: `rows["ltl_phon"]` is a column, `for row in rows`
+    gives dicts. It ends with the engine. A slow reader misses rows of a live source; they are
+    counted, and the next row is marked overload. Any other source waits. A feed that is closed or
+    garbage collected delays nothing.
     """
 
     def __init__(
@@ -372,11 +371,11 @@ class RowFeed:
 
     @property
     def missed(self) -> int:
-        """Rows that came while too many waited [any-thread]."""
+        """Number of rows dropped because too many waited [any-thread]."""
         return self._waiting.missed
 
     def close(self) -> None:
-        """Want no more rows [any-thread]."""
+        """Stop the feed [any-thread]."""
         self._waiting.end()
         self._close()
 

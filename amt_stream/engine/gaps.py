@@ -1,4 +1,4 @@
-"""What is missing of the sound of one microphone."""
+"""Gaps in the sound of one microphone."""
 
 from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
@@ -12,12 +12,12 @@ LONGEST_FILLED_GAP_S = 1.0
 
 MISSING_BITS = np.uint32(0x7FC0_6A70)
 MISSING = MISSING_BITS.view(np.float32)
-"""Stands for a sample that is missing in some channels of a block and not in all: a NaN that no
-device gives. A comparison does not tell it from another one: `is_missing` does."""
+"""Marks a sample that is missing in some channels of a block: a NaN that no device gives. Compare
+it with `is_missing`, as `==` does not work."""
 
 
 def is_missing(block: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """At which samples `block` (time, channel) has MISSING in some channel."""
+    """Which samples of `block` (time, channel) are MISSING in some channel."""
     missing: NDArray[np.bool_] = np.any(block.view(np.uint32) == MISSING_BITS, axis=1)
     return missing
 
@@ -26,7 +26,7 @@ NO_HOLE = (-1, -1)
 
 
 class Gap(NamedTuple):
-    """Input samples [start, stop) that are missing, and with which faults."""
+    """Input samples [start, stop) that are missing, and their faults."""
 
     fault: int
     start: int
@@ -34,10 +34,10 @@ class Gap(NamedTuple):
 
 
 class Gaps(Resumable):
-    """Samples that are missing, until frames have told of them.
+    """Missing samples, until frames have reported them.
 
-    lost: how many there were
-    starts_anew: after many the model begins its next block in silence
+    lost: their total number
+    starts_anew: after a long gap the model starts its next block from silence
     """
 
     kept: ClassVar[tuple[str, ...]] = ("lost", "starts_anew", "noted", "_passed", "_hole")
@@ -46,15 +46,15 @@ class Gaps(Resumable):
     def __init__(self) -> None:
         self.lost = 0
         self.starts_anew = False
-        # Those that no frame has told of yet; the frames that some stood in have passed.
+        # Gaps not reported yet; the first `_passed` of them lie before the next frames.
         self._noted: list[Gap] = []
         self._passed = 0
-        # Samples that are missing in this one alone, while they are.
+        # The present gap of this microphone alone, or NO_HOLE.
         self._hole = NO_HOLE
 
     @property
     def noted(self) -> NDArray[np.int64]:
-        """Fault, start and stop (n, 3) of those that no frame has told of."""
+        """Fault, start and stop (n, 3) of the gaps not reported yet."""
         return np.array(self._noted, np.int64).reshape(-1, 3)
 
     @noted.setter
@@ -63,16 +63,16 @@ class Gaps(Resumable):
 
     @property
     def missing(self) -> bool:
-        """Whether there is no sound of this microphone just now [any-thread]."""
+        """Whether this microphone has no sound at present [any-thread]."""
         return self._hole != NO_HOLE
 
     def open(self, position: int) -> None:
-        """From here on samples are missing in this one alone."""
+        """Start a gap of this microphone alone."""
         if self._hole == NO_HOLE:
             self._hole = position, position
 
     def add(self, fault: int, start: int, stop: int) -> None:
-        """Samples [start, stop) are missing: a gap, or more of the one that has not ended."""
+        """Add missing samples [start, stop): a new gap, or more of the present one."""
         if self._hole[1] == start:
             self._hole = self._hole[0], stop
         before = self._noted[-1] if self._noted else None
@@ -81,7 +81,7 @@ class Gaps(Resumable):
         self._noted.append(Gap(fault, start, stop))
 
     def close(self, longest: float) -> tuple[int, int] | None:
-        """What was missing has ended: its start and its stop, if anything was.
+        """End the present gap; returns its start and stop, or None.
 
         longest: samples after which the model starts anew
         """
@@ -95,10 +95,10 @@ class Gaps(Resumable):
     def pieces(
         self, first: int, stop: int, end: int | None, within: Callable[[Gap], tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """Of frames [first, stop) those that stand in sound, one range after another.
+        """The ranges of frames within [first, stop) that lie outside gaps.
 
-        end: where the sound has ended, if it has
-        within: gives the range of frames that stand within a gap
+        end: where the sound has ended, or None
+        within: gives the range of frames that lie in a gap
         """
         while self._passed < len(self._noted) and first < stop:
             gap = self._noted[self._passed]
@@ -108,7 +108,7 @@ class Gaps(Resumable):
             if first < begin:
                 yield first, begin
             first = max(first, behind)
-            # What is missing at the very end has nothing after it.
+            # Nothing follows a gap at the very end.
             if first >= stop or (gap.stop == end):
                 return
             self._passed += 1
@@ -116,10 +116,7 @@ class Gaps(Resumable):
             yield first, stop
 
     def passed(self) -> list[Gap]:
-        """Those before the frames that come next, told once."""
-        told, self._noted, self._passed = (
-            self._noted[: self._passed],
-            self._noted[self._passed :],
-            0,
-        )
-        return told
+        """The gaps before the next frames, each reported once."""
+        passed, self._noted = self._noted[: self._passed], self._noted[self._passed :]
+        self._passed = 0
+        return passed

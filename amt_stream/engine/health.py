@@ -1,4 +1,4 @@
-"""How the live path is doing: counters, load, and the sound card's clock."""
+"""Health of the live path: counters, load, and the sound card's clock."""
 
 import math
 import time
@@ -19,10 +19,10 @@ LATE_S = 0.1
 
 @dataclass(frozen=True)
 class MicrophoneHealth:
-    """A snapshot of one microphone of several that an engine hears: as `Health`, and
+    """A snapshot of one of several microphones: fields as in `Health`, and
 
-    missing         no sound of it comes just now
-    calibration     what its readings rest on, of both ears or of each, and its gain in dB
+    missing         it delivers no sound at present
+    calibration     present calibration, of both ears or of each, and gain in dB
     """
 
     samples: int
@@ -38,31 +38,31 @@ class MicrophoneHealth:
 
 @dataclass(frozen=True)
 class Health:
-    """A snapshot of the engine. Seconds, samples at the source's rate, rows of frames.
+    """A snapshot of the engine. Seconds, samples at the source's rate, frames.
 
     load, load_max      thread CPU seconds per second of audio, smoothed over 1 s, and its maximum
-    block_share_*       time taken by a block over the block's own duration: median, p99 (of the
-                        last 8192 blocks) and maximum
+    block_share_*       processing time of a block over its duration: median, p99 (of the last 8192
+                        blocks) and maximum
     overruns            blocks that did not fit into the ring; with run_in="callback", blocks after
-                        which the model was further behind than the device's own buffer holds; and
-                        how often what waited was left out because nothing else helped
-    overloaded          processing does not keep up with the sound, and does without something
+                        which the model lagged more than the device's buffer holds; plus the number
+                        of times that waiting audio was dropped as a last resort
+    overloaded          processing cannot keep up and omits something
     queue_s             audio that waits in the ring, or in a callback for the model
-    samples             input samples heard; with lost_samples, those that have passed by the clock
-    late_callbacks      blocks that came more than 0.1 s later, by the sample count, than those of
-                        the seconds before: sound came to a halt; bursts are not late
+    samples             input samples received; plus lost_samples, those that passed by the clock
+    late_callbacks      blocks that came more than 0.1 s later, by the sample count, than others in
+                        the seconds before: sound halted; bursts are not late
     latency_s           from the sound to its frame: device, ring, block and model
     clock_ppm           rate of the device's clock against the computer's, None until known; with
                         twice its standard error and the seconds of observation
-    utc_ahead_s         how far UTC is ahead of the computer's clock, since that was set back
-    behind_s            how much less sound than time has come since the start
-    broken_frames       frames of which a model made no number, though the sound was sane
-    silent              only exact zeros came for more than 1 s
-    sink_missed         rows that a slow sink did not get
+    utc_ahead_s         how far UTC is ahead of the computer's clock, after that was set back
+    behind_s            how much less audio than time has passed since the start
+    broken_frames       frames for which a model gave NaN or infinity from valid sound
+    silent              only exact zeros for more than 1 s
+    sink_missed         frames that a slow sink did not get
     device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
-    note                one sentence worth reading, or ""
-    microphones         of several each by its name; what is told of all above is that of the worst,
-                        and silent means all of them
+    note                the most important remark as a sentence, or ""
+    microphones         of several, by name; the values above are then those of the worst, and
+                        silent means all
     """
 
     device_state: str
@@ -99,7 +99,7 @@ class Health:
 
 @thread_checked
 class Load:
-    """What the blocks cost. Fixed room; written by the thread that runs the model."""
+    """Processing cost of the blocks, in fixed memory; written by the thread that runs the model."""
 
     def __init__(self, size: int = 8192) -> None:
         self.smoothed = self.highest = self.highest_share = 0.0
@@ -128,13 +128,13 @@ class Load:
 
 @thread_checked
 class Arrivals:
-    """When blocks came, held against the count of their samples.
+    """Arrival times of blocks, compared with their sample count.
 
-    Blocks come in bursts, so an arrival tells little; but the delay of the promptest block in two
-    seconds hardly varies, and its trend is the difference of the two clocks. A block is late where
-    its delay exceeds the greatest of the last seconds: whoever hands in much at once is early, and
-    what comes in its time after that is not late. While sound that was held up is made good, faster
-    than it lasts, no delay is the promptest yet: the two seconds begin when that is over.
+    Blocks come in bursts, so one arrival says little. But the delay of the earliest block within
+    two seconds is stable, and its trend is the difference between the two clocks. A block is late
+    if its delay exceeds the largest of the last seconds; blocks at their normal time after an early
+    burst are not late. While delayed audio is being caught up, the minimum is not reached yet: the
+    two seconds start after that.
     """
 
     def __init__(self, fs: int, begin: int = 0) -> None:
@@ -152,7 +152,7 @@ class Arrivals:
     def note(self, samples: int, came_at: float | None = None) -> bool:
         """Count a block; True if it is late [audio-thread, model-thread].
 
-        came_at: when it came, by `since_boot_s`; it has just come where that is None
+        came_at: its arrival by `since_boot_s`; None for now
         """
         now = since_boot_s() if came_at is None else came_at
         self.samples += samples
@@ -179,12 +179,12 @@ class Arrivals:
             self._made_good, self._window_end = delay, audio_s + WINDOW_S
         return late
 
-    def heard_at(self, audio_s: float) -> float:
-        """When, by `since_boot_s`, the sample at `audio_s` came, or would have come promptly."""
+    def arrived_at(self, audio_s: float) -> float:
+        """When, by `since_boot_s`, the sample at `audio_s` came, or would have without delay."""
         return self._base + audio_s
 
     def silent_for_s(self, began_at: float | None) -> float:
-        """Seconds since the last block, or since the source began, if it has [any-thread]."""
+        """Seconds since the last block, or since the source began [any-thread]."""
         last = self.last or began_at
         return time.monotonic() - last if last is not None else 0.0
 
@@ -193,7 +193,7 @@ class Arrivals:
         return self._base - self._first_delay
 
     def clock(self) -> tuple[float | None, float | None, float]:
-        """Device clock against the computer's in ppm, twice its standard error, seconds seen."""
+        """Device clock re the computer's in ppm, twice its standard error, seconds observed."""
         count = min(self._closed, WINDOWS)
         if count < ENOUGH_WINDOWS:
             return None, None, (self.samples - self._begin) / self.fs

@@ -1,4 +1,4 @@
-"""How an engine is doing, asked of all its parts."""
+"""Collects an engine's health from its parts."""
 
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.clock import STEP_S
@@ -15,7 +15,7 @@ BEHIND_S = 0.5
 
 
 class HealthReport:
-    """Makes `Health` of what the parts know [any-thread]."""
+    """Makes `Health` from the state of all parts [any-thread]."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class HealthReport:
         self._sinks, self._shutdown, self._state = sinks, shutdown, state
 
     def health(self) -> Health:
-        """How it is doing just now."""
+        """A snapshot of the engine's health."""
         source, measurement, load = self._source, self._models.first, self._work.load
         arrivals, utc = self._timeline.arrivals, self._timeline.utc
         ready, queue_s, lost = measurement.ready, self._backlog.seconds, measurement.lost
@@ -74,7 +74,7 @@ class HealthReport:
         )
 
     def _microphones(self) -> dict[str, MicrophoneHealth]:
-        """Each by itself: what it heard by the first model, what models made of it by all."""
+        """Health per microphone: input by the first model, broken frames by all."""
         by_microphone = zip(*(one.listeners for one in self._models), strict=True)
         samples = self._models.first.samples
         return {
@@ -94,7 +94,7 @@ class HealthReport:
 
     @property
     def device_state(self) -> str:
-        """That of `Health`, which takes much longer to make."""
+        """`Health.device_state`, without the cost of the rest."""
         state = self._state
         if isinstance(state.error, DeviceLost):
             return "lost"
@@ -107,7 +107,7 @@ class HealthReport:
         return "stalled" if self._timeline.silent_for_s > STALLED_S else "running"
 
     def _note(self, silent: bool) -> str:
-        """What matters most of all that could be said."""
+        """The most important remark."""
         source = self._source
         if note := self._shutdown.note or source.note or self._work.ladder.note:
             return note

@@ -1,4 +1,4 @@
-"""The time of frames, their marks, and the last minute of them."""
+"""Times and marks of frames, and a history of the last minute."""
 
 import contextlib
 import math
@@ -37,7 +37,7 @@ Level = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 LEFT_S = 0.125
-"""So many seconds of rows are left to whoever reads a history."""
+"""Seconds of frames that may wait for a reader to store them."""
 
 
 class FrameClock:
@@ -57,14 +57,14 @@ class FrameClock:
         return (index * self._step - self._delay) / (self._unit * self.fs)
 
     def time_of_s(self, index: int) -> float:
-        """The same of one frame."""
+        """`time_s` of one frame."""
         return (index * self._step - self._delay) / (self._unit * self.fs)
 
     def sample(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         return (index * self._step - self._delay) // self._unit
 
     def sample_of(self, index: int) -> int:
-        """The same of one frame."""
+        """`sample` of one frame."""
         return (index * self._step - self._delay) // self._unit
 
     def position(self, index: int) -> Fraction:
@@ -76,23 +76,23 @@ class FrameClock:
         return int(-(-(position * self._unit + self._delay) // self._step))
 
     def first_after(self, position: Fraction | int) -> int:
-        """Index of the first frame that stands for a place after `position`."""
+        """Index of the first frame that stands for a position after `position`."""
         return int((position * self._unit + self._delay) // self._step) + 1
 
-    def heard(self, start: int, stop: int) -> tuple[int, int]:
-        """Range of the frames whose analysis reaches into samples [start, stop)."""
+    def covering(self, start: int, stop: int) -> tuple[int, int]:
+        """Range of the frames whose analysis includes any of the samples [start, stop)."""
         reach = 2 * max(self._delay, 0)
         return start * self._unit // self._step, -(-(stop * self._unit + reach) // self._step)
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """Frames [low, high) without a mark of their own: a rule for what their arrays hold.
+    """Frames [low, high) without a mark: a compact form of their arrays.
 
-    calm_from: sample from which all has been calm, minus infinity where it always was
-    start, forget: until which sample frames rise from silence, and for how long they settle
+    calm_from: sample since which nothing was marked; minus infinity if nothing ever was
+    start, forget: sample until which frames rise from silence, and how long they settle
     epoch: UTC of the first sample
-    level: gives the level of each row at a frame
+    level: gives the level of each row at frames
     """
 
     clock: FrameClock
@@ -110,24 +110,24 @@ class Run:
 
     @property
     def ends_s(self) -> tuple[float, float]:
-        """Time of the first of them and of the last."""
+        """Time of the first and the last frame."""
         if self._ends_s is None:
             self._ends_s = self.clock.time_of_s(self.low), self.clock.time_of_s(self.high - 1)
         return self._ends_s
 
     @property
     def calm_s(self) -> float:
-        """The first of `since_s`, the least."""
+        """`since_s` of the first frame, which is the smallest."""
         return (self.clock.sample_of(self.low) - self.calm_from) / self.clock.fs
 
     @property
     def settled(self) -> bool:
-        """Whether none settles."""
+        """Whether all frames have settled."""
         sample = self.clock.sample_of(self.low)
         return sample >= self.start and sample - self.calm_from >= self.forget
 
     def make(self, name: str) -> np.ndarray:
-        """The array of this name, as `Frames` has it [any-thread]."""
+        """The array of this name, as in `Frames` [any-thread]."""
         if name == "since_s" and math.isinf(self.calm_from):
             return np.full(len(self), math.inf)
         index = np.arange(self.low, self.high, dtype=np.int64)
@@ -148,11 +148,11 @@ class Run:
         return since / self.clock.fs
 
     def joined(self, after: "Run") -> "Run | None":
-        """This one and the one after it in one, in time and marks; None where they are none."""
+        """This run and the next as one; None if they are not contiguous and alike."""
         mine = (self.clock, self.high, self.calm_from, self.start, self.forget)
         if mine != (after.clock, after.low, after.calm_from, after.start, after.forget):
             return None
-        # Not by `replace`, which takes as long as ten of these.
+        # Not by `replace`, which takes ten times as long.
         return Run(
             self.clock,
             self.low,
@@ -166,7 +166,7 @@ class Run:
 
 
 class Marked(NamedTuple):
-    """Of n frames: faults, whether they settle, and seconds since what unsettled them ended."""
+    """For n frames: faults, whether they settle, and seconds since the last disturbance ended."""
 
     fault: NDArray[np.uint8]
     settling: NDArray[np.bool_]
@@ -174,16 +174,16 @@ class Marked(NamedTuple):
 
 
 class Marks(Resumable):
-    """Which frames heard which marked samples, and how long ago.
+    """Which frames depend on marked samples, and how long ago these ended.
 
-    Frame n has heard the input before (n + 1) / ratio and stands for n / ratio - latency, the
-    middle of what it analyzes; so its analysis reaches back to about n / ratio - 2 latency. (With
-    a negative latency it stands for its own end and reaches back to n / ratio.) Samples
-    [start, stop) therefore put their fault on every frame with (n + 1) / ratio > start and
-    n / ratio - 2 latency < stop. From the first of these on, `since_s` counts from `stop`, and
-    until `forget` samples after it they are settling (the memory of the model's slow stages).
-    OVERLOAD and STALL alone mean late, not wrong: no sample is known to be missing, so they do not
-    unsettle. What stands before `start` still rises from the silence before the start of all.
+    Frame n depends on input before (n + 1) / ratio and stands for n / ratio - latency, the middle
+    of its analysis, which thus reaches back to about n / ratio - 2 latency. (With a negative
+    latency it stands for its own end and reaches back to n / ratio.) Samples [start, stop)
+    therefore put their fault on every frame with (n + 1) / ratio > start and n / ratio - 2 latency
+    < stop. From the first of these on, `since_s` counts from `stop`, and until `forget` samples
+    after it they are settling (the memory of the model's slow stages). OVERLOAD and STALL alone
+    mean late, not wrong: no sample is known to be missing, so they cause no settling. Frames before
+    `start` still rise from the initial silence.
     """
 
     kept = ("noted", "_calm_from")
@@ -192,12 +192,12 @@ class Marks(Resumable):
     def __init__(self, clock: FrameClock, start: int, forget: int) -> None:
         self.clock, self.start, self.forget = clock, start, forget
         self._marks: list[tuple[int, int, int]] = []
-        # Where the last of what unsettles ended, of all that every later frame has heard.
+        # End of the last disturbance that all later frames depend on.
         self._calm_from: float = -math.inf
 
     @property
     def noted(self) -> NDArray[np.int64]:
-        """Fault, start and stop (n, 3) of what later frames have heard."""
+        """Fault, start and stop (n, 3) of the marks for later frames."""
         return np.array(self._marks, np.int64).reshape(-1, 3)
 
     @noted.setter
@@ -205,19 +205,19 @@ class Marks(Resumable):
         self._marks = [(bits, start, stop) for bits, start, stop in given.tolist()]
 
     def add(self, fault: int, start: int, stop: int) -> None:
-        """Mark input samples [start, stop); fault 0 unsettles only."""
-        first, _ = self.clock.heard(start, stop)
+        """Mark input samples [start, stop); fault 0 only causes settling."""
+        first, _ = self.clock.covering(start, stop)
         for i, (bits, old_start, old_stop) in enumerate(self._marks):
-            if bits == fault and first <= self.clock.heard(old_start, old_stop)[1]:
+            if bits == fault and first <= self.clock.covering(old_start, old_stop)[1]:
                 self._marks[i] = (fault, old_start, max(stop, old_stop))
                 return
         self._marks.append((fault, start, stop))
 
     def add_all(self, fault: int, places: NDArray[np.int64]) -> None:
-        """Mark the input samples `places`, which go up.
+        """Mark the input samples `places`, ascending.
 
-        Those that lie so near that `add` would join their marks are one mark from the beginning:
-        whatever happens to a block, it costs a few of them.
+        Nearby places, whose marks `add` would join, are joined first, so that any block costs only
+        a few marks.
         """
         if not len(places):
             return
@@ -228,22 +228,22 @@ class Marks(Resumable):
 
     @property
     def _joined_within(self) -> int:
-        """How far apart two samples may be that surely mark frames without one between them."""
+        """Largest distance of two samples whose marked frames are surely contiguous."""
         return math.floor(2 * max(self.clock.latency, Fraction(0)) + 1 / self.clock.ratio)
 
     def calm(self, low: int, high: int, epoch: float, level: Level) -> Run | None:
-        """Frames [low, high) where no mark is on its way to a frame, else None."""
+        """Frames [low, high) as a Run, or None if marks are pending."""
         if self._marks:
             return None
         return Run(self.clock, low, high, self._calm_from, self.start, self.forget, epoch, level)
 
     def rows(self, index: NDArray[np.int64]) -> Marked:
-        """The marks of the frames `index`, which only ever go forward."""
+        """The marks of the frames `index`, which never go back."""
         fault = np.zeros(len(index), np.uint8)
         calm_from = np.full(len(index), self._calm_from)
         kept = []
         for bits, start, stop in self._marks:
-            first, end = self.clock.heard(start, stop)
+            first, end = self.clock.covering(start, stop)
             fault[(index >= first) & (index < end)] |= np.uint8(bits)
             if not bits or bits & ~(Fault.OVERLOAD | Fault.STALL):
                 np.maximum(calm_from, stop, out=calm_from, where=index >= first)
@@ -259,14 +259,14 @@ class Marks(Resumable):
 
 @thread_checked
 class History:
-    """The last `seconds` of rows, for whoever wants to look.
+    """The rows of the last `seconds`.
 
-    `read` gives a record array with `time_s`, `sample`, `fault`, `settling` and every output of the
-    model that is one number per frame (`rows.stl` or `rows["stl"]`). The writer never waits: it
-    leaves frames, and whoever reads writes down their rows, or the writer itself now and then.
+    `read` gives a record array with `time_s`, `sample`, `fault`, `settling` and every scalar output
+    of the model (`rows.stl` or `rows["stl"]`). The writer never waits: it queues frames, and
+    readers store their rows, or the writer itself occasionally.
 
-    A history that goes on from the one `before` it takes over the count, so that whoever follows
-    along misses nothing; and the rows, where they have all its fields.
+    A history that continues from the one `before` it keeps the count, so that readers miss nothing,
+    and the rows, if they have all its fields.
     """
 
     def __init__(
@@ -306,7 +306,7 @@ class History:
         self._left.append(frames)
         self._count += len(frames)
         self.latest = frames
-        # Whoever reads just now writes them down himself.
+        # If the lock is taken, the reader stores them.
         if self._count - self._written >= self._most_left and self._lock.acquire(blocking=False):
             try:
                 self._write_down()
@@ -314,7 +314,7 @@ class History:
                 self._lock.release()
 
     def _write_down(self) -> None:
-        """The rows of all frames that are left, by whoever has the lock."""
+        """Store the rows of all queued frames; the caller holds the lock."""
         left = []
         with contextlib.suppress(IndexError):
             while True:
@@ -333,11 +333,11 @@ class History:
 
     @property
     def count(self) -> int:
-        """Rows written since the start [any-thread]."""
+        """Number of rows written since the start [any-thread]."""
         return self._count
 
     def read(self, seconds: float | None = None) -> np.recarray:
-        """Copy the rows of the last `seconds` (all that are kept, when None) [any-thread]."""
+        """Copy the rows of the last `seconds`, by default all [any-thread]."""
         rows = self.since(0)
         if seconds is None or not len(rows):
             return rows
@@ -345,7 +345,7 @@ class History:
         return rows[first:].view(np.recarray)
 
     def since(self, count: int) -> np.recarray:
-        """Copy the kept rows after the first `count`, to follow along with `count` [any-thread]."""
+        """Copy the available rows after the first `count` [any-thread]."""
         with self._lock:
             self._write_down()
             start = max(count, self._written - len(self._ring), self._first)
@@ -354,7 +354,7 @@ class History:
 
 
 def _times(left: Iterable[Frames]) -> dict[str, list[np.ndarray]]:
-    """Times and marks of frames; of those that follow one another calmly, made at once."""
+    """Times and marks of frames; contiguous unmarked ones are computed together."""
     parts: list[Frames | Run] = []
     for frames in left:
         run, before = frames.later, parts[-1] if parts else None

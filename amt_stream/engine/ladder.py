@@ -1,4 +1,4 @@
-"""What an engine does without, step by step, while it cannot keep up with its sound."""
+"""Degrades an engine step by step while it cannot keep up with its sound."""
 
 import logging
 import threading
@@ -26,29 +26,29 @@ log = logging.getLogger("amt_stream")
 
 @thread_checked
 class Rung(ABC):
-    """Something to do without, and to have again."""
+    """A step of degradation that can be undone."""
 
     words = ""
-    """What is missing while it is down."""
+    """What is missing while it is in effect."""
     failure = ""
-    """Why it could not be done without, in words: nothing is missing then."""
+    """Why it failed, in words; then nothing is missing."""
 
     @property
     def busy(self) -> bool:
-        """Whether it is still on its way."""
+        """Whether it is still being prepared."""
         return False
 
     @abstractmethod
     def down(self) -> bool:
-        """Do without; False where there is nothing to do without [model-thread]."""
+        """Degrade; False if there is nothing to degrade [model-thread]."""
 
     @abstractmethod
     def up(self) -> None:
-        """Have it again [model-thread]."""
+        """Undo [model-thread]."""
 
 
 class Exchanges(Rung):
-    """Runs other forms of the same models, which go on from the state of those before."""
+    """Runs other forms of the same models, which continue from the present state."""
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         self._measurements = measurements
@@ -65,7 +65,7 @@ class Exchanges(Rung):
 
 
 class LessAccurate(Exchanges):
-    """Those models that the catalog has in a cheaper form; it is made in a thread of its own."""
+    """Uses less accurate models where the catalog has them, built in a separate thread."""
 
     _maker: threading.Thread | None = None
 
@@ -108,7 +108,7 @@ class LessAccurate(Exchanges):
 
 
 class LongerBlocks(Exchanges):
-    """Less often, but more at once: what each call costs besides counts less."""
+    """Uses longer blocks, which reduce the overhead per call."""
 
     words = f"blocks of {LONG_BLOCK_MS:g} ms"
 
@@ -121,9 +121,9 @@ class LongerBlocks(Exchanges):
 
 
 class OneFewer(Rung):
-    """The dearest model that may rest does, the last of equal ones: it gives NaN, marked as off.
+    """Switches off the most expensive of the models that may be, the last of equals: it gives NaN.
 
-    running: those that may rest, and do not; shared with the other rungs
+    running: the models that may still be switched off; shared with the other rungs
     """
 
     def __init__(self, running: list[Measurement]) -> None:
@@ -145,12 +145,12 @@ class OneFewer(Rung):
 
 @thread_checked
 class Ladder:
-    """Steps down while the pace is too slow, and up again after a time of calm.
+    """Steps down while the pace is too slow, and up again after a calm period.
 
-    A step up that is soon followed by one down doubles the time of calm before the next.
+    If a step down soon follows a step up, the next calm period is twice as long.
 
-    rungs: of RUNGS, those that may be used, the first one first. Of several models the dearest
-        rests first; the first one never does
+    rungs: names from RUNGS, in order of use. The most expensive model is switched off first; the
+        first model never is
     tell: called with "overload" or "recovered", and a sentence [model-thread]
     """
 
@@ -177,7 +177,7 @@ class Ladder:
 
     @property
     def note(self) -> str:
-        """What is done without just now, in words [any-thread]."""
+        """What is omitted at present, in words [any-thread]."""
         if not self.active:
             return ""
         down = ", ".join(rung.words for rung in tuple(self._down))
@@ -186,11 +186,11 @@ class Ladder:
         return "processing cannot keep up with the sound" + (f": {down}" if down else "")
 
     def rest(self) -> None:
-        """Nothing waits to be worked off [model-thread]."""
+        """Nothing waits to be processed [model-thread]."""
         self._pace.rest()
 
     def worked(self, now: float, busy_s: float, audio_s: float, lag_s: float) -> None:
-        """A block took `busy_s`, and `lag_s` of sound waits after it [model-thread]."""
+        """A block took `busy_s`, and `lag_s` of audio waits after it [model-thread]."""
         slow = self._pace.add(now, busy_s, audio_s) and lag_s > LAG_S
         if any(rung.busy for rung in self._down):
             return
@@ -202,7 +202,7 @@ class Ladder:
             self._step_up(now)
 
     def end(self, until: float) -> None:
-        """Wait for a model that is being made: no thread is cut off in torch [model-thread]."""
+        """Wait for a model being built: never kill a thread inside torch [model-thread]."""
         while any(rung.busy for rung in self._down) and time.monotonic() < until:
             time.sleep(WAIT_S)
 
@@ -223,7 +223,7 @@ class Ladder:
             self._tell("overload", f"{self.note}; nothing more can be done without")
 
     def _give_up(self, rung: Rung) -> None:
-        """Go on with the next step, where this one failed: it is not tried again."""
+        """Skip a step that failed, for good."""
         self._down.remove(rung)
         rung.up()
         self._tell("overload", f"{self.note}; {rung.failure}")

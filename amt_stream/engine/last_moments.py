@@ -1,4 +1,4 @@
-"""The last half second of a sound: whether it was going on when it ended."""
+"""The last half second of a sound, to tell whether it was steady when it ended."""
 
 from typing import ClassVar
 
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable, SavedState
 
 MOMENTS = 50
-"""Of 10 ms: in half a second every model is within 1 % of what it says of a steady sound."""
+"""Number of 10 ms moments: within half a second every model is within 1 % of a steady reading."""
 
 ALIKE = 10.0
-"""Of two powers: 10 dB apart."""
+"""Power ratio of 10 dB."""
 
 
 class LastMoments(Resumable):
-    """How loud the last half second was, in moments of 10 ms by the count of samples.
+    """Power of the last half second in moments of 10 ms, aligned to the sample count.
 
-    rows: listeners, each of which has its own
+    rows: number of listeners, each with its own
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_energy", "_samples", "_last")
@@ -28,12 +28,12 @@ class LastMoments(Resumable):
         self._last: NDArray[np.float32] = np.zeros((rows, ears, 0), np.float32)
         self._energy: NDArray[np.float64] = np.zeros((rows, 0))
         self._samples: NDArray[np.int64] = np.zeros(0, np.int64)
-        # The newest sound, which is not summed up until somebody asks, and the sample after it.
+        # The newest sound, not summed yet, and the position after it.
         self._newest = np.zeros((rows, ears, 2 * (MOMENTS + 2) * self._length), np.float32)
         self._count = self._end = 0
 
     def change(self, ears: int) -> None:
-        """Go on with so many: a single channel is heard as one ear or as both."""
+        """Change the number of ears: one channel counts as one ear or as both."""
         if ears != self._last.shape[1]:
             self._sum_up()
             self._last, self._newest = (
@@ -50,7 +50,7 @@ class LastMoments(Resumable):
         if position != self._end or size > room // 2:
             self._sum_up()
         elif self._count + size > room:
-            # What came before the last moments is wanted no more.
+            # Only the last moments are needed.
             self._newest[..., : room // 2] = self._newest[
                 ..., self._count - room // 2 : self._count
             ]
@@ -63,7 +63,7 @@ class LastMoments(Resumable):
         self._count += size
 
     def _sum_up(self) -> None:
-        """Take the newest sound into account."""
+        """Process the newest sound."""
         count, self._count = self._count, 0
         if count:
             self._take(self._newest[..., :count], self._end - count)
@@ -79,21 +79,21 @@ class LastMoments(Resumable):
             energy[:, 0] += self._energy[:, -1]
             samples[0] += self._samples[-1]
             self._energy, self._samples = self._energy[:, :-1], self._samples[:-1]
-        # The last two stand for the end, as one of them may be of a few samples.
+        # Two more than needed, because the last moment may be partial.
         self._energy = np.append(self._energy, energy, axis=1)[:, -MOMENTS - 2 :]
         self._samples = np.append(self._samples, samples)[-MOMENTS - 2 :]
 
     def going_on(self, samples: int) -> NDArray[np.float32]:
-        """So many samples (row, ear, time) after the end: what was before it, in a mirror.
+        """A continuation by `samples` samples (row, ear, time): the end, reflected.
 
-        A steady sound goes on so without a step.
+        It continues a steady sound without a step.
         """
         self._sum_up()
         mirrored = np.pad(self._last, ((0, 0), (0, 0), (0, samples)), mode="reflect")
         return mirrored[..., self._last.shape[-1] :]
 
     def steady(self, row: int) -> bool:
-        """Whether all of them were about as loud as the last."""
+        """Whether all moments were about as loud as the last."""
         self._sum_up()
         if len(self._samples) < MOMENTS + 2:
             return False

@@ -1,4 +1,4 @@
-"""One row of a batch: whose sound it is, what is wrong with it, and its frames."""
+"""One row of a model's batch: its input, faults and frames."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +18,19 @@ from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Fault, Frames
 
 FEW = 4096
-"""Numbers whose product with themselves is no work for several threads."""
+"""Array size up to which a dot product does not start threads."""
 
 
 class Listener(Resumable):
-    """One row of the batch that a model runs on: a microphone, or two as the ears of somebody.
+    """One row of the batch that a model runs on: a microphone, or two as the ears of a listener.
 
-    It has a calibration, marks, gaps and counts of its own, and gives its own `Frames`; the model,
-    its blocks and the count of samples are those of all rows. Everything here belongs to the
-    thread that runs the model.
+    It has its own calibration, marks, gaps and counts, and gives its own `Frames`; the model, its
+    blocks and the sample count are shared by all rows. Only the thread that runs the model may use
+    it.
 
-    columns: which channels it hears of the `offered` ones of a block
-    gain_db: by how much its sound is made louder before the model hears it
-    tell_gap: told of the samples that were missing in this row alone, once they have ended
+    columns: its channels among the `offered` ones of a block
+    gain_db: gain applied before the model
+    tell_gap: called after a gap of this row alone, with name, start and number of samples
     """
 
     kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "clipped", "broken", "marks")
@@ -54,46 +54,46 @@ class Listener(Resumable):
         self._stretch = 0
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
-        """Hear a model from the next sample on, of whose input `into` (ear, time) is the row."""
+        """Use a model from the next sample on; `into` (ear, time) is its input row."""
         self._ready = ready
         self.input.enter(ready, into)
 
     def begin(self, position: int, given: int) -> None:
-        """At the first sample, before which frames up to `given` are."""
+        """Begin at the first sample; frames up to `given` do not count."""
         ready = self._ready
         self.input.begin()
         self._begin, self._given = position, given
         self.marks = Marks(ready.clock, position + ready.start, ready.forget)
 
     def change(self, given: int) -> None:
-        """Go on with another model, where frames up to `given` are given."""
+        """Continue with another model, after frames up to `given`."""
         ready, self._given = self._ready, given
         self.marks.clock = ready.clock
         self.marks.start, self.marks.forget = self._begin + ready.start, ready.forget
 
     def begin_anew(self, position: int) -> None:
-        """A step from here on, after which readings settle."""
+        """Start a new stretch, after which readings settle."""
         self._stretch += 1
         self.marks.add(0, position, position)
 
-    def let_in(self, block: NDArray[np.float32], position: int) -> None:
-        """The engine's door: what is no sample of sound stops here; mono goes to both ears.
+    def feed(self, block: NDArray[np.float32], position: int) -> None:
+        """Take sound into the model's input: invalid samples become 0, mono goes to both ears.
 
         block: (time, channel) from the sample `position` on
         """
         part = block[:, self.input.columns]
-        if self.input.let_in(part) == SUSPECT:
-            self.input.let_in_sane(self.inspect(part, position))
+        if self.input.feed(part) == SUSPECT:
+            self.input.feed_checked(self.inspect(part, position))
         elif self.gaps.missing:
             self.close_hole()
 
     def inspect(self, part: NDArray[np.float32], position: int) -> NDArray[np.float32]:
-        """What is sound of it, with zeros for the rest, which is counted and marked."""
+        """The block with invalid samples replaced by 0, counted and marked."""
         missing = is_missing(part)
         if self.gaps.missing or missing.any():
             self._miss_some(missing, position)
         size = np.abs(part)
-        sane = size <= LARGEST_SAMPLE  # false for NaN too
+        sane = size <= LARGEST_SAMPLE  # False for NaN too
         clipped = sane & (size >= CLIP_LEVEL) & ~missing[:, None]
         wrong = ~sane & ~missing[:, None]
         self.non_finite += int(np.count_nonzero(wrong))
@@ -103,7 +103,7 @@ class Listener(Resumable):
         return np.where(sane & ~missing[:, None], part, np.float32(0.0))
 
     def _miss_some(self, missing: NDArray[np.bool_], position: int) -> None:
-        """Note which of the next samples are missing, and no others."""
+        """Record which of the next samples are missing."""
         edges = np.flatnonzero(np.diff(missing, prepend=False, append=False)).tolist()
         if not missing[0]:
             self.close_hole()
@@ -115,32 +115,32 @@ class Listener(Resumable):
                 self.close_hole()
 
     def miss(self, fault: int, start: int, stop: int) -> None:
-        """Samples [start, stop) are missing: a gap, or more of the one that has not ended."""
+        """Record missing samples [start, stop): a new gap, or more of the present one."""
         self.marks.add(fault, start, stop)
         self.gaps.add(fault, start, stop)
 
     def close_hole(self) -> None:
-        """What was missing in this row, if it was, has ended; after long the model starts anew."""
+        """End the present gap of this row, if any; after a long one the model starts anew."""
         hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._ready.clock.fs)
         if hole is not None and self._tell_gap is not None:
             start, stop = hole
             self._tell_gap(self.name, start, stop - start)
 
     def pieces(self, first: int, stop: int, end: int | None) -> Iterator[tuple[int, int]]:
-        """Of frames [first, stop) those that stand in sound, one range after another.
+        """The ranges of frames within [first, stop) that lie outside gaps.
 
-        end: where the sound has ended, if it has
+        end: where the sound has ended, or None
         """
         return self.gaps.pieces(first, stop, end, self._within)
 
     def _within(self, gap: Gap) -> tuple[int, int]:
-        """Range of frames that stand within a gap: of those that stand for their end, after it."""
+        """Range of the frames that stand for a position within a gap."""
         place = self._ready.clock
         after = self._ready.model.frames_stand_for_end
         index = place.first_after if after else place.first_from
         return index(gap.start), index(gap.stop)
 
-    def made(
+    def make_frames(
         self,
         values: object,
         low: int,
@@ -152,10 +152,10 @@ class Listener(Resumable):
         ended: int | None = None,
         cut: bool = False,
     ) -> Frames:
-        """Frames [low, high) of these values, with all that is known of them.
+        """`Frames` [low, high) of these values, with times, marks and gaps.
 
-        position: samples so far; `off` where the model has not run
-        ended: where the sound has ended, of frames after that, and whether it was `cut` off
+        position: samples so far; off: the model did not run
+        ended, cut: for frames after the end: where the sound ended, and whether it was cut off
         """
         ready, clock = self._ready, self._ready.clock
         if not off and (broken := count_broken(values, ready.model.out_time_dim)):
@@ -171,16 +171,16 @@ class Listener(Resumable):
             if ready.model.frames_stand_for_end:
                 part = (ended - clock.position(low - 1)) * clock.ratio
                 after["part"] = max(0.0, float(part))
-        told = self.gaps.passed()
+        gaps = self.gaps.passed()
         return self._timed(
             low,
             high,
             epoch,
-            told,
+            gaps,
             values=values,
             calibrated=self.input.calibrated,
             start_s=(self._begin + ready.start) / clock.fs,
-            gaps=tuple((gap.start, gap.stop) for gap in told),
+            gaps=tuple((gap.start, gap.stop) for gap in gaps),
             skipped=skipped,
             stretch=self._stretch,
             model=model,
@@ -189,15 +189,15 @@ class Listener(Resumable):
             **after,
         )
 
-    def _timed(self, low: int, high: int, epoch: float, told: list[Gap], **given: Any) -> Frames:
-        """Frames [low, high), which tell of gaps; without any mark, their times are made later."""
+    def _timed(self, low: int, high: int, epoch: float, passed: list[Gap], **given: Any) -> Frames:
+        """Frames [low, high) after these gaps; without any mark, their times are computed later."""
         clock = self._ready.clock
-        calm = None if told else self.marks.calm(low, high, epoch, self.input.level)
+        calm = None if passed else self.marks.calm(low, high, epoch, self.input.level)
         if calm is not None:
             return Frames.lazy(calm, **given)
         index = np.arange(low, high, dtype=np.int64)
         fault, settling, since_s = self.marks.rows(index)
-        for gap in told:
+        for gap in passed:
             fault[0] |= np.uint8(gap.fault)
         time_s = clock.time_s(index)
         return Frames(
@@ -213,7 +213,7 @@ class Listener(Resumable):
 
 
 def count_broken(values: Any, time_dim: Any) -> int:
-    """How many frames hold NaN or infinity; minus infinity is the level of silence."""
+    """Number of frames with NaN or infinity; minus infinity is allowed, as the level of silence."""
     arrays, dims = (values, time_dim) if isinstance(values, tuple) else ((values,), (time_dim,))
     with np.errstate(over="ignore", invalid="ignore"):
         sane = list(map(_is_sane, arrays))
@@ -227,7 +227,7 @@ def count_broken(values: Any, time_dim: Any) -> int:
 
 
 def _is_sane(v: np.ndarray | None) -> bool:
-    """True where all are finite numbers, which they nearly always are, or there are none; quick."""
+    """Whether all values are finite (the usual case), or there are none; fast."""
     if v is None or v.dtype.kind != "f":
         return True
     if v.size > FEW or not v.flags.c_contiguous:

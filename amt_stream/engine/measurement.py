@@ -1,4 +1,4 @@
-"""Samples in, frames out: one model on one stream of sample positions."""
+"""Runs one model on a stream of samples and emits frames."""
 
 import math
 import queue
@@ -22,24 +22,31 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault, Frames
 
 OF_LATE = 0.01
-"""Weight of the newest block in what a model costs: the last hundred count."""
+"""Weight of the newest block in a model's cost, an average over about a hundred."""
 
 LATE_PEAK = 6
-"""Samples by which a peak between samples is told late."""
+"""Delay in samples of interpolated peaks."""
 
 LATEST = 2**60
-"""No sample is counted so far: a million years of sound."""
+"""Upper limit of a plausible sample count: a million years of sound."""
 
 
 @thread_checked
 class Measurement(Resumable):
-    """Feeds a model with what arrives and emits `Frames`; its sample count is the only clock.
+    """Feeds a model with samples and emits `Frames`; its sample count is the only clock.
 
-    It runs on a row for each of the `listeners`, all at the same sample; what is known of each is
-    theirs, frames too. Everything here belongs to one thread, the one that calls `take`.
+    The model runs on one row for each of the `listeners`, all at the same sample; each listener
+    has its own state and frames. Only the thread that calls `take` may use it.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("block", "position", "_origin", "_index", "_first", "_heard")
+    kept: ClassVar[tuple[str, ...]] = (
+        "block",
+        "position",
+        "_origin",
+        "_index",
+        "_first",
+        "_unmeasured",
+    )
     kept += ("memory", "listeners", "_moments")
 
     def __init__(
@@ -64,9 +71,9 @@ class Measurement(Resumable):
         self.off = False
         self.late = False
         self.several = False
-        """Whether it takes whole blocks together, where as many are there."""
+        """Whether it processes several whole blocks at once if they are available."""
         self.cost_s = 0.0
-        """Seconds that it took of late, to be compared with those of others on the same sound."""
+        """Average seconds per block, for comparison between models on the same sound."""
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._emit_frames, self._epoch, self._model_changed = emit, epoch, model_changed
         self._end: int | None = None
@@ -81,13 +88,13 @@ class Measurement(Resumable):
         """What it measures with, in words."""
         return {
             "model": self.ready.fingerprint,
-            "blocks": f"{self.ready.usual_block} samples of {self.ready.heard} channels",
+            "blocks": f"{self.ready.usual_block} samples of {self.ready.channels} channels",
             "calibration": " | ".join(listener.input.form for listener in self.listeners),
         }
 
     @property
     def block(self) -> int:
-        """Samples of a block, which may be longer than the usual ones for a while."""
+        """Samples per block; may temporarily exceed the usual number."""
         return self.ready.block
 
     @block.setter
@@ -101,27 +108,26 @@ class Measurement(Resumable):
 
     @property
     def memory(self) -> dict[str, np.ndarray]:
-        """The model's state, and what waits for its next block, by name."""
-        door = self.ready.door
-        waiting = {"held": door.held, "count": door.count}
-        return {
-            name: v.cpu().numpy().copy() for name, v in (waiting | self.ready.stream.state).items()
-        }
+        """The model's state and the samples buffered for its next block, by name."""
+        return {name: v.cpu().numpy().copy() for name, v in self._buffers.items()}
 
     @memory.setter
     def memory(self, given: Mapping[str, np.ndarray]) -> None:
-        door = self.ready.door
-        waiting = {"held": door.held, "count": door.count}
         with torch.no_grad():
-            for name, buffer in (waiting | self.ready.stream.state).items():
+            for name, buffer in self._buffers.items():
                 buffer.copy_(torch.from_numpy(given[name]))
 
+    @property
+    def _buffers(self) -> dict[str, torch.Tensor]:
+        rebuffer = self.ready.rebuffer
+        return {"held": rebuffer.held, "count": rebuffer.count} | self.ready.stream.state
+
     def state_dict(self) -> SavedState:
-        """The state, to be taken up by one with an equal model and calibration [model-thread]."""
+        """The state, for a measurement with an equal model and calibration [model-thread]."""
         return {**self._form, **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
-        """Go on where `state` was saved [before start]."""
+        """Continue from a saved state [before start]."""
         saved = dict(state)
         for name, mine in self._form.items():
             was = saved.pop(name, None)
@@ -129,32 +135,32 @@ class Measurement(Resumable):
                 raise Unfitting(f"the {name} was {was}, and is {mine}: go on with the same")
         super().load_state_dict(saved)
         self.refuse_state(LATEST > self.position >= self._origin >= 0, "position")
-        fits = int(self.ready.door.count) == (self.position - self._origin) % self.ready.block
+        fits = int(self.ready.rebuffer.count) == (self.position - self._origin) % self.ready.block
         self.refuse_state(fits, "position")
 
     @property
     def samples(self) -> int:
-        """Input samples so far, lost ones included [any-thread]."""
+        """Input samples so far, including lost ones [any-thread]."""
         return self.position if self._end is None else self._end
 
     @property
     def frames(self) -> int:
-        """Given so far, of the row that has most [any-thread]."""
+        """Frames so far, of the row with the most [any-thread]."""
         return max(listener.frames for listener in self.listeners)
 
     @property
     def lost(self) -> int:
-        """Samples that were missing, in the row that lacks most [any-thread]."""
+        """Missing samples, in the row that lacks most [any-thread]."""
         return max(listener.gaps.lost for listener in self.listeners)
 
     @property
     def silent(self) -> bool:
-        """Only exact zeros for more than a second, in all rows [any-thread]."""
+        """Whether all rows had only exact zeros for more than a second [any-thread]."""
         return all(listener.input.silent for listener in self.listeners)
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
-        """Of the first row [any-thread]."""
+        """Calibration of the first row [any-thread]."""
         return self.listeners[0].input.calibration
 
     def _set_model(self, ready: ReadyModel) -> None:
@@ -163,7 +169,7 @@ class Measurement(Resumable):
         self._index = int(self.position * ready.clock.ratio)
         self._make_input(ready.block)
         self._moments.change(ready.shape[1])
-        self._heard = 0
+        self._unmeasured = 0
         for listener, into in zip(self.listeners, self._input, strict=True):
             listener.enter(ready, into)
 
@@ -172,12 +178,12 @@ class Measurement(Resumable):
         self._tensor = torch.from_numpy(self._input)
 
     def reset(self, row: int | None = None) -> None:
-        """The model back to silence, in one row or all; the clock goes on [model-thread]."""
+        """Reset the model to silence, in one row or all; the clock goes on [model-thread]."""
         self._silence(row)
         self._begin_anew(row)
 
     def _silence(self, row: int | None) -> None:
-        """The state of silence, in one row or all."""
+        """Set the state of silence, in one row or all."""
         mask = None
         if row is not None and len(self.listeners) > 1:
             mask = torch.zeros(len(self.listeners), dtype=torch.bool)
@@ -193,9 +199,9 @@ class Measurement(Resumable):
         row: int | None = None,
         keep_corrections: bool = False,
     ) -> None:
-        """One for both ears, or one each, and a gain, from here on, in one row or all.
+        """Use another calibration (for both ears or one each) and gain, in one row or all.
 
-        A step in level, so readings settle anew [model-thread].
+        Readings settle again after the step in level [model-thread].
         """
         for listener in self._of(row):
             listener.input.recalibrate(calibration, gain_db, keep_corrections)
@@ -209,16 +215,16 @@ class Measurement(Resumable):
             listener.begin_anew(self.position)
 
     def swap(self, ready: ReadyModel) -> None:
-        """Go on with another model from the next place where its blocks fit [model-thread].
+        """Switch to another model where its blocks fit next [model-thread].
 
-        It hears as many channels, in the same unit.
+        It takes as many channels, in the same unit.
         """
         self._next_model = ready
 
     def exchange(self, before: ReadyModel, after: ReadyModel) -> None:
-        """From the next block on `after` in the place of `before`, where that runs [any-thread].
+        """Replace `before`, if it runs, by `after` from the next block on [any-thread].
 
-        It has the same states, and goes on from them: nothing has to settle.
+        It takes over the state, so readings need not settle.
         """
         self.commands.put(partial(self._exchange, before, after))
 
@@ -228,7 +234,7 @@ class Measurement(Resumable):
             self._set_model(after)
 
     def switch_off(self) -> None:
-        """Give NaN, marked as off, and run no model [model-thread]."""
+        """Stop running the model and give NaN, marked as off [model-thread]."""
         self.off = True
         self._silence(None)
 
@@ -238,7 +244,7 @@ class Measurement(Resumable):
 
     @property
     def wanted(self) -> int:
-        """Samples that are still missing in the block under way."""
+        """Samples still needed for the present block."""
         return self.ready.block - (self.position - self._origin) % self.ready.block
 
     def take(self, chunk: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
@@ -249,27 +255,27 @@ class Measurement(Resumable):
             self._mark(flags, 1)
         if self.late:
             self._mark(Fault.OVERLOAD, len(chunk))
-        # What is wrong with a sample is marked in its own block.
+        # Blocks with faults are processed singly, so that each fault is marked in its own block.
         together = self.several and len(chunk) > self.ready.block
         together = together and bool(np.abs(chunk).max() < CLIP_LEVEL)
         at = 0
         while at < len(chunk):
             n = self._room(len(chunk) - at, together)
-            self._let_in(chunk[at : at + n])
+            self._feed(chunk[at : at + n])
             self._push(n)
             at += n
 
     def took(self, seconds: float) -> None:
-        """The newest sound took so long; what is off keeps what it cost before [model-thread]."""
+        """Record the newest block's cost; a model that is off keeps its own [model-thread]."""
         if not self.off:
             self.cost_s += OF_LATE * (seconds - self.cost_s)
 
     def flush(self) -> None:
-        """Push zeros until the model has said all of the sound, if any came [model-thread].
+        """After the end, push zeros until the model has given all frames, if any [model-thread].
 
-        That is the frame at the very end, and those of its `tail_s` after that. Sound that was
-        going on is cut off there, and what a model says of that step is not of the sound: no more
-        frames come of it than take in its last samples, and these are filled as if it went on.
+        That includes the frame at the very end and those of the following `tail_s`. A sound that
+        was steady is cut off there, and the model's response to that step is not part of it: then
+        only frames that include its last samples follow, filled as if the sound continued.
         """
         self.close_holes()
         if self.position == self._begin:
@@ -282,7 +288,7 @@ class Measurement(Resumable):
             self._fill(self.wanted)
 
     def _go_on(self, samples: int) -> None:
-        """Push what comes after the end: more of a steady sound, zeros after any other."""
+        """Push the continuation of a steady sound, zeros after any other."""
         steady = [row for row in range(len(self.listeners)) if self._moments.steady(row)]
         more = self._moments.going_on(samples) if steady else None
         while samples > 0:
@@ -296,16 +302,16 @@ class Measurement(Resumable):
             samples -= n
 
     def _tail_stop(self, row: int, end: int) -> int:
-        """Index of the first frame that nobody wants of a row whose sound ended there."""
+        """Index after the last frame needed of a row whose sound ended there."""
         clock, model = self.ready.clock, self.ready.model
         after_s = 0.0 if self._moments.steady(row) else model.tail_s
         stop = clock.first_after(end + round(after_s * clock.fs))
-        # The frame that the end lies in takes in sound, and tells of peaks a little later.
-        told = clock.first_from(end + LATE_PEAK) + 1 if model.frames_stand_for_end else 0
-        return max(stop, told)
+        # The frame at the end includes sound, and peaks are slightly late.
+        past = clock.first_from(end + LATE_PEAK) + 1 if model.frames_stand_for_end else 0
+        return max(stop, past)
 
     def close_holes(self) -> None:
-        """What is missing in a row just now has ended with the sound [model-thread]."""
+        """End open gaps of single rows at the end of the sound [model-thread]."""
         for listener in self.listeners:
             listener.close_hole()
 
@@ -315,14 +321,14 @@ class Measurement(Resumable):
             listener.marks.add(fault, self.position, self.position + samples)
 
     def _room(self, samples: int, together: bool = False) -> int:
-        """How many of `samples` fit into this block, or into the whole ones that begin here.
+        """How many of `samples` fit into this block, or into the whole blocks that begin here.
 
-        Commands are carried out at its start.
+        Executes commands at the start of a block.
         """
         wanted = self.wanted
         if wanted == self.ready.block:
             self.obey()
-            # After the end there is nothing for another model to hear.
+            # After the end there is no input for another model.
             if self._next_model is not None and self._end is None:
                 self._change_model(self._next_model)
             wanted = self.ready.block
@@ -335,7 +341,7 @@ class Measurement(Resumable):
         return min(samples, wanted)
 
     def obey(self) -> None:
-        """Carry out what was commanded [model-thread]."""
+        """Execute pending commands [model-thread]."""
         while not self.commands.empty():
             self.commands.get()()
 
@@ -345,7 +351,7 @@ class Measurement(Resumable):
         self._next_model = None
         reached = self.ready.clock.position(max(self._index, self._first) - 1)
         self._set_model(ready)
-        # Rows that the old model has already given must not come again.
+        # Frames that the old model has given must not come again.
         self._first = max(ready.clock.first_from(self._begin), ready.clock.first_after(reached))
         for listener in self.listeners:
             listener.change(max(self._first, self._index) - 1)
@@ -353,16 +359,16 @@ class Measurement(Resumable):
         self._model_changed(ready)
 
     def _cross_gap(self, lost: int, flags: int) -> None:
-        """Zeros for what is missing; a long gap is jumped, and the model starts anew after it.
+        """Fill a gap with zeros; skip a long one, after which the model starts anew.
 
-        In an overload a gap is jumped too, or its zeros would cost what the sound would have.
+        In an overload a gap is skipped too, because zeros would cost as much as sound.
         """
         fault, end = flags | Fault.GAP, self.position + lost
         for listener in self.listeners:
             listener.miss(fault, self.position, end)
         long = lost > LONGEST_FILLED_GAP_S * self.ready.clock.fs
         if long or flags & Fault.OVERLOAD:
-            # What the model still holds of the sound before it.
+            # First flush the sound still in the model.
             self._miss(min(lost, max(0, math.ceil(self.ready.clock.latency))))
             self._miss(min(end - self.position, self.wanted % self.ready.block))
             skipped = (end - self.position) // self.ready.block * self.ready.block
@@ -374,7 +380,7 @@ class Measurement(Resumable):
         self._miss(end - self.position)
 
     def _miss(self, count: int) -> None:
-        # The position first: whoever reads both meanwhile must not find more lost than there was.
+        # The position first, so that a reader never sees more samples lost than passed.
         self._fill(count)
         self._lose(count)
 
@@ -390,11 +396,11 @@ class Measurement(Resumable):
             self._push(n)
             count -= n
 
-    def _let_in(self, block: NDArray[np.float32]) -> None:
-        """The engine's door, of each row by itself."""
+    def _feed(self, block: NDArray[np.float32]) -> None:
+        """Take sound into each row's input."""
         for listener in self.listeners:
             if not self.off:
-                listener.let_in(block, self.position)
+                listener.feed(block, self.position)
             elif np.isnan(part := block[:, listener.input.columns]).any():
                 listener.inspect(part, self.position)
             else:
@@ -406,10 +412,10 @@ class Measurement(Resumable):
             return
         if self._end is None:
             self._moments.hear(self._input[..., :n], self.position)
-            self._heard += n
+            self._unmeasured += n
         self.position += n
         for row, listener in enumerate(self.listeners):
-            # What lacked much of its sound begins its next block in silence.
+            # After a long gap the row starts its next block from silence.
             if listener.gaps.starts_anew and self.wanted == self.ready.block:
                 listener.gaps.starts_anew = False
                 self._silence(row)
@@ -418,10 +424,10 @@ class Measurement(Resumable):
             self._emit(y, max(1, n // self.ready.block))
 
     def _run(self, n: int) -> Any:
-        """What the model gives of the next samples, once a block is whole."""
+        """The model's output for the next samples, once a block is complete."""
         if n == self._input.shape[-1]:
             return self.ready.stream(self._tensor)
-        return self.ready.door.push(self._tensor[..., :n])  # it copies what it keeps
+        return self.ready.rebuffer.push(self._tensor[..., :n])  # it copies its remainder
 
     def _pass_by(self, n: int) -> None:
         """As `_push`, without the model."""
@@ -431,14 +437,14 @@ class Measurement(Resumable):
             self._emit(self.ready.nothing())
 
     def _take_level(self) -> None:
-        """Level of the input in this block; in a flush there is none and the last one stays."""
-        if self._heard:
+        """Update the input level for this block; in a flush the last level stays."""
+        if self._unmeasured:
             for listener in self.listeners:
-                listener.input.take_level(self._heard, self._index)
-        self._heard = 0
+                listener.input.take_level(self._unmeasured, self._index)
+        self._unmeasured = 0
 
     def _emit(self, y: object, blocks: int = 1) -> None:
-        """Hand on what the model gives of so many blocks."""
+        """Pass on the model's output for this number of blocks."""
         clock = self.ready.clock
         start = self._index
         self._index += blocks * self.ready.frames
@@ -454,9 +460,9 @@ class Measurement(Resumable):
     def _hand_on(
         self, y: object, start: int, first: int, stops: Sequence[int], ended: int | None = None
     ) -> None:
-        """Frames of an output whose first is `start`: from `first` to where each row stops.
+        """Emit frames of an output that starts at frame `start`: from `first` to each row's stop.
 
-        ended: where the sound did, of frames after that
+        ended: for frames after the end: where the sound ended
         """
         clock, dims = self.ready.clock, self.ready.model.out_time_dim
         for row, (listener, stop) in enumerate(zip(self.listeners, stops, strict=True)):
@@ -466,15 +472,15 @@ class Measurement(Resumable):
                 epoch = self._epoch(self.position / clock.fs)
                 given = as_arrays(y, dims, part, row), low, high, self.position, epoch
                 cut = ended is not None and self._moments.steady(row)
-                self._emit_frames(listener.made(*given, self.name, self.off, ended, cut))
+                self._emit_frames(listener.make_frames(*given, self.name, self.off, ended, cut))
 
 
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:
-    """Frames of a listener, some or all of a block's output, as numpy arrays of their own."""
+    """All or some frames of one listener from a block's output, as new numpy arrays."""
 
     if isinstance(y, torch.Tensor):
         return _cut(y.numpy()[listener], time_dim, rows).copy()
-    if rows is None:  # nearly always so, in every block
+    if rows is None:  # the usual case
         return type(y)._make([None if v is None else v.numpy()[listener].copy() for v in y])
     return type(y)(
         *[
@@ -485,5 +491,5 @@ def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> A
 
 
 def _cut(array: Any, dim: int, rows: slice | None) -> Any:
-    """Some frames of an output, or all."""
+    """All or some frames of an output."""
     return array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]

@@ -1,4 +1,4 @@
-"""The engine's door for a microphone whose response is known."""
+"""Input processing for a microphone with a known frequency response."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -16,16 +16,16 @@ from amt_stream.meters.correction import Correction, CorrectionError
 Corrections = tuple[Correction | None, ...]
 
 REFERENCE_HZ = 1000.0
-"""Where responses are told re 0 dB, and calibrators sound."""
+"""Frequency at which responses are 0 dB, and the usual one of calibrators."""
 
 NO_LIMIT = np.float32(np.inf)
 
 
 class Corrected:
-    """`scale_and_check` of sound from which microphones' responses are taken off before.
+    """A `scale_and_check` that first corrects the microphones' frequency responses.
 
-    What is looked at is the sound as it came: what is clipped there is clipped. All else, such as
-    the level, is of the sound as it was in the air.
+    Clipping is checked on the original sound; the level and everything else use the corrected
+    sound.
 
     corrections: of each channel
     """
@@ -35,7 +35,7 @@ class Corrected:
         self._wide = len(corrections)
         self._stream = Stream(ready_stage(corrections, fs), (self._wide,))
         with torch.inference_mode():
-            self._stream(torch.zeros(self._wide, 1))  # compiled before any sound comes
+            self._stream(torch.zeros(self._wide, 1))  # compiles before any sound comes
 
     def __call__(
         self,
@@ -45,26 +45,26 @@ class Corrected:
         rows: NDArray[np.float32],
         energy: NDArray[np.float64],
     ) -> int:
-        """Arguments and what comes back as of `scale_and_check`."""
+        """Arguments and result are those of `scale_and_check`."""
         if not (np.abs(block) < limit).all():
             return SUSPECT
-        heard = np.empty((self._wide, len(block)), np.float32)
-        heard[:] = block.T
+        channels = np.empty((self._wide, len(block)), np.float32)
+        channels[:] = block.T
         with torch.inference_mode():
-            y = self._stream(torch.from_numpy(heard)).numpy()
+            y = self._stream(torch.from_numpy(channels)).numpy()
         scale_and_check(y.T, scale, NO_LIMIT, rows, energy)
         return SOUND if block.any() else SILENCE
 
     def fill(self, rows: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
-        """What follows from the sound before, into all of `rows` (row, time)."""
+        """Fill `rows` (row, time) with the filters' response to silence."""
         nothing = np.zeros((rows.shape[1], self._wide), np.float32)
-        # A part of a longer buffer is not contiguous, as `scale_and_check` was compiled for.
+        # `scale_and_check` is compiled for contiguous rows, and these may be part of a buffer.
         held = np.empty(rows.shape, rows.dtype)
         self(nothing, scale, NO_LIMIT, held, np.zeros((len(rows), 1)))
         rows[:] = held
 
     def reset(self) -> None:
-        """Back to silence."""
+        """Reset to silence."""
         self._stream.reset()
 
     @property
@@ -81,9 +81,9 @@ class Corrected:
 
 @lru_cache(maxsize=16)
 def ready_stage(corrections: Corrections, fs: int) -> MicrophoneCorrection:
-    """The filter for these, which takes a moment to find [any-thread].
+    """The correction filter, whose design takes a moment [any-thread].
 
-    Raises CorrectionError for a response that none has.
+    Raises CorrectionError for a response that cannot be corrected.
     """
     exact_hz = [(one and one.reference_hz) or REFERENCE_HZ for one in corrections]
     try:
@@ -94,9 +94,9 @@ def ready_stage(corrections: Corrections, fs: int) -> MicrophoneCorrection:
 
 
 def corrections_of(calibration: Sequence[Calibration], channels: int) -> Corrections:
-    """The correction of each channel, () where there is none at all.
+    """The correction of each channel; () if there is none at all.
 
-    One that is given is that of all channels; two of one channel are those of its two ears.
+    A single one applies to all channels; two for one channel are those of its two ears.
     """
     given = tuple(one.correction for one in calibration)
     if not any(given):

@@ -1,4 +1,4 @@
-"""The sound of one microphone, as a model takes it."""
+"""Prepares the sound of one microphone for a model."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -14,21 +14,21 @@ from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, correct
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration, with_corrections
 
-CLIP_LEVEL = np.float32(32767 / 32768)  # the largest that a 16-bit converter can give
+CLIP_LEVEL = np.float32(32767 / 32768)  # the largest value of a 16-bit converter
 LOWEST_DB = -100.0
 FULL_SCALE_SINE = 0.5**0.5
-"""Its rms."""
+"""RMS of a full-scale sine."""
 
 LAST = 2**62
-"""The index of a frame after all others."""
+"""Index of a frame after all others."""
 
 
 class MicrophoneInput(Resumable):
-    """Scales sound by a calibration and a gain, takes off the microphone's response, and measures.
+    """Applies calibration, gain and response correction, and measures the input level.
 
-    columns: which channels of a block it is, `channels` of them
-    calibrated: whether the level is known, or the model needs none
-    level: gives the level of each ear at frames, that of the block that each is of
+    columns: its channels in a block, `channels` of them
+    calibrated: whether the level is known or not needed
+    level: gives the level of each ear at frames, each that of its block; one ear counts as both
     """
 
     kept: ClassVar[tuple[str, ...]] = ("zeros_run", "_level_db", "_energy", "_memory")
@@ -48,18 +48,18 @@ class MicrophoneInput(Resumable):
         self._corrected: Corrected | None = None
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
-        """Feed a model from the next sample on: `into` (ear, time) is its input."""
+        """Feed a model from the next sample on; `into` (ear, time) is its input."""
         self._ready = ready
         self.write_to(into)
         self._energy = np.zeros((ready.rows, 1))
         self._set_scale()
 
     def write_to(self, into: NDArray[np.float32]) -> None:
-        """Have the input of the next block, or blocks, in other memory."""
+        """Write the input of the next blocks to `into` (ear, time)."""
         self._input = into
 
     def begin(self) -> None:
-        """At the first sample nothing was heard."""
+        """Begin from silence at the first sample."""
         self.level = _BlockLevel(np.zeros((max(2, self._ready.rows), 1)), 0, 1)
 
     def recalibrate(
@@ -68,7 +68,7 @@ class MicrophoneInput(Resumable):
         gain_db: float | None,
         keep_corrections: bool,
     ) -> None:
-        """With another calibration or gain from here on; None leaves it."""
+        """Change calibration and gain from here on; None leaves them."""
         if calibration is not None:
             before = [one.correction for one in self.calibration]
             self.calibration = each_ear(calibration)
@@ -80,18 +80,18 @@ class MicrophoneInput(Resumable):
 
     @property
     def form(self) -> str:
-        """What is heard with, in words."""
-        told = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration)
-        return f"{told}, {self.gain_db:+g} dB" if self.gain_db else told
+        """The calibration and gain, in words."""
+        words = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration)
+        return f"{words}, {self.gain_db:+g} dB" if self.gain_db else words
 
     @property
     def silent(self) -> bool:
-        """Only exact zeros for more than a second [any-thread]."""
+        """Whether there were only exact zeros for more than a second [any-thread]."""
         return self.zeros_run > self._ready.clock.fs
 
     @property
     def _level_db(self) -> NDArray[np.float32]:
-        """Of each ear in the last block, one as both (ear, 1)."""
+        """Level of each ear in the last block, one as both (ear, 1)."""
         return self.level(np.array([LAST]))
 
     @_level_db.setter
@@ -100,7 +100,7 @@ class MicrophoneInput(Resumable):
 
     @property
     def _memory(self) -> dict[str, NDArray[np.float64]]:
-        """The state of what takes off a microphone's response, where something does."""
+        """The state of the response correction, if any."""
         return {} if self._corrected is None else self._corrected.memory
 
     @_memory.setter
@@ -109,18 +109,18 @@ class MicrophoneInput(Resumable):
             self._corrected.memory = given
 
     def be_silent(self) -> None:
-        """What is let in next comes after silence."""
+        """Reset the response correction to silence."""
         if self._corrected is not None:
             self._corrected.reset()
 
     def fill(self, count: int) -> None:
-        """Zeros for `count` samples that are missing; what a correction still holds goes on."""
+        """Fill `count` missing samples with zeros, or the decay of the response correction."""
         self._input[:, :count] = 0.0
         if self._corrected is not None:
             self._corrected.fill(self._input[:, :count], self._scale)
 
     def _set_scale(self) -> None:
-        """What the model takes a full-scale sample for, in each ear."""
+        """Set the model's input value of a full-scale sample, per ear."""
         ready = self._ready
         wanted = corrections_of(self.calibration, self.channels)
         if wanted != (() if self._corrected is None else self._corrected.corrections):
@@ -133,10 +133,10 @@ class MicrophoneInput(Resumable):
             scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
         self._scale = np.float32(10.0 ** (self.gain_db / 20.0)) * scale
 
-    def let_in(self, part: NDArray[np.float32]) -> int:
+    def feed(self, part: NDArray[np.float32]) -> int:
         """Take samples (time, channel) of a block, or whole blocks, mono to both ears.
 
-        Gives what they are.
+        Returns their classification.
         """
         if len(part) > self._ready.block:
             self._energy = np.zeros((self._ready.rows, len(part) // self._ready.block))
@@ -144,28 +144,31 @@ class MicrophoneInput(Resumable):
         self.zeros_run = self.zeros_run + len(part) if what == SILENCE else 0
         return what
 
-    def let_in_sane(self, part: NDArray[np.float32]) -> None:
-        """Take those that were suspect, with zeros in place of what is no sound."""
+    def feed_checked(self, part: NDArray[np.float32]) -> None:
+        """Take samples in which invalid ones were replaced by zeros."""
         self._scale_and_check(part, self._scale, NO_LIMIT, self._input, self._energy)
 
-    def take_level(self, heard: int, first: int) -> None:
-        """Level of the last blocks, of which `heard` samples were sound; `first` is their frame."""
+    def take_level(self, count: int, first: int) -> None:
+        """Set the level of the last blocks, of which `count` samples were sound.
+
+        first: index of their first frame
+        """
         energy, self._energy = self._energy, np.zeros((self._ready.rows, 1))
-        mean_square = energy / (heard / energy.shape[1]) / self._reference**2
+        mean_square = energy / (count / energy.shape[1]) / self._reference**2
         self.level = _BlockLevel(mean_square, first, self._ready.frames)
 
 
 class _BlockLevel:
-    """Level of blocks of that `mean_square` (row, block), computed when somebody wants it.
+    """Level of blocks, computed when needed from their `mean_square` (row, block).
 
-    One row counts as two. A block has so many `frames`, the first of them from the index `first`.
+    One row counts as two. Each block has `frames` frames; `first` is the index of the first one.
     """
 
     def __init__(self, mean_square: NDArray[np.float64], first: int, frames: int) -> None:
         self._mean_square, self._first, self._frames = mean_square, first, frames
 
     def __call__(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
-        """At frames (n,) in dB (row, n), LOWEST_DB at least."""
+        """The level at frames (n,) in dB (row, n), at least LOWEST_DB."""
         last = self._mean_square.shape[1] - 1
         block = np.clip((index - self._first) // self._frames, 0, last)
         mean_square = np.maximum(self._mean_square[:, block], 1e-20)
@@ -189,5 +192,5 @@ def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibrat
 
 
 def pascal_per_ear(calibration: Calibration | Sequence[Calibration]) -> NDArray[np.float32]:
-    """Pascal per full scale `(1 or 2, 1)`, for both ears or for each."""
+    """Pascal per full scale `(1 or 2, 1)`, for both ears or each."""
     return np.array([[c.pascal_per_unit] for c in each_ear(calibration)], np.float32)

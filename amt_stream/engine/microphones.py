@@ -1,4 +1,4 @@
-"""Which channels of a source belong together, and what is known of each."""
+"""Assignment of a source's channels to microphones."""
 
 import math
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ __all__ = ["Microphone", "microphones_of_source", "named_microphones", "refuse_n
 
 @dataclass(frozen=True)
 class Microphone:
-    """One of several that an engine hears by itself: a microphone, or two as somebody's ears.
+    """One of several microphones that an engine measures separately; two channels are two ears.
 
-    channels: one or two numbers of channels, counted from 1
-    name: what its numbers and events are called by; by default its channels, such as "3" or "1+2"
+    channels: one or two channel numbers, counted from 1
+    name: for readings and events; by default its channels, such as "3" or "1+2"
     calibration: one, or one for each ear; by default that of the engine
-    gain_db: by how much its sound is made louder before a model hears it: that of an amplifier that
-        was turned up after the calibration is taken off with a minus
+    gain_db: gain applied before a model; to compensate for an amplifier that was turned up after
+        the calibration, give a negative gain
     """
 
     channels: tuple[int, ...]
@@ -42,7 +42,7 @@ class Microphone:
 
 
 def refuse_no_gain(gain_db: object) -> None:
-    """Raise ValueError for what is no gain."""
+    """Raise ValueError unless `gain_db` is a finite number."""
     if isinstance(gain_db, bool) or not (isinstance(gain_db, Real) and math.isfinite(gain_db)):
         raise ValueError(f"gain_db is {gain_db!r}: give a number of decibels")
 
@@ -50,7 +50,7 @@ def refuse_no_gain(gain_db: object) -> None:
 def microphones_of_source(
     given: int | Sequence[Microphone | Sequence[int]], source: Source
 ) -> tuple[Microphone, ...]:
-    """The microphones that were asked for: each described, or so many of one or two channels each.
+    """The requested microphones: a list, or a number of equal ones with one or two channels each.
 
     Raises ValueError or SourceError for microphones that the source does not have.
     """
@@ -76,9 +76,9 @@ def named_microphones(
     channels: Sequence[int],
     calibration: Sequence[Calibration],
 ) -> list[Microphone]:
-    """Microphones by name and channels, where one calibration is known, or one a channel.
+    """Microphones by name and channels, from one calibration or one per channel.
 
-    Where one ear of a microphone is not calibrated, neither is the other.
+    If one ear of a microphone is not calibrated, the other counts as uncalibrated too.
     """
     known = dict(zip(channels, one_each(calibration, len(channels)), strict=True))
     microphones = []

@@ -1,4 +1,4 @@
-"""The models of an engine, run on what arrives."""
+"""Runs an engine's models on incoming audio."""
 
 import time
 from collections.abc import Iterable
@@ -21,19 +21,19 @@ from amt_stream.engine.thread_check import runs_as, thread_checked
 WATCH_S = 0.2
 SOURCE_S = 0.5
 IDLE_S = 0.02
-"""So often at least it looks for what else there is to do, and for its end."""
+"""Longest wait for audio before it checks for commands and for the end."""
 TOGETHER_S = 0.1
-"""So much sound at most is taken at once, of a source that can wait, where it is there."""
+"""Longest sound that it processes at once from a source that can wait."""
 
 Delivered = tuple[Block, int, int]
-"""A block, how many samples are missing before it, and the bits of its faults."""
+"""A block, the number of samples missing before it, and its fault bits."""
 
 
 @thread_checked
 class Work:
-    """Runs all models on each block, and notes what that costs.
+    """Runs all models on each block and measures the cost.
 
-    ladder: what is done without while that is too much
+    ladder: degrades the models while the cost is too high
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class Work:
 
     @runs_as("model-thread")
     def run(self, held: Iterable[Delivered] | None) -> None:
-        """Warm the models, work off what comes, and tidy up: the engine's thread [model-thread].
+        """The engine's thread: warm up the models, process audio, clean up [model-thread].
 
-        held: what comes before what is in the ring; None where the source's thread runs the models
+        held: audio before that in the ring; None if the models run in the source's thread
         """
         state = self._state
         try:
@@ -80,7 +80,7 @@ class Work:
             self._tidy_up(until=time.monotonic() + SOURCE_S)
 
     def _drain(self, held: Iterable[Delivered]) -> None:
-        """Work off what comes, into the ring at last, until its end or the engine's."""
+        """Process audio, first what was held, then the ring, until its end or the engine's."""
         self.begin()
         ring, state = self._backlog.ring, self._state
         for block, lost, flags in held:
@@ -99,7 +99,7 @@ class Work:
             self._bus.pass_on()
             self._watch_in_time()
             wanted = min(measurement.wanted for measurement in self._models)
-            ended = state.ended.is_set()  # before the fill: the last samples come before the end
+            ended = state.ended.is_set()  # read before `fill`, as the last samples precede the end
             fill, enough = ring.fill, min(wanted, ring.capacity // 2)
             if fill < enough and not ended:
                 self.ladder.rest()
@@ -133,7 +133,7 @@ class Work:
             stop_if_nobody_is_left()
 
     def _tidy_up(self, until: float) -> None:
-        """The last snapshot and events, then the end of the source and of every sink."""
+        """Take the last snapshot, send the last events, then end the source and all sinks."""
         self._state.close()
         self._keep_last(until)
         self._state.ready.set()
@@ -149,17 +149,17 @@ class Work:
         self._state.gone.set()
 
     def _keep_last(self, until: float) -> None:
-        """Hand on a snapshot of the place where it was stopped."""
+        """Take a snapshot of the position where the engine was stopped."""
         if self._state.error is not None or self._state.played:
             return
-        # A model that hangs in its callback has no state to tell of.
+        # A model that hangs in its callback has no consistent state.
         if self._state.models_run.acquire(timeout=max(0.0, until - time.monotonic())):
             self._models.first.close_holes()
             self._snapshots.now()
             self._state.models_run.release()
 
     def begin(self) -> None:
-        """What this thread did until now was no work of models [model-thread]."""
+        """Exclude this thread's CPU time so far from the models' cost [model-thread]."""
         self._cpu_at = time.thread_time()
 
     def measure(self, block: Block, lost: int, flags: int) -> None:
@@ -182,11 +182,11 @@ class Work:
         self._snapshots.in_time()
 
     def _lose(self, samples: int) -> None:
-        """Samples that will never come are missing at the end [model-thread]."""
+        """Count samples that will never come as missing at the end [model-thread]."""
         self.measure(self._no_sound, samples, 0)
 
     def finish(self, lost: int, flags: int = 0) -> None:
-        """The source has ended, `lost` samples after the last: bring out what is still inside."""
+        """After the source's end, with `lost` samples missing there, flush the models."""
         state = self._state
         self._bus.gap(lost, flags)
         if lost or flags:
@@ -196,19 +196,19 @@ class Work:
         self._snapshots.now()
         for measurement in self._models:
             measurement.flush()
-        # What was commanded in the last block has no next one.
-        while not state.close(self._nobody_commands):
+        # Commands given during the last block have no next block to wait for.
+        while not state.close(self._no_commands):
             for measurement in self._models:
                 measurement.obey()
         state.error = state.error or self._source.error
         state.played = state.error is None
         state.ended.set()
 
-    def _nobody_commands(self) -> bool:
+    def _no_commands(self) -> bool:
         return all(measurement.commands.empty() for measurement in self._models)
 
     def _note_cost(self) -> None:
-        """Of a block of the first model, and what came with it."""
+        """Record the cost of a block of the first model and all that ran with it."""
         audio_s, live = self._samples / self._source.fs, self._source.live
         self.load.add(self._cpu_s, self._wall_s, audio_s)
         if live and self._source.run_in == "callback":

@@ -1,4 +1,4 @@
-"""What an engine is told besides its source, its models and its sinks."""
+"""Settings of an engine besides its source, models and sinks."""
 
 import math
 from collections.abc import Sequence
@@ -37,34 +37,34 @@ class EngineKeywords(TypedDict, total=False):
 class EngineOptions(EngineSettings):
     """How an engine runs its models, and on which channels.
 
-    microphones: several, each heard by itself through the same model in one step: how many there
-        are, which share the channels of the source evenly, or the channels of each, as
-        [(1, 2), (3, 4)], or a `Microphone` that says more. Each has its own calibration, gain,
-        faults, gaps and frames; these, its events and its rows of readings carry its name
+    microphones: several, each measured separately by the same model in one step: their number, to
+        share the source's channels evenly, or the channels of each, as [(1, 2), (3, 4)], or a
+        `Microphone` with more settings. Each has its own calibration, gain, faults, gaps and
+        frames; these, its events and its rows of readings carry its name
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
-    correction: of the microphone, or of that of each ear, in place of what calibrations have: its
-        response is taken off the sound before any model hears it, whatever unit that takes
-    channels: one or two channel numbers of the source (1, 2, ...), one for both ears. A model that
-        takes fractions of full scale and not pascal hears these too, or all channels of the source
-    device: "cpu", or "cuda", or one of several as "cuda:1": models are moved there, and stay;
-        sound, marks and numbers are on the CPU. Where there is none, an event, "compute", and the
-        note of `health` say so, and the models run on the CPU
-    block_ms: 1 to 1000, brought to a whole number of the model's blocks, one at least
-    run_in: "engine", a thread of its own, or "callback", the thread of the source
+    correction: frequency response correction of the microphone or of each ear's, overriding that of
+        the calibrations; applied before any model, whatever unit it takes
+    channels: one or two channel numbers of the source (1, 2, ...); one goes to both ears. They also
+        apply to a model that takes full scale instead of pascal; its default is all channels
+    device: "cpu", or "cuda", or one of several as "cuda:1": models are moved there and stay; audio
+        and results are on the CPU. If it does not exist, the models run on the CPU; an event,
+        "compute", and the note of `health` say so
+    block_ms: 1 to 1000, rounded to a whole number of the model's blocks, at least one
+    run_in: "engine", its own thread, or "callback", the thread of the source
     history_s: seconds of frames that `histories` keep
-    ring_s: seconds of sound that may wait for the models
+    ring_s: seconds of audio that may wait for the models
     sink_slack_s: seconds of frames that may wait for a sink
-    ladder: what may be done without while a live source brings sound faster than it is worked off,
-        the first of them first: "accuracy", cheaper forms of models; "blocks", longer ones;
-        "models", all but the first, the dearest first. It is told by events, "overload" and
-        "recovered", by the note of `health`, and by Fault.OVERLOAD on all frames
-    first_sample: the count of the first sample, from which all times are reckoned: a whole number
-        of the models' blocks
-    restore: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to go
-        on where that was taken: a source that is `seekable` is heard from that sample on; of a live
-        one the time between, by the clock, is one gap
+    ladder: degradations allowed while processing is slower than a live source, in this order:
+        "accuracy", cheaper forms of models; "blocks", longer ones; "models", all but the first, the
+        most expensive first. Events ("overload", "recovered"), the note of `health` and
+        Fault.OVERLOAD on all frames report them
+    first_sample: number of the first sample, from which all times count: a multiple of the models'
+        block sizes
+    restore: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to
+        resume there: a `seekable` source starts from that sample; for a live one the time in
+        between, by the clock, is one gap
 
-    Raises ValueError for what cannot be meant.
+    Raises ValueError for invalid settings.
     """
 
     microphones: int | Sequence[Microphone | Sequence[int]] | None = None

@@ -1,4 +1,4 @@
-"""Whether sound is worked off as fast as it comes, and what may be done without where it is not."""
+"""Judges whether processing keeps up with the audio."""
 
 from collections.abc import Sequence
 
@@ -12,17 +12,17 @@ CALM_SHARE = 0.85
 
 
 def refuse_no_rungs(ladder: Sequence[str]) -> None:
-    """Raise ValueError for what names none of RUNGS, or one twice."""
+    """Raise ValueError for an unknown or repeated name."""
     if isinstance(ladder, str) or len(set(ladder)) < len(ladder) or not set(ladder) <= set(RUNGS):
         raise ValueError(f"ladder is {ladder!r}: give some of {RUNGS}, or () for none")
 
 
 class Pace:
-    """Judges it from what each block took.
+    """Judges the processing speed from the cost of each block.
 
-    Sound is not worked off as fast as it comes where PATIENCE_S of work without a rest got less
-    than KEEPS_UP times as much of it done. So a burst is no overload, which is worked off faster
-    than it sounds; and one block that took long, as when the process was held, counts MOST_S.
+    Processing is too slow if PATIENCE_S of continuous work processed less than KEEPS_UP times as
+    much audio. So a burst that is processed faster than real time is no overload, and a single slow
+    block, as when the process was suspended, counts at most MOST_S.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Pace:
         self._second = (0.0, 0.0)
 
     def add(self, now: float, busy_s: float, audio_s: float) -> bool:
-        """Count a block that has just been worked off; True where the pace is too slow."""
+        """Count a processed block; True if the pace is too slow."""
         began, busy = self._second
         if now - began >= 1.0:
             if self._calm_since is None or busy > CALM_SHARE * (now - began):
@@ -51,16 +51,16 @@ class Pace:
         return slow
 
     def rest(self) -> None:
-        """Nothing waits to be worked off."""
+        """Nothing waits to be processed."""
         self._busy_s = self._audio_s = 0.0
         self._blocks = 0
 
     def restart(self, now: float) -> None:
-        """Look anew, after a change."""
+        """Start over after a change."""
         self.rest()
         self._calm_since, self._second = now, (now, 0.0)
 
     @property
     def calm_s(self) -> float:
-        """For how long a good part of each second has been left over, the one under way apart."""
+        """For how long each complete second has had time to spare."""
         return 0.0 if self._calm_since is None else self._second[0] - self._calm_since

@@ -1,4 +1,4 @@
-"""Engines that still run when their program ends: they are stopped for it."""
+"""Stops engines that still run when their program ends."""
 
 import atexit
 import threading
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Ends(Protocol):
-    """The end of an engine."""
+    """The shutdown of an engine."""
 
     @property
     def is_under_way(self) -> bool: ...
@@ -17,10 +17,10 @@ class Ends(Protocol):
     def is_over(self) -> bool: ...
 
     def with_program(self) -> None:
-        """Begin, and say why."""
+        """Begin, and log why."""
 
     def wait(self) -> None:
-        """Wait for it a while."""
+        """Wait for it, up to a limit."""
 
 
 _STARTED: weakref.WeakSet[Ends] = weakref.WeakSet()
@@ -29,20 +29,20 @@ _SOURCE_THREADS: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
 
 def stop_at_end(end: Ends) -> None:
-    """Have an engine stopped by the time that the interpreter ends [main-thread]."""
+    """Stop an engine at the latest when the interpreter exits [main-thread]."""
     _STARTED.add(end)
-    # The last one registered runs first: before PortAudio's own, which closes all streams.
+    # Handlers run in reverse order: this must run before PortAudio's, which closes all streams.
     atexit.unregister(_stop_all)
     atexit.register(_stop_all)
 
 
 def keep_nothing_running(threads: Iterable[threading.Thread]) -> None:
-    """These belong to sources: where none but them is left, the program is over [any-thread]."""
+    """Threads of sources, which do not count as reasons for the program to go on [any-thread]."""
     _SOURCE_THREADS.update(threads)
 
 
 def stop_if_nobody_is_left() -> None:
-    """Stop the engines once only threads of their sources keep the program running [any-thread]."""
+    """Stop the engines once only threads of sources keep the program running [any-thread]."""
     if threading.main_thread().is_alive():
         return
     others = (thread for thread in threading.enumerate() if thread.is_alive() and not thread.daemon)
@@ -51,8 +51,8 @@ def stop_if_nobody_is_left() -> None:
 
 
 def _begin_all() -> list[Ends]:
-    """Begin the end of all that runs; gives those that have not ended."""
-    with _BEGINNING:  # several engines may find at once that nobody is left
+    """Begin the shutdown of all running engines; returns those that have not ended."""
+    with _BEGINNING:  # several engines may come here at once
         running = [end for end in _STARTED if not end.is_over]
         for end in running:
             if not end.is_under_way:
@@ -61,6 +61,6 @@ def _begin_all() -> list[Ends]:
 
 
 def _stop_all() -> None:
-    """Stop the engines that nobody stopped; the interpreter is about to end [main-thread]."""
+    """Stop all engines still running when the interpreter exits [main-thread]."""
     for end in _begin_all():
         end.wait()

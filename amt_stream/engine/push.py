@@ -1,4 +1,4 @@
-"""Sound that a program hands in itself."""
+"""A source that the program feeds itself."""
 
 import threading
 from types import TracebackType
@@ -18,7 +18,7 @@ from amt_stream.meters.calibration import Calibration
 
 
 class PushSource(Source):
-    """Sound that a program pushes, block after block, from any of its threads.
+    """Audio that a program pushes, block by block, from any of its threads.
 
         source = PushSource(48000, channels=2)
         with Engine(source, Moore2016(fs=48000), sinks=[print]) as engine:
@@ -26,13 +26,13 @@ class PushSource(Source):
                 source.push(block)
             engine.wait()
 
-    The blocks may be of any length, and follow one another in the order of the calls. The end of
-    the with statement is `close`: there is no more.
+    Blocks may have any length; they follow one another in the order of the calls. The end of the
+    with statement calls `close`.
 
-    live: `push` returns at once, and what the engine's ring (`ring_s`) has no room for is lost:
-        counted and marked GAP and OVERLOAD. A block that comes later than those before it by more
-        than 0.1 s, by the sample count, is marked OVERLOAD. Otherwise `push` waits for room
-        instead, and nothing is lost or late
+    live: `push` returns at once, and samples that do not fit into the engine's ring (`ring_s`) are
+        lost, counted, and marked GAP and OVERLOAD. A block that is more than 0.1 s later than
+        earlier ones, by the sample count, is marked OVERLOAD. If not live, `push` waits for room,
+        and nothing is lost or late
     calibration: as for Engine
     """
 
@@ -54,15 +54,14 @@ class PushSource(Source):
         self._closed = self._started = False
 
     def push(self, block: np.ndarray, lost: int = 0) -> None:
-        """Hand in samples `(time, channel)`, or `(time,)` of one channel [any-thread].
+        """Push samples `(time, channel)`, or `(time,)` of one channel; copies them [any-thread].
 
-        They are fractions of full scale, or integers of 16 or 32 bits, which are taken by their
-        full scale. `lost` samples are known to be missing before them: time goes on and is marked
-        GAP. The samples heard and lost are together those pushed, `lost` included. The block is
-        copied.
+        Fractions of full scale, or integers of 16 or 32 bits, which are scaled. `lost` samples are
+        missing before them: time goes on and is marked GAP. The engine's samples and lost samples
+        add up to those pushed, including `lost`.
 
-        Raises SourceError before the engine has started, once it has stopped, and after `close`;
-        TypeError or ValueError for what is no block.
+        Raises SourceError before the engine has started, after it has stopped, and after `close`;
+        TypeError or ValueError for an invalid block.
         """
         samples, missing = as_block(np.asarray(block), self.channels), as_lost(lost)
         with self._lock:
@@ -71,7 +70,7 @@ class PushSource(Source):
             self._deliver(samples, missing)
 
     def close(self) -> None:
-        """There is no more: the engine ends when it has heard what was pushed [any-thread]."""
+        """End the source; the engine ends after processing what was pushed [any-thread]."""
         with self._lock:
             self._closed = True
             if self._deliver is not None:

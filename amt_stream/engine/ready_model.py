@@ -1,4 +1,4 @@
-"""A model ready to run: its stream, its blocks, and when its frames are."""
+"""A model prepared to run: its stream, block size and frame times."""
 
 import math
 from copy import copy
@@ -17,17 +17,17 @@ from amt_stream.engine.history import FrameClock
 
 
 def refuse_no_model(model: object, fs: float) -> None:
-    """Raise TypeError for what cannot run on sound of that rate."""
+    """Raise TypeError unless `model` is a Stage."""
     if not isinstance(model, Stage):
         raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
 
 
 class ReadyModel:
-    """A model ready to run: its stream, the size of its blocks, the time of its frames.
+    """A model prepared to run: its stream, block size and frame times.
 
-    `heard` channels of the source go to its `rows`, one to both ears where it has two; of a `batch`
-    of listeners those of each. The model is moved to `place`; sound and numbers stay on the CPU.
-    Built outside inference mode, by whoever starts or swaps; used by the engine thread alone.
+    `channels` of the source go to its `rows`, one to both ears if it has two, for each listener of
+    a `batch`. The model is moved to `device`; input and output stay on the CPU. Built outside
+    inference mode, by the thread that starts or swaps; used by the engine's thread alone.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class ReadyModel:
         model: Stage,
         fs: int,
         block_ms: float,
-        heard: int = 2,
-        place: ComputeDevice = HERE,
+        channels: int = 2,
+        device: ComputeDevice = HERE,
         batch: int = 1,
     ) -> None:
         name = type(model).__name__
@@ -58,26 +58,26 @@ class ReadyModel:
         self.frames = int(self.block * model.ratio)
         self.start = round(model.settle_s * fs)
         self.forget = round(max(model.settle_s, model.forget_s) * fs)
-        self.heard, self.in_pascal = heard, takes_pascal(model)
-        self.rows = rows_of(model, heard)
-        if heard > self.rows or (heard < self.rows and not self.in_pascal):
+        self.channels, self.in_pascal = channels, takes_pascal(model)
+        self.rows = rows_of(model, channels)
+        if channels > self.rows or (channels < self.rows and not self.in_pascal):
             raise ValueError(
-                f"{name} was built for {self.rows} channels and is to hear {heard}: build it with "
-                f"channels={heard}, or choose {self.rows} of them"
+                f"{name} was built for {self.rows} channels and is to hear {channels}: build it "
+                f"with channels={channels}, or choose {self.rows} of them"
             )
-        self.place, self.shape = place, (batch, self.rows)
-        place.take(model)
-        self.stream = place.stream(model, self.shape)
-        self.door = Rebuffer(self.stream, blocks)
+        self.device, self.shape = device, (batch, self.rows)
+        device.take(model)
+        self.stream = device.stream(model, self.shape)
+        self.rebuffer = Rebuffer(self.stream, blocks)
         self._silence = self._blocks(torch.zeros(*self.shape, model.block_size))
         self.fields = scalar_fields(self._silence)
 
     def _blocks(self, x: torch.Tensor) -> Any:
         with torch.inference_mode():
-            return self.place.stream(self.model, self.shape)(x)
+            return self.device.stream(self.model, self.shape)(x)
 
     def warm(self) -> None:
-        """Run blocks of noise and of silence, so that nothing is compiled once it is live."""
+        """Run blocks of noise and silence, so that nothing is compiled while live."""
         generator = torch.Generator().manual_seed(0)
         noise = torch.randn(*self.shape, self.block, generator=generator)
         for x in (noise, noise, torch.zeros_like(noise)):
@@ -86,36 +86,36 @@ class ReadyModel:
             self.stream.capture(self.block)
 
     def of(self, model: Stage) -> "ReadyModel":
-        """Another model, ready for the same sound in the same blocks."""
-        heard, batch = self.heard, self.shape[0]
-        return ReadyModel(model, self.clock.fs, self.block_ms, heard, self.place, batch)
+        """Another model, prepared for the same input in the same blocks."""
+        fs, batch = self.clock.fs, self.shape[0]
+        return ReadyModel(model, fs, self.block_ms, self.channels, self.device, batch)
 
     def lasting(self, samples: int) -> "ReadyModel":
-        """The same model on the same stream, in blocks of about another length."""
+        """The same model on the same stream, with blocks of about `samples` samples."""
         blocks = max(1, round(samples / self.model.block_size))
         other = copy(self)
         other.block = blocks * self.model.block_size
         other.frames = int(other.block * self.model.ratio)
         other.block_ms = 1000.0 * other.block / self.clock.fs
-        other.door = Rebuffer(self.stream, blocks)
+        other.rebuffer = Rebuffer(self.stream, blocks)
         return other
 
     def take_over(self, before: "ReadyModel") -> None:
-        """Go on from the state of one like it, between two blocks, and be saved as that one."""
+        """Take over the state of an equivalent model between two blocks, and its fingerprint."""
         self.fingerprint, self.usual_block = before.fingerprint, before.usual_block
         if self.stream is not before.stream:
             for key, buffer in self.stream.state.items():
                 buffer.copy_(before.stream.state[key])
 
     def nothing(self) -> Any:
-        """What stands for a block's output where the model has not run: NaN."""
+        """NaN in the form of a block's output, for a model that did not run."""
         blocks = [self._silence] * (self.block // self.model.block_size)
         y = joined(*blocks, dims=self.model.out_time_dim)
         return map_fields(lambda v: v.fill_(math.nan) if v.is_floating_point() else v, y)
 
 
 def scalar_fields(y: Any) -> tuple[str, ...]:
-    """Names of the outputs that are one number per frame."""
+    """Names of the outputs with one number per frame."""
     if isinstance(y, torch.Tensor):
         return ("value",) if y.dim() == 2 else ()
     return tuple(

@@ -8,9 +8,9 @@ from amt_stream.meters.frames import UNDO_S
 
 
 class Resets:
-    """Where readings of each microphone were last reset, as long as it is not undone.
+    """Where the readings of each microphone were last reset, unless undone.
 
-    lock: to be held from a look to what follows from it
+    lock: hold it from a check to the action that depends on it
     """
 
     def __init__(self, fs: int) -> None:
@@ -19,14 +19,14 @@ class Resets:
         self._at: dict[str, int] = {}
 
     def note(self, names: Iterable[str], position: int) -> None:
-        """Readings of these were reset there."""
+        """Record a reset at `position`."""
         self._at.update(dict.fromkeys(names, position))
 
     def can_undo(self, names: Iterable[str], position: int) -> bool:
-        """Whether all of them were, in the last UNDO_S of sound [any-thread]."""
+        """Whether all of these were reset in the last UNDO_S of sound [any-thread]."""
         return all(self._at.get(name, -math.inf) >= position - self._longest for name in names)
 
     def undo(self, names: Iterable[str]) -> None:
-        """The resets of these are undone."""
+        """Remove the resets of these."""
         for name in names:
             del self._at[name]

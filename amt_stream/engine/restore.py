@@ -1,4 +1,4 @@
-"""Where an engine stands, for another one to go on there later, and how much later that is."""
+"""The saved position and state of an engine, and the time since it was saved."""
 
 import time
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from amt_stream.engine.measurement import Measurement
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 UNKNOWN_S = 1.5
-"""What a time is taken for that nobody knows: longer than any gap that is filled."""
+"""Assumed duration of an unknown interruption: longer than any gap that is filled."""
 
 
 def boot() -> str:
-    """One start of the computer, in a word; empty where it has no name."""
+    """An identifier of the computer's present boot; "" if unknown."""
     try:
         return BOOT_ID.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -23,27 +23,26 @@ def boot() -> str:
 
 
 class ClockReading(Resumable):
-    """A moment by the clock of the day (seconds since 1970) and by that of the computer."""
+    """A moment by wall clock (seconds since 1970) and by time since boot."""
 
     kept = ("utc", "boot", "boot_s")
 
     def __init__(self, ago_s: float = 0.0, utc: float | None = None) -> None:
-        """So many seconds before now; `utc` where it is known better than by that."""
+        """`ago_s` seconds before now; `utc` overrides the wall clock's reading."""
         self.utc = time.time() - ago_s if utc is None else utc
         self.boot, self.boot_s = boot(), since_boot_s() - ago_s
 
     def until(self, now: "ClockReading") -> float | None:
-        """Seconds from this moment to another; None where no clock tells them.
+        """Seconds from this moment to another; None if no clock can tell.
 
-        The clock of the day may have been set meanwhile: it is asked only where the computer was
-        started anew.
+        The wall clock, which may have been set, is used only if the computer was restarted.
         """
         same = self.boot and self.boot == now.boot
         seconds = now.boot_s - self.boot_s if same else now.utc - self.utc
         return seconds if seconds > 0 else None
 
     def samples_until(self, now: "ClockReading", fs: int) -> tuple[int, str]:
-        """How many samples nobody heard, and why, in words."""
+        """Number of samples missed between two moments, and why, in words."""
         seconds = self.until(now)
         if seconds is None:
             return round(UNKNOWN_S * fs), "nobody knows how long it was broken off"
@@ -51,7 +50,7 @@ class ClockReading(Resumable):
 
 
 class Standing(Resumable):
-    """What an engine knows of where it stands: its models' state, and when that was.
+    """Saved state of an engine: its models' states, and when that was.
 
     epoch: UTC of the first sample
     """

@@ -1,4 +1,4 @@
-"""The one place where the device's thread and the engine's thread meet."""
+"""A lock-free ring buffer between the device's thread and the engine's."""
 
 import threading
 from contextlib import suppress
@@ -12,11 +12,11 @@ from amt_stream.meters.frames import Fault
 
 NOTES = 64
 NOBODY = 2**62
-"""Samples that nobody waits for."""
+"""More samples than a reader can wait for."""
 
 
 class Read(NamedTuple):
-    """What `SampleRing.read` found: `lost` samples are missing before those it copied."""
+    """Result of `SampleRing.read`: `lost` samples are missing before those copied."""
 
     copied: int
     lost: int
@@ -27,17 +27,17 @@ class Read(NamedTuple):
 class SampleRing:
     """Samples `(time, channel)` from one writing thread to one reading thread, without a lock.
 
-    The writer alone changes `_stored` and `_noted`, the reader alone `_taken` and `_seen`, and each
-    is changed only after the data it announces; so neither ever waits for the other. They are
-    Python integers, which do not wrap.
+    Only the writer changes `_stored` and `_noted`, only the reader `_taken` and `_seen`, and each
+    only after the data it announces; so neither ever waits for the other. They are Python integers,
+    which do not overflow.
 
-    A sample that finds no room is dropped, never an older one: its place is kept as a note (the
-    stored sample it comes before, how many are missing, fault flags). Notes have fixed room too;
-    when it is used up, the gap under way simply grows, so the count stays right whatever happens.
+    A sample that does not fit is dropped, never an older one; a note records its place (the index
+    of the next stored sample, number of missing samples, fault flags). The number of notes is fixed
+    too; when it is exhausted, the current gap grows, so that the count stays correct.
 
-    Whoever reads sleeps until there is a block for it: to look every few milliseconds costs it more
-    than all else that it does for a block. The writer wakes it by letting go of a lock that only
-    the reader takes, which waits for nothing, and does so once a block.
+    The reader sleeps until a block is complete, because polling every few milliseconds would cost
+    more than all its other work per block. The writer wakes it once a block by releasing a lock
+    that only the reader acquires.
     """
 
     def __init__(self, fs: int, channels: int, capacity_s: float = 1.0) -> None:
@@ -65,7 +65,7 @@ class SampleRing:
 
     @property
     def position(self) -> int:
-        """Samples that have arrived since the start, lost ones included [any-thread]."""
+        """Samples that have arrived since the start, including lost ones [any-thread]."""
         return self._stored + self.lost
 
     def write(self, block: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
@@ -103,21 +103,21 @@ class SampleRing:
             self.wake()
 
     def wake(self) -> None:
-        """End the reader's `wait`, or the next one where it does not wait [any-thread]."""
+        """Wake the reader from `wait`, or skip its next one [any-thread]."""
         with suppress(RuntimeError):  # it is awake
             self._bell.release()
 
     def wait(self, samples: int, timeout_s: float) -> None:
-        """Sleep until so many samples can be read, but no longer than that [model-thread]."""
-        # Before the look: whoever writes after that finds it.
+        """Sleep until `samples` can be read, or until the timeout [model-thread]."""
+        # Set before the check, so that a later write wakes it.
         self._wanted = samples
         if self.fill < samples:
             self._bell.acquire(timeout=timeout_s)
         self._wanted = NOBODY
 
     def read(self, out: NDArray[np.float32]) -> Read:
-        """Copy what waits into `out`, as much as fits and up to the next note [model-thread]."""
-        end = self._stored  # before the notes: a note is written before the samples that follow it
+        """Copy available samples into `out`, up to the next note [model-thread]."""
+        end = self._stored  # read before the notes, which are written before later samples
         lost = flags = 0
         if self._seen < self._noted and self._notes[self._seen % NOTES, 0] == self._taken:
             _, lost, flags = self._notes[self._seen % NOTES].tolist()

@@ -1,4 +1,4 @@
-"""Threads of the sinks of an engine, and of what makes rows for them."""
+"""Threads for an engine's sinks, including those that take rows."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ END_S = 1.0
 
 @thread_checked
 class RowSinks:
-    """Makes them: of each sink that is given, and of rows that are asked for.
+    """Creates threads for sinks, and for rows on request.
 
     slack_s: seconds of frames that may wait for a sink
     """
@@ -56,14 +56,14 @@ class RowSinks:
         self._newest_lock = threading.Lock()
 
     def add(self, sink: Sink | RowSink) -> None:
-        """Give a sink its thread [before start]."""
+        """Create a thread for a sink [before start]."""
         self._of[id(sink)] = thread = self._thread_of(sink)
         self._sinks.add(thread)
 
     def attach(self, sink: Sink | RowSink, begin: Callable[[float], None]) -> None:
-        """Give one that joins while all runs its thread [any-thread].
+        """Create a thread for a sink that joins while the engine runs [any-thread].
 
-        begin: called first with the time at which the present begins, where there was sound before
+        begin: called first with the time at which the present begins, if there was sound before
         """
         if id(sink) in self._of:
             raise ValueError(f"the sink {sink!r} is there already: detach it first")
@@ -71,7 +71,7 @@ class RowSinks:
         self._sinks.join(thread, lambda earliest_s, latest_s: begin(latest_s))
 
     def detach(self, sink: Sink | RowSink) -> None:
-        """Give nothing more to a sink [any-thread]."""
+        """Stop serving a sink [any-thread]."""
         thread = self._of.pop(id(sink), None)
         if thread is None:
             raise ValueError(f"the sink {sink!r} is not there")
@@ -90,13 +90,13 @@ class RowSinks:
         table = self._table(step_ms, columns, limits)
         waiting = Waiting(self._source.live, self._state.stopping.is_set)
         sink_thread = self._of_rows(table, waiting, "rows")
-        # Where some sound is forgotten, they begin with the present.
+        # If some frames are gone already, rows begin with the present.
         self._sinks.join(sink_thread, lambda earliest_s, latest_s: table.begin(latest_s))
         waiting.limit = max(1, round(self._slack_s * 1000 / step_ms))
         return RowFeed(waiting, table.columns, partial(self._sinks.part, sink_thread))
 
     def new_rows(self, step_ms: int) -> JoinedRows | None:
-        """Of the models as they are, where there is one row, and no cells [any-thread]."""
+        """A row maker for the present models; None if they have cells or clash [any-thread]."""
         with suppress(ValueError):
             table = self._table(step_ms, None)
             if not table.gives_cells:
@@ -104,13 +104,13 @@ class RowSinks:
         return None
 
     def newest(self) -> JsonDict | None:
-        """The newest row, which is kept from the first call on [any-thread]."""
+        """The latest row, kept from the first call on [any-thread]."""
         with self._newest_lock:
             if self._newest is None:
                 newest = LatestRow()
                 table = self._table(NEWEST_MS, None)
                 if table.gives_cells:
-                    first = next(iter(self._models.made().values())).model
+                    first = next(iter(self._models.row_models().values())).model
                     raise ValueError(
                         f"{type(first).__name__} gives a row for each cell: ask rows() for "
                         "them, or history.latest for its newest frames"
@@ -134,7 +134,7 @@ class RowSinks:
         if source.live and wait_ms is None:
             wait_s = 0.0
         given = source.fs, step_ms, columns, limits, source.duration_s, wait_s
-        return EngineRows(self._models.made, *given)
+        return EngineRows(self._models.row_models, *given)
 
     def _of_rows(self, table: EngineRows, taker: Taker, name: str) -> SinkThread:
         table.begin(self._timeline.first_sample / self._source.fs)

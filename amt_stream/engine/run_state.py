@@ -1,4 +1,4 @@
-"""How far the run of an engine has come, told between its threads."""
+"""The state of an engine's run, shared by its threads."""
 
 import contextlib
 import threading
@@ -8,21 +8,21 @@ from amt_stream.core.errors import Refusal
 
 
 class EngineEnded(Refusal):
-    """What was asked for comes after the end of the measurement, and is not done."""
+    """A command came after the end of the measurement and was not executed."""
 
 
 class RunState:
-    """From `ready` to `gone`; every thread of an engine looks here [any-thread].
+    """Progress of a run, from `ready` to `gone` [any-thread].
 
-    ready: the models are warm, or never will be
-    ended: nothing more comes from the source
-    stopping: somebody wants the end
-    done: no frames and no events come any more
+    ready: the models are warmed up, or never will be
+    ended: the source delivers nothing more
+    stopping: a stop was requested
+    done: no more frames or events will come
     gone: the engine's thread has nothing left to do
-    warm: the models are, and nothing is compiled any more
-    played: the source has ended by itself, and all of it was heard
-    owed: samples that the source had announced and not delivered when it was stopped
-    models_run: held while the models run in the thread of the source
+    warm: the models are warmed up, so nothing will be compiled any more
+    played: the source ended by itself, and all of it was processed
+    owed: samples that the source had announced but not delivered when it was stopped
+    models_run: held while the models run in the source's thread
     """
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class RunState:
 
     @contextlib.contextmanager
     def commanded(self, what: str) -> Iterator[None]:
-        """While somebody commands: the end waits for it. Raises EngineEnded after the end.
+        """Context of a command, for which the end waits; raises EngineEnded after the end.
 
-        what: it is, in a word
+        what: the command, for the message
         """
         with self._commanding:
             if self._closed:
@@ -48,13 +48,13 @@ class RunState:
             yield
 
     def close(self, if_so: Callable[[], bool] = lambda: True) -> bool:
-        """Take no command from here on, if that may be; gives whether it is so."""
+        """Refuse commands from now on if `if_so()`; returns whether they are refused."""
         with self._commanding:
             self._closed = self._closed or if_so()
             return self._closed
 
     def fail(self, error: BaseException) -> None:
-        """End, and say why."""
+        """End with an error."""
         self.error = error
         self.ended.set()
 

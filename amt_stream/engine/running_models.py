@@ -1,4 +1,4 @@
-"""All models of an engine, each on the same sound."""
+"""All models of an engine, running on the same audio."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from functools import partial
 from amt_stream.dsp.compute_device import compute_device
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine.feed import FeedMicrophone, Made
+from amt_stream.engine.feed import FeedMicrophone, RowModel
 from amt_stream.engine.history import History
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
@@ -27,11 +27,11 @@ from amt_stream.meters.frames import Frames
 
 @thread_checked
 class RunningModels:
-    """A `Measurement` for each model, by its name, and the history of what each gives.
+    """A `Measurement` and histories for each model.
 
-    of: the measurements; a single model has the name ""
+    of: the measurements by name; a single model has the name ""
     histories: by microphone and model
-    microphones: several that are heard, each by itself, or ()
+    microphones: of several, each measured separately; else ()
     """
 
     def __init__(self, timeline: Timeline, sinks: Sinks, options: EngineOptions) -> None:
@@ -39,7 +39,7 @@ class RunningModels:
         self.of: dict[str, Measurement] = {}
         self.histories: dict[str, History] = {}
         self._timeline, self._sinks, self._options = timeline, sinks, options
-        self.microphones, self._calibration = _heard_by(timeline, options)
+        self.microphones, self._calibration = _microphones_for(timeline, options)
 
     def load(
         self,
@@ -47,10 +47,10 @@ class RunningModels:
         tell: Callable[[str, str], None],
         tell_gap: Callable[[str, int, int], None],
     ) -> None:
-        """Make one or several, by name, ready to run [before start].
+        """Prepare one model or several by name [before start].
 
-        tell: told of the kind of an event and its text
-        tell_gap: told which samples were missing of one microphone alone
+        tell: called with kind and text of an event
+        tell_gap: called with a gap of one microphone alone
         """
         models = given if isinstance(given, Mapping) else {"": given}
         if not models:
@@ -58,11 +58,11 @@ class RunningModels:
         self._tell, fs = tell, self._timeline.source.fs
         for name, model in models.items():
             refuse_no_model(model, fs)
-            # All models hear the same sound: the first one tells what is missing.
+            # All models get the same sound, so only the first reports gaps.
             listeners = self._listeners(model, None if self.of else tell_gap)
-            heard = max(listener.input.channels for listener in listeners)
+            channels = max(listener.input.channels for listener in listeners)
             batch = len(listeners)
-            ready = ReadyModel(model, fs, self._options.block_ms, heard, self.device, batch)
+            ready = ReadyModel(model, fs, self._options.block_ms, channels, self.device, batch)
             self.of[name] = Measurement(
                 ready,
                 listeners,
@@ -81,7 +81,7 @@ class RunningModels:
     def _listeners(
         self, model: Stage, tell_gap: Callable[[str, int, int], None] | None
     ) -> list[Listener]:
-        """Who hears one model, by themselves."""
+        """A listener for each microphone, for one model."""
         source, channels = self._timeline.source, self._options.channels
         if not self.microphones:
             columns = slice(0, source.channels)
@@ -105,20 +105,20 @@ class RunningModels:
 
     @property
     def position(self) -> int:
-        """The sample that they have reached, or the first of them [any-thread]."""
+        """The position of the first model [any-thread]."""
         return self.first.position
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the microphones, where several are heard [any-thread]."""
+        """Names of several microphones; else () [any-thread]."""
         return tuple(one.name for one in self.microphones)
 
     def names_of(self, microphone: str | None) -> Sequence[str]:
-        """What a microphone is called, or all of them; where one alone is heard it is ""."""
+        """One name, or all; a single microphone has the name ""."""
         return (self.names or ("",)) if microphone is None else (microphone,)
 
     def index_of(self, microphone: str | None) -> int | None:
-        """Which microphone is called so; None for all. Raises ValueError where none is."""
+        """Index of the microphone of this name; None for all. Raises ValueError if unknown."""
         if microphone is None:
             return None
         if microphone not in self.names:
@@ -127,14 +127,14 @@ class RunningModels:
         return self.names.index(microphone)
 
     def command(self, what: Callable[[Measurement], None]) -> None:
-        """Have all do it, each at its next block [any-thread]."""
+        """Queue a command for all models, each at its next block [any-thread]."""
         for one in self:
             one.commands.put(partial(what, one))
 
     def prepared(self, models: Mapping[str, Stage]) -> Callable[[], None]:
-        """Others by name, built and warmed here; what is given swaps them [any-thread].
+        """Prepare and warm up other models by name; calling the result swaps them [any-thread].
 
-        Where one is refused none is swapped.
+        If one is refused, none is swapped.
         """
         ready = {name: self._ready_for(name, model) for name, model in models.items()}
 
@@ -145,12 +145,13 @@ class RunningModels:
         return swap
 
     def _ready_for(self, name: str, model: Stage) -> ReadyModel:
-        """A model in the place of the one of that name, warmed."""
+        """A model prepared to replace the one of that name, warmed up."""
         if name not in self.of:
             raise ValueError(f"no model is called {name!r}: there are {', '.join(self.of)}")
         present = self.of[name].ready
-        fs, heard, batch = self._timeline.source.fs, present.heard, present.shape[0]
-        ready = ReadyModel(model, fs, self._options.block_ms, heard, self.device, batch)
+        fs, batch = self._timeline.source.fs, present.shape[0]
+        given = fs, self._options.block_ms, present.channels, self.device, batch
+        ready = ReadyModel(model, *given)
         if ready.in_pascal != present.in_pascal:
             units = ("fractions of full scale", "pascal")
             raise ValueError(
@@ -160,10 +161,10 @@ class RunningModels:
         ready.warm()
         return ready
 
-    def made(self) -> dict[str, Made]:
-        """What rows of readings are made of, as the models are just now [any-thread]."""
+    def row_models(self) -> dict[str, RowModel]:
+        """What rows are made from, for the present models [any-thread]."""
         return {
-            name: Made(
+            name: RowModel(
                 one.ready.model,
                 one.ready.fields,
                 tuple(
@@ -182,7 +183,7 @@ class RunningModels:
     def _changed(self, name: str, ready: ReadyModel) -> None:
         what = f"{name} is" if name else "the model is"
         self._tell("swapped", f"{what} another from here on: {type(ready.model).__name__}")
-        # What another model gave is not read as what this one gives.
+        # Frames of the old model must not mix with those of the new one.
         self._sinks.forget(name)
         for key in [_key_of(name, one) for one in self.names_of(None)]:
             old = self.histories[key]
@@ -193,10 +194,10 @@ class RunningModels:
         return History(ready.fields, ready.clock.frame_rate, self._options.history_s, before)
 
 
-def _heard_by(
+def _microphones_for(
     timeline: Timeline, options: EngineOptions
 ) -> tuple[tuple[Microphone, ...], Calibration | Sequence[Calibration]]:
-    """The microphones that an engine hears, and the calibration of those that have none."""
+    """The microphones of an engine, and the calibration of those that have none."""
     source, asked = timeline.source, options.microphones
     if asked is None and options.channels is None and isinstance(source, Together):
         asked = source.microphones
@@ -213,19 +214,19 @@ def _heard_by(
 
 
 def _with_corrections(one: Microphone, given: Sequence[Correction | None]) -> Microphone:
-    """The same, corrected; one without a calibration has that of the engine."""
+    """The microphone, corrected; one without a calibration uses the engine's."""
     if one.calibration is None:
         return one
     return replace(one, calibration=with_corrections(each_ear(one.calibration), given))
 
 
 def _key_of(model: str, microphone: str) -> str:
-    """What the history of a microphone and model is called."""
+    """The key of a microphone's and model's history."""
     return "/".join(filter(None, (microphone, model)))
 
 
 def _refuse_mixed(model: Stage, listeners: Sequence[Listener]) -> None:
-    """Raise ValueError where a model has a row for each channel, and there are more in some."""
+    """Raise ValueError if microphones differ in channels for a model with a row per channel."""
     counts = sorted({listener.input.channels for listener in listeners})
     if len(counts) > 1:
         raise ValueError(

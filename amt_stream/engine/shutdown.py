@@ -1,4 +1,4 @@
-"""The end of an engine: everything that runs in it is stopped, or left behind."""
+"""Stops the parts of an engine, or abandons those that do not return."""
 
 import logging
 import math
@@ -20,9 +20,9 @@ log = logging.getLogger("amt_stream")
 
 @thread_checked
 class Shutdown:
-    """Ends source, models and sinks, in this order, and keeps what did not return.
+    """Stops source, models and sinks, in this order, and remembers those that did not return.
 
-    run: what the engine's thread does, which sets `state.gone` at its end
+    run: the body of the engine's thread, which sets `state.gone` at its end
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Shutdown:
     ) -> None:
         self.left: dict[str, Callable[[], bool]] = {}
         self._source, self._runner, self._sinks, self._state = runner.source, runner, sinks, state
-        # A daemon: the interpreter, at its end, stops and joins it instead of waiting for ever.
+        # A daemon, so that the interpreter's exit does not wait for it before `_stop_all`.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._engine = run
         self._until = math.inf
@@ -38,7 +38,7 @@ class Shutdown:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Start the sinks and the engine's thread, which are to end here [main-thread]."""
+        """Start the sinks and the engine's thread [main-thread]."""
         with self._lock:
             if self._begun or self._state.stopping.is_set():
                 raise RuntimeError("an Engine runs once: make a new one to start again")
@@ -47,24 +47,24 @@ class Shutdown:
             self._sinks.start(then=self._thread.start)
 
     def _run(self) -> None:
-        """The engine's thread; it refers to this, so that the end of the program finds it."""
+        """The engine's thread; its reference to self lets `program_end` find this object."""
         self._engine()
 
     def stop(self) -> None:
-        """All of it, within 1.2 s [any-thread]."""
+        """Stop everything, within 1.2 s [any-thread]."""
         self.announce()
         name = self._source.name
         self._wait_for_thread()
         self._leave_behind(f"the source {name}", lambda: not self._runner.join(0.0))
         self._leave_behind(f"the model that hears {name}", self._model_is_left)
         for sink_thread in self._sinks:
-            sink_thread.close()  # once more, for a model that has not returned to do it
+            sink_thread.close()  # again, in case a hung model has not done so
         for sink_thread in self._sinks:
             sink_thread.join(max(0.0, self._until + SINKS_S - time.monotonic()))
             self._leave_behind(f"the sink {sink_thread.name}", sink_thread.is_left)
 
     def announce(self) -> None:
-        """All that is to end is told so; nothing is waited for [any-thread]."""
+        """Tell all parts to stop, without waiting [any-thread]."""
         with self._lock:
             if not self._state.stopping.is_set():
                 self._until = time.monotonic() + STOP_S
@@ -83,7 +83,7 @@ class Shutdown:
         return self._state.gone.is_set()
 
     def with_program(self) -> None:
-        """Begin, because the program ends and nobody is left who would [any-thread]."""
+        """Begin at the program's exit, with a warning [any-thread]."""
         log.warning(
             "the engine on %s still ran when the program ended and was stopped for it: call its "
             "stop(), or use it in a with statement",
@@ -92,9 +92,9 @@ class Shutdown:
         self.announce()
 
     def wait(self) -> None:
-        """Wait a while for models, source and sinks [main-thread].
+        """Wait, up to a limit, for models, source and sinks [main-thread].
 
-        A thread that is still in torch when the interpreter goes may take the process down with it.
+        A thread that is inside torch when the interpreter exits may crash the process.
         """
         self._wait_for_thread()
         if self._state.models_run.acquire(timeout=max(0.0, self._until - time.monotonic())):
@@ -104,15 +104,15 @@ class Shutdown:
 
     @property
     def note(self) -> str:
-        """What has not returned, for as long as it has not [any-thread]."""
+        """What has not returned at present, as a sentence or "" [any-thread]."""
         left = [what for what, is_left in tuple(self.left.items()) if is_left()]
         return f"stopped without {' and '.join(left)}, which did not return" if left else ""
 
     def _wait_for_thread(self) -> None:
-        """The engine's thread, which waits for the source a while."""
+        """Join the engine's thread, which waits for the source up to a limit."""
         if self._thread.ident is None or self._thread is threading.current_thread():
             return
-        # An interrupt in the middle of Thread.join makes Python 3.11 take a thread for ended.
+        # In Python 3.11 an interrupted Thread.join marks the thread as ended.
         if self._state.gone.wait(max(0.0, self._until - time.monotonic())):
             self._thread.join()
 

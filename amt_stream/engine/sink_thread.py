@@ -24,7 +24,7 @@ from amt_stream.meters.frames import (
 
 Sink = Callable[[Frames], object]
 Handed = Frames | Chunk | Event | Snapshot
-"""What a sink may be given."""
+"""Anything that a sink may get."""
 
 FAILURES_IN_A_ROW = 5
 GRACE_S = 1.0
@@ -34,12 +34,12 @@ log = logging.getLogger("amt_stream")
 
 
 def sink_name(sink: Callable[..., object]) -> str:
-    """What a sink is called in a message."""
+    """A sink's name for messages."""
     return str(getattr(sink, "__qualname__", type(sink).__qualname__))
 
 
 class Missed:
-    """What a sink missed of one model, to be told with the next frames."""
+    """Frames of one model that a sink missed, to be reported with the next ones."""
 
     def __init__(self) -> None:
         self._fault = int(Fault.OVERLOAD)
@@ -52,11 +52,11 @@ class Missed:
         self._frames += len(frames)
         self._skipped += frames.skipped
         if gaps := self._gaps + frames.gaps:
-            # What stood between them was missed as well, and this may go on for long.
+            # Merged, because frames between them were missed too and the list must stay short.
             self._gaps = ((gaps[0][0], gaps[-1][1]),)
 
     def before(self, frames: Frames) -> Frames:
-        """The next frames, and that they come after all this."""
+        """The next frames, with a report of what was missed before them."""
         fault = frames.fault.copy()
         fault[0] |= np.uint8(self._fault)
         return replace(
@@ -71,17 +71,16 @@ class Missed:
 
 @thread_checked
 class SinkThread:
-    """Calls one sink from a thread of its own, behind a queue of bounded length.
+    """Calls one sink from its own thread, behind a bounded queue.
 
-    So a sink that is slow, or hangs for a while on a disk or a network, delays neither the model
-    nor another sink. When its queue is full a live stream goes on without it: the rows are counted,
-    and the next ones it gets say how many it missed and carry Fault.OVERLOAD. A source that can
-    wait (a file read as fast as it goes) is made to wait instead: `lossy=False`. The arrays of
-    the frames are the sink's own: it may change them, unless it says that it `only_reads` them.
-    Those after the end of the sound it gets where it says that it `hears_tail`.
+    So a slow or hanging sink delays neither the model nor another sink. When the queue is full, a
+    live stream goes on without the sink: frames are counted, and the next ones report how many were
+    missed and carry Fault.OVERLOAD. With `lossy=False`, a source that can wait waits instead. The
+    sink owns the arrays of its frames and may change them, unless it declares `only_reads`. It gets
+    frames after the end of the sound if it declares `hears_tail`.
 
-    finish: called last, in the sink's thread, and told whether the sink was still wanted
-    failed: told in a sentence of the first failure of the sink, and when it is dropped
+    finish: called last, in the sink's thread, with whether the sink was still wanted
+    failed: called with a sentence at the sink's first failure, and when it is dropped
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class SinkThread:
         self._only_reads = getattr(sink, "only_reads", False)
         self._hears_tail = getattr(sink, "hears_tail", False)
         self._noted = sink if isinstance(sink, HasNote) else None
-        # Sound comes beside frames, about as often.
+        # Sound chunks come about as often as frames.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
         self._missed: dict[tuple[str, str], Missed] = {}
         self._unheard_before_next = 0
@@ -118,13 +117,13 @@ class SinkThread:
 
     @runs_as("sink-thread")
     def replay(self, past: Iterable[Frames]) -> None:
-        """Call the sink with what came before it was there; only before `start` [any-thread]."""
+        """Call the sink with earlier frames; only before `start` [any-thread]."""
         for frames in past:
             if self._hears_tail or not frames.after_end:
                 self._hand_on(frames)
 
     def put(self, frames: Frames) -> None:
-        """Hand on rows; never waits when lossy [model-thread]."""
+        """Queue frames; never waits if lossy [model-thread]."""
         if frames.after_end and not self._hears_tail:
             return
         if not self._room():
@@ -143,11 +142,11 @@ class SinkThread:
 
     @property
     def note(self) -> str:
-        """What the sink says of itself [any-thread]."""
+        """The sink's own note [any-thread]."""
         return self._noted.note if self._noted is not None else ""
 
     def hear(self, chunk: Chunk) -> None:
-        """Hand on sound, to a sink that hears it; never waits when lossy [model-thread]."""
+        """Queue sound, if the sink takes it; never waits if lossy [model-thread]."""
         if not self._room():
             self._unheard_before_next += len(chunk) + chunk.lost
             return
@@ -158,7 +157,7 @@ class SinkThread:
             self._queue.put(chunk)
 
     def _room(self) -> bool:
-        """Whether there is room in the queue; a source that can wait waits for it."""
+        """Whether the queue has room; waits for that if the source can wait."""
         while self._queue.qsize() >= self._limit and not self.retired:
             if self._lossy or self._hurried_at is not None:
                 return False
@@ -166,9 +165,9 @@ class SinkThread:
         return True
 
     def tell(self, event: Event) -> None:
-        """Hand on an event, to a sink that hears them [model-thread].
+        """Queue an event, if the sink takes events [model-thread].
 
-        None is missed, unless a sink stands still while a thousand wait.
+        None is lost, unless the sink hangs while a thousand wait.
         """
         if self._event is None or self.retired:
             return
@@ -177,24 +176,24 @@ class SinkThread:
 
     @property
     def hears_snapshots(self) -> bool:
-        """Whether a snapshot is wanted, and there is room for one [any-thread]."""
+        """Whether the sink takes snapshots and has room for one [any-thread]."""
         return not (self._snapshot is None or self.retired or self._queue.qsize() >= self._limit)
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Hand on a snapshot, to a sink that hears them [model-thread]."""
+        """Queue a snapshot, if the sink takes them [model-thread]."""
         if self.hears_snapshots:
             self._queue.put(snapshot)
 
     def hurry(self) -> None:
-        """What waits is delivered for another second at most [any-thread]."""
+        """Deliver what is queued for at most one more second [any-thread]."""
         self._hurried_at = self._hurried_at or time.monotonic()
 
     def close(self) -> None:
-        """Nothing more comes; what waits is still delivered [any-thread]."""
+        """End after what is queued [any-thread]."""
         self._queue.put(None)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait until the sink has had everything; False when it has not in time [any-thread]."""
+        """Wait until the sink has had everything; False after the timeout [any-thread]."""
         if self.thread.ident is None or self.thread is threading.current_thread():
             return True
         if self._over.wait(timeout):
@@ -202,11 +201,11 @@ class SinkThread:
         return self._over.is_set()
 
     def is_left(self) -> bool:
-        """Whether the sink has not returned, to be asked once all has ended [any-thread]."""
+        """Whether the sink has not returned, for use at the end [any-thread]."""
         return not self.join(0.0)
 
     def retire(self) -> None:
-        """Want nothing more: nobody waits for this sink from now on [any-thread]."""
+        """Drop the sink: deliver nothing more, and do not wait for it [any-thread]."""
         self.retired = True
         self.close()
 
@@ -232,9 +231,9 @@ class SinkThread:
                 continue
             try:
                 worked = self._hand_on(frames)
-                # To hear of its own failure is no success, nor are frames that complete no row.
+                # Neither its own failure event nor frames without a row count as success.
                 in_a_row = 0 if worked and not isinstance(frames, Event) else in_a_row
-            except BaseException as error:  # SystemExit would end this thread without a word
+            except BaseException as error:  # SystemExit would silently end this thread
                 self.errors += 1
                 in_a_row += 1
                 if in_a_row == 1:
@@ -247,7 +246,7 @@ class SinkThread:
                     self._failed(f"the sink {self.name} failed {in_a_row} times in a row: dropped")
 
     def _hand_on(self, given: Handed) -> bool:
-        """Whether the sink had something to do; one that returns False had not."""
+        """Call the sink; False if it reports that it had nothing to do."""
         if isinstance(given, Frames):
             return self._sink(given if self._only_reads else given.copy()) is not False
         if isinstance(given, Event):

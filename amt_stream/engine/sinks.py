@@ -1,4 +1,4 @@
-"""All sinks of an engine together."""
+"""All sinks of an engine."""
 
 import queue
 import threading
@@ -14,9 +14,9 @@ from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
 
 @thread_checked
 class Sinks:
-    """Hands everything to all sinks, and to one that joins later the last seconds first.
+    """Hands everything to all sinks; a sink that joins later first gets the last seconds.
 
-    recent_s: how many seconds of frames are kept for those
+    recent_s: seconds of frames kept for that
     """
 
     def __init__(self, state: RunState, timeline: Timeline, recent_s: float) -> None:
@@ -33,12 +33,12 @@ class Sinks:
         return iter(self._all)
 
     def add(self, sink_thread: SinkThread) -> None:
-        """One whose notes are told too [before start]."""
+        """Add a sink whose notes are reported [before start]."""
         self._all = (*self._all, sink_thread)
         self._notes[sink_thread] = ""
 
     def start(self, then: Callable[[], None]) -> None:
-        """Start all that are there, and `then` what gives them something [main-thread]."""
+        """Start all sinks, and then their input by `then()` [main-thread]."""
         with self._lock:
             self._started = True
             for sink_thread in self._all:
@@ -46,10 +46,10 @@ class Sinks:
             then()
 
     def join(self, sink_thread: SinkThread, begin: Callable[[float, float], None]) -> None:
-        """Add one while all runs: it hears the last seconds first, then what comes [any-thread].
+        """Add a sink while the engine runs; it first gets the last seconds [any-thread].
 
-        begin: called first with the earliest and the latest time of these seconds, where there was
-            sound before them
+        begin: called first with the earliest and the latest time of these, if there was sound
+            before them
         """
         with self._lock:
             recent = tuple(self._recent)
@@ -64,31 +64,31 @@ class Sinks:
             sink_thread.start()
 
     def part(self, sink_thread: SinkThread) -> None:
-        """Want nothing more for one that joined [any-thread]."""
+        """Drop a sink that joined [any-thread]."""
         with self._lock:
             self._all = tuple(one for one in self._all if one is not sink_thread)
         sink_thread.retire()
 
     def leave(self, sink_thread: SinkThread) -> None:
-        """Give nothing more to one; what waits for it is still delivered [any-thread]."""
+        """Remove a sink; it still gets what is queued [any-thread]."""
         with self._lock:
             self._all = tuple(one for one in self._all if one is not sink_thread)
         sink_thread.close()
 
     def end(self) -> tuple[SinkThread, ...]:
-        """Nothing more comes; gives those that are to be closed [model-thread]."""
+        """End: no more input; returns the sinks to be closed [model-thread]."""
         with self._lock:
             self._state.done.set()
             return self._all
 
     def forget(self, model: str) -> None:
-        """What a model gave is not told to those that join from here on [model-thread]."""
+        """Forget a model's recent frames, for sinks that join later [model-thread]."""
         with self._lock:
             self._recent = deque(one for one in self._recent if one.model != model)
             self._recent_is_all = False
 
     def recent(self, model: str, microphone: str, after_s: float) -> list[Frames]:
-        """Those of a model that end after a time, of the last seconds [any-thread]."""
+        """Recent frames of a model that end after `after_s` [any-thread]."""
         found: list[Frames] = []
         with self._lock:
             for frames in reversed(self._recent):
@@ -102,7 +102,7 @@ class Sinks:
         return found[::-1]
 
     def put(self, frames: Frames) -> None:
-        """[model-thread]"""
+        """Hand on frames [model-thread]."""
         with self._lock:
             self._recent.append(frames)
             end_s = min(frames.end_s, frames.ended_s)
@@ -114,38 +114,38 @@ class Sinks:
             sink_thread.put(frames)
 
     def tell(self, event: Event) -> None:
-        """[model-thread]"""
+        """Hand on an event [model-thread]."""
         for sink_thread in self._all:
             sink_thread.tell(event)
 
     @property
     def hear_sound(self) -> bool:
-        """Whether one of them does."""
+        """Whether any sink takes sound."""
         return any(sink_thread.hears_sound for sink_thread in self._all)
 
     def hear(self, chunk: Chunk) -> None:
-        """Hand on sound to those that hear it [model-thread]."""
+        """Hand on sound to sinks that take it [model-thread]."""
         for sink_thread in self._all:
             if sink_thread.hears_sound:
                 sink_thread.hear(chunk)
 
     @property
     def hear_snapshots(self) -> bool:
-        """Whether one of them does, and has room for one."""
+        """Whether any sink takes snapshots and has room for one."""
         return any(sink_thread.hears_snapshots for sink_thread in self._all)
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Hand a snapshot to those that hear them [model-thread]."""
+        """Hand on a snapshot to sinks that take it [model-thread]."""
         for sink_thread in self._all:
             sink_thread.keep(snapshot)
 
-    def told(self) -> Iterator[str]:
-        """Failures of sinks, and what they say of themselves, each once [model-thread]."""
+    def reports(self) -> Iterator[str]:
+        """Failures and new notes of sinks, each once [model-thread]."""
         while not self.failures.empty():
             yield self.failures.get()
-        for sink_thread, told in self._notes.items():
+        for sink_thread, before in self._notes.items():
             note = sink_thread.note
-            if note != told:
+            if note != before:
                 self._notes[sink_thread] = note
                 if note:
                     yield note

@@ -1,4 +1,4 @@
-"""Snapshots of all that an engine holds, once a second."""
+"""Snapshots of an engine's state, once a second."""
 
 import math
 import time
@@ -18,7 +18,7 @@ SNAPSHOT_S = 1.0
 
 @thread_checked
 class Snapshots:
-    """Hands snapshots to the sinks that hear them, if there are some, and goes on from one."""
+    """Hands snapshots to the sinks that take them, and restores from one."""
 
     def __init__(self, models: RunningModels, timeline: Timeline, sinks: Sinks) -> None:
         self._models, self._timeline, self._sinks = models, timeline, sinks
@@ -26,9 +26,10 @@ class Snapshots:
         self._next_at = -math.inf
 
     def restore(self, state: Mapping[str, object]) -> None:
-        """Go on from where `state` was saved [before start].
+        """Resume where `state` was saved [before start].
 
-        Raises ValueError for what does not fit, and SourceError for a source that cannot go on.
+        Raises ValueError for a state that does not fit, and SourceError for a source that cannot
+        resume.
         """
         source = self._timeline.source
         if not (source.live or source.seekable):
@@ -39,12 +40,12 @@ class Snapshots:
         self._timeline.begin(self._models.position, self._standing)
 
     def in_time(self) -> None:
-        """Keep one where the last is a second old [model-thread]."""
+        """Take a snapshot if the last is a second old [model-thread]."""
         if time.monotonic() >= self._next_at:
             self.now()
 
     def now(self) -> None:
-        """Keep one at once [model-thread]."""
+        """Take a snapshot now [model-thread]."""
         self._next_at = time.monotonic() + SNAPSHOT_S
         arrivals = self._timeline.arrivals
         if not self._sinks.hear_snapshots or not arrivals.callbacks:
@@ -53,5 +54,5 @@ class Snapshots:
         time_s = sample / standing.fs
         standing.epoch = self._timeline.epoch(time_s)
         utc = standing.epoch + time_s
-        standing.moment = ClockReading(since_boot_s() - arrivals.heard_at(time_s), utc)
+        standing.moment = ClockReading(since_boot_s() - arrivals.arrived_at(time_s), utc)
         self._sinks.keep(Snapshot(sample, utc, standing.state_dict()))

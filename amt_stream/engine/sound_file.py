@@ -1,4 +1,4 @@
-"""A sound file opened, if it is one, and whether all of it is there."""
+"""Opening sound files, and checking whether they are complete."""
 
 import errno
 import os
@@ -13,20 +13,20 @@ from amt_stream.meters.calibration import Calibration, told_by
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 
 MOST_PER_BYTE = 8
-"""Samples in a byte of a file whose codec has a fixed rate: more than any of them packs."""
+"""Most samples per byte of a fixed-rate codec."""
 
 ONE_BLOCK = 1 << 16
-"""Samples that such a codec gives of a last block that is not whole, and more."""
+"""Extra samples that such a codec may give for an incomplete last block."""
 
-# From here on a length says that it was not known when the header was written, as in a pipe.
+# Lengths from here on mean that the length was unknown when the header was written, as in a pipe.
 UNKNOWN_BYTES = 0x7FFF0000
 UNKNOWN_FRAMES = 2**62
 
-# Decoders that find their own end, and pack silence as tightly as they like.
+# Decoders that find the end themselves, and compress silence without limit.
 _PACKED = {"FLAC", "OGG", "MP3"}
 _PACKED_INSIDE = ("ALAC", "MPEG")
 
-# What libsndfile notes of chunks of sound that are longer than their file.
+# What libsndfile logs about chunks longer than their file.
 _CHUNK = re.compile(
     r"^\s*(data|SSND|BODY|Data Size|Data length|riff)\s*:?\s*(\d+) \(?should be (\d+)\)?", re.M
 )
@@ -37,7 +37,7 @@ _SAID = re.compile(r"(?:file|data chunk) seems to be truncated", re.I)
 _RIFF = {"WAV", "WAVEX", "RF64"}
 _MOST_CHUNKS, _LONGEST_COMMENT = 1000, 1 << 24
 
-# Encoders of MP3 count up to two blocks more than decoders give.
+# MP3 encoders count up to two blocks more than decoders give.
 _MP3_SLACK = 2 * 1152
 
 _OGG_HEAD, _OGG_LONGEST, _OGG_LAST = 27, 65307, 4
@@ -48,9 +48,9 @@ class SourceError(Refusal, RuntimeError):
 
 
 def open_sound_file(path: Path) -> tuple[Any, str]:
-    """The file, open, and in words what is missing of its end, or "".
+    """The open file, and what is missing at its end, in words or "".
 
-    Raises SourceError for what is no sound file that libsndfile reads, or is damaged.
+    Raises SourceError for a file that libsndfile cannot read or that is damaged.
     """
     import soundfile
 
@@ -66,7 +66,7 @@ def open_sound_file(path: Path) -> tuple[Any, str]:
             "--source - and --pcm"
         )
     try:
-        # Names of files are bytes, and need not be text.
+        # File names are bytes and need not be valid text.
         file = soundfile.SoundFile(str(path) if os.name == "nt" else os.fsencode(path))
     except soundfile.LibsndfileError as error:
         raise SourceError(
@@ -80,11 +80,11 @@ def open_sound_file(path: Path) -> tuple[Any, str]:
 
 
 def calibrations_in(path: Path) -> dict[int, Calibration]:
-    """What a recording of ours says of its channels (1, 2, ...); of another file nothing.
+    """Calibrations by channel (1, 2, ...) in a recording of this package; {} for other files.
 
-    A file that cannot be read says nothing here, nor does a channel that was not calibrated.
+    Omits channels that were not calibrated; {} also for an unreadable file.
 
-    Raises SourceError for a recording of ours that says nothing that can be read.
+    Raises SourceError for a recording of this package with an invalid calibration.
     """
     if path.suffix.lower() not in (".flac", ".wav"):
         return {}
@@ -101,7 +101,7 @@ def calibrations_in(path: Path) -> dict[int, Calibration]:
 
 
 def _whole_comment(path: Path) -> str | None:
-    """What a WAV file of ours has in a chunk of its own, where its comment is too long for one."""
+    """The comment of a WAV file in a separate chunk, used when it is too long for libsndfile."""
     with path.open("rb") as file:
         file.seek(12)
         for _ in range(_MOST_CHUNKS):
@@ -116,7 +116,7 @@ def _whole_comment(path: Path) -> str | None:
 
 
 def missing_samples(file: Any, came: int) -> str:
-    """What is missing of an open file that ended after `came` samples, in words, or ""."""
+    """What is missing of an open file that ended after `came` samples, in words or ""."""
     promised = file.frames
     if promised >= UNKNOWN_FRAMES or promised - came <= (file.format == "MP3") * _MP3_SLACK:
         return ""
@@ -144,23 +144,22 @@ def _refusal(file: Any, size: int) -> str:
 
 
 def _missing(path: Path, file: Any) -> str:
-    """What its own header, or its last page, tells of the end of a file that is not there."""
+    """What is missing at a file's end according to its header or last page, in words or ""."""
     if file.format == "OGG":
         return "" if _has_last_page(path) else "its last page is not there"
-    for what, told, there in _CHUNK.findall(file.extra_info):
-        # Only in this format is the length of the whole written in 64 bits and that of the part
-        # not compared.
-        if (what == "riff") <= (file.format == "W64") and int(there) < int(told) < UNKNOWN_BYTES:
-            return f"its header tells of {told} bytes, and {there} are there"
+    for what, said, there in _CHUNK.findall(file.extra_info):
+        # Only W64 has a 64-bit total length, whereas the chunk's is not checked.
+        if (what == "riff") <= (file.format == "W64") and int(there) < int(said) < UNKNOWN_BYTES:
+            return f"its header tells of {said} bytes, and {there} are there"
     if found := _COUNT.search(file.extra_info):
-        there, told = map(int, found.groups())
-        if there < told < UNKNOWN_FRAMES:
-            return f"its header tells of {told} samples, and {there} are there"
+        there, said = map(int, found.groups())
+        if there < said < UNKNOWN_FRAMES:
+            return f"its header tells of {said} samples, and {there} are there"
     return "its header tells of more than is there" if _SAID.search(file.extra_info) else ""
 
 
 def _has_last_page(path: Path) -> bool:
-    """Whether an Ogg file ends with a whole page that says that it is the last (RFC 3533)."""
+    """Whether an Ogg file ends with a complete page marked as last (RFC 3533)."""
     with path.open("rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, size - 2 * _OGG_LONGEST))

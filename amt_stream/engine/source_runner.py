@@ -1,4 +1,4 @@
-"""A source, started and stopped where nobody waits for it, and heard from its first sample on."""
+"""Starts and stops a source in its own thread, and holds early audio."""
 
 import logging
 import threading
@@ -16,16 +16,16 @@ from amt_stream.meters.frames import Fault
 
 WAIT_S = 0.2
 HELD_BYTES = 2**27
-"""The most memory of sound that waits for its models: 5 min of two channels at 48 kHz."""
+"""Most memory for audio that waits for its models: 5 min of two channels at 48 kHz."""
 
 BLOCK_BYTES = 400
-"""What a block takes besides its samples, however few they are."""
+"""Memory overhead of a block."""
 
 log = logging.getLogger("amt_stream")
 
 
 class Held(NamedTuple):
-    """A block that waits, as the source delivered it, and when that was by `since_boot_s`."""
+    """A block that waits, as delivered, and its arrival by `since_boot_s`."""
 
     block: Block
     lost: int
@@ -34,14 +34,14 @@ class Held(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The source has ended, so many samples after its last block."""
+    """The end of the source, with samples missing after its last block."""
 
     lost: int
     flags: int
 
 
 class SourceReport(NamedTuple):
-    """What the source has told between two blocks that wait."""
+    """An event of the source between two blocks that wait."""
 
     kind: str
     text: str
@@ -49,14 +49,14 @@ class SourceReport(NamedTuple):
 
 @thread_checked
 class SourceRunner:
-    """Starts a source and stops it, both in one thread that belongs to it.
+    """Starts and stops a source, both in one thread.
 
-    So a device, a read or a sound server that hangs holds up nobody for longer than he wants to
-    wait, and what must be closed from where it was opened is. A source that is started is stopped,
-    whenever that is asked for.
+    So a device, read or sound server that hangs delays the caller only as long as it chooses to
+    wait, and resources are closed in the thread that opened them. A started source is always
+    stopped, whenever `end` is called.
 
-    What comes before `pass_to` or `held` is kept: a live source can be started before its models
-    are made, which takes seconds, and half a minute where they are compiled first.
+    Audio before `pass_to` or `held` is stored: a live source can start before its models are
+    loaded, which takes seconds, or half a minute if they must be compiled.
     """
 
     def __init__(self, source: Source) -> None:
@@ -66,53 +66,53 @@ class SourceRunner:
         self.threads: set[threading.Thread] = set()
         self.error: BaseException | None = None
         self.samples = 0
-        """Those that are kept just now."""
-        self._started, self._wanted_no_more = threading.Event(), threading.Event()
+        """Number of stored samples."""
+        self._started, self._end_wanted = threading.Event(), threading.Event()
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._queueing = threading.Lock()
-        self._kept: deque[Held | Ended | SourceReport] = deque()
+        self._stored: deque[Held | Ended | SourceReport] = deque()
         self._bytes = 0
         self._left_out = 0
         self._failure: Exception | None = None
         self._deliver: Deliver | None = None
         self._tell: Callable[[str, str], None] | None = None
-        # A daemon: a source that hangs must not keep the program when it ends.
+        # A daemon, so that a source that hangs does not block the program's exit.
         self._thread = threading.Thread(
             target=self._run, name=f"start and stop of {source.name}", daemon=True
         )
 
     @property
     def has_begun(self) -> bool:
-        """Whether the source has been asked for sound."""
+        """Whether the source was asked to start."""
         return self._thread.ident is not None
 
     def begin(self) -> None:
-        """Have the source started, if it is not yet; waits for nothing [any-thread]."""
+        """Start the source, if it was not started yet, without waiting [any-thread]."""
         with self._lock:
-            if not (self.has_begun or self._wanted_no_more.is_set()):
-                self.source.tell = self._told
+            if not (self.has_begun or self._end_wanted.is_set()):
+                self.source.tell = self._report
                 self._thread.start()
 
     def start(self, given_up: Callable[[], bool]) -> None:
-        """Start the source, and raise what it raises; wait no longer once `given_up`."""
+        """Start the source and raise its errors; stop waiting once `given_up()`."""
         self.begin()
         if not self.has_begun:
             return
-        # In short turns: on Windows a wait without end cannot be interrupted from the keyboard.
+        # In short turns, because on Windows the keyboard cannot interrupt an endless wait.
         while not (self._started.wait(WAIT_S) or given_up()):
             pass
         if self.error is not None:
             raise self.error
 
     def pass_to(self, deliver: Deliver, tell: Callable[[str, str], None]) -> None:
-        """Hand on what comes from here on at once [before start, model-thread]."""
+        """Pass audio and events on directly from now on [before start, model-thread]."""
         self._deliver, self._tell = deliver, tell
 
     def held(self, deliver: Deliver, tell: Callable[[str, str], None]) -> Iterator[Held]:
-        """What came so far, and what comes while that is worked off; then it is as `pass_to`.
+        """Yield stored blocks and those that come meanwhile; then switch to `pass_to`.
 
-        Raises what the source was told of a block that was none.
+        Raises the error of an invalid block.
         """
         while (one := self._next(deliver, tell)) is not None:
             if isinstance(one, SourceReport):
@@ -123,16 +123,16 @@ class SourceRunner:
                 yield one
 
     def end(self) -> None:
-        """Have the source stopped, or never started; waits for neither [any-thread]."""
+        """Stop the source, or never start it, without waiting [any-thread]."""
         with self._lock:
-            self._wanted_no_more.set()
+            self._end_wanted.set()
 
     def join(self, timeout: float) -> bool:
-        """Whether the source has stopped by then, as far as it was started [any-thread]."""
+        """Wait until the source has stopped; True if it has, or never started [any-thread]."""
         if not self.has_begun:
             return True
         if threading.current_thread() in (self._thread, *self.threads):
-            return True  # it waits for this one
+            return True  # called from a thread that this would wait for
         if self._over.wait(max(0.0, timeout)):
             self._thread.join()
         return self._over.is_set()
@@ -146,7 +146,7 @@ class SourceRunner:
             self.error = error
         self.threads = set(threading.enumerate()) - others
         self._started.set()
-        self._wanted_no_more.wait()
+        self._end_wanted.wait()
         try:
             self.source.stop()
         except BaseException:
@@ -156,15 +156,15 @@ class SourceRunner:
 
     @runs_as("audio-thread")
     def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        """[audio-thread]"""
+        """Pass a block on, or store it [audio-thread]."""
         if self._deliver is None:
             with self._queueing:
                 if self._deliver is None:
-                    self._keep(block, lost, flags)
+                    self._store(block, lost, flags)
                     return
         self._deliver(block, lost, flags)
 
-    def _keep(self, block: Block | None, lost: int, flags: int) -> None:
+    def _store(self, block: Block | None, lost: int, flags: int) -> None:
         try:
             lost = self._left_out + as_lost(lost)
             if block is not None:
@@ -175,29 +175,29 @@ class SourceRunner:
         flags |= Fault.OVERLOAD if self._left_out else 0
         self._left_out = 0
         if block is None:
-            self._kept.append(Ended(lost, flags))
+            self._stored.append(Ended(lost, flags))
         elif self._bytes + block.nbytes + BLOCK_BYTES > HELD_BYTES:
             self._left_out = lost + len(block)
         else:
-            self._kept.append(Held(block, lost, flags, since_boot_s()))
+            self._stored.append(Held(block, lost, flags, since_boot_s()))
             self._bytes += block.nbytes + BLOCK_BYTES
             self.samples += len(block)
 
-    def _told(self, kind: str, text: str) -> None:
-        """[any-thread]"""
+    def _report(self, kind: str, text: str) -> None:
+        """Pass an event on, or store it [any-thread]."""
         with self._queueing:
             if self._tell is None:
-                self._kept.append(SourceReport(kind, text))
+                self._stored.append(SourceReport(kind, text))
                 return
         self._tell(kind, text)
 
     def _next(
         self, deliver: Deliver, tell: Callable[[str, str], None]
     ) -> Held | Ended | SourceReport | None:
-        """The next that is kept; None, and nothing is kept any more, where there is none."""
+        """The next stored item; None, after switching to `pass_to`, if there is none."""
         with self._queueing:
-            if self._kept:
-                one = self._kept.popleft()
+            if self._stored:
+                one = self._stored.popleft()
                 if isinstance(one, Held):
                     self._bytes -= one.block.nbytes + BLOCK_BYTES
                     self.samples -= len(one.block)

@@ -1,4 +1,4 @@
-"""Where samples come from: a protocol, and the sources that need no device."""
+"""The protocol of audio sources, and sources that need no device."""
 
 import math
 import os
@@ -49,44 +49,43 @@ Block = NDArray[np.float32]
 
 BLOCK_S = 0.01
 RENDERED_BLOCKS = 10
-"""Blocks of sound to order that are made at once, as each call costs more than its samples."""
+"""Blocks of synthesized sound computed at once, because of the overhead per call."""
 
 FLOAT32 = np.dtype(np.float32)
 
-# Full scale is 1.0. What lies beyond this is no sound but a broken file or driver, and its square
-# would leave the range of float32.
+# Full scale is 1.0. Larger samples than this come from a broken file or driver, and their squares
+# would overflow float32.
 LARGEST_SAMPLE = 1e6
 
 
 class DeviceLost(SourceError):
-    """The device went away, or has stopped to deliver."""
+    """The device was disconnected, or has stopped delivering."""
 
     status = 3
 
 
 class Deliver(Protocol):
-    """What a `Source` is given by the engine, to be called with each block of sound."""
+    """The engine's function that a `Source` calls with each block of audio."""
 
     def __call__(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
-        """Take samples `(time, channel)`, fractions of full scale; None: there is no more.
+        """Take samples `(time, channel)`, fractions of full scale; None is the end.
 
-        Integers of 16 and 32 bits are taken by their full scale. `lost` samples are known to be
-        missing before this block, or before the end. `flags` are the bits of `Fault` that are known
-        of the block, such as Fault.STALL. The block may be overwritten once the call
-        returns. Raises TypeError or ValueError for what is no block of the source's channels, and
+        Integers of 16 and 32 bits are scaled. `lost` samples are missing before this block, or
+        before the end. `flags` are known `Fault` bits of the block, such as Fault.STALL. The block
+        may be overwritten after the call. Raises TypeError or ValueError for an invalid block, and
         the engine ends with that error.
         """
 
 
 INTEGER_BYTES = (2, 4)
-"""Of integers that are taken as PCM: 16 and 32 bits, signed."""
+"""Sizes of signed integers accepted as PCM: 16 and 32 bits."""
 
 
 def as_block(samples: object, channels: int) -> Block:
     """`samples` `(time, channel)`, or `(time,)` of one channel, as float32 fractions of full scale.
 
-    A block that is so already is not copied. Raises TypeError for another kind of number, and
-    ValueError for another shape.
+    Copies only if necessary. Raises TypeError for another number type, and ValueError for another
+    shape.
     """
     if not isinstance(samples, np.ndarray):
         raise TypeError(f"a block of sound is a {type(samples).__name__}: give a numpy array")
@@ -99,7 +98,7 @@ def as_block(samples: object, channels: int) -> Block:
     if block.dtype == FLOAT32:
         return block
     if block.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # what is beyond float32 is no sound: the engine marks it
+        with np.errstate(over="ignore"):  # the engine marks values beyond float32 as faulty
             return block.astype(np.float32)
     if block.dtype.kind == "i" and block.dtype.itemsize in INTEGER_BYTES:
         return (block / 2.0 ** (8 * block.dtype.itemsize - 1)).astype(np.float32)
@@ -110,7 +109,7 @@ def as_block(samples: object, channels: int) -> Block:
 
 
 def as_lost(lost: object) -> int:
-    """A count of missing samples; raises TypeError or ValueError for what is none."""
+    """A number of missing samples; raises TypeError or ValueError if it is invalid."""
     if not isinstance(lost, Integral):
         raise TypeError(f"lost is {lost!r}: give a whole number of samples")
     if lost < 0:
@@ -119,28 +118,28 @@ def as_lost(lost: object) -> int:
 
 
 def _nobody_listens(kind: str, text: str) -> None:
-    """What `Source.tell` is without an engine."""
+    """Default of `Source.tell`, without an engine."""
 
 
 @thread_checked
 class Source:
-    """Something that delivers sound.
+    """Delivers audio.
 
-    A subclass says `fs` (a whole number of Hz), `channels` and `name` before an engine is made of
+    A subclass sets `fs` (a whole number of Hz), `channels` and `name` before an engine is made of
     it; the rest has defaults.
 
-    `start` begins to call `deliver` from a thread of the source's own; `stop` ends that, and no
-    call comes after it has returned. A source that ends by itself delivers None last, and keeps in
-    `error` what ended it before its time. `live` sources keep going whether or not anybody is
-    ready, and hold `slack_s` of sound for a `deliver` that is late; the others can be made to wait
-    inside it. `duration_s` is the length of the sound, where it is known. One that is `seekable`
-    can begin at any sample, so that a measurement which was broken off goes on there.
+    `start` begins to call `deliver` from the source's thread; `stop` ends that, and after it
+    returns there are no more calls. A source that ends by itself delivers None last, and stores an
+    error that ended it in `error`. `live` sources go on whether or not the engine is ready, and
+    buffer `slack_s` of audio if `deliver` is late; others can be made to wait in `deliver`.
+    `duration_s` is the length of the sound, if known. A `seekable` source can begin at any sample,
+    so that an interrupted measurement can resume.
 
-    A source that goes on without sound for a while says so: its `state` is then "stalled" or "lost"
-    and else "running" (where it says nothing, the engine judges by the clock), `missing` counts the
-    samples that a lost device owes just now, `note` is a sentence for as long as it holds, and
-    `tell(kind, sentence)` makes an `Event` of what has just happened, from any thread. The engine
-    sets `tell`, and `run_in` as it was made with, before `start`.
+    A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
+    of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
+    that a lost device owes at present, `note` is a sentence for as long as it holds, and
+    `tell(kind, sentence)` sends an `Event`, from any thread. The engine sets `tell` and `run_in`
+    before `start`.
     """
 
     fs: int
@@ -170,12 +169,12 @@ class Source:
         raise NotImplementedError
 
     def seek(self, sample: int) -> None:
-        """Begin at that sample, counted from 0; of a source that is `seekable` [before start]."""
+        """Begin at that sample, counted from 0, if the source is `seekable` [before start]."""
         raise SourceError(f"{self.name} cannot begin at sample {sample}: it has no other place")
 
 
 def refuse_no_source(source: object) -> None:
-    """Raise TypeError or ValueError for what cannot be the source of an engine."""
+    """Raise TypeError or ValueError unless `source` is a valid Source."""
     if not isinstance(source, Source):
         raise TypeError(f"the source is {source!r}: give a Source, such as FileSource(path)")
     kind = type(source).__name__
@@ -194,9 +193,9 @@ def refuse_no_source(source: object) -> None:
 
 
 def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: int = 2) -> slice:
-    """One or two channel numbers (1, 2, ...) as a slice, so that picking them copies nothing.
+    """One or two channel numbers (1, 2, ...) as a slice, so that selecting them copies nothing.
 
-    Where none is chosen all are taken, unless there are more than `most`.
+    By default all are taken, up to `most`.
     """
     if chosen is not None and not (
         isinstance(chosen, Sequence) and all(isinstance(c, Integral) for c in chosen)
@@ -232,13 +231,13 @@ class ThreadedSource(Source):
         self._thread: threading.Thread | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """The sound, block after block [audio-thread]."""
+        """Yield the sound block by block [audio-thread]."""
         raise NotImplementedError
 
     def start(self, deliver: Deliver) -> None:
         if self._thread is not None:
             raise RuntimeError(f"the source {self.name} was started before: make a new one")
-        # A daemon: a read that blocks must not keep the program when it ends.
+        # A daemon, so that a blocked read does not block the program's exit.
         self._thread = threading.Thread(
             target=self._run, args=(deliver,), name=f"{self.name}", daemon=True
         )
@@ -268,9 +267,9 @@ class ThreadedSource(Source):
 class FileSource(ThreadedSource):
     """A sound file of any format that libsndfile reads.
 
-    `paced` plays it as if it came live; otherwise it goes as fast as the engine takes it, and
-    nothing is dropped. `loop` starts it again at its end. `cut_off` says what is missing of a
-    file that ends before its header says, which may be known only there, or "".
+    `paced` plays it in real time; otherwise the engine takes it as fast as it can, and nothing is
+    dropped. `loop` repeats it. `cut_off` says what is missing if the file ends before its header
+    says, else ""; this may be known only at its end.
     """
 
     seekable = True
@@ -321,9 +320,9 @@ class FileSource(ThreadedSource):
 
 
 class SignalSource(ThreadedSource):
-    """Sounds to order: a list of `Component`, mixed; endless without a `duration` in seconds.
+    """Synthesized sound: a mix of `Component`s; endless without a `duration` in seconds.
 
-    It knows its levels: a sample of 1.0 is the peak of a sine of 130 dB SPL. Without components it
+    Its level is known: a sample of 1.0 is the peak of a sine of 130 dB SPL. Without components it
     is silence. `paced` as for `FileSource`.
     """
 
@@ -339,7 +338,7 @@ class SignalSource(ThreadedSource):
         name: str = "signal",
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
-        # Once: they may come from an iterator.
+        # Materialize once, in case it is an iterator.
         given = tuple(components) if isinstance(components, Iterable) else None
         if given is None or not all(isinstance(one, Component) for one in given):
             raise TypeError(f"components is {components!r}: give a list, such as [Tone(1000.0)]")
@@ -376,7 +375,7 @@ def demo_source(fs: int = 48000, duration: float | None = None, paced: bool = Tr
 def am_tone_source(
     fs: int = 48000, duration: float | None = None, paced: bool = True
 ) -> SignalSource:
-    """A tone of 1 kHz and 60 dB SPL that goes fully up and down four times a second."""
+    """A tone of 1 kHz and 60 dB SPL with 100 % amplitude modulation at 4 Hz."""
     tone = Tone(1000.0, modulation=4.0, level_db=60.0)
     return SignalSource([tone], fs, duration, paced, name="AM tone")
 
@@ -387,7 +386,7 @@ _SAMPLE_BYTES = {"s16le": 2, "s24le": 3, "s32le": 4, "f32le": 4}
 class StdinSource(ThreadedSource):
     """Raw interleaved PCM from a binary stream (by default standard input), until it ends.
 
-    `format` is "s16le", "s24le", "s32le" or "f32le". It goes as fast as the pipe and the engine
+    `format` is "s16le", "s24le", "s32le" or "f32le". It runs as fast as the pipe and the engine
     allow: a full pipe makes its writer wait.
     """
 
@@ -434,12 +433,12 @@ class StdinSource(ThreadedSource):
             )
 
     def _read(self, count: int) -> bytes:
-        """Up to `count` bytes, b"" at the end; returns soon after `stop` where select is known."""
+        """Up to `count` bytes, b"" at the end; returns soon after `stop` if select works here."""
         try:
             descriptor = self._stream.fileno()
         except (AttributeError, OSError):
             return self._stream.read(count)
-        if sys.platform == "win32":  # select knows only sockets there
+        if sys.platform == "win32":  # select works only with sockets there
             return self._stream.read1(count)
         while not self._stopping.is_set():
             if select.select([descriptor], [], [], 0.1)[0]:

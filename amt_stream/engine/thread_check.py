@@ -1,8 +1,8 @@
-"""Which thread may call what: the tags in docstrings, which calls are held against in tests.
+"""Thread tags in docstrings, which tests enforce.
 
-A class whose methods have tags is `thread_checked`, and a thread enters by what it `runs_as`. With
-AMT_STREAM_THREAD_CHECK=1 in the environment each call then asserts its tag; otherwise both
-decorators give back what they were given, and cost nothing.
+A class whose methods have tags is `thread_checked`, and a thread's function declares its tag by
+`runs_as`. With AMT_STREAM_THREAD_CHECK=1 in the environment every call asserts its tag; otherwise
+both decorators return their argument unchanged, at no cost.
 """
 
 import functools
@@ -27,22 +27,22 @@ LEGEND = {
     "before start": "the same, before the engine starts",
     "any-thread": "any thread, at any time; never waits for the sound",
 }
-"""Each tag, and who that is."""
+"""Each tag, and which thread it means."""
 
 ACTIVE = os.environ.get("AMT_STREAM_THREAD_CHECK") == "1"
 TAG = re.compile(r"\[((?:[a-z]+-thread|before start)(?:, [a-z]+-thread)*)\]")
 
 _here = threading.local()
 _in_threads: weakref.WeakSet[Any] = weakref.WeakSet()
-"""What was called in a thread that says what it is: there is no other place for it from then on."""
+"""Objects that were called in a tagged thread: from then on they must be called in one."""
 
 
 class WrongThread(AssertionError):
-    """Something was called in a thread where its docstring does not allow it."""
+    """A function was called in a thread that its docstring does not allow."""
 
 
 def runs_as(tag: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes the thread one of that tag for as long as the function runs."""
+    """Tag the thread for as long as the function runs."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
@@ -61,7 +61,7 @@ def runs_as(tag: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def thread_checked(what: T) -> T:
-    """Asserts the tags of a function, or of the methods of a class."""
+    """Enforce the tags of a function, or of the methods of a class."""
     return _checked(what) if ACTIVE else what
 
 
@@ -77,7 +77,7 @@ def _checked(what: Any) -> Any:
 
 
 def _asserting(function: Any, owned: bool = True) -> Any:
-    """The same function, which looks where it is called if its docstring has a tag."""
+    """The function with a check of its tag, if its docstring has one."""
     found = TAG.search(getattr(function, "__doc__", None) or "")
     allowed = set(found[1].split(", ")) if found else {"any-thread"}
     if "any-thread" in allowed or hasattr(function, "enters"):
@@ -98,7 +98,7 @@ def _assert(function: Any, allowed: set[str], owner: Any) -> None:
         right = bool(here & allowed)
     elif "main-thread" in allowed:
         right = True
-    else:  # before the start, a test of one part without threads, or a call that must not be
+    else:  # before the start, in a test without threads, or a forbidden call
         right = owner not in _in_threads
     if not right:
         where = ", ".join(sorted(here)) or threading.current_thread().name

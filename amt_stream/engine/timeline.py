@@ -1,4 +1,4 @@
-"""When the samples of an engine came, and their UTC."""
+"""Arrival times of an engine's samples, and their UTC."""
 
 from amt_stream.engine.clock import UtcScale
 from amt_stream.engine.devices.portaudio import since_boot_s
@@ -10,10 +10,10 @@ from amt_stream.engine.thread_check import thread_checked
 
 @thread_checked
 class Timeline:
-    """The sample count of an engine against the clocks of the computer.
+    """Relates an engine's sample count to the computer's clocks.
 
-    first_sample: the count begins there
-    restored: whether it goes on from where another engine stopped
+    first_sample: where the count begins
+    restored: whether it resumes from where another engine stopped
     """
 
     def __init__(self, runner: SourceRunner) -> None:
@@ -23,7 +23,7 @@ class Timeline:
         self.begin(0)
 
     def begin(self, sample: int, standing: Standing | None = None) -> None:
-        """Count from `sample` on, where an engine stopped if it has left `standing` [before start].
+        """Count from `sample` on; `standing` is the state of a stopped engine [before start].
 
         A source that is not `seekable` lacks the samples between that stop and its first block.
         """
@@ -36,9 +36,9 @@ class Timeline:
         self._why_missing = ""
 
     def epoch(self, audio_s: float) -> float:
-        """UTC of the first sample, as known once so much sound has been heard [model-thread]."""
+        """UTC of the first sample, as estimated after `audio_s` of audio [model-thread]."""
         if self.source.live:
-            return self.utc.epoch(self.arrivals.heard_at(0.0), audio_s)
+            return self.utc.epoch(self.arrivals.arrived_at(0.0), audio_s)
         if self.restored:
             return self._epoch
         return self._runner.began_utc - self.first_sample / self.source.fs
@@ -46,10 +46,10 @@ class Timeline:
     def missing_before(self, count: int, came_at: float | None = None) -> int:
         """Samples missing since another engine stopped [audio-thread, model-thread].
 
-        They are counted once, before that block.
+        They are counted once, before the first block.
 
         count: samples of the block
-        came_at: when that came, as of `Arrivals.note`
+        came_at: its arrival, see `Arrivals.note`
         """
         if self._stopped is None:
             return 0
@@ -61,7 +61,7 @@ class Timeline:
         return missing
 
     def why_missing(self) -> str:
-        """Why those are missing, in words, said once; else "" [model-thread]."""
+        """Why those are missing, in words, once; else "" [model-thread]."""
         why, self._why_missing = self._why_missing, ""
         return why
 

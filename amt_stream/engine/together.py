@@ -1,4 +1,4 @@
-"""Several sources as one: their channels side by side, on one count of samples."""
+"""Combines several sources into one, with their channels side by side."""
 
 import math
 import threading
@@ -30,26 +30,25 @@ LONGEST_BLOCK_S = 0.1
 LEAST_RING_S = 1.0
 STALLED_S = 1.0
 SLIP_S = 5.0
-"""So long a source has to be behind before that is taken for its clock."""
+"""How long a source must lag before its clock counts as slower."""
 
 
 @thread_checked
 class Together(Source):
-    """Several sources of one rate; the channels of the second are counted on from the first's.
+    """Several sources of one rate; the second's channels are numbered after the first's.
 
         mics = Together([MicrophoneSource("left"), MicrophoneSource("right")])
         with Engine(mics, Moore2016(fs=48000), microphones=mics.microphones) as engine:
 
-    Sound that comes live is handed on when all have delivered it, or `deadline_s` after the first
-    of them had: what one of them has not delivered by then is MISSING in its channels, and of no
-    use when it comes. They begin together, when all have delivered or the deadline is over. One
-    that is behind for good, as its clock is slower, goes on from there after a gap of its own: the
-    fastest clock is that of all. Sources that can wait (`live=False`) are never missing before
-    they end.
+    Live audio is passed on when all sources have delivered it, or `deadline_s` after the first has:
+    late samples are replaced by MISSING and discarded on arrival. The sources begin together, when
+    all have delivered or the deadline is over. A source that lags permanently, because its clock is
+    slower, continues after a gap of its own: the fastest clock counts. Sources that can wait
+    (`live=False`) are never missing before they end.
 
     microphones: one for each source of one or two channels, else one for each channel, by name
 
-    Raises TypeError, ValueError or SourceError for sources that do not go together.
+    Raises TypeError, ValueError or SourceError for sources that cannot be combined.
     """
 
     def __init__(self, sources: Sequence[Source], deadline_s: float = 0.25) -> None:
@@ -91,7 +90,7 @@ class Together(Source):
             for member in self._members:
                 source = member.source
                 source.tell = partial(self._tell_of, source.name)
-                source.start(partial(member.hear, self._stopping.is_set))
+                source.start(partial(member.receive, self._stopping.is_set))
                 member.started = True
         except BaseException:
             self._stop_sources()
@@ -115,10 +114,10 @@ class Together(Source):
         self.tell(kind, text if name in text else f"{name}: {text}")
 
     def _run(self, deliver: Deliver) -> None:
-        """Hand on what has come, until all have ended [audio-thread]."""
+        """Pass audio on until all sources have ended [audio-thread]."""
         joint = _Joint(self._members, self.fs, self.deadline_s if self.live else None, self.tell)
         while not self._stopping.is_set():
-            ended = all(member.ended for member in self._members)  # before the last look
+            ended = all(member.ended for member in self._members)  # read before the last check
             count = joint.due(time.monotonic())
             if count:
                 deliver(joint.take(count))
@@ -137,8 +136,8 @@ class Together(Source):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        told = [(one.name, one.note) for one in self.sources if one.note]
-        return "; ".join(text if name in text else f"{name}: {text}" for name, text in told)
+        notes = [(one.name, one.note) for one in self.sources if one.note]
+        return "; ".join(text if name in text else f"{name}: {text}" for name, text in notes)
 
     @property
     def silence_note(self) -> str:  # type: ignore[override]
@@ -170,7 +169,7 @@ class Together(Source):
 
     @property
     def state(self) -> str:  # type: ignore[override]
-        """Running as long as one of them is; what is late of the others is late by no fault."""
+        """Running as long as any source is; lateness of the others is a gap, not a stall."""
         if not self.live:
             return ""
         found = {member.state for member in self._members}
@@ -179,24 +178,24 @@ class Together(Source):
 
 @thread_checked
 class _Member:
-    """One of the sources, what has come of it, and what it owes."""
+    """One of the sources, with its buffered samples and its debt."""
 
     def __init__(self, source: Source, ring_s: float) -> None:
         self.source, self.ring = source, SampleRing(source.fs, source.channels, ring_s)
-        self.started = self.ended = self.heard = False
+        self.started = self.ended = self.begun = False
         self.came_at = math.inf
-        """When the last of it came."""
+        """When the last block came."""
         self.debt = 0
-        """Samples that were handed on as missing before they came."""
+        """Samples that were passed on as missing before they came."""
         self.least_behind, self.position_then = math.inf, 0
         self._taken = self._lost = 0
         self._nothing = np.zeros((0, source.channels), np.float32)
         self._dropped = np.zeros((1024, source.channels), np.float32)
 
-    def hear(
+    def receive(
         self, is_over: Callable[[], bool], block: Block | None, lost: int = 0, flags: int = 0
     ) -> None:
-        """[audio-thread]"""
+        """Take a block from the source [audio-thread]."""
         if block is None:
             self.ring.write(self._nothing, as_lost(lost))
             self.ended = True
@@ -215,22 +214,22 @@ class _Member:
 
     @property
     def state(self) -> str:
-        """What it says of itself, or what the clock says."""
+        """The source's state, or what the clock suggests."""
         late = time.monotonic() - self.came_at > STALLED_S
         return self.source.state or ("stalled" if late else "running")
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether the others wait for it, as long as they may."""
-        return self.heard and not self.ended and self.source.state != "lost"
+        """Whether the others wait for it, up to the deadline."""
+        return self.begun and not self.ended and self.source.state != "lost"
 
     @property
     def ready(self) -> int:
-        """Samples that can be handed on, lost ones included; below 0 while it owes some."""
+        """Samples that can be passed on, including lost ones; negative while in debt."""
         return self.ring.position - self._taken - self.debt
 
     def take(self, out: Block) -> None:
-        """The next samples, MISSING where they are lost or late."""
+        """Fill `out` with the next samples, MISSING where they are lost or late."""
         self.drop(0)
         at = 0
         while at < len(out) and (count := self._next(out[at:])):
@@ -239,20 +238,20 @@ class _Member:
         self.debt += len(out) - at
 
     def drop(self, count: int) -> None:
-        """Want no more of the next samples, and of those that it owes."""
+        """Discard the next `count` samples, and those in debt."""
         self.debt += count
         while self.debt > 0 and (count := self._next(self._dropped[: self.debt])):
             self.debt -= count
 
     def align(self, ready: int) -> None:
-        """Have so many samples ready."""
+        """Adjust the number of samples that are ready."""
         if self.ready > ready:
             self.drop(self.ready - ready)
         else:
             self.slip(ready - self.ready)
 
     def slip(self, count: int) -> None:
-        """So many samples will never come."""
+        """Count `count` samples that will never come as lost."""
         owed = min(count, max(0, self.debt))
         self.debt -= owed
         self._lost += count - owed
@@ -272,9 +271,9 @@ class _Member:
 
 
 class _Joint:
-    """When samples of all are due, and what they are.
+    """Decides when samples are due, and assembles them.
 
-    deadline_s: None where all of them can wait
+    deadline_s: None if all sources can wait
     """
 
     def __init__(
@@ -287,14 +286,14 @@ class _Joint:
         self._members, self._fs, self._deadline_s, self._tell = members, fs, deadline_s, tell
         self._longest = round(LONGEST_BLOCK_S * fs)
         self._given = 0
-        # When the one that is furthest had come how far.
+        # When the leading source had come how far.
         self._came: deque[tuple[float, int]] = deque()
         self._overdue = 0
         self._began = deadline_s is None
         self._first_at = self._slip_at = math.inf
 
     def due(self, now: float) -> int:
-        """How many samples are to be handed on now."""
+        """How many samples to pass on now."""
         ready = [one.ready for one in self._members]
         there = [r for r, one in zip(ready, self._members, strict=True) if not one.ended]
         most, least = max(0, *ready), min(there, default=max(ready))
@@ -312,7 +311,7 @@ class _Joint:
         return min(max(together, self._overdue - self._given, 0), self._longest)
 
     def take(self, count: int) -> Block:
-        """These samples of all, side by side."""
+        """The next samples of all sources, side by side."""
         block = np.empty((count, sum(one.source.channels for one in self._members)), np.float32)
         at = 0
         for one in self._members:
@@ -325,7 +324,7 @@ class _Joint:
         return block
 
     def _begin(self, now: float, most: int, deadline_s: float) -> bool:
-        """Whether all have begun, or are too late for it; what came before that is left out."""
+        """Whether all have begun or exceeded the deadline; earlier samples are discarded."""
         if most and self._first_at == math.inf:
             self._first_at = now
         begun = [one for one in self._members if one.ready > 0]
@@ -333,22 +332,22 @@ class _Joint:
             return False
         together = min(one.ready for one in begun)
         for one in begun:
-            one.heard = True
+            one.begun = True
             one.align(together)
         self._began, self._slip_at = True, now + SLIP_S
         return True
 
     def _late_ones_begin(self) -> int:
-        """One that had delivered nothing until now is level with the furthest; how far that is."""
-        most = max(0, *(one.ready for one in self._members if one.heard))
+        """Align sources that begin late with the leading one; returns how far that is."""
+        most = max(0, *(one.ready for one in self._members if one.begun))
         for one in self._members:
-            if not one.heard and one.ring.position:
-                one.heard = True
+            if not one.begun and one.ring.position:
+                one.begun = True
                 one.align(most)
         return most
 
     def _follow_clocks(self, now: float, most: int) -> None:
-        """One that has been behind all the time, and delivered meanwhile, will be for ever."""
+        """Slip a source that delivered but lagged all the time: its clock is slower."""
         assert self._deadline_s is not None
         for one in self._members:
             one.least_behind = min(one.least_behind, most - one.ready)
@@ -358,7 +357,7 @@ class _Joint:
         for one in self._members:
             behind, one.least_behind = one.least_behind, math.inf
             came, one.position_then = one.ring.position - one.position_then, one.ring.position
-            there = one.heard and came > 0.5 * SLIP_S * self._fs
+            there = one.begun and came > 0.5 * SLIP_S * self._fs
             if there and behind > 0.5 * self._deadline_s * self._fs:
                 one.slip(int(behind))
                 self._tell(
@@ -369,7 +368,7 @@ class _Joint:
 
 
 def _microphones(sources: Sequence[Source]) -> tuple[Microphone, ...]:
-    """A microphone of each source, or of each of its channels where they are more than two."""
+    """A microphone for each source, or for each of its channels if it has more than two."""
     given: list[tuple[str, tuple[int, ...], Source]] = []
     plain = str.maketrans(dict.fromkeys(UNFIT, " "))
     at = 1

@@ -204,7 +204,7 @@ def analyze_split(
     parts = _parts_of(
         recording, math.ceil(wanted * recording.fs), [run.ready for run in runs], jobs
     )
-    on_cpu = all(run.ready.place.on_cpu for run in runs)
+    on_cpu = all(run.ready.device.on_cpu for run in runs)
     if jobs < 2 or len(parts) < 2 or not on_cpu:
         yield from analyze(recording, models, calibration, began_utc_s, tail=True)
         return

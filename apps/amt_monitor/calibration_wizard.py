@@ -51,4 +51,4 @@ class CalibrationWizard(QtWidgets.QWizard):
         page = self.currentPage()
         if isinstance(page, WizardPage):
             listener = self.run.listener
-            page.show_heard(ToneReading("ended") if listener is None else listener.heard)
+            page.show_heard(ToneReading("ended") if listener is None else listener.reading)

@@ -50,17 +50,17 @@ def test_a_listener_tells_levels_and_verdicts_and_changes_its_mind(until):
     tone = SignalSource([Tone(1000.0, level_db=110.0)])
     listener = CalibratorListener(lambda: tone)
     try:
-        until(lambda: listener.heard.verdict is not None and listener.heard.verdict.mean)
-        heard = listener.heard
+        until(lambda: listener.reading.verdict is not None and listener.reading.verdict.mean)
+        heard = listener.reading
         assert heard.state == "listening"
         np.testing.assert_allclose(heard.levels_db, [(-20.0, -20.0)] * 2, atol=0.1)
         assert heard.verdict.mean.level_dbfs == pytest.approx(-20.0, abs=1e-3)
         listener.listen_to(2, 250.0)
-        assert listener.heard.verdict is None  # that was of another tone
-        until(lambda: (now := listener.heard.verdict) is not None and now.kind == "frequency")
+        assert listener.reading.verdict is None  # that was of another tone
+        until(lambda: (now := listener.reading.verdict) is not None and now.kind == "frequency")
     finally:
         listener.stop()
-    assert listener.heard.state == "ended"
+    assert listener.reading.state == "ended"
 
 
 def test_a_source_that_cannot_be_opened_or_ends_is_told_in_words(until):
@@ -68,10 +68,10 @@ def test_a_source_that_cannot_be_opened_or_ends_is_told_in_words(until):
         raise SourceError("there is no microphone")
 
     listener = CalibratorListener(refuse)
-    until(lambda: listener.heard.state == "ended")
-    assert listener.heard.words == "there is no microphone"
+    until(lambda: listener.reading.state == "ended")
+    assert listener.reading.words == "there is no microphone"
     gone = FaultSource(SignalSource([Tone(1000.0, level_db=60.0)], duration=0.3), [])
     listener = CalibratorListener(lambda: gone)
-    until(lambda: listener.heard.state == "ended")
-    assert "ended" in listener.heard.words
+    until(lambda: listener.reading.state == "ended")
+    assert "ended" in listener.reading.words
     listener.stop()

@@ -170,7 +170,7 @@ def test_longer_blocks_go_launch_by_launch_from_the_same_state(power_meter, coll
     place, x = Recorded(), noise(24000)
 
     def measurement(place):
-        ready = ReadyModel(power_meter(), 48000, 10.0, place=place)
+        ready = ReadyModel(power_meter(), 48000, 10.0, device=place)
         ready.warm()
         return Measurement(
             ready,

@@ -297,7 +297,7 @@ def test_sound_that_was_held_up_and_is_made_good_was_heard_in_its_time(monkeypat
         if block == 450:
             now += held_s
         arrivals.note(480)
-        heard.append(arrivals.heard_at(0.0))
+        heard.append(arrivals.arrived_at(0.0))
     assert now == pytest.approx(arrivals.samples / 48000)  # all was made good
     assert np.ptp(heard) < 0.02
 

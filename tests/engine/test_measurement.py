@@ -382,7 +382,7 @@ def test_another_model_never_repeats_a_row(measure, collector, power_meter, nois
 def test_a_model_of_ears_and_one_of_channels_end_the_same_sound(collector, ears, later):
     """A steady tone is told as steady to its end, however little of it the last model heard."""
     models = {1: ZwickerTimeVarying(48000), 2: Moore2016(48000)}
-    first, second = (ReadyModel(models[n], 48000, 10.0, heard=1) for n in ears)
+    first, second = (ReadyModel(models[n], 48000, 10.0, channels=1) for n in ears)
     measurement = Measurement(
         first,
         [Listener(slice(0, 1), 1, FULL_SCALE)],

@@ -148,7 +148,7 @@ def joint(count, deadline_s=0.25):
 def tell(member, position, samples, lost=0):
     """Samples that say which ones they are."""
     block = (position + np.arange(samples, dtype=np.float32))[:, None]
-    member.hear(lambda: False, block, lost)
+    member.receive(lambda: False, block, lost)
 
 
 def test_they_begin_together_whenever_each_begins():

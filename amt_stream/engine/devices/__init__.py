@@ -1,1 +1,1 @@
-"""What talks to sound cards: PortAudio in its own process, device names, PulseAudio routing."""
+"""Sound card access: PortAudio in a separate process, device names, PulseAudio routing."""

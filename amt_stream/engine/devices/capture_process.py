@@ -1,4 +1,4 @@
-"""The process that holds PortAudio for one device, as the program that measures sees it."""
+"""The client side of the process that runs PortAudio for one device."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ LEAVE_S = 0.6
 
 
 class CaptureMessage(NamedTuple):
-    """What came from the process: see `HEADER` of portaudio.py; `time_s` is of its sending."""
+    """A message from the process: see `HEADER` in portaudio.py; `time_s` is when it was sent."""
 
     kind: bytes
     time_s: float
@@ -35,14 +35,14 @@ class CaptureMessage(NamedTuple):
 
 
 class NoAnswer(SourceError):
-    """The sound system, or the process that asks it, says nothing or has ended."""
+    """The sound system, or the process that uses it, does not answer or has ended."""
 
 
 def _command(paths: str) -> list[str]:
     if is_own_interpreter():
         return module_command("amt_stream.engine.devices.portaudio", paths)
     try:
-        # -I and -S: no site-packages are gone through, and sounddevice is found where it is here.
+        # -I and -S skip site-packages; sys.path is passed on, so that sounddevice is found.
         return [interpreter(), "-I", "-S", str(PROGRAM), paths]
     except NoInterpreter as error:
         raise NoAnswer(f"a microphone is listened to by a Python process, and {error}") from error
@@ -53,13 +53,12 @@ def _never() -> bool:
 
 
 class CaptureProcess:
-    """PortAudio in a process of its own, so that whatever a sound system does stays there.
+    """PortAudio in a separate process, so that failures of the sound system stay there.
 
-    A sound server that hangs, dies or takes its libraries down can be left behind: the process is
-    killed and another one started. What it prints goes nowhere. It ends by itself when this program
-    does, however that ends.
+    If a sound server hangs, dies or crashes its libraries, the process is killed and replaced. Its
+    output is discarded. It ends by itself when this program does, however that ends.
 
-    settings: variables of its environment, besides those of this program
+    settings: extra environment variables
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
@@ -84,7 +83,7 @@ class CaptureProcess:
 
     @property
     def pid(self) -> int:
-        """Its number, by which a sound server knows it too."""
+        """The process id, by which a sound server knows it too."""
         return self._process.pid
 
     def _read(self) -> None:
@@ -106,7 +105,7 @@ class CaptureProcess:
         timeout: float = ANSWER_S,
         **about: object,
     ) -> JsonDict:
-        """The answer to a request. Raises SourceError, and NoAnswer where none comes in time."""
+        """The answer to a request. Raises SourceError, and NoAnswer after the timeout."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(json.dumps({"do": do, **about}).encode() + b"\n")
@@ -129,7 +128,7 @@ class CaptureProcess:
         )
 
     def close(self, kill: bool = False) -> None:
-        """End it, in any case within a second or two; `kill` where it is known to hang."""
+        """End it, within two seconds in any case; `kill` if it is known to hang."""
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Which microphone it is: what the system tells beyond the name that PortAudio has for it."""
+"""Identifies microphones by more than PortAudio's name for them."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from amt_stream.core.processes import outside_environment
 ANSWER_S = 0.5
 
 ALIASES = frozenset({"default", "sysdefault", "pulse", "pipewire", "jack", "front", "dsnoop"})
-"""Names of ALSA behind which any microphone may stand."""
+"""ALSA names that may stand for any microphone."""
 
 _CARD = re.compile(r" ?\((hw|plughw):(\d+)(,\d+)\)")
 
@@ -22,9 +22,9 @@ def is_alias(name: str, host_api: str) -> bool:
 
 
 def default_source() -> str | None:
-    """The source that a PulseAudio or PipeWire server records from by default, by its own name.
+    """The default source of a PulseAudio or PipeWire server, by name.
 
-    None where there is no such server, or none that answers at once.
+    None if there is no such server, or it does not answer at once.
     """
     if not sys.platform.startswith("linux"):
         return None
@@ -38,17 +38,17 @@ def default_source() -> str | None:
 
 
 def has_source(name: str) -> bool:
-    """Whether the server has a source of this name, or one that answers to it, just now."""
+    """Whether the server has a source of this name at present."""
     return any(line.split("\t")[1:2] == [name] for line in pactl("list", "short", "sources"))
 
 
 def pactl_settings() -> dict[str, str]:
-    """The environment of pactl, which else speaks the user's language."""
+    """The environment of pactl; without it pactl prints in the user's language."""
     return {**outside_environment(), "LC_ALL": "C"}
 
 
 def pactl(*arguments: str) -> list[str]:
-    """What the sound server's own tool prints; nothing where there is none, or no answer."""
+    """The output lines of pactl; [] if it is missing or does not answer."""
     try:
         done = subprocess.run(
             ["pactl", *arguments],
@@ -64,17 +64,17 @@ def pactl(*arguments: str) -> list[str]:
 
 
 def pinned(source: str | None) -> dict[str, str]:
-    """Settings with which the name "default" stands for this source, and for no other."""
+    """Environment settings with which the name "default" stands for this source only."""
     return {} if source is None else {"PULSE_SOURCE": source, "PIPEWIRE_NODE": source}
 
 
 def identity_of(
     name: str, host_api: str, source: str | None, system: Path = Path("/sys/class/sound")
 ) -> str:
-    """What a calibration is kept by: the same for the same microphone, "" where it is not known.
+    """The identity that a calibration is stored under: stable for a microphone, "" if unknown.
 
-    The name itself; without the number that ALSA has given to a card, but with what the system
-    tells of the card; for an alias the `source` behind it.
+    The name itself; for ALSA cards without the card number but with details of the card; for an
+    alias the `source` behind it.
     """
     if is_alias(name, host_api):
         return "" if source is None else f"PulseAudio source {source}"
@@ -86,17 +86,17 @@ def identity_of(
 
 
 def _card(link: Path) -> str:
-    """Serial number of a USB card with maker and model, or where it is plugged in."""
+    """Serial number of a USB card with vendor and product, or the port where it is plugged in."""
     try:
         place = link.resolve(strict=True)
     except OSError:
         return ""
-    told = {}
+    found = {}
     for key in ("idVendor", "idProduct", "serial"):
         try:
-            told[key] = (place.parent / key).read_text(encoding="utf-8", errors="replace").strip()
+            found[key] = (place.parent / key).read_text(encoding="utf-8", errors="replace").strip()
         except OSError:
-            told[key] = ""
-    if told["serial"]:
-        return f", {told['idVendor']}:{told['idProduct']} {told['serial']}"
+            found[key] = ""
+    if found["serial"]:
+        return f", {found['idVendor']}:{found['idProduct']} {found['serial']}"
     return f", at {place.name}"

@@ -1,4 +1,4 @@
-"""Which inputs there are, and which of them is meant."""
+"""Lists input devices and selects one."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from amt_stream.engine.sources import SourceError
 
 @dataclass(frozen=True)
 class InputDevice:
-    """An input as PortAudio lists it; `default` is the one that is used when none is named.
+    """An input as PortAudio lists it; `default` marks the one used if none is named.
 
-    `identity` is the same for the same microphone whichever index and name it has got, as far as
-    the system tells; "" where a name such as "default" may stand for any. `behind` is the source of
-    the sound server that such a name stands for. `played` where it gives what the computer plays,
-    which has no sound pressure, and no microphone; one that a sound server gives has no index of
-    its own, but that of the name it is heard through.
+    `identity` is stable for a microphone across changes of index and name, as far as the system
+    tells; "" if a name such as "default" may stand for any. `behind` is the sound server's source
+    that such a name stands for. `played` marks an input that records what the computer plays, which
+    has no sound pressure; one from a sound server shares the index of the name it is opened
+    through.
     """
 
     index: int
@@ -36,12 +36,12 @@ class InputDevice:
 
     @property
     def has_index(self) -> bool:
-        """Whether its index is its own."""
+        """Whether it has an index of its own."""
         return self.behind is None or is_alias(self.name, self.host_api)
 
     @property
     def kept_by(self) -> frozenset[str]:
-        """What a calibration of it may be kept by: never a name that may stand for another."""
+        """Identities under which its calibration may be stored; empty if it is ambiguous."""
         if self.played:
             return frozenset()
         return frozenset({self.identity} - {""})
@@ -51,18 +51,17 @@ class InputDevice:
 
 
 def list_devices() -> list[InputDevice]:
-    """The inputs that there are just now [any-thread].
+    """The inputs available now [any-thread].
 
-    They are looked up in a new process, so that no stream is disturbed and none that has come or
-    gone is missed. Raises SourceError where PortAudio is not there, and where the sound system does
-    not answer within 3 s.
+    Looked up in a new process, so that streams are not disturbed and the list is up to date. Raises
+    SourceError if PortAudio is missing, and if the sound system does not answer within 3 s.
     """
     with CaptureProcess() as process:
         return described(process.ask("list")["devices"])
 
 
 def described(devices: Sequence[JsonDict]) -> list[InputDevice]:
-    """Devices as a `CaptureProcess` lists them, with what the system tells of each."""
+    """The devices of a `CaptureProcess`, with details from the system."""
     if not any(is_alias(device["name"], device["host_api"]) for device in devices):
         return listed(devices, None)
     played = monitors()
@@ -72,7 +71,7 @@ def described(devices: Sequence[JsonDict]) -> list[InputDevice]:
 def listed(
     devices: Sequence[JsonDict], source: str | None, played: Sequence[Monitor] = ()
 ) -> list[InputDevice]:
-    """The same, where `source` is what stands behind a name such as "default"."""
+    """The devices, with `source` as what stands behind a name such as "default"."""
     outputs = {one.source for one in played}
 
     def described(name: str, host_api: str, **more: Any) -> InputDevice:
@@ -90,7 +89,7 @@ def listed(
 
 
 def _through_server(devices: Sequence[JsonDict], played: Sequence[Monitor]) -> list[InputDevice]:
-    """What a sound server plays, as inputs that are heard through a name such as "default"."""
+    """Playback monitors of a sound server, as inputs opened through a name such as "default"."""
     ways = {d["name"]: d for d in devices if is_alias(d["name"], d["host_api"])}
     through = next((ways[name] for name in THROUGH if name in ways), None)
     if through is None:
@@ -112,16 +111,16 @@ def _through_server(devices: Sequence[JsonDict], played: Sequence[Monitor]) -> l
 
 
 def listed_again(devices: Sequence[JsonDict], lost: InputDevice) -> InputDevice | None:
-    """`lost` among inputs as a `CaptureProcess` lists them now: see `same_device`."""
+    """`lost` in the present list of a `CaptureProcess`: see `same_device`."""
     if lost.has_index:
         return same_device(listed(devices, lost.behind), lost)
     return same_device(_through_server(devices, monitors()), lost)
 
 
 def find_device(wanted: int | str | None = None) -> InputDevice:
-    """The input by index, by its name or part of it; None is the default input [any-thread].
+    """The input with this index, name or part of a name; None is the default [any-thread].
 
-    Raises SourceError where there is none, and where a part of a name fits several.
+    Raises SourceError if there is none, and if a part of a name fits several.
     """
     return chosen(list_devices(), wanted)
 
@@ -129,9 +128,9 @@ def find_device(wanted: int | str | None = None) -> InputDevice:
 def chosen(
     devices: Sequence[InputDevice], wanted: int | str | None, played: bool = False
 ) -> InputDevice:
-    """The one of `devices` that is meant: see `find_device`.
+    """The one of `devices` that is wanted: see `find_device`.
 
-    played: of those alone that give what the computer plays; by default that of its default output
+    played: only inputs that record what the computer plays; by default that of its default output
     """
     if played:
         devices = [d for d in devices if d.played]
@@ -151,7 +150,7 @@ def chosen(
         found = _of_one_api([d for d in devices if d.name.casefold() == text])
         found = found or [d for d in devices if d.behind == wanted and not d.has_index]
         found = found or _of_one_api([d for d in devices if text in d.name.casefold()])
-        if len(found) > 1:  # a microphone, rather than what is played
+        if len(found) > 1:  # prefer a microphone to a playback monitor
             found = [d for d in found if not d.played] or found
     if not found:
         raise SourceError(
@@ -166,7 +165,7 @@ def chosen(
 
 
 def _of_one_api(found: list[InputDevice]) -> list[InputDevice]:
-    """Without the same names that other systems have for the same devices, as on Windows."""
+    """Without duplicates of the same devices in other host APIs, as on Windows."""
     names = {d.name.casefold() for d in found}
     return [d for d in found if len(names) > 1 or d.host_api == found[0].host_api]
 
@@ -182,10 +181,10 @@ def _in_short(device: InputDevice) -> str:
 
 
 def same_device(devices: Sequence[InputDevice], lost: InputDevice) -> InputDevice | None:
-    """The device that was lost, if it is among `devices` again: never another one.
+    """The device that was lost, if it is back among `devices`; never another one.
 
-    Its identity tells, and its host API; where it has none, its name. A name that may stand for any
-    microphone is taken as it is: `pinned` has it stand for the same source as before.
+    Compared by identity and host API, or by name if there is no identity. An alias is accepted as
+    it is, because `pinned` makes it stand for the same source as before.
     """
     found = [
         device
@@ -197,5 +196,5 @@ def same_device(devices: Sequence[InputDevice], lost: InputDevice) -> InputDevic
     return found[0] if len(found) == 1 else None
 
 
-if __name__ == "__main__":  # for who is not to wait for a sound system that hangs
+if __name__ == "__main__":  # for callers that must not wait for a sound system that hangs
     print(json.dumps([asdict(device) for device in list_devices()]))

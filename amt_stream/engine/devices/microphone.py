@@ -1,4 +1,4 @@
-"""The microphone: a device that may go, come back, stand still or drop sound without a word."""
+"""A microphone as a source, which survives unplugging, stalls and unreported losses."""
 
 import contextlib
 import math
@@ -36,26 +36,26 @@ STALLED_IN_PROCESS_S = 5.0
 PLACED_S = 1.0
 
 OPEN: set[int] = set()
-"""Microphones that are open in this very process."""
+"""Microphones that are open in this process."""
 
 
 class MicrophoneSource(Source):
     """An input device.
 
     `device` is an index, a name or part of one; `channels` one or two channel numbers as printed on
-    the box (1, 2, ...), or all of them up to one, by default the first two, or the only one. `fs`
-    is asked of the device; by default 48000 Hz, or the device's own rate where it does not do that.
+    the device (1, 2, ...), or all of them from 1 up; by default the first two, or the only one.
+    `fs` defaults to 48000 Hz, or to the device's own rate if it does not support that.
 
-    The device is held by a process of its own. One that is lost is waited for, by name, host API
-    and what else the system tells of it, and goes on when it is back, with the samples of that time
-    counted as missing; with wait=False the source ends with DeviceLost instead. A name such as
-    "default" means the microphone that it stands for when it is opened.
+    A separate process opens the device. If the device is lost, the source waits for it, identified
+    by name, host API and other details, and continues when it is back; the samples in between count
+    as missing. With wait=False the source ends with DeviceLost instead. A name such as "default"
+    means the microphone that it stands for at opening.
 
-    `played` hears what the computer plays instead, `device` being one of its outputs by name, or by
-    default that which it plays to.
+    `played` records what the computer plays; `device` is then the name of an output, by default the
+    default output.
 
     In an engine with run_in="callback" the device is opened in this process, so that the model can
-    run in its callback; it is then not waited for.
+    run in its callback; a lost device then ends the source.
     """
 
     silence_note = (
@@ -79,7 +79,7 @@ class MicrophoneSource(Source):
             self.name = str(info)
             picked = channels or range(1, min(2, info.channels) + 1)
             self._pick = _picked(picked, info.channels, repr(info.name))
-            # A one-channel capture may be the mean of left and right: capture both and choose.
+            # A one-channel capture may be the mean of left and right: capture both and select.
             self._captured = min(info.channels, max(2, *picked))
             self.channels = len(picked)
             self.fs = self._choose_rate(process, fs)
@@ -112,7 +112,7 @@ class MicrophoneSource(Source):
                 f"{self.name!r} does not run at {fs} Hz with {self._captured} channel(s); "
                 f"it offers {offered or 'none of the usual rates'}"
             )
-        # What is played is best heard as it is, without another change of rate.
+        # Playback is best recorded at its own rate, without resampling.
         own_first = (self.device.fs, PREFERRED_FS)
         for rate in of(*(own_first if self.device.played else own_first[::-1])):
             return rate
@@ -123,14 +123,14 @@ class MicrophoneSource(Source):
 
     @property
     def latency_s(self) -> float:  # type: ignore[override]
-        """Age of a sample when it comes, as PortAudio measures or claims it."""
+        """Age of a sample on arrival, as PortAudio measures or claims it."""
         if 0.0 <= self._lag < SANE_LATENCY_S:
             return self._lag
         return self._claimed if 0.0 <= self._claimed < SANE_LATENCY_S else self._asked_latency
 
     @property
     def latency_growth_s(self) -> float:  # type: ignore[override]
-        """How much older samples come than at the start: sound piles up in the system."""
+        """How much this age has grown since the start, as audio piles up in the system."""
         growth = self._lag - self._first_lag
         return growth if abs(growth) < SANE_LATENCY_S else 0.0
 
@@ -149,7 +149,7 @@ class MicrophoneSource(Source):
             running.stop()
 
     def _opening(self, info: InputDevice) -> JsonDict:
-        """How the device is opened: arguments of `portaudio.InputStream`."""
+        """Arguments of `portaudio.InputStream` for the device."""
         return {
             "index": info.index,
             "host_api": info.host_api,
@@ -172,7 +172,7 @@ class MicrophoneSource(Source):
 
 
 def _picked(channels: Sequence[int], offered: int, name: str) -> slice:
-    """The columns of one or two channels, or of all up to one."""
+    """The columns of one or two channels, or of all from 1 up."""
     if len(channels) > 2 and [*channels] == [*range(1, len(channels) + 1)]:
         channel_slice(channels[-1:], offered, name)
         return slice(0, len(channels))
@@ -180,7 +180,7 @@ def _picked(channels: Sequence[int], offered: int, name: str) -> slice:
 
 
 class _Captured:
-    """A microphone that a process of its own holds, and the thread that listens to that."""
+    """A microphone in a separate process, and the thread that reads from it."""
 
     def __init__(self, source: MicrophoneSource, deliver: Deliver) -> None:
         self._source, self._deliver = source, deliver
@@ -213,12 +213,12 @@ class _Captured:
 
     @property
     def missing(self) -> int:
-        """Samples that are missing just now, as the device is lost."""
+        """Samples missing at present, while the device is lost."""
         lost = self._lost_at is not None
         return self._continuity.missing(portaudio.since_boot_s()) if lost else 0
 
     def _open(self, process: CaptureProcess) -> None:
-        """Have it open the device; raises SourceError where that is not there."""
+        """Open the device in the process; raises SourceError if it is not available."""
         source, stopping = self._source, self._stopping.is_set
         behind = source.device.behind
         info = listed_again(process.ask("list", stopping)["devices"], source.device)
@@ -257,7 +257,7 @@ class _Captured:
                 self._close(process, kill=not self._stopping.is_set())
                 if self._stopping.is_set():
                     break
-                if not source._wait:  # before it is told, so that who hears of it knows
+                if not source._wait:  # set before the event, for those who react to it
                     source.error = DeviceLost(f"the device {source.name!r} was lost: {reason}")
                 self._lose(reason)
                 if not source._wait:
@@ -273,7 +273,7 @@ class _Captured:
         self._deliver(None, lost)
 
     def _listen(self, process: CaptureProcess) -> str:
-        """Pass on what comes, until the process ends, is silent for too long, or all stops."""
+        """Pass audio on until the process ends, is silent for too long, or stops; returns why."""
         sound_at = beat_at = turn_at = time.monotonic()
         sounded = False
         while not self._stopping.is_set():
@@ -284,14 +284,14 @@ class _Captured:
                 message = _NOTHING
             now = time.monotonic()
             if now - turn_at > OWN_PAUSE_S:
-                sound_at = beat_at = now  # it was this program that stood still
+                sound_at = beat_at = now  # this program itself was suspended
             if message is None:
                 return "what held it has ended"
             if message.kind == b"E":
                 return message.data.decode()
             if self._routing is not None and (place := self._routing.moved_to()):
                 return f"the sound server has moved it to {place}"
-            turn_at = time.monotonic()  # to ask the server takes its time too
+            turn_at = time.monotonic()  # again, because asking the server takes time
             if message is not _NOTHING:
                 beat_at = now
             if message.kind == b"B":
@@ -308,7 +308,7 @@ class _Captured:
         return ""
 
     def _take(self, message: CaptureMessage) -> bool:
-        """Judge a block and pass it on; False where the stream is to be thrown away."""
+        """Check a block and pass it on; False if the stream must be discarded."""
         source = self._source
         samples = len(message.data) // (4 * source._captured)
         source.overflows += message.lost > 0
@@ -350,7 +350,7 @@ class _Captured:
         source.note, source.state, self._lost_at = "", "running", None
 
     def _come_back(self) -> CaptureProcess | None:
-        """Try until the device is there again, and open it; None where all stops."""
+        """Retry until the device is back and open; None when stopped."""
         began = time.monotonic()
         while not self._stopping.is_set():
             process = None
@@ -369,7 +369,7 @@ _NOTHING = CaptureMessage(b"", 0.0, 0.0, 0, b"")
 
 
 class _InProcess:
-    """A microphone that is opened in this process: what it gives is handed on in its callback."""
+    """A microphone opened in this process, which delivers from its callback."""
 
     missing = 0
 
@@ -383,7 +383,7 @@ class _InProcess:
                 raise SourceError(f"{source.name!r} is not there")
             OPEN.add(id(self))
             self._stream = portaudio.InputStream(
-                **source._opening(info), heard=self._heard, ended=self._ended
+                **source._opening(info), on_block=self._on_block, on_end=self._on_end
             )
         except portaudio.PortAudioFailed as error:
             self.stop()
@@ -409,16 +409,16 @@ class _InProcess:
         self._stream = None
         OPEN.discard(id(self))
         if isinstance(self._source.error, DeviceLost) and not OPEN:
-            # Otherwise PortAudio's list keeps the dead device and misses it when it returns.
+            # Otherwise PortAudio's list would keep the dead device and miss its return.
             portaudio.look_again()
 
-    def _heard(self, samples: object, now: float, age_s: float, lost: int) -> None:
+    def _on_block(self, samples: object, now: float, age_s: float, lost: int) -> None:
         source = self._source
         source.overflows += lost > 0
         source._aged(age_s)
         self._deliver(source._samples(samples), lost)
 
-    def _ended(self) -> None:
+    def _on_end(self) -> None:
         name = self._source.name
         self._source.error = DeviceLost(f"the device {name!r} was lost while it was in use")
         self._deliver(None)

@@ -1,4 +1,4 @@
-"""What the computer plays, heard as an input, where a sound system offers that."""
+"""Inputs that record what the computer plays, where the sound system offers them."""
 
 import re
 import sys
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from amt_stream.engine.devices.identity import pactl
 
 THROUGH = ("pulse", "default", "pipewire")
-"""Names of ALSA that record from a sound server, the surest first."""
+"""ALSA names that record from a sound server, the most reliable first."""
 
 _KNOWN = re.compile(r"\[loopback\]$|^monitor of |^(stereo mix|what u hear|blackhole|loopback)\b")
 
@@ -15,7 +15,7 @@ _SPECIFICATION = re.compile(r"(\d+)ch (\d+)Hz$")
 
 
 class Monitor(NamedTuple):
-    """A source of a sound server that hears what one of its outputs plays."""
+    """A sound server's source that records one of its outputs."""
 
     source: str
     description: str
@@ -25,29 +25,29 @@ class Monitor(NamedTuple):
 
 
 def is_played(name: str, host_api: str) -> bool:
-    """Whether an input is known by its name to give what is played, and no microphone.
+    """Whether an input is known by its name to record playback.
 
-    WASAPI marks its own; others are those of drivers and virtual devices that many have.
+    WASAPI marks its own; the others are common drivers and virtual devices.
     """
     return host_api != "ALSA" and _KNOWN.search(name.casefold()) is not None
 
 
 def monitors() -> list[Monitor]:
-    """Those of a PulseAudio or PipeWire server, of the default output first.
+    """Monitors of a PulseAudio or PipeWire server, that of the default output first.
 
-    None where there is no such server, or none that answers at once.
+    Empty if there is no such server, or it does not answer at once.
     """
     if not sys.platform.startswith("linux"):
         return []
-    found = [one for told in _blocks(pactl("list", "sources")) if (one := _monitor(told))]
+    found = [one for lines in _blocks(pactl("list", "sources")) if (one := _monitor(lines))]
     if not found:
         return []
-    chosen = next((w[1] for line in pactl("info") if (w := _told(line))[0] == "Default Sink"), "")
+    chosen = next((w[1] for line in pactl("info") if (w := _field(line))[0] == "Default Sink"), "")
     return sorted(found, key=lambda one: one.output != chosen)
 
 
 def no_playback() -> str:
-    """Why there is nothing of what is played, and what helps, on this system."""
+    """Why playback cannot be recorded, and what helps on this system."""
     if sys.platform == "darwin":
         help = "macOS offers none of its own: install a virtual device such as BlackHole"
     elif sys.platform == "win32":
@@ -61,7 +61,7 @@ def no_playback() -> str:
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:
-    """What is told of each source: lines without a tab before them begin another one."""
+    """The indented lines of each source; a line without a tab starts another one."""
     blocks: list[list[str]] = []
     for line in lines:
         if line and not line.startswith("\t"):
@@ -71,16 +71,16 @@ def _blocks(lines: list[str]) -> list[list[str]]:
     return blocks
 
 
-def _told(line: str) -> tuple[str, str]:
+def _field(line: str) -> tuple[str, str]:
     key, _, value = line.strip().partition(": ")
     return key, value
 
 
 def _monitor(lines: list[str]) -> Monitor | None:
-    # Below the first level the same keys may come again, as those of ports.
-    told = dict(_told(line) for line in lines if not line.startswith("\t\t"))
-    name, output = told.get("Name"), told.get("Monitor of Sink", "n/a")
-    form = _SPECIFICATION.search(told.get("Sample Specification", ""))
+    # Deeper levels, such as ports, may repeat the same keys.
+    fields = dict(_field(line) for line in lines if not line.startswith("\t\t"))
+    name, output = fields.get("Name"), fields.get("Monitor of Sink", "n/a")
+    form = _SPECIFICATION.search(fields.get("Sample Specification", ""))
     if not name or output == "n/a" or form is None:
         return None
-    return Monitor(name, told.get("Description", name), output, int(form[1]), int(form[2]))
+    return Monitor(name, fields.get("Description", name), output, int(form[1]), int(form[2]))

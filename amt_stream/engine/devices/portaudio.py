@@ -1,8 +1,7 @@
-"""PortAudio: which inputs there are, what they do, and the blocks of one of them.
+"""PortAudio inputs: listing them, and streaming one.
 
-The only file that knows sounddevice. Run as a program it serves one device, apart from the program
-that measures (`capture_process.py`); so it imports nothing but the standard library, and is up in a
-tenth of a second.
+The only file that uses sounddevice. Run as a program it serves one device in a separate process
+(`capture_process.py`); so it imports only the standard library, and starts in a tenth of a second.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 HEADER = struct.Struct("<cIddq")
-"""Before each message: its kind, the bytes that follow, when, the age of the sound, what was lost.
+"""Header of a message: kind, number of bytes that follow, time, age of the audio, lost samples.
 
 Kinds are b"B" block, b"H" heartbeat, b"R" reply to a request (JSON), b"E" end (a sentence).
 """
@@ -29,19 +28,19 @@ LEAVE_S = 0.3
 
 OFFERED_RATES = (16000, 22050, 32000, 44100, 48000, 88200, 96000, 192000)
 
-Heard = Callable[[Any, float, float, int], None]
-"""Takes float32 samples, interleaved, as bytes; the time of their coming, as `since_boot_s` has it;
-how old the first of them was then; and how many PortAudio lost before them."""
+OnBlock = Callable[[Any, float, float, int], None]
+"""Takes interleaved float32 samples, as bytes; their arrival by `since_boot_s`; the age of the
+first one then; and the number of samples that PortAudio lost before them."""
 
 
 def since_boot_s() -> float:
-    """Seconds since the computer was started, those of its sleep included where they are known."""
+    """Seconds since the computer was started, including sleep if the system counts it."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 class PortAudioFailed(RuntimeError):
-    """PortAudio is not there, or refuses; the message says why."""
+    """PortAudio is missing or has failed; the message says why."""
 
 
 def _sounddevice() -> Any:
@@ -56,14 +55,14 @@ def _sounddevice() -> Any:
 
 
 def look_again() -> None:
-    """Read the list of devices anew; this closes every stream of the process."""
+    """Reload the list of devices; this closes all streams of the process."""
     sounddevice = _sounddevice()
     sounddevice._terminate()
     sounddevice._initialize()
 
 
 def inputs() -> list[dict[str, Any]]:
-    """The inputs as PortAudio listed them when it was loaded: the fields of an `InputDevice`."""
+    """The inputs, as PortAudio listed them when it was loaded: fields of `InputDevice`."""
     sounddevice = _sounddevice()
     apis = sounddevice.query_hostapis()
     default = sounddevice.default.device["input"]
@@ -82,7 +81,7 @@ def inputs() -> list[dict[str, Any]]:
 
 
 def rates_of(index: int, host_api: str, channels: int, rates: list[int]) -> list[int]:
-    """Those of `rates` at which an input opens with so many channels."""
+    """Those of `rates` at which an input opens with `channels` channels."""
     sounddevice = _sounddevice()
 
     def does(fs: int) -> bool:
@@ -108,9 +107,9 @@ def _extra(sounddevice: object, host_api: str) -> Any:
 
 
 class InputStream:
-    """An open input: calls `heard` with each block, and `ended` when it ends by itself.
+    """An open input: calls `on_block` with each block, and `on_end` if it ends by itself.
 
-    Raises PortAudioFailed where it cannot be opened.
+    Raises PortAudioFailed if it cannot be opened.
     """
 
     def __init__(
@@ -121,11 +120,11 @@ class InputStream:
         fs: int,
         blocksize: int,
         latency: float,
-        heard: Heard,
-        ended: Callable[[], None],
+        on_block: OnBlock,
+        on_end: Callable[[], None],
     ) -> None:
         self._sounddevice = sounddevice = _sounddevice()
-        self._fs, self._heard, self._ended = fs, heard, ended
+        self._fs, self._on_block, self._on_end = fs, on_block, on_end
         self._closing = False
         self._next_adc = 0.0
         self._stream: Any = None
@@ -148,11 +147,11 @@ class InputStream:
 
     @property
     def latency(self) -> float:
-        """What PortAudio claims, in seconds. A JACK device has claimed 89,478,480."""
+        """Latency in seconds as PortAudio claims it. A JACK device has claimed 89,478,480."""
         return float(self._stream.latency)
 
     def close(self) -> None:
-        """End it. Waits as long as the sound server does not answer."""
+        """Close it; waits for as long as the sound server does not answer."""
         self._closing = True
         if self._stream is not None:
             with contextlib.suppress(self._sounddevice.PortAudioError):
@@ -165,22 +164,22 @@ class InputStream:
         adc = times.inputBufferAdcTime
         lost = 0
         if status.input_overflow:
-            # The flag says that samples went, not how many: ask the converter's clock.
+            # The flag says that samples were lost, not how many: use the converter's clock.
             missing = (adc - self._next_adc) * self._fs
             lost = round(missing) if 1.0 <= missing < self._fs else 1
         self._next_adc = adc + frames / self._fs
-        self._heard(samples, now, times.currentTime - adc, lost)
+        self._on_block(samples, now, times.currentTime - adc, lost)
 
     def _finished(self) -> None:
         if not self._closing:
-            self._ended()
+            self._on_end()
 
 
 class Outgoing:
-    """Messages to the program that measures, from a thread that may wait for it.
+    """Messages to the measuring program, written by a thread that may block.
 
-    What has sound to tell never waits: beyond a second of it that nobody took, blocks are dropped,
-    and the next one says how many samples.
+    The audio callback never waits: if more than a second of audio is queued, blocks are dropped,
+    and the next one says how many samples were lost.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -194,7 +193,7 @@ class Outgoing:
         threading.Thread(target=self._write, daemon=True).start()
 
     def block(self, samples: Any, now: float, age_s: float, lost: int) -> None:
-        """A block of sound; called by PortAudio."""
+        """Queue a block of audio; called by PortAudio."""
         data = bytes(samples)
         if self._waiting.qsize() > self.most_blocks:
             self._dropped += lost + len(data) // self.frame_bytes
@@ -204,12 +203,12 @@ class Outgoing:
         self._waiting.put(header + data)
 
     def say(self, kind: bytes, text: str) -> None:
-        """A reply, or the end."""
+        """Queue a reply or the end."""
         data = text.encode("utf-8", "replace")
         self._waiting.put(HEADER.pack(kind, len(data), since_boot_s(), 0.0, 0) + data)
 
     def end(self) -> None:
-        """The stream has ended by itself; called by PortAudio."""
+        """The stream ended by itself; called by PortAudio."""
         self.say(b"E", "the sound system ended the stream")
 
     def _write(self) -> None:
@@ -227,13 +226,13 @@ class Outgoing:
                 while data:
                     data = data[os.write(self._descriptor, data) :]
             except OSError:
-                os._exit(0)  # whoever listened is gone
+                os._exit(0)  # the reader is gone
             if os.getppid() != self._parent:
                 os._exit(0)
 
 
 def _serve(requests: BinaryIO, out: Outgoing) -> None:
-    """Answer requests, a JSON object a line, until they end."""
+    """Answer requests, one JSON object per line, until they end."""
     stream: InputStream | None = None
     for line in requests:
         asked = json.loads(line)
@@ -247,13 +246,13 @@ def _serve(requests: BinaryIO, out: Outgoing) -> None:
                     blocks = asked["fs"] * BACKLOG_S / (asked["blocksize"] or 256)
                     out.most_blocks = round(blocks)
                     out.frame_bytes = 4 * asked["channels"]
-                    stream = InputStream(**asked, heard=out.block, ended=out.end)
+                    stream = InputStream(**asked, on_block=out.block, on_end=out.end)
                     out.latency = stream.latency
                     answer = {"latency": out.latency}
         except Exception as error:
             answer = {"error": str(error)}
         out.say(b"R", json.dumps(answer))
-    # A sound server that is stopped lets nobody close.
+    # Closing hangs if the sound server is suspended.
     threading.Timer(LEAVE_S, os._exit, [0]).start()
     if stream is not None:
         stream.close()
@@ -261,14 +260,14 @@ def _serve(requests: BinaryIO, out: Outgoing) -> None:
 
 
 def main() -> None:
-    """Serve whoever started this process: `sys.path` comes as JSON in the only argument."""
+    """Serve the parent process, which passes `sys.path` as JSON in the only argument."""
     sys.path += [path for path in json.loads(sys.argv[1]) if path not in sys.path]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # libraries of sound servers abort
-    # Nothing that PortAudio starts or prints may hold or disturb the pipe.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # sound server libraries may abort
+    # Keep the pipe clear of output and inheritance by anything that PortAudio starts.
     descriptor = os.dup(1)
     os.dup2(2, 1)
     _serve(sys.stdin.buffer, Outgoing(descriptor))

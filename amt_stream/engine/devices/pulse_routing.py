@@ -1,4 +1,4 @@
-"""Where a sound server has put a recording, and whether it moved it to another microphone."""
+"""Which source a sound server records from, and whether it has moved the stream."""
 
 import contextlib
 import math
@@ -14,7 +14,7 @@ from typing import Any
 from amt_stream.engine.devices.identity import pactl, pactl_settings
 
 WATCH = "pactl subscribe & read nothing; kill $!"
-"""Prints what changes until its input is closed, as it is when this program is killed."""
+"""Prints changes until its input is closed, which also happens when this program is killed."""
 
 LOOK_S = 1.0
 TURN_S = 0.05
@@ -23,11 +23,11 @@ _OWN = re.compile(r'^\tSource: (\d+)$.*^\t\tapplication\.process\.id = "(\d+)"$'
 
 
 def source_of(process: int) -> str | None:
-    """The source that a process records from, by its name; None where no server tells."""
+    """The name of the source that a process records from; None if unknown."""
     if not sys.platform.startswith("linux"):
         return None
-    for told in "\n".join(pactl("list", "source-outputs")).split("\n\n"):
-        found = _OWN.search(told)
+    for block in "\n".join(pactl("list", "source-outputs")).split("\n\n"):
+        found = _OWN.search(block)
         if found is not None and int(found[2]) == process:
             sources = (line.split("\t") for line in pactl("list", "short", "sources"))
             return next((words[1] for words in sources if words[0] == found[1]), None)
@@ -35,13 +35,13 @@ def source_of(process: int) -> str | None:
 
 
 class PulseRouting:
-    """Watches which source a process records from: a server may give it another one.
+    """Watches which source a process records from.
 
-    Servers do that without a word when a microphone goes: the stream is moved to the next one.
+    Sound servers silently move a stream to another microphone when one is unplugged.
     """
 
     def __init__(self, process: int, place: str | None) -> None:
-        """Of a process that is to record from `place`; None takes the first one that is known."""
+        """For a process meant to record from `place`; None takes the first source that is known."""
         self.place = place
         self._process = process
         self._seen = False
@@ -68,10 +68,10 @@ class PulseRouting:
                 self._changed.set()
 
     def moved_to(self) -> str | None:
-        """Another source that the process records from by now; asks where something changed."""
+        """The source that the process was moved to, or None; asks the server after a change."""
         if not self._changed.is_set() and time.monotonic() < self._look_at:
             return None
-        first = self._look_at == -math.inf  # and it may be moved before it is watched: look again
+        first = self._look_at == -math.inf  # it may have moved before watching: ask again
         self._changed.clear()
         now = source_of(self._process)
         self._seen = self._seen or now is not None
@@ -82,7 +82,7 @@ class PulseRouting:
         return None if now == self.place else now
 
     def is_known(self, within_s: float) -> bool:
-        """Whether the server tells where it is recorded from; waits for that."""
+        """Wait until the server knows the source of the process; False after `within_s`."""
         until = time.monotonic() + within_s
         while source_of(self._process) is None:
             if time.monotonic() > until:
@@ -91,7 +91,7 @@ class PulseRouting:
         return True
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         if self._watcher is not None:
             self._watcher.stdin.close()
             with contextlib.suppress(ProcessLookupError):
