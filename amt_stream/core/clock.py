@@ -49,7 +49,7 @@ def zone_named(text: str) -> ZoneInfo:
         return ZoneInfo(text)
     except (OSError, ValueError, ZoneInfoNotFoundError):
         raise NoSuchTime(
-            f"{text!r} is no time zone that this computer knows: give one as Europe/Berlin"
+            f"{text!r} is not a time zone known here: give one such as Europe/Berlin"
         ) from None
 
 
@@ -79,7 +79,7 @@ def span_s(text: str) -> float:
     """The seconds in a duration such as 90, 2.5s, 15min or 1h30m; raises NoSuchTime otherwise."""
     found = SPAN.fullmatch(text)
     if found is None:
-        raise NoSuchTime(f"{text!r} is no length of time: write it as 90, 15min or 1h30m")
+        raise NoSuchTime(f"{text!r} is not a duration: write it as 90, 15min or 1h30m")
     seconds, hours, minutes, rest = (float(part or 0) for part in found.groups())
     return seconds + 3600 * hours + 60 * minutes + rest
 
@@ -100,8 +100,8 @@ class Interval:
     def __post_init__(self) -> None:
         if not 1 <= self.seconds <= DAY_S or DAY_S % self.seconds:
             raise NoSuchTime(
-                f"an interval of {self.seconds:g} s: give 1s to 24h, of which a day has a whole "
-                "number, such as 10s, 15min or 1h"
+                f"an interval of {self.seconds:g} s: give a divisor of a day, from 1s to 24h, "
+                "such as 10s, 15min or 1h"
             )
 
     def begin(self, utc_s: float) -> float:
@@ -179,7 +179,7 @@ class Moment:
             return self.after_s
         if start_utc_s is None:
             raise NoSuchTime(
-                f"{self.text!r} is a time by the clock, and when the sound began is not known: "
+                f"{self.text!r} is a clock time, but the start of the sound is unknown: "
                 "give seconds since the start, or 1h30m"
             )
         if self.when is not None and self.when.tzinfo is not None:
@@ -226,7 +226,7 @@ def moment(text: str) -> Moment:
     if when is not None:
         return Moment(text, when=when)
     raise NoSuchTime(
-        f"{text!r} is no moment: give seconds or 1h30m since the start, 22:00, or 2026-11-20T22:00"
+        f"{text!r} is not a time: give seconds or 1h30m since the start, 22:00, or 2026-11-20T22:00"
     )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 PATIENCE_S = 1.0
 LATELY_S = 1.0
 WORDS = (
-    "compiling, once after an installation: about 20 s, on a slow computer more; what a microphone "
-    "hears meanwhile is measured too"
+    "compiling, once after an installation: about 20 s, longer on a slow computer; sound meanwhile "
+    "is measured too"
 )
 
 

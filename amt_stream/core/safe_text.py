@@ -59,7 +59,7 @@ FORMULA = "=+-@"
 """Characters that such a name must not begin with: a spreadsheet would run it as a formula."""
 
 NAME_RULE = (
-    f"give a name that can be printed, without any of {' '.join(UNFIT)}, that begins with none of "
+    f"give a printable name without any of {' '.join(UNFIT)}, that begins with none of "
     f"{' '.join(FORMULA)} (a spreadsheet takes that for a formula)"
 )
 

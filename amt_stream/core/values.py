@@ -137,7 +137,7 @@ class LimitTables:
     names: bool = True
 
     def __str__(self) -> str:
-        tables = "one or more tables [[limits]], each with a column and what it is not to be above"
+        tables = "one or more tables [[limits]], each with a column and its limit"
         return f'{tables}, or a list as ["who-venues", "laf_db>85"]' if self.names else tables
 
     def allows(self, value: object) -> bool:
@@ -150,8 +150,8 @@ class EventTables(LimitTables):
 
     def __str__(self) -> str:
         return (
-            "one or more tables [[events]], each with a column and above what it begins one, or a "
-            'list as ["laf_db>85"]'
+            "one or more tables [[events]], each with a column and a threshold, or a list as "
+            '["laf_db>85"]'
         )
 
 

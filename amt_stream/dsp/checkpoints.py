@@ -123,9 +123,8 @@ class Checkpointed(nn.Module):
             mine = self._bound().get(key, value)
             if mine != value:
                 error_msgs.append(
-                    f"{name}: the checkpoint is of one made with {key}={short_text(value)}, "
-                    "this one has "
-                    f"{key}={short_text(mine)}: make it with the same"
+                    f"{name}: the checkpoint was made with {key}={short_text(value)}, this one "
+                    f"has {key}={short_text(mine)}: make it with the same"
                 )
         # Hooks may rename entries, so they run before anything is read.
         hooks = vars(self)["_load_state_dict_pre_hooks"]

@@ -309,7 +309,7 @@ class Parallel(_Compound):
                 raise ValueError(
                     f"Parallel: {name!r} has ratio {stage.ratio} and time on axis "
                     f"{stage.time_dim}, {first_name!r} {first.ratio} and {first.time_dim}: run "
-                    "stages of different rates as streams of their own and join them by time"
+                    "stages of different rates in separate streams and align them by time"
                 )
             if isinstance(stage.out_time_dim, tuple):
                 raise ValueError(f"Parallel: {name!r} returns a NamedTuple: put it last in a Chain")

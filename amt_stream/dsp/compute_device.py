@@ -34,7 +34,7 @@ class ComputeDevice:
         if model.device.type != "cpu":
             remedy = f"model.cpu(), or device={str(model.device)!r}"
             if model.device.type == "meta":
-                remedy = "one that was not made on meta, where nothing has numbers"
+                remedy = "one that was not made on meta, which holds no values"
             raise ValueError(
                 f"{type(model).__name__} is on the device {model.device}, and the engine on "
                 f"{self.device}: give {remedy}"

@@ -95,8 +95,8 @@ def refuse(owner: str, name: str, value: object) -> None:
             raise ValueError(f"{owner}: {name} is {value!r}: give {rule.words}")
     elif (near := meant(name)) is not None:
         raise AttributeError(
-            f"{owner}: {name} = {value!r} is read by nobody: did you mean {near}? Else choose a "
-            "name that is less like it"
+            f"{owner}: {name} = {value!r} is not used: did you mean {near}? Otherwise choose a "
+            "less similar name"
         )
 
 
@@ -118,8 +118,7 @@ def check_contract(model: Any) -> None:
         refuse(owner, name, getattr(model, name))
     if model.per_channel and model.channels is not None:
         raise ValueError(
-            f"{owner}: per_channel is True and channels is {model.channels}: say one of them, any "
-            "number of channels or just so many"
+            f"{owner}: per_channel is True and channels is {model.channels}: set only one of them"
         )
 
 

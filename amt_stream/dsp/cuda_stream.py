@@ -131,7 +131,7 @@ class HostedStream(Stream):
             passage.replay = self._gpu.captured(passage.work)
         except RuntimeError as error:
             log.warning(
-                "%s cannot be captured as a graph and goes launch by launch: %s",
+                "%s cannot be captured as a graph and runs without one: %s",
                 type(self.stage).__name__,
                 str(error).partition("\n")[0],
             )

@@ -330,7 +330,7 @@ def octave_midbands(low_hz: float, high_hz: float, fraction: int = 1) -> np.ndar
     """
     if not 0 < low_hz <= high_hz < np.inf:
         raise ValueError(
-            f"bands from {low_hz} to {high_hz} Hz: give two frequencies above 0 that rise"
+            f"bands from {low_hz} to {high_hz} Hz: give two ascending frequencies above 0"
         )
     tenths = 3 / fraction  # of a decade, from band to band
     first, last = (round(10 * math.log10(f / 1000) / tenths) for f in (low_hz, high_hz))

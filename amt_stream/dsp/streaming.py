@@ -473,7 +473,7 @@ def refuse_no_stage(taker: str, given: object) -> None:
         return
     remedy = "give a Stage, such as Moore2016(fs=48000)"
     if isinstance(given, Stream):
-        remedy = "give its stage, which has no state of its own"
+        remedy = "give its stage, which is stateless"
     elif isinstance(given, nn.Module):
         remedy = "a plain torch module goes into a Chain(name=module), which makes a stage of it"
     raise TypeError(f"{taker} takes a Stage, given {type(given).__name__}: {remedy}")
@@ -599,7 +599,7 @@ class Stream(Checkpointed, Generic[Y_co]):
                 buffer.copy_(fresh)
             elif mask.dtype != torch.bool or mask.shape != buffer.shape[:1]:
                 raise ValueError(
-                    f"reset takes a boolean mask of shape {tuple(buffer.shape[:1])}, one a row, "
+                    f"reset takes a boolean mask of shape {tuple(buffer.shape[:1])}, one per row, "
                     f"given {mask.dtype} of shape {tuple(mask.shape)} (state {key!r})"
                 )
             else:

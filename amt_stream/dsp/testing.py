@@ -43,12 +43,14 @@ def check_stage(
     """
     if isinstance(make, nn.Module):
         raise TypeError(
-            f"check_stage takes what makes new stages, given a {type(make).__name__}: give its "
-            f"class, or a function, such as lambda: {type(make).__name__}(...)"
+            f"check_stage takes a function that makes new stages, given a {type(make).__name__}: "
+            f"give its class, or a function, such as lambda: {type(make).__name__}(...)"
         )
     made: object = make()
     if not isinstance(made, Stage):
-        raise TypeError(f"check_stage takes what makes a Stage: it gave {type(made).__name__}")
+        raise TypeError(
+            f"check_stage takes a function that makes a Stage: it gave {type(made).__name__}"
+        )
     check = _Check(lambda: make().double(), x.detach().double(), tolerance)
     check.input_unchanged()
     check.any_split()
@@ -355,7 +357,7 @@ class _Check:
                 form(x)
         except ValueError:
             return
-        self.fail_unless(False, f"{what}, and it is taken")
+        self.fail_unless(False, f"{what}, and it is accepted")
 
     def agree(self, compiled: object, plain: object, what: str) -> None:
         """Both forms give the same values and the same NaN."""

@@ -92,11 +92,11 @@ class EventBus:
         """Send an event if samples are missing [model-thread]."""
         if self._timeline.restored and not self._sent_restored:
             self._sent_restored = True
-            self._tell("restored", self._timeline.first_sample, text="it goes on where it stopped")
+            self._tell("restored", self._timeline.first_sample, text="it resumes where it stopped")
         if lost:
             cause = f"{self._source.name} lost it"
             if flags & Fault.OVERLOAD:
-                cause = "it found no room"
+                cause = "the buffer was full"
             self._tell("gap", self._models.position, lost, self._timeline.why_missing() or cause)
 
     def gap_of(self, microphone: str, sample: int, samples: int) -> None:

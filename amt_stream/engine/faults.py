@@ -295,6 +295,6 @@ def _refuse(fault: Injection) -> None:
         if not 0.0 <= value < math.inf:
             raise ValueError(f"{name} of {fault.kind} is {value}: give seconds, 0 or more")
     if (fault.kind == "rate") != bool(fault.ppm):
-        raise ValueError(f"ppm of {fault.kind} is {fault.ppm}: give it with rate, and not else")
+        raise ValueError(f"ppm of {fault.kind} is {fault.ppm}: give it with rate only")
     if not -1e6 < fault.ppm < 1e6:
         raise ValueError(f"ppm of rate is {fault.ppm}: give less than a million")

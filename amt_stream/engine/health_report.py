@@ -142,7 +142,7 @@ class HealthReport:
         if self._source.live and ahead_s > STEP_S:
             return (
                 f"UTC is {ahead_s:.1f} s ahead of the computer's clock, which was set back: it "
-                "waits for it"
+                "waits for the clock"
             )
         retired = [sink_thread.name for sink_thread in self._sinks if sink_thread.retired]
         if retired:

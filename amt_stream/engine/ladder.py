@@ -182,7 +182,7 @@ class Ladder:
             return ""
         down = ", ".join(rung.words for rung in tuple(self._down))
         if not down and self.exhausted:
-            down = "parts of it are left out"
+            down = "parts of it are dropped"
         return "processing cannot keep up with the sound" + (f": {down}" if down else "")
 
     def rest(self) -> None:
@@ -220,7 +220,7 @@ class Ladder:
                 return
         if not self.exhausted:
             self.active = self.exhausted = True
-            self._tell("overload", f"{self.note}; nothing more can be done without")
+            self._tell("overload", f"{self.note}; nothing more can be omitted")
 
     def _give_up(self, rung: Rung) -> None:
         """Skip a step that failed, for good."""

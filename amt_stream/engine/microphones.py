@@ -59,7 +59,8 @@ def microphones_of_source(
         asked = _even(int(asked), source)
     if isinstance(asked, str) or not isinstance(asked, Sequence) or not asked:
         raise TypeError(
-            f"microphones is {given!r}: give how many, or the channels of each, as [(1, 2), (3,)]"
+            f"microphones is {given!r}: give their number, or the channels of each, as "
+            "[(1, 2), (3,)]"
         )
     microphones = tuple(one if isinstance(one, Microphone) else Microphone(one) for one in asked)
     names = [one.name for one in microphones]

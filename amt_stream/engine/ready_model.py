@@ -62,7 +62,7 @@ class ReadyModel:
         self.rows = rows_of(model, channels)
         if channels > self.rows or (channels < self.rows and not self.in_pascal):
             raise ValueError(
-                f"{name} was built for {self.rows} channels and is to hear {channels}: build it "
+                f"{name} was built for {self.rows} channels and gets {channels}: build it "
                 f"with channels={channels}, or choose {self.rows} of them"
             )
         self.device, self.shape = device, (batch, self.rows)

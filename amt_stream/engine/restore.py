@@ -45,8 +45,8 @@ class ClockReading(Resumable):
         """Number of samples missed between two moments, and why, in words."""
         seconds = self.until(now)
         if seconds is None:
-            return round(UNKNOWN_S * fs), "nobody knows how long it was broken off"
-        return round(seconds * fs), "it was broken off"
+            return round(UNKNOWN_S * fs), "it was interrupted for an unknown time"
+        return round(seconds * fs), "it was interrupted"
 
 
 class Standing(Resumable):
@@ -69,4 +69,4 @@ class Standing(Resumable):
                 raise Unfitting(f"the {name} was {was!r:.40}, and is {mine!r}: go on with the same")
         super().load_state_dict(state)
         if len({one.position for one in self.models.values()}) > 1:
-            raise Unfitting("the models of the state stand at different samples")
+            raise Unfitting("the models of the state are at different samples")

@@ -66,7 +66,7 @@ class RowSinks:
         begin: called first with the time at which the present begins, if there was sound before
         """
         if id(sink) in self._of:
-            raise ValueError(f"the sink {sink!r} is there already: detach it first")
+            raise ValueError(f"the sink {sink!r} is attached already: detach it first")
         self._of[id(sink)] = thread = self._thread_of(sink)
         self._sinks.join(thread, lambda earliest_s, latest_s: begin(latest_s))
 
@@ -74,7 +74,7 @@ class RowSinks:
         """Stop serving a sink [any-thread]."""
         thread = self._of.pop(id(sink), None)
         if thread is None:
-            raise ValueError(f"the sink {sink!r} is not there")
+            raise ValueError(f"the sink {sink!r} is not attached")
         self._sinks.leave(thread)
 
     def _thread_of(self, sink: Sink | RowSink) -> SinkThread:

@@ -122,7 +122,7 @@ class RunningModels:
         if microphone is None:
             return None
         if microphone not in self.names:
-            there = ", ".join(self.names) or "no names, as one alone is heard"
+            there = ", ".join(self.names) or "no names, because there is only one"
             raise ValueError(f"no microphone is called {microphone!r}: there are {there}")
         return self.names.index(microphone)
 
@@ -182,7 +182,7 @@ class RunningModels:
 
     def _changed(self, name: str, ready: ReadyModel) -> None:
         what = f"{name} is" if name else "the model is"
-        self._tell("swapped", f"{what} another from here on: {type(ready.model).__name__}")
+        self._tell("swapped", f"{what} {type(ready.model).__name__} from here on")
         # Frames of the old model must not mix with those of the new one.
         self._sinks.forget(name)
         for key in [_key_of(name, one) for one in self.names_of(None)]:
@@ -230,6 +230,6 @@ def _refuse_mixed(model: Stage, listeners: Sequence[Listener]) -> None:
     counts = sorted({listener.input.channels for listener in listeners})
     if len(counts) > 1:
         raise ValueError(
-            f"{type(model).__name__} hears each channel by itself, and microphones have "
+            f"{type(model).__name__} measures each channel on its own, and microphones have "
             f"{counts[0]} and {counts[-1]} channels: give as many to each"
         )

@@ -56,7 +56,7 @@ class Shutdown:
         name = self._source.name
         self._wait_for_thread()
         self._leave_behind(f"the source {name}", lambda: not self._runner.join(0.0))
-        self._leave_behind(f"the model that hears {name}", self._model_is_left)
+        self._leave_behind(f"the model of {name}", self._model_is_left)
         for sink_thread in self._sinks:
             sink_thread.close()  # again, in case a hung model has not done so
         for sink_thread in self._sinks:
@@ -124,4 +124,4 @@ class Shutdown:
     def _leave_behind(self, what: str, is_left: Callable[[], bool]) -> None:
         if is_left() and what not in self.left:
             self.left[what] = is_left
-            log.error("%s has not returned: left behind", what)
+            log.error("%s has not returned: abandoned", what)

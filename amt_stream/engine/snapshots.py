@@ -33,7 +33,7 @@ class Snapshots:
         """
         source = self._timeline.source
         if not (source.live or source.seekable):
-            raise SourceError(f"{source.name} cannot go on: it has no other place than its next")
+            raise SourceError(f"{source.name} cannot resume: it cannot seek")
         self._standing.load_state_dict(state)
         if source.seekable:
             source.seek(self._models.position)

@@ -62,7 +62,7 @@ def open_sound_file(path: Path) -> tuple[Any, str]:
         raise SourceError(f"{path} {error}: give a sound file") from error
     if path.suffix.lower() == ".raw":
         raise SourceError(
-            f"{path} is raw PCM, which does not tell its rate: give it to standard input, with "
+            f"{path} is raw PCM, whose rate is unknown: give it to standard input, with "
             "--source - and --pcm"
         )
     try:
@@ -120,7 +120,7 @@ def missing_samples(file: Any, came: int) -> str:
     promised = file.frames
     if promised >= UNKNOWN_FRAMES or promised - came <= (file.format == "MP3") * _MP3_SLACK:
         return ""
-    return f"its header tells of {promised} samples, and {came} are there"
+    return f"its header says {promised} samples, but there are {came}"
 
 
 def _refusal(file: Any, size: int) -> str:
@@ -137,7 +137,7 @@ def _refusal(file: Any, size: int) -> str:
     packed = file.format in _PACKED or file.subtype.startswith(_PACKED_INSIDE)
     if not packed and file.frames * file.channels > MOST_PER_BYTE * size + ONE_BLOCK:
         return (
-            f"is damaged: its header tells of {file.frames} samples, and its {size} bytes cannot "
+            f"is damaged: its header says {file.frames} samples, and its {size} bytes cannot "
             "hold them"
         )
     return ""
@@ -146,16 +146,16 @@ def _refusal(file: Any, size: int) -> str:
 def _missing(path: Path, file: Any) -> str:
     """What is missing at a file's end according to its header or last page, in words or ""."""
     if file.format == "OGG":
-        return "" if _has_last_page(path) else "its last page is not there"
+        return "" if _has_last_page(path) else "its last page is missing"
     for what, said, there in _CHUNK.findall(file.extra_info):
         # Only W64 has a 64-bit total length, whereas the chunk's is not checked.
         if (what == "riff") <= (file.format == "W64") and int(there) < int(said) < UNKNOWN_BYTES:
-            return f"its header tells of {said} bytes, and {there} are there"
+            return f"its header says {said} bytes, but there are {there}"
     if found := _COUNT.search(file.extra_info):
         there, said = map(int, found.groups())
         if there < said < UNKNOWN_FRAMES:
-            return f"its header tells of {said} samples, and {there} are there"
-    return "its header tells of more than is there" if _SAID.search(file.extra_info) else ""
+            return f"its header says {said} samples, but there are {there}"
+    return "its header says more than there is" if _SAID.search(file.extra_info) else ""
 
 
 def _has_last_page(path: Path) -> bool:

@@ -170,7 +170,7 @@ class Source:
 
     def seek(self, sample: int) -> None:
         """Begin at that sample, counted from 0, if the source is `seekable` [before start]."""
-        raise SourceError(f"{self.name} cannot begin at sample {sample}: it has no other place")
+        raise SourceError(f"{self.name} cannot begin at sample {sample}: it cannot seek")
 
 
 def refuse_no_source(source: object) -> None:
@@ -288,7 +288,7 @@ class FileSource(ThreadedSource):
         length = self._file.frames
         if sample > length and not self.loop:
             raise SourceError(
-                f"{self.name} has {length} samples, and {sample} of it were heard before: it is "
+                f"{self.name} has {length} samples, and {sample} were measured before: it is "
                 "not the same sound"
             )
         self._first = self._file.seek(sample % length if self.loop else sample)

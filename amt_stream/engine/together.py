@@ -65,7 +65,7 @@ class Together(Source):
                 if mine != its:
                     raise SourceError(
                         f"{first.name} has {name} = {mine} and {other.name} {name} = {its}: "
-                        "sources that are heard together have the same"
+                        "sources used together must have the same"
                     )
         self.sources, self.deadline_s = tuple(sources), deadline_s
         self.fs, self.live = first.fs, first.live
@@ -362,8 +362,8 @@ class _Joint:
                 one.slip(int(behind))
                 self._tell(
                     "clock",
-                    f"{one.source.name} is {behind / self._fs:.3f} s behind the others for good: "
-                    "it goes on after a gap",
+                    f"{one.source.name} is {behind / self._fs:.3f} s behind the others "
+                    "permanently: it continues after a gap",
                 )
 
 

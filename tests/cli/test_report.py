@@ -50,7 +50,7 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(said, log, tmp_path):
     refused("no session", tmp_path)
     refused("cannot be read: No such file", "gone.csv")
     refused("give a name that ends in .html or .pdf", log, "--out", "a.doc", status=2)
-    refused("no time zone", log, "--zone", "Nowhere/Here", status=2)
+    refused("not a time zone", log, "--zone", "Nowhere/Here", status=2)
     refused("there are 1", log, "--run", "3")
     (tmp_path / "night-report.html").mkdir()
     refused("is a folder", log)

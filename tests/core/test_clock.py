@@ -72,7 +72,7 @@ def test_a_length_of_time(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "h", "1h30", "1ms", "-5", "1 h", "nan", "1e3", "15minutes"])
 def test_what_is_no_length_of_time(text):
-    with pytest.raises(NoSuchTime, match="no length of time"):
+    with pytest.raises(NoSuchTime, match="not a duration"):
         span_s(text)
 
 
@@ -108,12 +108,12 @@ def test_a_time_of_day_after_another_moment():
 
 def test_moments_that_cannot_be():
     for text in ("", "25:00", "22:0", "noon", "2026-11-31T22:00", "2026-11-20"):
-        with pytest.raises(NoSuchTime, match="no moment"):
+        with pytest.raises(NoSuchTime, match="not a time"):
             moment(text)
     for text in ("9999-12-31T23:59:58", "0001-01-01T00:00", "0001-01-01T00:00+14:00"):
         with pytest.raises(NoSuchTime, match="give a year from 1900 to 2999"):
             moment(text)
     with pytest.raises(NoSuchTime, match="there was no 02:30"):
         moment("2026-03-29T02:30").time_s(BEGAN, BERLIN)
-    with pytest.raises(NoSuchTime, match="when the sound began is not known"):
+    with pytest.raises(NoSuchTime, match="the start of the sound is unknown"):
         moment("22:00").time_s(None, BERLIN)

@@ -47,14 +47,14 @@ def test_one_that_joins_hears_the_present_and_one_that_left_nothing():
         wait_until(lambda: first.row is not None and first.row["time_s"] > 0.5)
         engine.attach(sink, began.append)
         assert sink in engine.sinks
-        with pytest.raises(ValueError, match="is there already"):
+        with pytest.raises(ValueError, match="is attached already"):
             engine.attach(sink)
         wait_until(lambda: sink.frames > 1000)
         engine.detach(sink)
         wait_until(lambda: ended)
         heard = sink.frames
         assert sink not in engine.sinks
-        with pytest.raises(ValueError, match="is not there"):
+        with pytest.raises(ValueError, match="is not attached"):
             engine.detach(sink)
         reached = first.row["time_s"]
         wait_until(lambda: first.row["time_s"] > reached + 0.3)

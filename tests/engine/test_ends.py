@@ -95,7 +95,7 @@ def test_a_source_that_does_not_stop_is_left_behind(power_meter, collector, hang
     engine = Engine(Hanging(hang, "stop"), power_meter(), [collector]).start()
     until(lambda: collector.all)
     stopped_in_time(engine)
-    assert caplog.text.count("the source hanging has not returned: left behind") == 1
+    assert caplog.text.count("the source hanging has not returned: abandoned") == 1
     assert "the model" not in caplog.text
     assert "the sink" not in caplog.text
     assert "the source hanging, which did not return" in engine.health.note
@@ -113,7 +113,7 @@ def test_a_read_that_blocks_is_left_behind(power_meter, hang, caplog):
     engine = Engine(Reading("pipe", 48000, 1, live=False), power_meter()).start()
     assert hang.began.wait(20)
     stopped_in_time(engine)
-    assert "the source pipe has not returned: left behind" in caplog.text
+    assert "the source pipe has not returned: abandoned" in caplog.text
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
@@ -184,7 +184,7 @@ def test_a_source_that_fails_to_stop_takes_nothing_with_it(power_meter, collecto
     until(lambda: collector.all)
     stopped_in_time(engine)
     assert "it has gone" in caplog.text
-    assert "left behind" not in caplog.text
+    assert "abandoned" not in caplog.text
     assert all(not one.thread.is_alive() for one in engine._sinks)
 
 

@@ -165,14 +165,15 @@ def test_it_is_not_the_microphone_where_alsa_records_from_elsewhere(virtual_mic,
     assert listed_again([{**raw, "name": "hw:0"}], source.device) is None
     # The number of the process is all that tells where it records from.
     monkeypatch.setattr("amt_stream.engine.devices.pulse_routing.pactl", lambda *arguments: [])
-    with pytest.raises(SourceError, match="cannot be heard: ALSA does not record from the sound"):
+    told = "cannot be recorded: ALSA does not record from the sound"
+    with pytest.raises(SourceError, match=told):
         source.start(lambda block, lost=0, flags=0: None)
 
 
 def test_silence_of_what_is_played_is_no_fault_of_a_microphone(virtual_mic, power_meter, until):
     with Engine(MicrophoneSource(played=True), power_meter()) as engine:
         until(lambda: engine.health.silent)
-        assert engine.health.note == "nothing is played just now, or it is muted"
+        assert engine.health.note == "nothing is playing, or it is muted"
 
 
 def test_in_the_callback_it_is_refused(virtual_mic, power_meter):

@@ -143,7 +143,7 @@ def test_a_live_sound_goes_on_after_a_gap():
     second, engine, _ = pushed(saved, blocks[100:])
     restored, gap = second.events
     assert (restored.kind, restored.sample) == ("restored", saved[0].sample) == ("restored", FS)
-    assert (gap.kind, gap.sample, gap.text) == ("gap", FS, "it was broken off")
+    assert (gap.kind, gap.sample, gap.text) == ("gap", FS, "it was interrupted")
     # From the last sample of the first to the first sample of the second.
     assert 1.2 * FS < gap.samples < (time.monotonic() - until) * FS
     assert engine.health.samples == 2 * FS
@@ -201,7 +201,7 @@ def test_what_is_not_the_same_is_refused(saved):
         going_on(state, block_ms=50)
     with pytest.raises(Unfitting):
         going_on(state, models={"other": Moore2016(fs=FS)})
-    with pytest.raises(SourceError, match="cannot go on"):
+    with pytest.raises(SourceError, match="cannot resume"):
         going_on(state, StdinSource(stream=None))
 
 
@@ -226,6 +226,6 @@ def test_the_time_between_two_moments():
     assert then.until(now) == pytest.approx(10.0, abs=1.0)
     then.boot = "another"
     assert then.until(now) is None
-    assert then.samples_until(now, FS) == (72000, "nobody knows how long it was broken off")
+    assert then.samples_until(now, FS) == (72000, "it was interrupted for an unknown time")
     then.utc = now.utc - 3600
-    assert then.samples_until(now, FS) == (3600 * FS, "it was broken off")
+    assert then.samples_until(now, FS) == (3600 * FS, "it was interrupted")

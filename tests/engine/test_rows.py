@@ -333,10 +333,10 @@ def test_what_makes_no_sense_of_rows_is_refused(power_meter):
         engine.reset_filters(microphone="x")
     with pytest.raises(ValueError, match="give one of them"):
         engine.calibrate(microphone="1+2")
-    with pytest.raises(ValueError, match="no names, as one alone is heard"):
+    with pytest.raises(ValueError, match="no names, because there is only one"):
         Engine(PushSource(FS, 2), power_meter()).reset_filters(microphone="1")
     mixed = [(1, 2), (3,)]
-    with pytest.raises(ValueError, match="SoundLevel hears each channel by itself"):
+    with pytest.raises(ValueError, match="SoundLevel measures each channel on its own"):
         Engine(PushSource(FS, 4), catalog.entry("spl").build(FS, {}), microphones=mixed)
 
 

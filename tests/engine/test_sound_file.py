@@ -95,7 +95,7 @@ def test_a_header_that_promises_more_than_its_bytes_hold_is_refused(tmp_path):
     at = content.index(b"data") + 20
     content[at : at + 4] = b"\x7f\xff\xff\xff"
     path.write_bytes(content)
-    with pytest.raises(SourceError, match=r"is damaged: its header tells of .* cannot hold them"):
+    with pytest.raises(SourceError, match=r"is damaged: its header says .* cannot hold them"):
         CheckedFile(path)
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_file_is_one_sentence(tmp_path):
         tmp_path: "is a folder: give a sound file",
         tmp_path / "loop.wav": "Too many levels of symbolic links",
         tmp_path / f"{'n' * 300}.wav": "File name too long",
-        tmp_path / "sound.raw": "is raw PCM, which does not tell its rate",
+        tmp_path / "sound.raw": "is raw PCM, whose rate is unknown",
         Path("/proc/self/status"): "not a sound file",
     }
     for path, words in said.items():

@@ -35,7 +35,7 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             kernel._cache = KernelCache(function)
         except (OSError, RuntimeError) as error:  # RuntimeError: no folder is writable
-            _say(f"compiled kernels cannot be kept: {error}")
+            _say(f"compiled kernels cannot be cached: {error}")
         return kernel
 
     return compiled
@@ -59,7 +59,7 @@ class KernelCache(FunctionCache):
         try:
             found = super().load_overload(sig, target_context)
         except Exception as error:
-            _say(f"a compiled kernel cannot be read, and is compiled anew: {error}")
+            _say(f"a compiled kernel cannot be read and is compiled anew: {error}")
         if found is None:
             compiling.begins()
         return found
@@ -69,7 +69,7 @@ class KernelCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception as error:
-            _say(f"compiled kernels cannot be kept: {error}")
+            _say(f"compiled kernels cannot be cached: {error}")
 
 
 @cache
@@ -118,7 +118,7 @@ def _checked(path: Path) -> Any:
     """
     content = path.read_bytes()
     if _DIGEST(content[_BYTES:]).digest() != content[:_BYTES]:
-        _say(f"a compiled kernel is damaged, and is compiled anew: {path}")
+        _say(f"a compiled kernel is damaged and is compiled anew: {path}")
         raise Damaged(str(path))
     try:
         return pickle.loads(content[_BYTES:])

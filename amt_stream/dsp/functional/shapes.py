@@ -46,8 +46,8 @@ def fit(function: str, dtype: torch.dtype, *given: tuple[str, Tensor, Shape]) ->
     for name, tensor, shape in given:
         if tensor.shape != shape:
             raise ValueError(
-                f"{function}: {name} has shape {tuple(tensor.shape)}: give {tuple(shape)}, which "
-                "goes with the others"
+                f"{function}: {name} has shape {tuple(tensor.shape)}: give {tuple(shape)}, to "
+                "match the others"
             )
         if tensor.dtype is not dtype:
             raise ValueError(f"{function}: {name} is {tensor.dtype}: give {dtype}")
@@ -56,6 +56,4 @@ def fit(function: str, dtype: torch.dtype, *given: tuple[str, Tensor, Shape]) ->
 def whole_blocks(function: str, length: int, unit: int) -> None:
     """Raise ValueError if `length` along time is not a multiple of `unit`."""
     if unit < 1 or length % unit:
-        raise ValueError(
-            f"{function}: {length} samples are no whole number of {unit}: give a multiple of it"
-        )
+        raise ValueError(f"{function}: {length} samples are not a multiple of {unit}")

@@ -95,8 +95,8 @@ class AdaptLoop(Stage):
             raise ValueError(f"AdaptLoop: tau is {tau}: give one time constant above 0 s or more")
         if floor.dim() > 1 or not ((floor > 0) & (floor < 1)).all():
             raise ValueError(
-                "AdaptLoop: the smallest input is one number, or one a channel, above 0 and below "
-                f"1 (100 dB SPL), given {floor.tolist()}"
+                "AdaptLoop: the smallest input is one number, or one per channel, above 0 and "
+                f"below 1 (100 dB SPL), given {floor.tolist()}"
             )
         fs = hertz("AdaptLoop", fs)
         self.fs, self.preset, self.num_loops, self.learnable = fs, preset, len(seconds), learnable
@@ -110,7 +110,7 @@ class AdaptLoop(Stage):
         least = _least_limit(rest).item()
         if 1 < limit <= least:
             raise ValueError(
-                f"AdaptLoop: a limit of {limit} leaves an onset no room: give more than "
+                f"AdaptLoop: a limit of {limit} leaves no room for onsets: give more than "
                 f"{least:.3f}, or 0 for no limit"
             )
         corr, mult = self._silent(floor, rest), 100 / (1 - rest[..., -1])
@@ -225,7 +225,7 @@ class AdaptLoop(Stage):
             room = given["limit"].double() - _least_limit(self._rest(floor))
             if not room > 0:
                 raise ValueError(
-                    f"learned limit {given['limit'].item():.7g} leaves an onset no room"
+                    f"learned limit {given['limit'].item():.7g} leaves no room for onsets"
                 )
             taken["log_room"] = room.log()
             del given["limit"]

@@ -136,8 +136,8 @@ class SpatialSmoothing(Pointwise):
         began = given.pop("kernel_width_init", None)
         if began is not None and round(began.item() / CAM_STEP) != self.places.shape[0] // 2:
             raise ValueError(
-                f"the kernel of the checkpoint was made {began.item():g} Cam wide, which is the "
-                "number of its weights"
+                f"the kernel of the checkpoint was made {began.item():g} Cam wide, which "
+                "fixes the number of weights"
             )
         return {}
 
@@ -211,7 +211,7 @@ class BinauralTotal(NamedTuple):
 
 
 class Moore2016BinauralLoudness(Pointwise):
-    """Specific loudness of both ears to binaural loudness, as documented; no meter uses it.
+    """Specific loudness of both ears to binaural loudness, as documented; not in the meter.
 
     `step` takes (..., 2, frame, 150) and gives `BinauralTotal`; called directly, it takes the two
     ears (..., 150) and gives total, left and right.

@@ -19,7 +19,7 @@ SOFTEST = 1e-10
 
 
 class Moore2016ExcitationPattern(Stage):
-    """A spectrum, or components, to excitation in dB; named as documented, no meter uses it.
+    """A spectrum, or components, to excitation in dB; named as documented, not in the meter.
 
     `step` takes intensities (..., ear, frame, component) and gives levels (..., ear, frame, band):
     `Excitation` in dB, at least -100, the published pattern of rounded-exponential filters whose

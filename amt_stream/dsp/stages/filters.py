@@ -27,12 +27,12 @@ class _DirectForm(Stage):
     def _design(self, b: np.ndarray, a: np.ndarray, learnable: bool) -> None:
         name = type(self).__name__
         if not (a[:, 0] != 0).all():
-            raise ValueError(f"{name}: a[0] is 0: give one by which the others can be divided")
+            raise ValueError(f"{name}: a[0] is 0: give another value")
         b, a = b / a[:, :1], a / a[:, :1]
         reflections = np.array([_step_down(row) for row in a]).reshape(a.shape[0], -1)
         if not (np.abs(reflections) < 1).all():
             raise ValueError(
-                f"{name}: a pole on or outside the unit circle lets the output grow without end: "
+                f"{name}: a pole on or outside the unit circle lets the output grow without bound: "
                 f"give a stable filter, not a = {a.tolist()}"
             )
         self.learnable = learnable

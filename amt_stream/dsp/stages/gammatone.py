@@ -181,9 +181,7 @@ class GammatoneFilterbank(Stage):
             raise ValueError("a learned pole is on or outside the unit circle, or at 0 Hz")
         unit, gains = ((1 - poles.abs()) ** self.n).to(poles.dtype), given["gains"]
         if not torch.allclose(gains.to(poles.dtype), unit, rtol=1e-3, atol=0):
-            raise ValueError(
-                "learned gains are not those by which a filter has gain 1 at its center"
-            )
+            raise ValueError("learned gains do not give a gain of 1 at the center")
         del given["poles"], given["gains"]
         return {"log_fc": fc.log(), "log_bandwidth": bandwidth.log()}
 

@@ -31,11 +31,11 @@ LONG_TERM_2002 = (0.01, 0.0005)
 
 
 class Moore2016AGC(Stage):
-    """Smoothing of `x` (..., frame, channel) with attack and release, as documented.
+    """Smoothing of `x` (..., frame, channel), as documented; not in the meter.
 
-    No meter uses it. Each frame y += alpha (x - y): 1 follows at once, 0 not at all; the time
-    constant is -1 / ln(1 - alpha) frames. Two dimensions are (frame, channel), and if called
-    directly, one is (frame,).
+    Each frame y += alpha (x - y), with alpha for attack or release: 1 follows at once, 0 not at
+    all; the time constant is -1 / ln(1 - alpha) frames. Two dimensions are (frame, channel), and if
+    called directly, one is (frame,).
 
     learnable: `attack_alpha` and `release_alpha` are parameters, clamped to 0 to 1 in use
 
@@ -120,7 +120,7 @@ class Integrated(NamedTuple):
 
 
 class Moore2016TemporalIntegration(Stage):
-    """Specific loudness (..., frame, channel) to `Integrated`, as documented; no meter uses it.
+    """Specific loudness (..., frame, channel) to `Integrated`, as documented; not in the meter.
 
     Short-term smoothing of each channel, the sum over channels in sone, and its long-term
     smoothing. Coefficients are per frame of 1 ms.
@@ -264,8 +264,8 @@ class LoudnessIntegration(Stage):
         """Initial state of the call that torch.utils.checkpoint repeats in the backward pass."""
         if self._last is None or self._last[0] != place:
             raise RuntimeError(
-                "LoudnessIntegration: torch.utils.checkpoint can repeat the last call alone, for "
-                "each goes on from the one before: call backward() before the next"
+                "LoudnessIntegration: torch.utils.checkpoint can repeat only the last call, as "
+                "each continues from the one before: call backward() before the next"
             )
         return self._last[1]
 

@@ -82,7 +82,7 @@ class _TabulatedFilter(Stage):
         if not tables:
             return {}
         names = " and ".join(sorted({"fir_coeffs", *tables}))
-        said = f"{names} of the checkpoint make a filter that torch_amt designs otherwise"
+        said = f"{names} of the checkpoint define a filter that torch_amt designs differently"
         if self.learnable:
             raise ValueError(f"{said}, and it learns these in place of the taps")
         for name in {"fir_coeffs", *tables}:

@@ -99,9 +99,9 @@ def erb_grid(stage: str, f_min: float, f_max: float, erb_step: float) -> np.ndar
 
 
 class Moore2016SpecificLoudness(Pointwise):
-    """Excitation in dB (..., 150) to specific loudness in sone/Cam, as documented.
+    """Excitation (..., 150) to specific loudness, as documented; not in the meter.
 
-    No meter uses it. variant="documented" follows the documented formulas to the letter;
+    From dB to sone/Cam. variant="documented" follows the documented formulas to the letter;
     "iso532-3" follows the standard and gives sone (ISO 532-3:2023, clause 7.5).
     """
 

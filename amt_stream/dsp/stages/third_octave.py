@@ -66,7 +66,7 @@ class _Bands(Stage):
         self.midbands = bands[FLAT[self.fraction] * bands < self.fs / 2]
         if not self.midbands.size:
             raise ValueError(
-                f"{name}: the band of {low_hz:g} Hz has no room below half of {fs} Hz: give a "
+                f"{name}: the band of {low_hz:g} Hz does not fit below half of {fs} Hz: give a "
                 "lower low_hz"
             )
         self.nominal = tuple(nominal_midband(f) for f in self.midbands)

@@ -45,7 +45,9 @@ def _command(paths: str) -> list[str]:
         # -I and -S skip site-packages; sys.path is passed on, so that sounddevice is found.
         return [interpreter(), "-I", "-S", str(PROGRAM), paths]
     except NoInterpreter as error:
-        raise NoAnswer(f"a microphone is listened to by a Python process, and {error}") from error
+        raise NoAnswer(
+            f"recording from a microphone needs a Python process, and {error}"
+        ) from error
 
 
 def _never() -> bool:
@@ -76,7 +78,7 @@ class CaptureProcess:
                 **options,
             )
         except OSError as error:
-            raise NoAnswer(f"no process can be started to listen: {error.strerror}") from error
+            raise NoAnswer(f"the recording process cannot be started: {error.strerror}") from error
         self.messages: queue.SimpleQueue[CaptureMessage | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="capture", daemon=True)
         self._reader.start()
@@ -117,7 +119,7 @@ class CaptureProcess:
             except queue.Empty:
                 continue
             if message is None:
-                raise NoAnswer("the sound system is not there: its library gave up")
+                raise NoAnswer("the sound system is not available: its library failed")
             if message.kind == b"R":
                 answer: dict[str, object] = json.loads(message.data)
                 if "error" in answer:

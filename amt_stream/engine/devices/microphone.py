@@ -84,7 +84,7 @@ class MicrophoneSource(Source):
             self.channels = len(picked)
             self.fs = self._choose_rate(process, fs)
         if info.played:
-            self.silence_note = "nothing is played just now, or it is muted"
+            self.silence_note = "nothing is playing, or it is muted"
         self._blocksize = min(blocksize, round(LARGEST_BLOCK_S * self.fs))
         self._asked_latency = self.slack_s = latency
         self._wait = wait
@@ -234,8 +234,8 @@ class _Captured:
         self._routing = PulseRouting(process.pid, self._place)
         if not source.device.has_index and not self._routing.is_known(PLACED_S):
             raise SourceError(
-                f"{source.name!r} cannot be heard: ALSA does not record from the sound server, or "
-                "pactl does not tell"
+                f"{source.name!r} cannot be recorded: ALSA does not record from the sound server, "
+                "or pactl does not answer"
             )
         if place := self._routing.moved_to():
             raise SourceError(f"{source.name!r} is {place} now, and was {self._place}")
@@ -286,7 +286,7 @@ class _Captured:
             if now - turn_at > OWN_PAUSE_S:
                 sound_at = beat_at = now  # this program itself was suspended
             if message is None:
-                return "what held it has ended"
+                return "its process has ended"
             if message.kind == b"E":
                 return message.data.decode()
             if self._routing is not None and (place := self._routing.moved_to()):
@@ -297,7 +297,7 @@ class _Captured:
             if message.kind == b"B":
                 sound_at, sounded = now, True
                 if not self._take(message):
-                    return "its sound came ever later"
+                    return "its delay kept growing"
             silent_s = max(now - sound_at, now - beat_at)
             if silent_s > STALLED_S:
                 self._stall(silent_s)
@@ -329,7 +329,7 @@ class _Captured:
     def _stall(self, silent_s: float) -> None:
         if self._source.state == "running":
             self._source.state = "stalled"
-            text = f"{self._source.name!r} has given no sound for {silent_s:.1f} s"
+            text = f"{self._source.name!r} has delivered no sound for {silent_s:.1f} s"
             self._source.note = text
             self._source.tell("stall", text)
 
@@ -394,7 +394,7 @@ class _InProcess:
         lost = self._source.device
         if not lost.has_index:
             raise SourceError(
-                f"{self._source.name!r} is heard through a process of its own: leave out "
+                f"{self._source.name!r} is recorded by a separate process: leave out "
                 'run_in="callback"'
             )
         found = listed_again(portaudio.inputs(), lost)

@@ -49,15 +49,15 @@ def monitors() -> list[Monitor]:
 def no_playback() -> str:
     """Why playback cannot be recorded, and what helps on this system."""
     if sys.platform == "darwin":
-        help = "macOS offers none of its own: install a virtual device such as BlackHole"
+        help = "macOS has none built in: install a virtual device such as BlackHole"
     elif sys.platform == "win32":
         help = (
             "this PortAudio lists no loopback devices: switch on Stereo Mix, install a virtual "
             "cable, or give sounddevice a newer PortAudio"
         )
     else:
-        help = "it is heard through PulseAudio or PipeWire, with pactl and ALSA's plugin for them"
-    return f"there is no input that hears what the computer plays; {help}"
+        help = "it takes PulseAudio or PipeWire, pactl, and ALSA's plugin for them"
+    return f"there is no input that records what the computer plays; {help}"
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:

@@ -221,7 +221,7 @@ def test_what_does_not_fit_together_is_refused():
         Chain(a=0.5)
     with pytest.raises(ValueError, match="at least one stage"):
         Chain()
-    with pytest.raises(ValueError, match="join them by time"):
+    with pytest.raises(ValueError, match="align them by time"):
         Parallel(a=Delay(0), b=Frames())
     with pytest.raises(
         ValueError, match=r"'b' would have to wait 1/2 outputs: insert a Delay\(2\)"

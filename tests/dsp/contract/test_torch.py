@@ -305,7 +305,7 @@ def test_only_the_last_call_of_a_loudness_integration_can_be_repeated():
     x = torch.rand(2, 2, 5, 4, requires_grad=True)
     first, last = (checkpoint(stage, one, use_reentrant=False) for one in x)
     last.sum().backward()
-    with pytest.raises(RuntimeError, match="can repeat the last call alone"):
+    with pytest.raises(RuntimeError, match="can repeat only the last call"):
         first.sum().backward()
 
 

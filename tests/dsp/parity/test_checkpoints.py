@@ -52,7 +52,7 @@ GENUINE = torch.load(GOLDEN / "torch_amt_checkpoints.pt", weights_only=True)
 TOLD = {  # what is not as it is there, and what the warning says of it
     ("AdaptLoop", "learned"): "learned b0 is not 1 - a1, so that a loop has a gain at 0 Hz",
     ("ButterworthFilter", "learned"): "a learned pole is on or outside the unit circle",
-    ("GammatoneFilterbank", "learned"): "learned gains are not those by which a filter has gain 1",
+    ("GammatoneFilterbank", "learned"): "learned gains do not give a gain of 1",
     ("IHCPaulick2024", "learned"): "G_precharge is .* where it is not learned",
     ("MiddleEarFilter", "learned"): "make a filter that torch_amt designs otherwise, and it learns",
     (
@@ -319,7 +319,7 @@ def test_learned_gammatone_filters():
     stage = GammatoneFilterbank([310.0, 950.0], FS, learnable=True)
     stage.load_state_dict({"poles": other.poles.clone(), "gains": other.gains.clone()})
     close(stage(noise(2, 300)), other(noise(2, 300)), 1e-4)
-    with pytest.warns(UserWarning, match="gains are not those by which a filter has gain 1"):
+    with pytest.warns(UserWarning, match="gains do not give a gain of 1"):
         told = GammatoneFilterbank([310.0, 950.0], FS, learnable=True).load_state_dict(
             {"poles": other.poles, "gains": 2 * other.gains}, strict=False
         )
@@ -408,7 +408,7 @@ def test_a_checkpoint_made_with_other_arguments_is_refused(kind, made, other, wo
     file.seek(0)
     saved = torch.load(file, weights_only=True)
     kind(**made, learnable=True).load_state_dict(saved)
-    with pytest.raises(RuntimeError, match=f"the checkpoint is of one made with {word}"):
+    with pytest.raises(RuntimeError, match=f"the checkpoint was made with {word}"):
         kind(**{**made, **other}, learnable=True).load_state_dict(saved, strict=False)
 
 

@@ -100,7 +100,7 @@ def test_what_is_not_in_a_measurement_is_refused(results, begin, end, said):
 
 def test_a_clock_is_needed_for_a_time_by_it(sound):
     unknown = Results.of_measured(measure(sound[: 5 * FS], FS, **GIVEN))
-    with pytest.raises(ResultsError, match="when the sound began is not known"):
+    with pytest.raises(ResultsError, match="the start of the sound is unknown"):
         part_of(unknown, moment("22:00"), None)
     made = intervals_of(unknown, 2)
     assert made.rows["local"].tolist() == [None] * 3
