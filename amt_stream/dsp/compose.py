@@ -132,7 +132,7 @@ class _Compound(Stage):
             "channels": _first(member.channels for member in members),
             "per_channel": any(member.per_channel for member in members),
             "settle_s": longest(member.settle_s for member in members),
-            "forget_s": longest(member.forget_s for member in members),
+            "memory_s": longest(member.memory_s for member in members),
             "tail_s": longest(member.tail_s for member in members),
             "frames_stand_for_end": any(member.frames_stand_for_end for member in members),
         }
@@ -206,7 +206,7 @@ class Chain(_Compound):
     `Chain(**{**chain.stages(), "name": stage})`.
 
     The contract follows from the stages: `fs`, `input_unit` and `channels` come from the first
-    stage that declares them, `settle_s`, `forget_s` and `tail_s` are sums, and `per_channel` and
+    stage that declares them, `settle_s`, `memory_s` and `tail_s` are sums, and `per_channel` and
     `frames_stand_for_end` are true if any stage's is. Set these attributes to override.
 
     Raises TypeError for an object that is no stage, ValueError for stages whose time axes, sampling

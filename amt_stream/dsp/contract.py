@@ -41,7 +41,7 @@ RULES: dict[str, Rule] = {
     ),
     "per_channel": Rule("True or False", _truth),
     "settle_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
-    "forget_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
+    "memory_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
     "tail_s": Rule("seconds, 0 or more", lambda value: _number(value) and value >= 0),
     "frames_stand_for_end": Rule("True or False", _truth),
 }
@@ -56,7 +56,7 @@ NAMES = (
 
 _NEAR = 0.85
 
-_APART = ("n_channels", "channel", "ratios", "latency_s", "settled", "forget")
+_APART = ("n_channels", "channel", "ratios", "latency_s", "settled", "memory")
 """Names similar to a declared one that mean something else."""
 
 

@@ -156,7 +156,7 @@ class Stage(Checkpointed):
     per_channel: takes any number of channels, each on its own; otherwise the channels are the two
         ears of one listener, and a mono sound goes to both
     settle_s: seconds until the start from silence no longer matters
-    forget_s: seconds after a fault until earlier sound, even if 50 dB louder, changes the output by
+    memory_s: seconds after a fault until earlier sound, even if 50 dB louder, changes the output by
         at most 0.05 dB or phon; `settle_s` if that is longer
     tail_s: seconds after the end of a sound from which no output rises any more; until then filters
         ring, windows pass the end, and slow averages still follow fast ones
@@ -186,7 +186,7 @@ class Stage(Checkpointed):
     channels: int | None = None
     per_channel: bool = False
     settle_s: float = 0.0
-    forget_s: float = 0.0
+    memory_s: float = 0.0
     tail_s: float = 0.0
     frames_stand_for_end: bool = False
 

@@ -57,7 +57,7 @@ class ReadyModel:
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
         self.frames = int(self.block * model.ratio)
         self.start = round(model.settle_s * fs)
-        self.forget = round(max(model.settle_s, model.forget_s) * fs)
+        self.forget = round(max(model.settle_s, model.memory_s) * fs)
         self.channels, self.in_pascal = channels, takes_pascal(model)
         self.rows = rows_of(model, channels)
         if channels > self.rows or (channels < self.rows and not self.in_pascal):

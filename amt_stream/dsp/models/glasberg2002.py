@@ -81,7 +81,7 @@ class Glasberg2002(FusedChain):
         # Four time constants of the long-term release leave 2 % of earlier loudness.
         self.settle_s = 4 / (FRAME_RATE * ltl_release)
         # Nearly ten of them, plus the short-term release, leave a fourteen-thousandth.
-        self.forget_s = 9.6 / (FRAME_RATE * ltl_release) + 0.8
+        self.memory_s = 9.6 / (FRAME_RATE * ltl_release) + 0.8
 
 
 class Glasberg2002Steady(NamedTuple):

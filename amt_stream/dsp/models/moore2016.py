@@ -52,7 +52,7 @@ class Moore2016(FusedChain):
     # Four time constants of the long-term release leave 2 % of earlier loudness.
     settle_s = 3.0
     # Nearly ten of them, plus the short-term release, leave a fourteen-thousandth.
-    forget_s = 7.5
+    memory_s = 7.5
     # The longest window extends 32 ms past the end. Then short-term loudness falls with 30 ms and
     # long-term loudness rises with 99.5 ms until they meet, after 51 ms at most.
     tail_s = 0.1

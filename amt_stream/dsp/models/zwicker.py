@@ -52,7 +52,7 @@ class ZwickerTimeVarying(FusedChain):
     # By then a 25 Hz tone reads within 1 % of its final value; higher tones settle sooner.
     settle_s = 0.5
     # 1.2 s after a 25 Hz tone 50 dB louder, 0.7 s after higher ones.
-    forget_s = 1.5
+    memory_s = 1.5
     # Loudness peaks within 0.1 s, with the slowest filter. Sharpness may rise during the decay,
     # until even of 150 sone less than 0.001 sone is left, which has no sharpness.
     tail_s = 1.0

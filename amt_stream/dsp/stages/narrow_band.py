@@ -84,7 +84,7 @@ class NarrowBandSpectrum(Stage):
         self.ratio = Fraction(1, self.block_size)
         # By then F is within 0.03 dB of its final value, and 1 % of a power 50 dB higher remains.
         self.settle_s = self.points / self.fs + 5 * FAST
-        self.forget_s = self.points / self.fs + 16 * FAST
+        self.memory_s = self.points / self.fs + 16 * FAST
         # The window passes the end.
         self.tail_s = self.points / self.fs
         turns = np.arange(self.points) / self.points

@@ -88,7 +88,7 @@ class SoundLevel(Stage):
     # After silence F is then within 0.03 dB; S takes 5 s.
     settle_s = 5 * FAST
     # I decays by 50 dB in 11.5 time constants.
-    forget_s = 18.0
+    memory_s = 18.0
     # The slowest filter, two poles at 20.6 Hz, decays with 8 ms; the rest are averages.
     tail_s = 0.1
 

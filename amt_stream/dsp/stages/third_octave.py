@@ -76,7 +76,7 @@ class _Bands(Stage):
         self.ratio = Fraction(FRAME_RATE, self.fs)
         # After silence F is then within 0.05 dB; S takes 5 s.
         self.settle_s = 5 * FAST + self.fraction * RISES / float(self.midbands[0])
-        self.forget_s = 16 * SLOW + self.fraction * FORGETS / float(self.midbands[0])
+        self.memory_s = 16 * SLOW + self.fraction * FORGETS / float(self.midbands[0])
         # A filter decays as fast as it rises. The S level, also of a click, peaks by 7 cycles.
         self.tail_s = self.fraction * RISES / float(self.midbands[0])
         sections = np.array([octave_band(f, self.fs, self.fraction) for f in self.midbands])

@@ -104,7 +104,7 @@ WRONG = {
     "channels": (0, 1.5, "2", True),
     "per_channel": (1, "yes", None),
     "settle_s": (-1.0, float("inf"), "3 s", None),
-    "forget_s": (-1.0, float("nan"), "3 s", None),
+    "memory_s": (-1.0, float("nan"), "3 s", None),
     "tail_s": (-1.0, float("nan"), "3 s", None),
     "frames_stand_for_end": (0, None),
 }
@@ -168,7 +168,7 @@ def test_a_chain_says_what_follows_from_its_stages():
         "channels": 5,
         "per_channel": False,
         "settle_s": 0.1,
-        "forget_s": 0.0,
+        "memory_s": 0.0,
         "tail_s": 0.1,
         "frames_stand_for_end": True,
     }
