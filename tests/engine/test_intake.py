@@ -136,7 +136,7 @@ def test_however_short_its_blocks_are_what_waits_is_bounded(scripted, until, mon
     finally:
         tracemalloc.stop()
     ends = []
-    until(lambda: runner._kept and not isinstance(runner._kept[-1], intakes.Held))
+    until(lambda: runner._stored and not isinstance(runner._stored[-1], intakes.Held))
     held = list(runner.held(lambda block, lost, flags: ends.append(lost), lambda *told: None))
     assert sum(len(one.block) + one.lost for one in held) + sum(ends) == 5000 * (samples + 1)
     runner.end()

@@ -16,7 +16,7 @@ Arguments = Mapping[str, Any] | None
 Built = TypeVar("Built", bound=Stage)
 
 
-def build(kind: Callable[..., Built], overrides: Arguments, **defaults: Any) -> Built:
+def make_stage(kind: Callable[..., Built], overrides: Arguments, **defaults: Any) -> Built:
     """A stage made with `defaults`, some replaced by `overrides`."""
     return kind(**{**defaults, **(overrides or {})})
 

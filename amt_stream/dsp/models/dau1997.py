@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from amt_stream.dsp.models.auditory import Arguments, ModulationModel, build
+from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
 from amt_stream.dsp.models.by_filters import ByFilters
 from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.stages.adaptation import AdaptLoop
@@ -48,12 +48,12 @@ class Dau1997(ModulationModel, FusedChain):
         modulation_kwargs: Arguments = None,
     ) -> None:
         common: dict[str, Any] = {"fs": fs, "learnable": learnable, "dtype": dtype}
-        bands = build(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
+        bands = make_stage(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
         filters = {"fc": bands.design("centers"), "preset": "dau1997", **common}
         stages: dict[str, Stage] = {
             "filterbank": bands,
-            "ihc": build(IHCEnvelope, ihc_kwargs, method="dau1996", **common),
-            "adaptation": build(AdaptLoop, adaptation_kwargs, preset="dau1997", **common),
-            "modulation": build(ModulationFilterbank, modulation_kwargs, **filters),
+            "ihc": make_stage(IHCEnvelope, ihc_kwargs, method="dau1996", **common),
+            "adaptation": make_stage(AdaptLoop, adaptation_kwargs, preset="dau1997", **common),
+            "modulation": make_stage(ModulationFilterbank, modulation_kwargs, **filters),
         }
         super().__init__(fs, learnable, return_stages, dtype, stages)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.models.auditory import Arguments, AuditoryModel, build
+from amt_stream.dsp.models.auditory import Arguments, AuditoryModel, make_stage
 from amt_stream.dsp.scales import erb2fc, fc2erb
 from amt_stream.dsp.stages.compression import BrokenStickCompression, PowerCompression
 from amt_stream.dsp.stages.filters import ButterworthFilter
@@ -94,14 +94,14 @@ class King2019(AuditoryModel):
         bank = {"mflow": mflow, "mfhigh": mfhigh, "qfactor": modbank_qfactor, "nmod": modbank_nmod}
         compressor = COMPRESSIONS[compression_type]
         stages: dict[str, Stage] = {
-            "filterbank": build(GammatoneFilterbank, filterbank_kwargs, fc=fc, **common),
-            "compression": build(compressor, compression_kwargs, **compression),
-            "ihc": build(IHCEnvelope, ihc_kwargs, method="king2019", **common),
-            "adaptation_filter": build(ButterworthFilter, adaptation_kwargs, **high_pass),
+            "filterbank": make_stage(GammatoneFilterbank, filterbank_kwargs, fc=fc, **common),
+            "compression": make_stage(compressor, compression_kwargs, **compression),
+            "ihc": make_stage(IHCEnvelope, ihc_kwargs, method="king2019", **common),
+            "adaptation_filter": make_stage(ButterworthFilter, adaptation_kwargs, **high_pass),
         }
         if lp_150hz:
             stages["lp150_filter"] = ButterworthFilter(order=1, cutoff=150.0, **common)
-        stages["modulation_filterbank"] = build(
+        stages["modulation_filterbank"] = make_stage(
             King2019ModulationFilterbank, modulation_kwargs, **bank, **common
         )
         if subfs is not None:

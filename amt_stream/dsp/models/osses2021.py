@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from amt_stream.dsp.models.auditory import Arguments, ModulationModel, build
+from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.gammatone import GammatoneFilterbank
 from amt_stream.dsp.stages.hair_cell import IHCEnvelope
@@ -48,14 +48,16 @@ class Osses2021(ModulationModel):
     ) -> None:
         common: dict[str, Any] = {"fs": fs, "learnable": learnable, "dtype": dtype}
         ear = {"phase_type": phase_type, **common}
-        bands = build(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
+        bands = make_stage(GammatoneFilterbank, filterbank_kwargs, fc=(flow, fhigh), **common)
         filters = {"fc": bands.design("centers"), "preset": "jepsen2008", **common}
         stages: dict[str, Stage] = {
-            "headphone": build(HeadphoneFilter, headphone_kwargs, **ear),
-            "middleear": build(MiddleEarFilter, middleear_kwargs, filter_type="jepsen2008", **ear),
+            "headphone": make_stage(HeadphoneFilter, headphone_kwargs, **ear),
+            "middleear": make_stage(
+                MiddleEarFilter, middleear_kwargs, filter_type="jepsen2008", **ear
+            ),
             "filterbank": bands,
-            "ihc": build(IHCEnvelope, ihc_kwargs, method="breebaart2001", **common),
-            "adaptation": build(AdaptLoop, adaptation_kwargs, preset="osses2021", **common),
-            "modulation": build(ModulationFilterbank, modulation_kwargs, **filters),
+            "ihc": make_stage(IHCEnvelope, ihc_kwargs, method="breebaart2001", **common),
+            "adaptation": make_stage(AdaptLoop, adaptation_kwargs, preset="osses2021", **common),
+            "modulation": make_stage(ModulationFilterbank, modulation_kwargs, **filters),
         }
         super().__init__(fs, learnable, return_stages, dtype, stages)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import torch
 
 from amt_stream.dsp.contract import whole_hertz
-from amt_stream.dsp.models.auditory import Arguments, ModulationModel, build
+from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.drnl import DRNLFilterbank
 from amt_stream.dsp.stages.gain import Gain
@@ -66,9 +66,11 @@ class Paulick2024(ModulationModel):
             raise ValueError(f"Paulick2024: fs is {fs} Hz: give a multiple of 4, such as 44100")
         common: dict[str, Any] = {"learnable": learnable, "dtype": dtype}
         at_fs = {"fs": fs, **common}
-        drnl = build(DRNLFilterbank, drnl_kwargs, fc=(flow, fhigh), n_channels=n_channels, **at_fs)
+        drnl = make_stage(
+            DRNLFilterbank, drnl_kwargs, fc=(flow, fhigh), n_channels=n_channels, **at_fs
+        )
         loops = {"preset": "paulick2024", "per_channel_init": True, **at_fs}
-        adaptation = build(AdaptLoop, adaptation_kwargs, **loops)
+        adaptation = make_stage(AdaptLoop, adaptation_kwargs, **loops)
         minima = adaptation.minlvl_per_channel
         if minima is not None and len(drnl.fc) != len(minima):
             raise ValueError(
@@ -78,14 +80,14 @@ class Paulick2024(ModulationModel):
         slow = {"fs": fs // 4, "fc": drnl.design("fc"), "preset": "paulick2024", **common}
         stages: dict[str, Stage] = {}
         if use_outerear:
-            stages["outer_middle_ear"] = build(OuterMiddleEarFilter, outerear_kwargs, **at_fs)
+            stages["outer_middle_ear"] = make_stage(OuterMiddleEarFilter, outerear_kwargs, **at_fs)
         stages |= {
             "stapes": Gain(velocity_per_pascal),
             "drnl": drnl,
-            "ihc": build(IHCPaulick2024, ihc_kwargs, **at_fs),
+            "ihc": make_stage(IHCPaulick2024, ihc_kwargs, **at_fs),
             "adaptation": adaptation,
             "resampler": Resample(fs, fs // 4),
-            "modulation": build(
+            "modulation": make_stage(
                 ModulationFilterbank, modulation_kwargs, filter_type=filter_type, **slow
             ),
         }
