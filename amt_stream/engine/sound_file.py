@@ -146,7 +146,7 @@ def _refusal(file: Any, size: int) -> str:
 def _missing(path: Path, file: Any) -> str:
     """What is missing at a file's end according to its header or last page, in words or ""."""
     if file.format == "OGG":
-        return "" if _has_last_page(path) else "its last page is missing"
+        return "" if _has_last_page(path) else "its last page is not there"
     for what, said, there in _CHUNK.findall(file.extra_info):
         # Only W64 has a 64-bit total length, whereas the chunk's is not checked.
         if (what == "riff") <= (file.format == "W64") and int(there) < int(said) < UNKNOWN_BYTES:
