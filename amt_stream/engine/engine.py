@@ -190,8 +190,9 @@ class Engine:
         )
 
     def reset_filters(self, microphone: str | None = None) -> None:
-        """Reset all models to silence at their next block; the clock goes on. Event "filters_reset"
-        [any-thread].
+        """Reset all models to silence at their next block; the clock goes on [any-thread].
+
+        Sends the event "filters_reset".
 
         microphone: name of the one to reset, by default all
         """

@@ -52,7 +52,7 @@ def test_where_nothing_can_be_heard_it_says_what_helps(said, virtual_mic):
     finally:
         virtual_mic.plug()
     assert (status, out, err.count("\n")) == (1, "", 1)
-    assert "no input that hears what the computer plays; it is heard through" in err
+    assert "no input that records what the computer plays; it needs" in err
     assert said("meter", "--source", "playback", "--fast", "--format", "csv")[0] == 2
 
 

@@ -309,7 +309,7 @@ def test_rows_go_on_where_they_were(power_meter, noise):
     [
         (3, SourceError, "microphones is 3, and pushed sound has 4 channels"),
         (0, SourceError, "microphones is 0, and"),
-        (True, TypeError, "microphones is True: give how many"),
+        (True, TypeError, "microphones is True: give their number"),
         ("12", TypeError, "microphones is '12'"),
         ([], TypeError, r"microphones is \[\]"),
         ([()], TypeError, r"the channels of a microphone are \(\)"),

@@ -52,7 +52,7 @@ def one_frame(stage: Stage, left: Tensor, right: Tensor) -> Tensor:
     if left.shape != right.shape or not left.dim():
         raise ValueError(
             f"{type(stage).__name__} takes a pattern (..., channel) of each ear, given "
-            f"{tuple(left.shape)} and {tuple(right.shape)}: give two of one shape"
+            f"{tuple(left.shape)} and {tuple(right.shape)}: give two equal shapes"
         )
     return torch.stack(ears, -2).unsqueeze(-2)
 

@@ -56,7 +56,7 @@ def no_playback() -> str:
             "cable, or give sounddevice a newer PortAudio"
         )
     else:
-        help = "it takes PulseAudio or PipeWire, pactl, and ALSA's plugin for them"
+        help = "it needs PulseAudio or PipeWire, pactl, and ALSA's plugin for them"
     return f"there is no input that records what the computer plays; {help}"
 
 

@@ -217,7 +217,7 @@ class NaNInOtherRows(Smoother):
         (WrongRatio, "outputs where ratio"),
         (CutGradient, "gradients"),
         (ForgottenAxis, r"shape \(3, 2\) without time, declares \(3, 1\)"),
-        (AxisNotRefused, "check_shape refuses it, and it is taken"),
+        (AxisNotRefused, "check_shape refuses it, and it is accepted"),
         (AxisRefusedBySurprise, "fixed_axes allows it, and it fails with ValueError: two, please"),
         (FormsApart, "axis -2 is 3: with and without gradients differ"),
         (SwallowedNaN, "NaN is swallowed"),

@@ -54,7 +54,7 @@ SLIPS = {
 
 @pytest.mark.parametrize(("slip", "right"), SLIPS.items())
 def test_a_slip_names_what_was_meant(slip, right):
-    said = f"{slip} = 1.0 is read by nobody: did you mean {right}?"
+    said = f"{slip} = 1.0 is not used: did you mean {right}?"
     with pytest.raises(AttributeError, match=f"Slipped: {said}"):
         type("Slipped", (Energy,), {slip: 1.0})
     with pytest.raises(AttributeError, match=f"Slipped: {slip} = .*did you mean {right}"):

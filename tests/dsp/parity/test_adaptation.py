@@ -128,7 +128,7 @@ def test_each_channel_with_its_own_floor_is_as_alone():
         ({"tau": 0.1}, "give one time constant above 0 s or more"),
         ({"minspl": 100.0}, "above 0 and below 1"),
         ({"minlvl_per_channel": [1e-5, 0.0]}, "above 0 and below 1"),
-        ({"limit": 1.5}, r"leaves an onset no room: give more than 1\.949, or 0 for no limit"),
+        ({"limit": 1.5}, r"leaves no room for onsets: give more than 1\.949, or 0 for no limit"),
     ],
 )
 def test_what_is_refused(options, message):
