@@ -102,5 +102,5 @@ def leaves(y):
 def test_a_frame_to_go_on_from_has_to_fit():
     with pytest.raises(ValueError, match=r"last frame of shape \(3,\), given \(4,\)"):
         amt.Moore2016AGC()(torch.zeros(2, 3), state=torch.zeros(4))
-    with pytest.raises(ValueError, match=r"given \(3,\) and \(4,\): give two of one shape"):
+    with pytest.raises(ValueError, match=r"given \(3,\) and \(4,\): give two equal shapes"):
         amt.BinauralInhibition()(torch.zeros(3), torch.zeros(4))
