@@ -203,7 +203,7 @@ def test_three_third_octaves_make_no_octave_filter():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match=r"low_hz is 0\.5 Hz: give 1 Hz or more"):
         ThirdOctaves(48000, 0.5)
-    with pytest.raises(ValueError, match=r"from 100\.0 to 50\.0 Hz: give two ascending frequencies"):
+    with pytest.raises(ValueError, match=r"from 100\.0 to 50\.0 Hz: give two ascending"):
         ThirdOctaves(48000, 100.0, 50.0)
     with pytest.raises(ValueError, match="the band of 5000 Hz does not fit below half of 8000 Hz"):
         ThirdOctaves(8000, 5000.0)
