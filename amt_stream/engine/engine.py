@@ -59,8 +59,8 @@ class Engine:
     model, writes `history`, and passes the frames to each sink's thread; nothing upstream waits for
     anything downstream. With run_in="callback" the model runs in the source's thread instead,
     without the ring; `health` then gives its share of a block's duration. A source that is not live
-    (`live=False`) waits instead of losing samples. Up to 0.1 s of its sound is processed at once, so
-    that `Frames` then hold several blocks.
+    (`live=False`) waits instead of losing samples, and up to 0.1 s of its sound is processed at
+    once: `Frames` then hold several blocks.
 
     Call `stop`, or use the engine in a with statement. An engine that still runs when the program
     ends is stopped, which is logged. Commands after its end, such as a mark, a reset or a pause,
