@@ -49,7 +49,7 @@ def test_one_that_joins_hears_the_present_and_one_that_left_nothing():
         assert sink in engine.sinks
         with pytest.raises(ValueError, match="is attached already"):
             engine.attach(sink)
-        wait_until(lambda: sink.frames > 1000)
+        wait_until(lambda: sink.frames > 50)
         engine.detach(sink)
         wait_until(lambda: ended)
         heard = sink.frames
