@@ -90,8 +90,8 @@ def test_binaural_loudness(frames_before):
         (32000, {"specific_loudness": True, "excitation_db": True}),
         (48000, {}),
         (48000, {"accuracy": "coarse", "field": "diffuse"}),
-        (44100, {"constants": "author", "field": "eardrum"}),
-        (96000, {"ear_filter": "linear"}),
+        pytest.param(44100, {"constants": "author", "field": "eardrum"}, marks=pytest.mark.soak),
+        pytest.param(96000, {"ear_filter": "linear"}, marks=pytest.mark.soak),
     ],
 )
 def test_moore2016(fs, options):
