@@ -57,7 +57,7 @@ def unbroken(sound: Iterable[Piece]) -> Iterator[tuple[Block, bool]]:
             held.clear()
             missing = True
         held.append(block)
-        if flags & Fault.STALL:  # samples may be missing; the next piece tells
+        if flags & Fault.STALL:  # the next block says whether samples are missing
             continue
         yield np.concatenate(held), missing
         held.clear()

@@ -83,7 +83,7 @@ class Gaps(Resumable):
     def close(self, longest: float) -> tuple[int, int] | None:
         """End the present gap; returns its start and stop, or None.
 
-        longest: samples after which the model starts anew
+        longest: samples after which the model restarts
         """
         start, stop = self._hole
         if start < 0:

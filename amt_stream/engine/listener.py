@@ -120,7 +120,7 @@ class Listener(Resumable):
         self.gaps.add(fault, start, stop)
 
     def close_hole(self) -> None:
-        """End the present gap of this row, if any; after a long one the model starts anew."""
+        """End the present gap of this row, if any; after a long one the model restarts."""
         hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._ready.clock.fs)
         if hole is not None and self._tell_gap is not None:
             start, stop = hole
@@ -160,8 +160,8 @@ class Listener(Resumable):
         ready, clock = self._ready, self._ready.clock
         if not off and (broken := count_broken(values, ready.model.out_time_dim)):
             self.broken += broken
-            heard = max(ready.block, math.ceil((high - low) / clock.ratio))
-            self.marks.add(Fault.NON_FINITE, position - heard, position)
+            span = max(ready.block, math.ceil((high - low) / clock.ratio))
+            self.marks.add(Fault.NON_FINITE, position - span, position)
         skipped, self._given = low - self._given - 1, high - 1
         after: dict[str, object] = {}
         if ended is None:

@@ -359,7 +359,7 @@ class Measurement(Resumable):
         self._model_changed(ready)
 
     def _cross_gap(self, lost: int, flags: int) -> None:
-        """Fill a gap with zeros; skip a long one, after which the model starts anew.
+        """Fill a gap with zeros; skip a long one, after which the model restarts.
 
         In an overload a gap is skipped too, because zeros would cost as much as sound.
         """

@@ -3,7 +3,7 @@
 A kernel that calls others by name is compiled with all of them inlined, and a call from Python
 checks the type of each argument. A plan is an integer array (row, `WIDTH`): a row holds the address
 and the sizes of an array, the address of a kernel, or an integer; a row of zeros is none of these.
-Nothing is checked: whoever fills a plan must fill all of it.
+Nothing is checked: the caller must fill the whole plan.
 """
 
 from collections import namedtuple
@@ -78,12 +78,10 @@ class TupleOf:
     parts: tuple[KernelArgument, ...]
 
     def type(self, number: Kind) -> Kind:
-        """As in `KernelArgument`."""
         parts = [part.type(number) for part in self.parts]
         return types.BaseTuple.from_types(parts, self.kind)
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As in `KernelArgument`."""
         parts = [part.value(context, builder, plan, number) for part in self.parts]
         return context.make_tuple(builder, self.type(number), parts)
 
@@ -95,11 +93,9 @@ class Integer:
     row: int
 
     def type(self, number: Kind) -> Kind:
-        """As in `KernelArgument`."""
         return types.int64
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As in `KernelArgument`."""
         return _word(builder, plan, self.row)
 
 
@@ -110,11 +106,9 @@ class Flag:
     row: int
 
     def type(self, number: Kind) -> Kind:
-        """As in `KernelArgument`."""
         return types.boolean
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As in `KernelArgument`."""
         return builder.icmp_unsigned("!=", _word(builder, plan, self.row), _WORD(0))
 
 
@@ -126,11 +120,9 @@ class Integers:
     count: int
 
     def type(self, number: Kind) -> Kind:
-        """As in `KernelArgument`."""
         return types.UniTuple(types.int64, self.count)
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        """As in `KernelArgument`."""
         data = builder.inttoptr(_word(builder, plan, self.row), _WORD.as_pointer())
         parts = [builder.load(builder.gep(data, [_WORD(k)])) for k in range(self.count)]
         return context.make_tuple(builder, self.type(number), parts)

@@ -1,4 +1,4 @@
-"""Disk cache of compiled kernels; a damaged or missing entry is compiled anew."""
+"""Disk cache of compiled kernels; a damaged or missing entry is recompiled."""
 
 import hashlib
 import logging
@@ -59,7 +59,7 @@ class KernelCache(FunctionCache):
         try:
             found = super().load_overload(sig, target_context)
         except Exception as error:
-            _say(f"a compiled kernel cannot be read and is compiled anew: {error}")
+            _say(f"a compiled kernel cannot be read and is recompiled: {error}")
         if found is None:
             compiling.begins()
         return found
@@ -118,7 +118,7 @@ def _checked(path: Path) -> Any:
     """
     content = path.read_bytes()
     if _DIGEST(content[_BYTES:]).digest() != content[:_BYTES]:
-        _say(f"a compiled kernel is damaged and is compiled anew: {path}")
+        _say(f"a compiled kernel is damaged and is recompiled: {path}")
         raise Damaged(str(path))
     try:
         return pickle.loads(content[_BYTES:])

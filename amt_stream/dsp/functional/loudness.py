@@ -378,7 +378,7 @@ def monaural_loudness(
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Short-term and long-term loudness (..., 2, frame) in sone of each ear alone.
 
-    excitation: (..., ear, frame, channel); a single ear counts for two that hear the same
+    excitation: (..., ear, frame, channel); a single ear counts as both
     step: spacing of the channels in Cam
     short_term, long_term: coefficients (2,) of `agc` for the sum of specific loudness, float64
     before: (...) number of frames at the start that count as silence

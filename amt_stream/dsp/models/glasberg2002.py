@@ -96,7 +96,7 @@ def glasberg2002_from_lines(
 ) -> Glasberg2002Steady:
     """Loudness of a steady sound of spectral lines, by ANSI S3.4-2007, without any windows.
 
-    level_db: in dB SPL (..., 1 or 2, line); one ear counts for two that hear the same
+    level_db: in dB SPL (..., 1 or 2, line); one ear counts as both
     frequency: (line,) in Hz, in any order; noise is lines 10 Hz apart or closer
     field: sound field of the levels: "free", "diffuse" or "eardrum"
 

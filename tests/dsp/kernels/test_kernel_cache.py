@@ -63,7 +63,7 @@ def test_a_damaged_file_is_compiled_anew_and_told_once(load, tmp_path, caplog, e
     damaged = load()
     assert (damaged(21), damaged(1.5)) == (42, 3.0)
     (said,) = caplog.messages
-    assert said == f"a compiled kernel is damaged, and is compiled anew: {path}"
+    assert said == f"a compiled kernel is damaged and is recompiled: {path}"
     mended = load()
     assert mended(21) == 42
     assert len(mended.stats.cache_hits) == 1
@@ -137,7 +137,7 @@ def test_where_none_can_be_kept_it_is_compiled_each_time(load, caplog):
     exec(compile(SOURCE, "<nowhere>", "exec"), space)
     assert space["twice"](21) == 42
     (said,) = caplog.messages
-    assert said.startswith("compiled kernels cannot be kept: cannot cache function")
+    assert said.startswith("compiled kernels cannot be cached: cannot cache function")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
@@ -155,4 +155,4 @@ def test_a_full_disk_is_told_once(load, tmp_path):
     elsewhere = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "full")}
     done = subprocess.run(call, check=False, capture_output=True, text=True, env=elsewhere)
     assert done.stdout == "42 3.0\n", done.stderr
-    assert done.stderr == "compiled kernels cannot be kept: [Errno 27] File too large\n"
+    assert done.stderr == "compiled kernels cannot be cached: [Errno 27] File too large\n"
