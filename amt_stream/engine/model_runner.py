@@ -90,8 +90,10 @@ class Work:
             if not (self.ladder.exhausted and self._backlog.leave_out(block, lost)):
                 self.measure(block, *self._backlog.taken_up(lost, flags))
         buffer = np.zeros((0, self._source.channels), np.float32)
-        # On another device than the CPU a block is one graph, of one length.
-        several = not self._source.live and self._models.device.on_cpu
+        # On another device than the CPU a block is one graph, of one length. Rows of several
+        # microphones alternate by block.
+        on_cpu, alone = self._models.device.on_cpu, not self._models.microphones
+        several = not self._source.live and on_cpu and alone
         most = round(TOGETHER_S * self._source.fs) if several else 0
         for measurement in self._models:
             measurement.several = several
