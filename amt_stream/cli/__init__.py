@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit status.
+    """Run one command and return its exit status.
 
-    For a program that does nothing else: the signals that end it are heard from here on, and one
-    that leaves a thread behind ends here.
+    Only for the main program: it installs signal handlers, and ends the process here if a thread is
+    still running.
     """
     from amt_stream.cli.ending import ending
 
     ending.begin()
-    # Here, so that a signal while all this is imported ends it as quietly as later.
+    # After `begin`, so that a signal during this long import ends the program without a traceback.
     from amt_stream.cli.command import run_command
 
     return ending.status(run_command(argv))

@@ -14,7 +14,7 @@ from typing import Any
 from amt_stream.cli.batch import BatchCalibration, Task, tasks_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
-from amt_stream.cli.limits import judged, refuse_no_limits
+from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.cli.preset import chosen_preset
@@ -37,7 +37,7 @@ from amt_stream.sessions.outputs import LiveWriter
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one sound: its summary, or why there is none; and what is to be said of it."""
+    """The result of one sound: its summary or the reason for failure, and notes for the user."""
 
     summary: JsonMap | None = None
     refusal: str = ""
@@ -45,18 +45,17 @@ class Outcome:
 
 
 def run_analyze(args: AnalyzeOptions) -> int:
-    """Analyze each file; one that cannot be is reported, and the others are done.
+    """Analyze each file; report those that fail and continue with the others.
 
-    1 where one of them could not be analyzed, or not all of it was there; else 4 where a limit was
-    exceeded, with --fail-above.
+    Returns 1 if a file failed or is cut off, and 4 if a limit was exceeded, with --fail-above.
     """
     args = replace(args, format_typed=args.format is not None, format=row_format(args))
-    told = summary_file(args)
-    rows_are_written = not args.summary or (args.out is not None and told is None)
+    summary_path = summary_file(args)
+    rows_are_written = not args.summary or (args.out is not None and summary_path is None)
     refuse_not_csv(args, args.format if rows_are_written else None)
     if args.local_time and args.began is None:
         raise WrongUsage(
-            "--local-time needs to know when the recording began: add --began, as "
+            "--local-time needs the time when the recording began: add --began, such as "
             "2026-11-20T22:00:00"
         )
     if args.ray is not None:
@@ -64,11 +63,11 @@ def run_analyze(args: AnalyzeOptions) -> int:
     levels = BatchCalibration(args)
     tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
     preset = chosen_preset(args)
-    refuse_no_limits(args, preset)
+    require_limits(args, preset)
     tasks = [_with_levels(task, levels) for task in tasks]
     if levels.uncalibrated is not None and preset.in_pascal:
-        _say_what_is_known(tasks, levels.uncalibrated)
-    _say_where(preset)
+        _report_calibrations(tasks, levels.uncalibrated)
+    _report_compute(preset)
     failed = False
     summaries: list[Mapping[str, object]] = []
     limits: list[tuple[str, Mapping[str, object]]] = []
@@ -80,27 +79,26 @@ def run_analyze(args: AnalyzeOptions) -> int:
             failed = True
             continue
         failed |= "cut_off" in outcome.summary
-        whose = _whose(args, outcome.summary)
-        limits += [(whose, one) for one in outcome.summary.get("limits", ())]
-        if told is not None:
+        name = _sound_name(args, outcome.summary)
+        limits += [(name, one) for one in outcome.summary.get("limits", ())]
+        if summary_path is not None:
             summaries.append(outcome.summary)
         elif args.summary:
             print(json.dumps(outcome.summary), flush=True)
-    if summaries and told is not None:
-        with atomic_text_file(told) as stream:
+    if summaries and summary_path is not None:
+        with atomic_text_file(summary_path) as stream:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")
-    return judged(1 if failed else 0, limits, args)
+    return report_limits(1 if failed else 0, limits, args)
 
 
-def _whose(args: AnalyzeOptions, summary: JsonMap) -> str:
-    """What a summary is of, in words."""
-    of_one = f", channel {summary['channels'][0]}" if args.channels == EACH else ""
-    return f"{summary['name']}{of_one}"
+def _sound_name(args: AnalyzeOptions, summary: JsonMap) -> str:
+    channel = f", channel {summary['channels'][0]}" if args.channels == EACH else ""
+    return f"{summary['name']}{channel}"
 
 
-def _say_where(preset: Preset) -> None:
-    """Say where the models do not run though it was asked for; the CPU needs no torch for that."""
+def _report_compute(preset: Preset) -> None:
+    """Say if the models cannot run on the chosen device; for the CPU, torch is not imported."""
     if preset.compute != COMPUTE_DEVICES[0]:
         from amt_stream.dsp.compute_device import compute_device
 
@@ -109,15 +107,15 @@ def _say_where(preset: Preset) -> None:
             say(note)
 
 
-def _say_what_is_known(tasks: Sequence[Task], uncalibrated: Calibration) -> None:
-    """Where nobody typed it: of which files it is known how loud their full scale is."""
+def _report_calibrations(tasks: Sequence[Task], uncalibrated: Calibration) -> None:
+    """Without calibration options: say which files have a calibration in their comment."""
     found = [task for task in tasks if task.levels is not None]
-    told = [task for task in found if task.levels is not None and task.levels.calibrated]
-    if len(told) == 1:
-        say(f"{told[0].file} is calibrated as its comment says")
-    elif told:
-        say(f"{told[0].file} and {len(told) - 1} more are calibrated as their comments say")
-    if len(told) < len(found):
+    known = [task for task in found if task.levels is not None and task.levels.calibrated]
+    if len(known) == 1:
+        say(f"{known[0].file} is calibrated by its comment")
+    elif known:
+        say(f"{known[0].file} and {len(known) - 1} more are calibrated by their comments")
+    if len(known) < len(found):
         say(f"{uncalibrated}: --full-scale-db DB gives the true level")
 
 
@@ -133,20 +131,20 @@ def _with_levels(task: Task, levels: BatchCalibration) -> Task:
 def _outcomes(
     args: AnalyzeOptions, preset: Preset, tasks: Sequence[Task], folder: Path | None
 ) -> Iterator[Outcome]:
-    """What comes of each task, in their order; what a folder's manifest has done is not done again.
+    """Yield the outcome of each task in order, without repeating what the manifest has as done.
 
-    Raises Mistake where the manifest cannot be read or written.
+    Raises Mistake if the manifest cannot be read or written.
     """
-    held: dict[int, Outcome] = {}
-    told = 0
-    for place, outcome in _as_they_come(args, preset, tasks, folder):
-        held[place] = outcome
-        while told in held:
-            yield held.pop(told)
-            told += 1
+    waiting: dict[int, Outcome] = {}
+    following = 0
+    for place, outcome in _unordered_outcomes(args, preset, tasks, folder):
+        waiting[place] = outcome
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
 
 
-def _as_they_come(
+def _unordered_outcomes(
     args: AnalyzeOptions, preset: Preset, tasks: Sequence[Task], folder: Path | None
 ) -> Iterator[tuple[int, Outcome]]:
     settings = part_settings(args, preset)
@@ -170,7 +168,7 @@ def _as_they_come(
                 manifest.begin(settings, sounds)
             for at, outcome in _measured(args, preset, [tasks[k] for k in places]):
                 if manifest is not None:
-                    _keep(manifest, tasks[places[at]], outcome)
+                    _record(manifest, tasks[places[at]], outcome)
                 yield places[at], outcome
         except ManifestError as error:
             raise Mistake(str(error)) from error
@@ -179,18 +177,18 @@ def _as_they_come(
 def _measured(
     args: AnalyzeOptions, preset: Preset, tasks: Sequence[Task]
 ) -> Iterator[tuple[int, Outcome]]:
-    """What comes of each task as soon as it does, with the progress told meanwhile."""
-    # What a process is given for each sound: not the names of all the others.
+    """Yield the outcome of each task as soon as it is done, and show the progress."""
+    # Each worker gets a copy of the options: without the names of all other files.
     alone = replace(args, files=[])
     sizes = [task.sound["bytes"] for task in tasks]
     with Progress([task.file.name for task in tasks], sizes, args.progress_s) as progress:
         done = 0
 
-        def heard(part: float) -> None:
-            progress.came(done, part)
+        def report(part: float) -> None:
+            progress.update(done, part)
 
         here = min(args.jobs, len(tasks)) == 1 and args.ray is None
-        function = partial(_outcome, alone, preset, heard if here else None)
+        function = partial(_outcome, alone, preset, report if here else None)
         for place, outcome in _by_workers(function, tasks, args):
             done += 1
             progress.done(place)
@@ -213,16 +211,14 @@ def _by_workers(
 
 def _require_ray(args: AnalyzeOptions) -> None:
     if args.jobs > 1:
-        raise WrongUsage("--jobs is of this computer, and --ray of a cluster: leave one out")
+        raise WrongUsage("--jobs is for this computer, and --ray for a cluster: leave one out")
     if args.out in (None, "-"):
-        raise WrongUsage(
-            "--ray is for a folder of parts that all computers see: name it with --out"
-        )
+        raise WrongUsage("--ray needs a folder that all computers see: name it with --out")
     if find_spec("ray") is None:
         raise Mistake('--ray needs Ray, which is not installed: pip install "amt_stream[ray]"')
 
 
-def _keep(manifest: Manifest, task: Task, outcome: Outcome) -> None:
+def _record(manifest: Manifest, task: Task, outcome: Outcome) -> None:
     part = name_in_manifest(task, manifest.folder)
     if outcome.summary is None:
         manifest.failed(part, outcome.refusal)
@@ -230,28 +226,28 @@ def _keep(manifest: Manifest, task: Task, outcome: Outcome) -> None:
         manifest.done(part, outcome.summary)
 
 
-Heard = Callable[[float], None]
+Report = Callable[[float], None]
 
 
-def _outcome(args: AnalyzeOptions, preset: Preset, heard: Heard | None, task: Task) -> Outcome:
-    """Analyze a sound; `heard` is told how much of it is done."""
+def _outcome(args: AnalyzeOptions, preset: Preset, report: Report | None, task: Task) -> Outcome:
+    """Analyze a sound; `report` is called with the share that is done, 0 to 1."""
     if args.ray is None:
-        ending.begin()  # in a process of --jobs, which has drafts too
+        ending.begin()  # worker processes have temporary files to remove too
     notes: list[str] = []
     try:
-        jobs = 1 if heard is None else args.jobs
-        summary = _analyze(args, preset, task, heard or (lambda part: None), notes.append, jobs)
+        jobs = 1 if report is None else args.jobs
+        summary = _analyze(args, preset, task, report or (lambda part: None), notes.append, jobs)
     except (SourceError, Mistake) as error:
         return Outcome(None, str(error), tuple(notes))
     return Outcome(summary, "", tuple(notes))
 
 
 _models: dict[tuple[str, int, int], Any] = {}
-"""Models that were made in this process, for a preset, a sampling rate and a count of channels."""
+"""Models made in this process, by preset, sampling rate and number of channels."""
 
 
 def _models_for(preset: Preset, fs: int, channels: int) -> Any:
-    from amt_stream.cli.compiling import say_when_compiling  # numba takes its time
+    from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
 
     say_when_compiling()
     key = repr(preset), fs, channels
@@ -266,11 +262,11 @@ def _analyze(
     args: AnalyzeOptions,
     preset: Preset,
     task: Task,
-    heard: Heard,
+    report: Report,
     note: Callable[[str], None],
     jobs: int,
 ) -> JsonDict:
-    """Write the rows of a file, by so many processes at once; gives its summary."""
+    """Write the rows of a file, with `jobs` processes, and return its summary."""
     from amt_stream.offline.analysis import CheckedFile
     from amt_stream.offline.split import analyze_split
 
@@ -289,9 +285,9 @@ def _analyze(
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
-        note(f"{file} is cut off: {recording.cut_off}; what is there is analyzed")
+        note(f"{file} is cut off: {recording.cut_off}; the rest of it is analyzed")
     if recording.replaced:
-        note(f"{file}: {recording.replaced} invalid samples were read as 0")
+        note(f"{file}: {recording.replaced} invalid samples were replaced by 0")
     sound = recording.sound(calibrations, began)
     table = table_of(args, preset, models, sound, intervals=True)
     in_intervals = table.rows.intervals is not None
@@ -314,7 +310,7 @@ def _analyze(
                 intervals.append(rows)
             if writer is not None:
                 writer.write(rows)
-            heard(min(1.0, frames.end_s / recording.duration_s))
+            report(min(1.0, frames.end_s / recording.duration_s))
             if table.rows.covered:
                 break
         rows = table.rows.rest(recording.duration_s)

@@ -1,4 +1,4 @@
-"""Which sounds a command is to analyze, how loud their full scale is, and where each is written."""
+"""The sounds to analyze, their calibrations, and where the rows of each go."""
 
 import csv
 import glob
@@ -31,19 +31,19 @@ from amt_stream.meters.calibrator import CalibratorCheck, Refused
 from amt_stream.meters.correction import Correction
 
 MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
-"""Of sound files, besides the names of libsndfile's formats."""
+"""Endings of sound files besides the names of libsndfile's formats."""
 
 FULL_SCALE, SENSITIVITY = "full_scale_db", "sensitivity_dbfs"
-"""Columns of a table of calibrations: the level of a full-scale sine in dB SPL, or how a sine of 94
-dB SPL reads in dBFS, as data sheets of digital microphones have it."""
+"""Columns of a calibration table: the level of a full-scale sine in dB SPL, or the level in dBFS of
+a sine of 94 dB SPL, as in data sheets of digital microphones."""
 
 
 @dataclass(frozen=True)
 class SoundLevels:
-    """What is known of how loud full scale of one sound is.
+    """The calibrations of one sound.
 
-    `found` has the calibrations by channel, None for all of them, the nearest to the sound first.
-    `corrections`, where some were typed, are one for all channels, or one for each.
+    found: calibrations by channel, with None for all channels, the most specific first
+    corrections: from --correction, one for all channels or one for each
     """
 
     source: str
@@ -51,16 +51,16 @@ class SoundLevels:
     corrections: tuple[Correction | None, ...] = ()
 
     def of(self, file: Path, channels: Sequence[int]) -> list[Calibration]:
-        """One for all of these channels, or one for each.
+        """One calibration for all of these channels, or one for each.
 
-        Raises Mistake for a channel of which none is told.
+        Raises Mistake for a channel without a calibration.
         """
         levels = []
         for channel in channels:
             known = (one[key] for one in self.found for key in (channel, None) if key in one)
             level = next(known, None)
             if level is None:
-                raise Mistake(f"{file}: {self.source} tells nothing of channel {channel}")
+                raise Mistake(f"{file}: {self.source} has no calibration for channel {channel}")
             levels.append(level)
         if self.corrections:
             if len(self.corrections) not in (1, len(channels)):
@@ -73,13 +73,13 @@ class SoundLevels:
 
     @property
     def calibrated(self) -> bool:
-        """Whether one of them is."""
+        """Whether any channel is calibrated."""
         return any(one.calibrated for by_channel in self.found for one in by_channel.values())
 
     @property
-    def told(self) -> list[dict[str, list[Any]]]:
-        """The same without its origin, as data for JSON."""
-        told: list[dict[str, list[object]]] = [
+    def as_data(self) -> list[dict[str, list[Any]]]:
+        """The calibrations without their origin, as data for JSON."""
+        levels: list[dict[str, list[object]]] = [
             {
                 "" if channel is None else str(channel): [
                     one.full_scale_db_spl,
@@ -92,17 +92,17 @@ class SoundLevels:
             for by_channel in self.found
         ]
         if self.corrections:
-            told.append({"corrections": [str(one) for one in self.corrections]})
-        return told
+            levels.append({"corrections": [str(one) for one in self.corrections]})
+        return levels
 
 
 @dataclass(frozen=True)
 class Task:
-    """A sound to analyze: its file and channels, its levels, and where its rows go.
+    """A sound to analyze: its file and channels, its calibrations, and where its rows go.
 
-    below: the file as seen from the folder, or from the beginning of the pattern, that named it
-    target: a path, "-" for standard output, or None for nowhere
-    refusal: why it is not to be done after all, in a sentence
+    below: path relative to the folder or to the fixed part of the pattern that named it
+    target: path, "-" for standard output, or None if no rows are written
+    refusal: why it cannot be analyzed, if so
     """
 
     file: Path
@@ -114,7 +114,7 @@ class Task:
 
     @property
     def sound(self) -> JsonDict:
-        """What tells this sound from another, or from itself once it is changed."""
+        """What identifies this sound and its version, as data for JSON."""
         try:
             found = self.file.stat()
             bytes_, modified_ns = found.st_size, found.st_mtime_ns
@@ -126,24 +126,24 @@ class Task:
             "channels": None if self.channels is None else list(self.channels),
             "bytes": bytes_,
             "modified_ns": modified_ns,
-            "levels": self.levels.told,
+            "levels": self.levels.as_data,
         }
 
 
 def tasks_of(
-    given: Sequence[str],
+    names: Sequence[str],
     channels: tuple[int, ...] | str | None,
     left_out: Collection[Path] = (),
 ) -> list[Task]:
-    """A task for each file that was named, or with EACH for each of its channels.
+    """A task for each named file, or with EACH for each of its channels.
 
-    Of a folder it is its sound files, of a pattern what matches it, but for those `left_out`. What
-    there is not is refused.
+    names: files, folders (all their sound files) and patterns; missing ones become refused tasks
+    left_out: files that folders and patterns do not include
     """
-    tasks = [task for text in given for task in _named(text)]
+    tasks = [task for text in names for task in _named(text)]
     tasks = list({task.file: task for task in tasks}.values())
     if left_out:
-        tasks = [t for t in tasks if str(t.file) in given or _absolute(t.file) not in left_out]
+        tasks = [t for t in tasks if str(t.file) in names or _absolute(t.file) not in left_out]
     if channels == EACH:
         return [task for each in tasks for task in _by_channel(each)]
     assert not isinstance(channels, str)
@@ -159,7 +159,7 @@ def _named(text: str) -> list[Task]:
 
     path = Path(text)
     if text in ("", "-"):
-        what = "standard input, which `meter --source -` hears" if text else "no name"
+        what = "standard input, which `meter --source -` reads" if text else "no name"
         return [Task(path, refusal=f"{text!r} is {what}: give a file, a folder or a pattern")]
     try:
         kind = path_kind(path)
@@ -189,12 +189,12 @@ def _below(path: Path, top: Path) -> Path:
 
 
 def _matching(pattern: str) -> list[Path]:
-    # A pattern may be absolute, which those of a Path may not.
+    # Not Path.glob, which refuses absolute patterns.
     return [Path(p) for p in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207
 
 
 def _head(pattern: Path) -> Path:
-    """The folders of a pattern that are named as they are."""
+    """The leading folders of a pattern without wildcards."""
     return Path(*takewhile(lambda part: not glob.has_magic(part), pattern.parts[:-1]))
 
 
@@ -207,9 +207,9 @@ def _by_channel(task: Task) -> list[Task]:
 
 
 class BatchCalibration:
-    """The calibration of each channel of each sound, as the options say.
+    """The calibration of each channel of each sound, according to the options.
 
-    `calibrators` are the recordings that tell it.
+    `calibrators` are the recordings of calibrators that it uses.
     """
 
     def __init__(self, args: AnalyzeOptions) -> None:
@@ -220,18 +220,16 @@ class BatchCalibration:
         }
         names = [name for name, value in given.items() if value is not None]
         if len(names) > 1:
-            raise WrongUsage(f"{' and '.join(names)} both say how loud full scale is: give one")
+            raise WrongUsage(f"{' and '.join(names)} both give the calibration: leave one out")
         if args.level is not None and args.calibrator is None:
-            raise WrongUsage(
-                "--level is that of a calibrator: name its recording with --calibrator"
-            )
+            raise WrongUsage("--level needs a recording of the calibrator: add --calibrator FILE")
         self._args = args
         self._corrections = tuple(typed_corrections(args) or ())
         for one in dict.fromkeys(filter(None, self._corrections)):
             say(one.in_words())
         self._by_name: dict[str, dict[int | None, Calibration]] = {}
         self._by_folder: dict[Path, Path] = {}
-        self._heard: dict[Path, dict[int | None, Calibration] | Mistake] = {}
+        self._measured: dict[Path, dict[int | None, Calibration] | Mistake] = {}
         self.calibrators: Collection[Path] = ()
         if args.calibrations is not None:
             for (name, channel), level in _of_table(Path(args.calibrations)).items():
@@ -241,7 +239,7 @@ class BatchCalibration:
             every = UNCALIBRATED if full_scale_db is None else Calibration(full_scale_db)
             self._by_name[""] = {None: with_uncertainty(every, args)}
         elif glob.has_magic(args.calibrator) and not path_kind(Path(args.calibrator)):
-            self._by_folder = _one_a_folder(args.calibrator)
+            self._by_folder = _one_per_folder(args.calibrator)
             self.calibrators = self._by_folder.values()
         else:
             self._by_name[""] = self._of_calibrator(Path(args.calibrator))
@@ -250,43 +248,43 @@ class BatchCalibration:
 
     @property
     def uncalibrated(self) -> Calibration | None:
-        """What stands for a calibration where none was given."""
+        """The stand-in calibration if none was given."""
         every = self._by_name.get("", {}).get(None)
         return every if every is not None and not every.calibrated else None
 
     def of(self, file: Path) -> SoundLevels:
-        """Those of one sound. Raises Mistake where its folder has no calibrator that can be used.
+        """The calibrations of one sound. Raises Mistake if its folder has no usable calibrator.
 
-        By its path, by its name, by the first pattern that fits one of these; else by what is for
-        all of them. A calibrator is the nearest, in the sound's folder or above. Where nothing was
-        typed, a recording of ours tells its own.
+        A table is searched by path, by name, by the first pattern that matches either, and then
+        for an entry for all files. Of several calibrators the nearest is used, in the sound's
+        folder or above. Without options, the calibration in a file's comment is used.
         """
         if self._by_folder:
             folders = _absolute(file).parents
             path = next((self._by_folder[one] for one in folders if one in self._by_folder), None)
             if path is None:
                 raise Mistake(f"{file}: {self._args.calibrator} has no recording for its folder")
-            return SoundLevels(str(path), (self._once_heard(path),), self._corrections)
-        if self.uncalibrated is not None and (told := calibrations_in(file)):
+            return SoundLevels(str(path), (self._measured_once(path),), self._corrections)
+        if self.uncalibrated is not None and (found := calibrations_in(file)):
             own: dict[int | None, Calibration] = {
-                channel: with_uncertainty(one, self._args) for channel, one in told.items()
+                channel: with_uncertainty(one, self._args) for channel, one in found.items()
             }
             comment = f"the comment of {file}"
             return SoundLevels(comment, (own, {None: self.uncalibrated}), self._corrections)
         names = [str(file), file.name]
-        fitting = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
-        keys = dict.fromkeys([*names, *fitting, ""])
+        matching = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
+        keys = dict.fromkeys([*names, *matching, ""])
         source = str(self._args.calibrations or self._args.calibrator)
         by_name = tuple(self._by_name[key] for key in keys if key in self._by_name)
         return SoundLevels(source, by_name, self._corrections)
 
-    def _once_heard(self, path: Path) -> dict[int | None, Calibration]:
-        if path not in self._heard:
+    def _measured_once(self, path: Path) -> dict[int | None, Calibration]:
+        if path not in self._measured:
             try:
-                self._heard[path] = self._of_calibrator(path)
+                self._measured[path] = self._of_calibrator(path)
             except (Mistake, SourceError) as error:
-                self._heard[path] = Mistake(str(error))
-        found = self._heard[path]
+                self._measured[path] = Mistake(str(error))
+        found = self._measured[path]
         if isinstance(found, Mistake):
             raise found
         return found
@@ -296,14 +294,14 @@ class BatchCalibration:
         return {channel: with_uncertainty(one, self._args) for channel, one in found.items()}
 
 
-def _one_a_folder(pattern: str) -> dict[Path, Path]:
-    """The recordings of calibrators that match a pattern, by their folder."""
+def _one_per_folder(pattern: str) -> dict[Path, Path]:
+    """The recordings of calibrators that match a pattern, by folder."""
     found: dict[Path, Path] = {}
     for path in map(_absolute, _matching(pattern)):
         if path.parent in found:
             raise Mistake(
-                f"{found[path.parent]} and {path} both match {pattern}: there may be one "
-                "calibrator a folder"
+                f"{found[path.parent]} and {path} both match {pattern}: only one calibrator per "
+                "folder is allowed"
             )
         found[path.parent] = path
     if not found:
@@ -312,7 +310,7 @@ def _one_a_folder(pattern: str) -> dict[Path, Path]:
 
 
 def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
-    """Calibrations by file and channel out of a CSV file; an empty cell stands for all of them."""
+    """Read calibrations by file and channel from a CSV file; an empty cell stands for all."""
     try:
         lines = small_text(path).splitlines(keepends=True)
         reader = csv.DictReader(line for line in lines if not line.startswith("#"))
@@ -320,7 +318,7 @@ def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
     except NotThatFile as error:
         raise Mistake(f"{path} {error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise Mistake(f"{path} is no table of calibrations: {error}") from error
+        raise Mistake(f"{path} is not a table of calibrations: {error}") from error
     names = set(reader.fieldnames or ())
     if names not in ({"file", "channel", FULL_SCALE}, {"file", "channel", SENSITIVITY}):
         raise Mistake(
@@ -336,7 +334,7 @@ def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
         except (AttributeError, TypeError, ValueError) as error:
             raise Mistake(f"{path}, line {number}: {brief(error)}") from error
         if key in found:
-            raise Mistake(f"{path}, line {number}: {key[0]} channel {channel} is told twice")
+            raise Mistake(f"{path}, line {number}: {key[0]} channel {channel} is listed twice")
         found[key] = level
     return found
 
@@ -346,7 +344,7 @@ def _full_scale_db(row: Mapping[str, str]) -> float:
 
 
 def _of_calibrator(path: Path, level: float) -> dict[int | None, Calibration]:
-    """Calibrations by channel out of the recording of a calibrator; one channel stands for all."""
+    """Calibrations by channel, from a recording of a calibrator; one channel stands for all."""
     source = FileSource(path, paced=False)
     checks = [CalibratorCheck(source.fs) for _ in range(source.channels)]
     for block in source.blocks():

@@ -46,24 +46,24 @@ STARTS = (
 
 
 def run_bench(args: BenchOptions) -> int:
-    """Time models on this machine, and print a row for each form."""
+    """Time models on this machine, and print a row for each combination of options."""
     names = args.model or catalog.names()
     for name in names:
-        catalog.entry(name).load("model")  # what cannot be is refused before anything is timed
+        catalog.entry(name).load("model")  # refuse unusable models before anything is timed
     from amt_stream.offline import benchmark
 
     speed = benchmark.speed()
-    _tell(args.json, "this machine, one core", MACHINE, [asdict(speed)])
-    _tell(
+    _print_table(args.json, "this machine, one core", MACHINE, [asdict(speed)])
+    _print_table(
         args.json,
         "thread CPU seconds per second of sound, of all streams: white noise at 48 kHz",
         FIGURES,
         _figures(args, names, speed.loop_s),
     )
     if args.start:
-        _tell(
+        _print_table(
             args.json,
-            "CPU seconds of a new process for its imports, its model, its first sound",
+            "CPU seconds of a new process for imports, making the model, and the first sound",
             STARTS,
             (asdict(benchmark.start(name)) for name in names),
         )
@@ -82,10 +82,10 @@ def _figures(args: BenchOptions, names: Iterable[str], loop_s: float) -> Iterato
             yield {**asdict(figure), "of_loop": figure.median / loop_s}
 
 
-def _tell(
+def _print_table(
     as_json: bool, title: str, columns: tuple[_Column, ...], rows: Iterable[JsonDict]
 ) -> None:
-    """Each row as soon as it is there: a JSON object a line, or a table under its title."""
+    """Print each row as soon as it is ready: as a JSON object, or in a table with a title."""
     if not as_json:
         print(f"\n{title}")
         print("  ".join(f"{one.heading:<{one.width}}" for one in columns).rstrip())

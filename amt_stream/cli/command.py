@@ -1,4 +1,4 @@
-"""From a command line to an exit status: what went wrong is said in one sentence."""
+"""The commands, and how a command line becomes an exit status or one sentence of error."""
 
 import argparse
 import contextlib
@@ -23,34 +23,34 @@ from amt_stream.meters import catalog
 ERROR = 1
 HUNG_UP = 129
 READER_LEFT = 141
-"""As a shell tells of any program whose reader has left: it wrote less than there was."""
+"""What a shell reports for a program killed by SIGPIPE: not all output was written."""
 
 
 def run_command(
     argv: Sequence[str] | None = None,
     chosen: Callable[[Sequence[str] | None], int] | None = None,
 ) -> int:
-    """Run one command; gives its exit status.
+    """Run one command and return its exit status.
 
-    chosen: runs what the arguments say, by default a command of `amt-stream`
+    chosen: function that runs the arguments, by default as a command of `amt-stream`
     """
     _fill_closed_streams()
-    # Else numba ends with an escape sequence on every terminal, also on one that knows none.
+    # Else numba writes an escape sequence at exit, even to terminals that do not support it.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     with contextlib.redirect_stdout(OutputStream(sys.stdout)):
         try:
             try:
                 status = (chosen or _chosen_command)(argv)
             except OutputFailed:
-                raise  # a flush would hang where its reader has stopped to read
+                raise  # a flush would hang if the reader has stopped reading
             except BaseException:
                 sys.stdout.flush()
                 raise
             sys.stdout.flush()
             return status
         except OutputFailed as error:
-            # Python would complain once more when it flushes at exit.
-            with contextlib.suppress(OSError):  # one that is closed has no number
+            # Python would report the error again when it flushes at exit.
+            with contextlib.suppress(OSError):  # a closed stream has no descriptor
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if error.errno == errno.EPIPE:
                 return READER_LEFT
@@ -64,18 +64,18 @@ def run_command(
 
 
 def _fill_closed_streams() -> None:
-    """Keep the numbers of closed streams from files that would be written to in their place."""
+    """Open closed standard streams on devnull, so that no later file gets their descriptors."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (until the end)
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (open until exit)
 
 
 class Subcommand(NamedTuple):
-    """A command: what it is for, in a line and in full; its function, "module:name"; its options.
+    """A command: its help in one line and in full, its function "module:name", and its options.
 
-    The function takes an object of the class of options and gives the exit status.
+    The function takes an object of the options' class and returns the exit status.
     """
 
     help: str
@@ -87,116 +87,114 @@ class Subcommand(NamedTuple):
 
 COMMANDS = {
     "meter": Subcommand(
-        "show loudness, or modulation, while it is heard",
-        "Show loudness, or modulation, while it is heard: in a window, in the terminal, or as rows "
-        "of numbers.",
+        "show loudness or modulation live",
+        "Show loudness or modulation live: in a window, in the terminal, or as rows of numbers.",
         "amt_stream.cli.meter:run_meter",
         options.MeterOptions,
         lists_models=True,
     ),
     "serve": Subcommand(
-        "measure, and send what is measured to other programs",
-        "Measure without a screen: rows, events and state go out over any number of transports at "
-        "once, and commands come in (docs/wire.md).",
+        "measure and send the readings to other programs",
+        "Measure without a screen: send rows, events and state over any number of transports, and "
+        "accept commands (docs/wire.md).",
         "amt_stream.cli.serve:run_serve",
         options.ServeOptions,
         lists_models=True,
     ),
     "run": Subcommand(
-        "run a station that nobody watches, by a preset",
-        "Measure and serve by a preset and the options in its table [run], until the sound ends or "
-        "a signal does: SIGTERM ends it in order, SIGHUP has it read the preset again "
+        "run an unattended station from a preset",
+        "Measure and serve with a preset and the options in its table [run], until the sound or a "
+        "signal ends it. SIGTERM shuts it down in order; SIGHUP makes it reload the preset "
         "(docs/unattended.md).",
         "amt_stream.cli.run:run_station",
         options.RunOptions,
     ),
     "devices": Subcommand(
         "list the input devices",
-        "List the input devices, with the calibrations known of them.",
+        "List the input devices and their stored calibrations.",
         "amt_stream.cli.devices:run_devices",
         options.ListsDevices,
     ),
     "calibrate": Subcommand(
-        "measure the tone of an acoustic calibrator and keep the result",
-        "Put the calibrator on the microphone and switch it on. Its tone has to be there for 3 s, "
-        "stable within 0.1 dB; the level of a full-scale sine is then kept for this channel of "
-        "this device: of channel 1 unless -c says another, so two are calibrated one by one: -c 1, "
-        "then -c 2.",
+        "measure the tone of an acoustic calibrator and store the result",
+        "Put the calibrator on the microphone and switch it on. Once its tone is stable within 0.1 "
+        "dB for 3 s, the level of a full-scale sine is stored for this channel of this device: "
+        "channel 1, or the one that -c names. Calibrate two channels one by one: -c 1, then -c 2.",
         "amt_stream.cli.calibrate:run_calibrate",
         options.CalibrateOptions,
     ),
     "analyze": Subcommand(
-        "loudness of sound files, frame by frame or in summary",
-        "Loudness of sound files, and other readings beside it, in any format that libsndfile "
-        "reads: rows from 0 to the very end, or a summary.",
+        "measure sound files, frame by frame or in summary",
+        "Measure loudness and other readings of sound files, in any format that libsndfile reads: "
+        "rows for the whole file, or a summary.",
         "amt_stream.cli.analyze:run_analyze",
         options.AnalyzeOptions,
         lists_models=True,
     ),
     "replay": Subcommand(
-        "measure a session again from its sound, and compare",
-        "Measure again what a session has recorded, with its settings and its gaps, and compare "
-        "all rows with those of its log: on the same computer they are the same to the last bit.",
+        "measure the sound of a session again, and compare",
+        "Measure the recorded sound of a session again, with the same settings and gaps, and "
+        "compare all rows with its log. On the same computer they are bit-identical.",
         "amt_stream.cli.replay:run_replay",
         options.ReplayOptions,
     ),
     "report": Subcommand(
-        "one page of a measurement, to be handed on",
-        "Write one page of what a log holds, or a file of rows: what was measured, where and when, "
-        "calibration, limits, gaps and faults, readings, history and settings, as HTML that needs "
-        "nothing else, or as PDF.",
+        "write a measurement report",
+        "Write a report of a log or a file of rows: what was measured, where and when, "
+        "calibration, limits, gaps and faults, readings, history and settings, as self-contained "
+        "HTML or as PDF.",
         "amt_stream.cli.report:run_report",
         options.ReportOptions,
     ),
     "compare": Subcommand(
-        "how much louder one measurement is than another",
-        "Compare two logs, files of rows or files of sound: of each reading that both have the "
-        "difference, and how sure that is. What both have in common, as the error of one "
-        "calibration, cancels.",
+        "compare two measurements",
+        "Compare two logs, files of rows or sound files: print the difference of each reading that "
+        "both have, and its uncertainty. Errors common to both, such as that of one calibration, "
+        "cancel.",
         "amt_stream.cli.compare:run_compare",
         options.CompareOptions,
     ),
     "lden": Subcommand(
-        "print levels of day, evening and night over days",
-        "Print Lday, Levening, Lnight and Lden (or Ldn) of logs, for each day and of all of them, "
-        "with how much of each period was measured. A log of --interval 15min is read at once.",
+        "print day, evening and night levels",
+        "Print Lday, Levening, Lnight and Lden (or Ldn) of logs, for each day and overall, and how "
+        "much of each period was measured. Logs with --interval 15min are read fastest.",
         "amt_stream.cli.lden:run_lden",
         options.LdenOptions,
     ),
     "mark": Subcommand(
-        "put a mark into a log that is being written",
-        "Put a mark with a text of yours into the log of a meter that runs, such as one that shows "
-        "nothing (--quiet). The mark stands at the moment when it is typed, within a second.",
+        "add a mark to a running log",
+        "Add a mark with a text to the log of a running meter, such as one with --quiet. The mark "
+        "has the time of this command, within a second.",
         "amt_stream.cli.mark:run_mark",
         options.MarkOptions,
     ),
     "verify": Subcommand(
-        "say whether a session is as it was written",
-        "Compare what a session's folder holds with the hashes that were written beside it: says "
-        "intact, edited or gapped, which parts, and what sound was lost while it was measured.",
+        "check that a session is unchanged",
+        "Compare the files of a session with the hashes in its folder. Says whether it is intact, "
+        "edited or gapped, which parts are, and which sound was lost during the measurement.",
         "amt_stream.cli.verify:run_verify",
         options.VerifyOptions,
     ),
     "selftest": Subcommand(
         "check the models against published values",
-        "Play built-in reference signals through the models as a meter does, and compare what they "
-        "read with published values: a row each, in some 20 seconds.",
+        "Run the models on built-in reference signals as a meter does, and compare their readings "
+        "with published values, one row each; takes about 20 seconds.",
         "amt_stream.cli.selftest:run_selftest",
         options.SelftestOptions,
     ),
     "export": Subcommand(
-        "write a model or a stage, with its state, as a program of torch (experimental)",
-        "Write a stream as torch.export has it: a program that takes blocks of one length and "
-        "carries its state from one to the next, for whatever runs such programs. Experimental: "
-        "the format is torch's, and a program is loaded by the same version of both.",
+        "export a model or a stage, with its state, as a torch program (experimental)",
+        "Export a streaming model or stage with torch.export: a program that takes blocks of one "
+        "length and carries its state from block to block. Experimental: load it with the same "
+        "versions of torch and amt_stream.",
         "amt_stream.cli.export:run_export",
         options.ExportOptions,
     ),
     "bench": Subcommand(
         "time the models on this machine",
-        "Time models and their stages on this machine, in blocks of one length or another, for one "
-        "listener or many: CPU seconds per second of sound, and the same in units of a loop of "
-        "arithmetic, by which machines can be compared.",
+        "Time models and their stages on this machine, with various block lengths and numbers of "
+        "listeners: CPU seconds per second of sound, and the same in units of a reference loop, to "
+        "compare machines.",
         "amt_stream.cli.bench:run_bench",
         options.BenchOptions,
     ),
@@ -204,24 +202,24 @@ COMMANDS = {
 
 
 class Parser(OptionsParser):
-    """One that says in a line what is wrong, and does nothing to the terminal with what was typed.
+    """An argument parser whose errors are one line, with control characters made visible.
 
-    All that could be typed is what --help shows: of thirty options it would hide that line.
+    argparse would print the usage too, and with thirty options it would hide that line.
     """
 
     def error(self, message: str) -> NoReturn:
-        self.exit(WrongUsage.status, f"{self.prog}: {sentence(message)} (--help tells more)\n")
+        self.exit(WrongUsage.status, f"{self.prog}: {sentence(message)} (see --help)\n")
 
 
 def build_parser() -> Parser:
-    """The parser of all commands."""
+    """Build the parser of all commands."""
     parser = Parser(
         prog="amt-stream",
         description="Loudness in sone and phon (Moore et al. 2016, ISO 532-3), sound levels, "
-        "LUFS, and modulation by auditory band, live or of sound files.",
+        "LUFS, and modulation by auditory band, live or from sound files.",
         epilog="exit status: 0 done, 1 error, 2 wrong usage, 3 device lost, 4 a limit "
-        "exceeded (--fail-above), 129 terminal closed, 130 interrupted, 141 the reader of standard "
-        "output left, 143 terminated",
+        "exceeded (--fail-above), 129 terminal closed, 130 interrupted, 141 standard output closed "
+        "by its reader, 143 terminated",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
     parser.add_options(options.ListsDevices)
@@ -244,13 +242,12 @@ def _chosen_command(argv: Sequence[str] | None) -> int:
     args = parser.parse_args(argv)
     if args.command is None and not args.list_devices:
         *others, last = COMMANDS
-        words = f"{', '.join(others)} or {last}"
-        parser.error(f"say what to do: {words}")
+        parser.error(f"give a command: {', '.join(others)} or {last}")
     return run_chosen(args)
 
 
 def run_chosen(args: Options) -> int:
-    """Run the command that was parsed; gives its exit status."""
+    """Run a parsed command and return its exit status."""
     chosen = "devices" if args.list_devices else str(args.command)
     home, _, function = COMMANDS[chosen].run.partition(":")
     status: int = getattr(importlib.import_module(home), function)(args)

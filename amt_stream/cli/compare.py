@@ -1,4 +1,4 @@
-"""`amt-stream compare`: how much louder one measurement is than another."""
+"""`amt-stream compare`: the differences between two measurements."""
 
 import json
 from typing import TYPE_CHECKING
@@ -20,11 +20,11 @@ SHOWN = (
     *("laeq_db", "lafmax_db", "l10_db", "l90_db", "integrated_lufs"),
     *("ltl_n5_phon", "gm2002_ltl_n5_phon", "zwicker_n5_sone"),
 )
-"""Readings of intervals that a terminal has room for; JSON has all."""
+"""Readings of intervals that fit on a terminal; JSON has all."""
 
 
 def run_compare(args: CompareOptions) -> int:
-    """Print the difference of each reading that both have, or write it as a page."""
+    """Print the difference of each common reading, or write it as a page."""
     from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.sessions.compare import compare
 
@@ -34,7 +34,7 @@ def run_compare(args: CompareOptions) -> int:
     if args.full_scale_db is not None:
         calibration = with_uncertainty(Calibration(args.full_scale_db), args)
     elif args.calibration_uncertainty is not None or args.microphone_uncertainty is not None:
-        with_uncertainty(UNCALIBRATED, args)  # which says that there is none
+        with_uncertainty(UNCALIBRATED, args)  # raises that there is no calibration
     try:
         found = compare(
             args.a,
@@ -54,7 +54,7 @@ def run_compare(args: CompareOptions) -> int:
         from amt_stream.sessions.compare import comparison_page
 
         write_page(out, comparison_page(found))
-        say(f"{out}: {args.b} against {args.a}")
+        say(f"{out}: {args.b} compared with {args.a}")
     elif args.json:
         print(json.dumps(found.to_dict(), indent=1))
     else:
@@ -63,7 +63,7 @@ def run_compare(args: CompareOptions) -> int:
 
 
 def _lines(found: "Comparison") -> list[str]:
-    """A table for people: each reading of A and B, B - A, and how sure that is."""
+    """A table of each reading of A and B, B - A, and its uncertainty."""
     rows = [_cells(one) for one in found.differences]
     heads = ("reading", "A", "B", "B - A", "unit", "+-", "")
     widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
@@ -74,7 +74,7 @@ def _lines(found: "Comparison") -> list[str]:
         ).rstrip()
         for row in (heads, *rows)
     ]
-    place = "; the microphone stood at one place: its error cancels" if found.same_place else ""
+    place = "; the microphone was at the same place: its error cancels" if found.same_place else ""
     return [
         plain(f"A: {found.a.name}"),
         plain(f"B: {found.b.name}"),
@@ -89,12 +89,12 @@ def _lines(found: "Comparison") -> list[str]:
 
 
 def _interval_lines(found: "Comparison") -> list[str]:
-    """A line for each interval that both have: of each reading A, B and B - A."""
+    """A line for each common interval: A, B and B - A of each reading."""
     pairs = found.intervals
     if found.of_each is None:
         return []
     if not pairs:
-        return ["", "no interval of A is at the time of one of B"]
+        return ["", "A and B have no interval at the same time"]
     names = [name for name in pairs[0].names if name in SHOWN] or pairs[0].names[:5]
     heads = ("from", *(f"{symbol(name)} A  B  B - A" for name in names), "")
     rows = [
@@ -110,8 +110,8 @@ def _interval_lines(found: "Comparison") -> list[str]:
         "  ".join(cell.rjust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip()
         for row in (heads, *rows)
     ]
-    told = zip("AB", found.of_each, strict=True)
-    return ["", *map(plain, aligned), "", *(plain(f"{side}: {one.how}") for side, one in told)]
+    sides = zip("AB", found.of_each, strict=True)
+    return ["", *map(plain, aligned), "", *(plain(f"{side}: {one.how}") for side, one in sides)]
 
 
 def _interval_cell(pair: "IntervalPair", name: str) -> str:
@@ -121,6 +121,6 @@ def _interval_cell(pair: "IntervalPair", name: str) -> str:
 
 
 def _cells(one: "Difference") -> tuple[str, ...]:
-    doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
+    uncertainty = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
     numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
-    return (one.symbol, *numbers, one.unit, doubt, one.verdict)
+    return (one.symbol, *numbers, one.unit, uncertainty, one.verdict)

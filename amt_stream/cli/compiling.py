@@ -1,4 +1,4 @@
-"""What is said of a start that compiles."""
+"""A message when functions are being compiled."""
 
 import multiprocessing
 from functools import cache
@@ -9,6 +9,6 @@ from amt_stream.core.compiling import compiling
 
 @cache
 def say_when_compiling() -> None:
-    """From here on; processes of --jobs would all say the same."""
+    """Announce compilations from now on, but not in the worker processes of --jobs."""
     if multiprocessing.parent_process() is None:
         compiling.have_said(say)

@@ -1,4 +1,4 @@
-"""What is wrong with a station, on standard error while it measures."""
+"""Faults of a station, reported on standard error while it measures."""
 
 import asyncio
 import time
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.5
 GONE_S = 10.0
-"""What has not been so for as long is over, and said anew when it comes back."""
+"""A fault absent for this long is over; if it returns it is reported again."""
 
 
 class Complaints:
-    """Says each sentence of why a station is not well once, and when none is left."""
+    """Reports each fault of a station once, and when none is left."""
 
     def __init__(self) -> None:
-        self._held_at: dict[str, float] = {}
+        self._seen_at: dict[str, float] = {}
 
     async def follow(self, station: "Station") -> None:
-        """Go on until it is cancelled [loop-thread]."""
+        """Report faults until cancelled [loop-thread]."""
         while True:
             await asyncio.sleep(LOOK_S)
-            # What ends it is said at its end.
+            # The fault that ends the station is reported at its end.
             if station.running:
-                self.hear(station.why, time.monotonic())
+                self.report(station.why, time.monotonic())
 
-    def hear(self, sentences: list[str], now: float) -> None:
-        """Say what is new of what is wrong at a time in seconds."""
-        known, there = self._held_at, {matter(one): one for one in sentences}
-        for key in there.keys() - known.keys():
-            say(there[key])
-        held = known | dict.fromkeys(there, now)
-        self._held_at = {key: at for key, at in held.items() if now - at < GONE_S}
-        if known and not self._held_at:
+    def report(self, sentences: list[str], now: float) -> None:
+        """Say the faults that are new at time `now` in seconds."""
+        known, present = self._seen_at, {matter(one): one for one in sentences}
+        for key in present.keys() - known.keys():
+            say(present[key])
+        seen = known | dict.fromkeys(present, now)
+        self._seen_at = {key: at for key, at in seen.items() if now - at < GONE_S}
+        if known and not self._seen_at:
             say("all is well again")

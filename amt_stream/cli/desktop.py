@@ -1,7 +1,7 @@
-"""The meter in the menu of a Linux desktop: its entry and its icon, in the user's own folders.
+"""The meter in the menu of a Linux desktop: an entry and an icon in the user's folders.
 
-Not files of the wheel: pip puts those below the environment that it installs into, where no desktop
-looks unless that is the system's; and what an entry starts is known only where it is.
+The wheel cannot install them: pip puts files below its environment, where desktops do not look, and
+the path of the program is only known after the installation.
 """
 
 import re
@@ -20,7 +20,7 @@ ENTRY = """[Desktop Entry]
 Type=Application
 Name=amt-stream
 GenericName=Loudness meter
-Comment=Loudness in sone and phon, sound levels and LUFS, while they are heard
+Comment=Live loudness in sone and phon, sound levels and LUFS
 Exec={program}
 Icon={name}
 Terminal=false
@@ -32,9 +32,9 @@ StartupNotify=true
 
 
 def install_desktop(program: Path) -> list[Path]:
-    """Write entry and icon of a program; gives the files. Raises Mistake where there is no place.
+    """Write entry and icon, and return their paths. Raises Mistake if that is not possible.
 
-    program: what the entry starts, as `amt-monitor` of an environment
+    program: the program that the entry starts, such as `amt-monitor` of an environment
     """
     entry, icon = _places()
     drawing = (files("amt_monitor") / "icons" / icon.name).read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def install_desktop(program: Path) -> list[Path]:
 
 
 def remove_desktop() -> list[Path]:
-    """Remove what `install_desktop` wrote; gives those files that were there."""
+    """Remove the files of `install_desktop`, and return those that existed."""
     there = [path for path in _places() if path.exists()]
     for path in there:
         path.unlink(missing_ok=True)
@@ -57,15 +57,18 @@ def remove_desktop() -> list[Path]:
 
 
 def this_program() -> Path:
-    """The program that runs, or that of its name beside the interpreter. Raises Mistake."""
-    # pip's own place for a user's programs is not where the interpreter is.
+    """The running program, or `amt-monitor` beside the interpreter.
+
+    Raises Mistake if there is none.
+    """
+    # First the running one: pip installs a user's programs elsewhere than the interpreter.
     started = Path(sys.argv[0]).absolute()
     if started.name == NAME and started.exists():
         return started
     frozen = getattr(sys, "frozen", False)
     program = Path(sys.executable) if frozen else Path(sys.executable).with_name(NAME)
     if not program.exists():
-        raise Mistake(f"{program} is not there, which the desktop would start: install with pip")
+        raise Mistake(f"there is no {program} for the desktop to start: install with pip")
     return program
 
 
@@ -81,9 +84,9 @@ def _places() -> tuple[Path, Path]:
 
 
 def _quoted(program: Path) -> str:
-    """A path as the value of Exec: quoted, and then escaped as any text of such a file."""
+    """A path as the value of Exec: quoted, then escaped like all values of the file."""
     text = str(program)
     if not text.isprintable():
-        raise Mistake(f"{text!r} cannot stand in a desktop entry: install to another folder")
+        raise Mistake(f"a desktop entry cannot contain {text!r}: install to another folder")
     quoted = re.sub(r'(["`$\\])', r"\\\1", text).replace("%", "%%")
     return '"' + quoted.replace("\\", "\\\\") + '"'

@@ -16,7 +16,7 @@ def run_devices(args: ListsDevices) -> int:
     for device in devices:
         star = "*" if device.default else " "
         index = f"{device.index:3d}" if device.has_index else "  -"
-        kind = "what is played, " if device.played else ""
+        kind = "playback, " if device.played else ""
         now = "now " if device.has_index else ""
         behind = "" if device.behind is None else f", {now}{device.behind}"
         channels = f"{device.channels} channel" + ("" if device.channels == 1 else "s")

@@ -1,4 +1,4 @@
-"""How a command ends when it is told to: in order the first time, at once the second time."""
+"""Shutdown of a command: orderly at the first signal, immediate at the second."""
 
 import contextlib
 import os
@@ -22,28 +22,27 @@ SIGNALS = [
 ]
 
 _UNKNOWN = threading._DummyThread
-"""A thread that Python did not make, as those of a window."""
+"""A thread that Python did not start, such as those of a window."""
 
 
 class Ending:
-    """Hears the signals that end a program, in a thread of its own, whatever the others do.
+    """Receives the signals that end a program, in a separate thread.
 
-    Nothing is raised in the main thread: an exception there may come while a library is imported
-    or an object dies, and is then lost, or ends the process with a core. Until `hold`, there is
-    nothing to bring to an end, and a signal ends the process at once. After it the first one sets
-    `asked`, which the command looks at between two turns, and it has IN_ORDER_S to end; a second
-    one, or the end of that time, ends the process at once. Two that come together are one, told in
-    haste: timeout(1) sends two.
+    No exception is raised in the main thread: during an import or while an object is deleted it
+    could be lost, or crash the process. Before `hold`, a signal ends the process immediately. After
+    it, the first signal sets `asked`, which the command polls, and the command has IN_ORDER_S to
+    end; a second signal, or the end of that time, ends the process immediately. Two signals at the
+    same moment, as timeout(1) sends them, count as one, with less time.
 
-    At once: what `undoing` was given is called, processes of this one are ended, and that is all.
-    A signal that was ignored from the start, as by nohup, stays so.
+    An immediate end only calls the functions given to `undoing` and ends child processes. A signal
+    that was ignored at the start, as by nohup, stays ignored.
     """
 
     def __init__(self) -> None:
         self.asked = 0
-        """The number of the signal that has come, or 0."""
+        """The number of the received signal, or 0."""
         self.hung_up: Callable[[], object] | None = None
-        """Called at SIGHUP, where that is not to end anything [any-thread]."""
+        """If set, called at SIGHUP, which then does not end the program [any-thread]."""
         self._held = self._begun = False
         self._asked_at = self._until = float("inf")
         self._undo: list[Callable[[], object]] = []
@@ -52,7 +51,7 @@ class Ending:
         self._others: set[threading.Thread] = set()
 
     def begin(self) -> None:
-        """Listen from here on until the process ends [main-thread]."""
+        """Receive signals from now on [main-thread]."""
         if self._begun or threading.current_thread() is not threading.main_thread():
             return
         self._begun = True
@@ -70,11 +69,11 @@ class Ending:
         self._others.add(listener)
 
     def hold(self) -> None:
-        """From here on there is something to bring to an end: the command looks at `asked`."""
+        """From now on, the command polls `asked` and ends in order."""
         self._held = True
 
     def ask(self, number: int) -> None:
-        """As if that signal had come [any-thread]."""
+        """Act as if this signal had been received [any-thread]."""
         if not self._held or (self.asked and time.monotonic() - self._asked_at > ONE_S):
             self.leave(128 + number)
         if self.asked:
@@ -86,9 +85,9 @@ class Ending:
 
     @contextlib.contextmanager
     def undoing(self, function: Callable[[], object]) -> Iterator[None]:
-        """Have it called if the process is to end at once meanwhile."""
+        """Call a function if the process ends immediately within this context."""
         self._undo.append(function)
-        if self._leaving.locked():  # it may have come too late
+        if self._leaving.locked():  # the other thread may not see it any more
             function()
         try:
             yield
@@ -97,7 +96,7 @@ class Ending:
 
     @contextlib.contextmanager
     def unless(self, overdue: Callable[[], str]) -> Iterator[None]:
-        """End the process with status 1 as soon as that gives a sentence: why it hangs."""
+        """Within this context, end with status 1 as soon as `overdue` returns why it hangs."""
         self._overdue = overdue
         try:
             yield
@@ -105,10 +104,10 @@ class Ending:
             self._overdue = str
 
     def status(self, status: int) -> int:
-        """The exit status of a command that gave this one.
+        """Return the exit status of the command, or end the process here.
 
-        The process ends here where a signal has asked for it, as the interpreter would take its
-        time; and where a thread was left behind, which may hold what the interpreter wants then.
+        It ends here after a signal, as the interpreter would take longer, and if a daemon thread is
+        still running, which could block the interpreter's exit.
         """
         left = set(threading.enumerate()) - self._others
         if self.asked:
@@ -119,11 +118,11 @@ class Ending:
 
     def leave(self, status: int, sentence: str = "") -> None:
         """End the process now; does not return [any-thread]."""
-        self._leaving.acquire()  # for good: whoever comes second waits for the end
+        self._leaving.acquire()  # never released: a second caller waits for the end
         if sentence:
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 os.write(2, f"amt-stream: {sentence}\n".encode(errors="replace"))
-        # In a thread: a disk or a terminal may hang.
+        # In a thread, as a disk or a terminal may hang.
         undo = threading.Thread(target=self._undo_all, daemon=True)
         undo.start()
         undo.join(UNDO_S)
@@ -149,16 +148,16 @@ class Ending:
                     elif number in SIGNALS:
                         self.ask(number)
             if time.monotonic() > self._until:
-                self.leave(128 + self.asked, "it could not end in order, and ended at once")
+                self.leave(128 + self.asked, "it did not end in time and was ended")
             if sentence := self._overdue():
                 self.leave(1, sentence)
 
 
 def _end_processes() -> None:
-    """Those of a pool, which would wait for work for ever."""
+    """End child processes: those of a pool would wait for work forever."""
     from multiprocessing import active_children, util
 
-    # What is otherwise complained of as leaked, once this process has gone.
+    # Else they are reported as leaked after this process has ended.
     with contextlib.suppress(Exception):
         util._run_finalizers(0)  # type: ignore[attr-defined]
     for process in active_children():

@@ -1,4 +1,4 @@
-"""Sound that is kept, as it is asked for: the last of it in memory, and files of events."""
+"""Sound held in memory and written to files of events, according to the options."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,21 +18,21 @@ Asked = TypeVar("Asked", bound=EventSettings)
 
 
 def kept_s(args: EventSettings) -> float:
-    """How much of the sound is kept in memory: none unless somebody asks for it."""
+    """Seconds of sound held in memory; 0 without --event-folder."""
     if args.event_folder is None:
         return 0.0
     return KEPT_S if args.keep_sound is None else args.keep_sound
 
 
 def keeping(args: Asked, seconds: float, folder: Path) -> Asked:
-    """The same words with so much sound in memory, where they asked for none."""
+    """The options with this much sound in memory, if they hold none."""
     if kept_s(args) or not seconds:
         return args
     return replace(args, event_folder=str(folder), keep_sound=seconds)
 
 
 def open_keeper(args: EventSettings, table: Table, source: "Source") -> SoundKeeper:
-    """What keeps the sound of a source; raises SessionError."""
+    """Open the keeper of a source's sound. Raises SessionError."""
     assert args.event_folder is not None
     before, after, longest = args.event_before, args.event_after, args.event_longest
     return SoundKeeper(
@@ -48,13 +48,13 @@ def open_keeper(args: EventSettings, table: Table, source: "Source") -> SoundKee
 
 
 def close_keeper(engine: "Engine", timeout: float) -> None:
-    """Write what waits, and say what there is."""
+    """Write the pending files, and say how many there are."""
     keeper = keeper_in(engine.sinks)
     if keeper is None:
         return
     if not keeper.close(timeout):
-        say(f"sound is missing in {keeper.folder}: its disk has not taken it in {timeout:g} s")
+        say(f"sound is missing in {keeper.folder}: its disk did not write it within {timeout:g} s")
     if keeper.note:
         say(keeper.note)
     files = "file" if keeper.files == 1 else "files"
-    say(f"{keeper.files} {files} of sound in {keeper.folder}")
+    say(f"{keeper.files} sound {files} in {keeper.folder}")

@@ -1,4 +1,4 @@
-"""`amt-stream export`: a stream with its state as a program of torch, for other programs to run."""
+"""`amt-stream export`: a streaming model with its state as a torch program."""
 
 import inspect
 import io
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
 
 ABOUT = "amt_stream.json"
-"""What is known of the program, beside it in the file."""
+"""The description of the program, an extra file inside the export."""
 
 
 def run_export(args: ExportOptions) -> int:
-    """Write the program; says how it is loaded."""
+    """Write the program, and say how to load it."""
     import torch
 
     from amt_stream.dsp.streaming import Stream
@@ -63,31 +63,33 @@ def run_export(args: ExportOptions) -> int:
 
 
 def _stage(what: str, fs: int) -> "Stage":
-    """The stage of that name with what it is made with by default, or the one model of a preset."""
+    """The stage with this name and its default arguments, or the one model of a preset."""
     kind = stage_types().get(what)
     if kind is not None:
         given = {"fs": fs} if "fs" in inspect.signature(kind).parameters else {}
         try:
             stage: Any = kind(**given)
         except TypeError as error:
-            raise Mistake(f"{error}: a preset with a chain of it says how it is made") from error
+            raise Mistake(
+                f"{error}: give the arguments in a preset with a chain of this stage"
+            ) from error
         return stage
     try:
         preset = load_preset(what)
     except PresetError as error:
         raise Mistake(f"{what} is neither a stage nor a preset: {error}") from error
     if len(preset.names) > 1:
-        raise Mistake(f"{what} has several models, {preset.where}: export each by itself")
+        raise Mistake(f"{what} has several models, {preset.where}: export each separately")
     return preset.model(fs)
 
 
 def _block(stage: "Stage", fs: int, block_ms: float) -> int:
-    """So many samples, a whole number of the stage's blocks."""
+    """The block length in samples, a whole number of the stage's blocks."""
     return stage.block_size * max(1, round(block_ms * 1e-3 * fs / stage.block_size))
 
 
 def _with_time(stage: "Stage", shape: tuple[int, ...], block: int) -> list[int]:
-    """The shape with the time axis in its place."""
+    """The shape with the time axis inserted."""
     whole = list(shape)
     whole.insert(len(shape) + 1 + stage.time_dim, block)
     return whole

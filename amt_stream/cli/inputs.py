@@ -1,4 +1,4 @@
-"""Which sound a command listens to, and how loud its full scale is."""
+"""The input of a command, and its calibration."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -54,17 +54,17 @@ BLOCK_MS = 10.0
 LET_GO_S = 1.2
 BUILT_IN = {"demo": demo_source, "am-tone": am_tone_source}
 DEVICES = ("mic", "playback")
-PLAYED = replace(UNCALIBRATED, source="nominal: what a computer plays has no sound pressure")
+PLAYED = replace(UNCALIBRATED, source="nominal: playback has no sound pressure")
 
 
 @dataclass(frozen=True)
 class Input:
-    """A source, the numbers of its channels that are heard, and a calibration for each.
+    """A source, the channels that are measured, and the calibration of each.
 
-    pick: the channels to choose from the blocks of the source
-    microphones: names and channels of several, each measured by itself; the source then delivers
-        all its channels
-    runner: runs the source already
+    pick: channels to select from the blocks of the source
+    microphones: names and channels of several microphones, each measured separately; the source
+        then delivers all its channels
+    runner: runner of the source if it is already running
     """
 
     source: Source
@@ -76,22 +76,22 @@ class Input:
 
     @property
     def ears(self) -> int:
-        """How many channels a model hears."""
+        """The number of channels of a model."""
         return max((len(channels) for _, channels in self.microphones), default=len(self.channels))
 
     @property
     def for_engine(self) -> list[Microphone] | None:
-        """For an engine."""
+        """The microphones as `Engine` takes them, or None."""
         if not self.microphones:
             return None
         return named_microphones(self.microphones, self.channels, self.calibration)
 
     def with_uncertainty(self, args: CalibrationSettings) -> "Input":
-        """The same with the uncertainties that were typed."""
+        """A copy with the uncertainties of the options."""
         return replace(self, calibration=[with_uncertainty(c, args) for c in self.calibration])
 
     def with_correction(self, args: CorrectionSettings) -> "Input":
-        """The same with the corrections that were typed; it is told what each does."""
+        """A copy with the corrections of --correction, which are reported."""
         calibration, typed = self.calibration, typed_corrections(args)
         if typed is not None:
             if len(typed) not in (1, len(self.channels)):
@@ -109,12 +109,12 @@ class Input:
         return not isinstance(self.source, ThreadedSource)
 
     @contextmanager
-    def heard(self, run_in: str) -> Iterator["Input"]:
-        """The same, a microphone heard from here on: models take seconds to make.
+    def started(self, run_in: str) -> Iterator["Input"]:
+        """A copy whose microphone is running, as models take seconds to make.
 
-        It is let go where something fails before an engine has it.
+        The microphone is closed if something fails before an engine takes it over.
 
-        run_in: as for `Engine`; in its callback a microphone is opened when the models are ready
+        run_in: as for `Engine`; with "callback" the microphone is opened when the models are ready
         """
         if run_in == "callback" or not self.is_microphone:
             yield self
@@ -136,12 +136,11 @@ def open_input(
     most: int = 2,
     wait_for: Callable[[str, float], None] = lambda why, seconds: time.sleep(seconds),
 ) -> Input:
-    """The input called `source` on the command line: of DEVICES, of BUILT_IN, - or a path.
+    """Open the input that --source names: one of DEVICES or BUILT_IN, - or a path.
 
-    All channels of a file are heard where there are no more than `most`.
-
-    wait_for: told why a device that is waited for is not there, it waits so many seconds until the
-        next try, and raises what is to end that; told "" once it is there
+    most: largest number of channels of a file that are measured without --channels
+    wait_for: while a device is missing, called with the reason and the seconds until the next try;
+        it waits, and raises to give up. Called with "" once the device is there
     """
     live = args if isinstance(args, LiveInputSettings) else LiveInputSettings()
     known = args if isinstance(args, CalibrationSettings) else None
@@ -149,12 +148,12 @@ def open_input(
     microphones = live.microphones
     is_device = source in DEVICES
     if args.device is not None and not is_device:
-        raise WrongUsage(f"--device names a microphone, and --source is {source}: leave one out")
+        raise WrongUsage(f"--device is for a microphone, and --source is {source}: leave one out")
     if args.pcm is not None and source != "-":
         raise WrongUsage(f"--pcm is for standard input (--source -), and --source is {source}")
     paced = not live.fast
     if is_device and not paced:
-        raise WrongUsage("--fast is for a file or a built-in sound: a microphone takes its time")
+        raise WrongUsage("--fast is for a file or a built-in sound: a microphone runs in real time")
     if is_device:
         open_it = partial(
             open_microphone,
@@ -189,11 +188,11 @@ def open_input(
     if microphones:
         channels = args.channels or ()
     else:
-        heard = channel_slice(pick, opened.channels, source, most)
-        channels = tuple(range(1, opened.channels + 1)[heard])
+        chosen = channel_slice(pick, opened.channels, source, most)
+        channels = tuple(range(1, opened.channels + 1)[chosen])
     if known is not None:
         levels = _calibrations(opened, source, full_scale_db, channels)
-    else:  # it is to be measured
+    else:  # for `calibrate`, which measures it
         levels = [opened.calibration or UNCALIBRATED]
     return Input(opened, channels, levels, pick, microphones)
 
@@ -201,22 +200,22 @@ def open_input(
 def _calibrations(
     opened: Source, source: str, full_scale_db: float | None, channels: Sequence[int]
 ) -> list[Calibration]:
-    """What was typed, else what is known of a sound: one for all of its channels, or for each."""
+    """The calibration of the options or the file's comment, for all channels or for each."""
     if full_scale_db is not None:
         return [Calibration(full_scale_db)]
-    told = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
-    if told.keys().isdisjoint(channels):
+    found = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
+    if found.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
-    say(f"{source} is calibrated as its comment says")
-    each = [told.get(channel, UNCALIBRATED) for channel in channels]
+    say(f"{source} is calibrated by its comment")
+    each = [found.get(channel, UNCALIBRATED) for channel in channels]
     return each[:1] if len(set(each)) == 1 else each
 
 
 def typed_corrections(args: CorrectionSettings) -> list[Correction | None] | None:
-    """Those of --correction, None for one that says none; None where nothing was typed."""
+    """The corrections of --correction, with None for "none"; None without that option."""
     if args.correction is None:
         if args.correction_inverted:
-            raise WrongUsage("--correction-inverted is of a file: name it with --correction FILE")
+            raise WrongUsage("--correction-inverted needs a file: add --correction FILE")
         return None
     return [
         None if name == NONE else read_correction(name, args.correction_inverted)
@@ -227,22 +226,22 @@ def typed_corrections(args: CorrectionSettings) -> list[Correction | None] | Non
 def _when_it_is_there(
     open_it: Callable[[], Input], wait_for: Callable[[str, float], None]
 ) -> Input:
-    told, began = "", time.monotonic()
+    reason, began = "", time.monotonic()
     while True:
         try:
             given = open_it()
         except SourceError as error:
-            if str(error) != told:
-                told = str(error)
-                say(f"waiting for the microphone: {told}")
-            wait_for(told, SLOW_RETRY_S if time.monotonic() - began > SLOW_AFTER_S else RETRY_S)
+            if str(error) != reason:
+                reason = str(error)
+                say(f"waiting for the microphone: {reason}")
+            wait_for(reason, SLOW_RETRY_S if time.monotonic() - began > SLOW_AFTER_S else RETRY_S)
         else:
             wait_for("", 0.0)
             return given
 
 
 def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Calibration:
-    """The same with the uncertainties that were typed."""
+    """A copy of a calibration with the uncertainties of the options."""
     try:
         return calibration.with_uncertainty(
             args.calibration_uncertainty, args.microphone_uncertainty
@@ -257,8 +256,8 @@ def _standard_input(args: InputSettings) -> StdinSource:
         channels = (max(channels),)
     elif len(channels) > 1 or channels[0] > 2:
         raise WrongUsage(
-            f"--channels is {','.join(map(str, channels))}: with --source - it says how many "
-            "channels there are, 1 or 2"
+            f"--channels is {','.join(map(str, channels))}: with --source - it is the number of "
+            "channels, 1 or 2"
         )
     pcm, fs = args.pcm or PCM[0], args.samplerate or PCM_FS
     say(f"standard input is read as {pcm}, {fs} Hz, {channels[0]} channel(s)")
@@ -275,7 +274,7 @@ def open_microphone(
     microphones: tuple[NamedChannels, ...] = (),
     played: bool = False,
 ) -> Input:
-    """A microphone, or what is `played`, with the calibration given, or the one kept for it."""
+    """Open a microphone, or playback, with the given calibration or the stored one."""
     asked = range(1, max(channels) + 1) if microphones and channels else channels
     source = MicrophoneSource(
         device, fs=fs, channels=asked, blocksize=blocksize, wait=wait, played=played
@@ -288,7 +287,7 @@ def open_microphone(
     elif source.device.played:
         calibration = [PLAYED] * len(heard) if microphones else [PLAYED]
     else:
-        _say_what_is_of_no_known_device(source.device)
+        _report_unused_calibration(source.device)
         calibration = calibrations_of(source.device.kept_by, heard)
         missing = [c for c, known in zip(heard, calibration, strict=True) if not known.calibrated]
         if reminder := reminder_of(calibration):
@@ -304,11 +303,11 @@ def open_microphone(
     return Input(source, heard, calibration, microphones=microphones)
 
 
-def _say_what_is_of_no_known_device(device: InputDevice) -> None:
-    """A calibration may be kept by a name that is another microphone's by now."""
+def _report_unused_calibration(device: InputDevice) -> None:
+    """Say if a calibration is stored by a name, which may belong to another microphone by now."""
     unused = device.name not in device.kept_by
     if unused and any(record.device == device.name for record in read_records()):
         say(
-            f"a calibration is kept by the name {device.name!r}, which may have been that of any "
-            "microphone: it is not used; calibrate again"
+            f"a calibration is stored under the name {device.name!r}, which several microphones "
+            "may have: it is not used; calibrate again"
         )

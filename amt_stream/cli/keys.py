@@ -1,4 +1,4 @@
-"""Keys of the meter in a terminal: what each does, and how they are read."""
+"""Keys of the meter in a terminal."""
 
 import codecs
 import contextlib
@@ -17,10 +17,10 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.)")
 
 
 class Key(NamedTuple):
-    """One of them.
+    """A key.
 
-    key: the character that it types
-    name: of the method that it calls; in the window it has the same key and name
+    key: character that it types
+    name: method that it calls; the window uses the same key and name
     about: what it does
     """
 
@@ -30,27 +30,27 @@ class Key(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is written on it."""
+        """The label of the key."""
         return {" ": "space"}.get(self.key, self.key)
 
 
 KEYS = (
-    Key(" ", "pause", "pause, or go on: nothing is counted meanwhile"),
-    Key("s", "stop", "stop: let the input go; what was read stays"),
-    Key("r", "reset_readings", "reset readings: forget averages, maxima, percentiles"),
+    Key(" ", "pause", "pause or continue: nothing is counted while paused"),
+    Key("s", "stop", "stop: close the input; the readings stay"),
+    Key("r", "reset_readings", "reset readings: restart averages, maxima and percentiles"),
     Key("u", "undo_reset", "undo a reset of readings, within 10 s of it"),
-    Key("R", "reset_filters", "reset filters: models go back to silence"),
-    Key("f", "freeze", "freeze: hold the picture alone"),
-    Key("m", "mark", "marker: keep this moment with a note"),
-    Key("l", "log", "log: keep rows and events in a folder, or no more"),
-    Key("i", "replay", "keep the last sound: write it to a file"),
-    Key("?", "keys", "show this list, or no more"),
+    Key("R", "reset_filters", "reset filters: models restart from silence"),
+    Key("f", "freeze", "freeze the screen; the measurement continues"),
+    Key("m", "mark", "add a marker with a note at this moment"),
+    Key("l", "log", "start or stop logging rows and events to a folder"),
+    Key("i", "replay", "write the last sound to a file"),
+    Key("?", "keys", "show or hide this list"),
     Key("q", "quit", "quit"),
 )
 BY_KEY = {one.key: one.name for one in KEYS}
 
 WHEN_STOPPED = ("freeze", "keys", "quit")
-"""Those that still do something."""
+"""Keys that still work when stopped."""
 
 WORDS = {
     "reset_readings": "reset",
@@ -59,11 +59,11 @@ WORDS = {
     "mark": "marker",
     "replay": "keep sound",
 }
-"""Where a word is all there is room for, and it is not the method's."""
+"""Short labels of keys whose label is not the method's name."""
 
 
 def keys_line(width: int) -> str:
-    """The last line of a screen: those that fit, with a word each; the list of all at its end."""
+    """The last line of a screen: the keys that fit, one word each."""
     words = [f"{one.words} {WORDS.get(one.name, one.name)}" for one in KEYS]
     while len(text := ", ".join(words)) > width and len(words) > 2:
         del words[-3]
@@ -71,12 +71,12 @@ def keys_line(width: int) -> str:
 
 
 def keys_screen() -> list[str]:
-    """All of them, as lines."""
+    """The list of all keys, as lines."""
     return ["Keys", "", *(f"  {one.words:>5}  {one.about}" for one in KEYS)]
 
 
 class Keys:
-    """Keys from a POSIX terminal; elsewhere there are none, and waiting is all it does."""
+    """Reads keys from a POSIX terminal; elsewhere it only waits."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None
@@ -95,14 +95,14 @@ class Keys:
         if self._before is not None:
             import termios
 
-            # Now, and not once all is written: somebody may have stopped the terminal.
+            # TCSANOW, as output may be stopped and never be written.
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
 
     def wait(self, seconds: float) -> str:
-        """What was typed within that time, or "".
+        """The characters typed within this time, or "".
 
-        A key that types several characters, as an arrow does, types none.
+        Escape sequences, as of arrow keys, are dropped.
         """
         if self._before is None:
             time.sleep(seconds)

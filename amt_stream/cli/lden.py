@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_lden(args: LdenOptions) -> int:
-    """Print them: of each day, and of all that was measured."""
+    """Print the levels of each day, and of all days."""
     from amt_stream.sessions.day_levels import HOURS, day_levels, measurements
 
     given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
@@ -29,10 +29,10 @@ def run_lden(args: LdenOptions) -> int:
 
 
 def _lines(found: "DayLevels") -> list[str]:
-    """A table for people."""
+    """The levels as a table of text."""
     names = [*found.hours.periods]
     heads = ("", found.hours.symbol.capitalize(), *(f"L{name}" for name in names))
-    heads += (f"measured of {', '.join(names)}",)
+    heads += (f"measured ({', '.join(names)})",)
     days = [(str(one.on), one) for one in found.days]
     rows = [heads, *(_cells(*day) for day in [*days, ("all", found.whole)])]
     widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
@@ -44,7 +44,7 @@ def _lines(found: "DayLevels") -> list[str]:
         for row in rows
     ]
     unit = "dB" if found.calibrated else "dB, NOT CALIBRATED"
-    about = f"{unit}; {found.hours.words}; by the clock of {found.clock}; from {found.how}"
+    about = f"{unit}; {found.hours.words}; time zone {found.clock}; from {found.how}"
     return [*aligned, "", plain(about)]
 
 
@@ -55,10 +55,10 @@ def _cells(name: str, one: "RatingLevels") -> tuple[str, ...]:
 
 
 def _write_csv(found: "DayLevels") -> None:
-    told = found.to_dict()
+    levels = found.to_dict()
     for key in ("hours", "clock", "calibrated", "energy"):
-        print(f"# {key}: {json.dumps(told[key])}")
-    rows = [*told["days"], {"date": "all", **told["whole"]}]
+        print(f"# {key}: {json.dumps(levels[key])}")
+    rows = [*levels["days"], {"date": "all", **levels["whole"]}]
     writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)

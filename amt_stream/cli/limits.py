@@ -1,4 +1,4 @@
-"""Limits as they are typed, and what a command says of them at its end."""
+"""Limits of the command line, and the report of them at the end."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -18,12 +18,12 @@ UNJUDGED = 1
 
 
 def typed_limits(args: LimitSettings) -> tuple[Limit, ...]:
-    """Those of --limit; raises Mistake for what is none."""
+    """The limits of --limit. Raises LimitError."""
     return limits_of(args.limit)
 
 
 def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The models that give the columns of these limits, the first of each."""
+    """The models that have the columns of these limits, the first one for each column."""
     if not limits:
         return ()
     from amt_stream.meters.rows import readings_of
@@ -40,45 +40,45 @@ def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def refuse_no_limits(args: LimitSettings, preset: "Preset") -> None:
-    """Raise WrongUsage where there is nothing that --fail-above could be of."""
+def require_limits(args: LimitSettings, preset: "Preset") -> None:
+    """Raise WrongUsage for --fail-above without limits."""
     if args.fail_above and not preset.limits:
-        raise WrongUsage("--fail-above is of limits: add --limit NORM, or 'COLUMN>VALUE'")
+        raise WrongUsage("--fail-above needs limits: add --limit NORM or 'COLUMN>VALUE'")
 
 
 def refuse_uncalibrated(args: LimitSettings, table: "Table") -> None:
-    """Raise Mistake where --fail-above could not tell anything of a sound."""
+    """Raise Mistake for --fail-above if the sound's lack of calibration leaves a limit unknown."""
     if not args.fail_above or all(one.calibrated for one in table.sound.calibration):
         return
     for limit in table.rows.limits:
         for one in table.rows.readings.values():
             if one.in_pascal and any(column.name == limit.column for column in one.columns):
                 raise Mistake(
-                    f"{limit.words}: {table.sound.name} is not calibrated, so that --fail-above "
-                    "could tell nothing; --full-scale-db DB gives the true level"
+                    f"{limit.words}: {table.sound.name} is not calibrated, so --fail-above cannot "
+                    "check it; --full-scale-db DB gives the true level"
                 )
 
 
-def judged(
+def report_limits(
     status: int, limits: Iterable[tuple[str, Mapping[str, object]]], args: LimitSettings
 ) -> int:
-    """Say which limits were exceeded, or never known; gives the exit status of the command.
+    """Report limits that were exceeded or never known, and return the exit status.
 
-    limits: what a summary tells of each, and of what, or "" where there is one sound
-    status: without limits; one that tells of an error stays
+    status: exit status without limits, which is returned if it is an error
+    limits: name of the sound, or "" if there is only one, and the summary of the limit
     """
     worst = 0
-    for whose, limit in limits:
+    for name, limit in limits:
         words = _words(limit)
         if words:
-            say(f"{whose}: {words}" if whose else words)
+            say(f"{name}: {words}" if name else words)
         if limit["exceeded"] is not False:
             worst = max(worst, EXCEEDED if limit["exceeded"] else UNJUDGED)
     return status or (worst if args.fail_above else 0)
 
 
 def _words(limit: JsonMap) -> str:
-    """What there is to be said of a limit."""
+    """The report of one limit, or "" if it was kept."""
     name, column = limit["name"], limit["column"]
     side = "above" if "above" in limit else "below"
     if limit["exceeded"] is None:

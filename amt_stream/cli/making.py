@@ -1,4 +1,4 @@
-"""What is measured, by the words of a command line: an input, models, rows, and an engine."""
+"""Make the input, models, rows and engine of a live measurement from options."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from amt_stream.meters.frames import Frames
 
 SHOWN_MS = 100
-"""Between the rows that a display takes its numbers from."""
+"""Time between the rows that a display shows."""
 
 
 def metered_input(args: LiveOptions, preset: Preset, **how: object) -> Input:
-    """The input asked for; by default the microphone, or the demo sound where there is none.
+    """Open the chosen input; by default the microphone, or the demo sound if there is none.
 
     how: further arguments of `open_input`
     """
@@ -55,16 +55,16 @@ def _input_or_demo(args: LiveOptions, preset: Preset, how: JsonMap) -> Input:
         return open_input(args, "mic", preset.block_ms, **how)
     except SourceError as error:
         if args.format or args.log:
-            raise SourceError(f"{error}; --source demo gives rows of the built-in sound") from error
-        say(f"the built-in demo sound plays instead of a microphone: {error}")
+            raise SourceError(f"{error}; --source demo measures the built-in sound") from error
+        say(f"no microphone, so the built-in demo sound is measured: {error}")
         given = open_input(args, "demo", preset.block_ms)
-        # Nobody who reads it from afar is to take it for a measurement.
+        # Uncalibrated, so that no reader takes it for a measurement.
         demo = [replace(c, calibrated=False, source="demo sound") for c in given.calibration]
         return replace(given, calibration=demo)
 
 
 def input_from_window(device: str | int, args: LiveOptions, preset: Preset) -> Input:
-    """A microphone chosen in the window: as it is, whatever was typed for another input."""
+    """Open a microphone that was chosen in the window; options for another input are ignored."""
     given = open_microphone(
         device,
         blocksize=round(preset.block_ms * 1e-3 * PCM_FS),
@@ -82,8 +82,8 @@ def input_from_window(device: str | int, args: LiveOptions, preset: Preset) -> I
     unused = [name for name, value in typed.items() if value is not None]
     if unused:
         say(
-            f"{', '.join(unused)} of the command line: not for {given.source.name!r}, which was "
-            "chosen in the window and has its own channels, rate and calibration"
+            f"{', '.join(unused)} on the command line does not apply to {given.source.name!r}: it "
+            "was chosen in the window, with its own channels, rate and calibration"
         )
     return given
 
@@ -91,11 +91,11 @@ def input_from_window(device: str | int, args: LiveOptions, preset: Preset) -> I
 def make_models(
     given: Input, preset: Preset, asks: Mapping[str, bool] | None = None
 ) -> "dict[str, Stage]":
-    """The preset's models by name, for an input; with a band where its level has an uncertainty.
+    """Make the preset's models by name, with bands if the input's level has an uncertainty.
 
-    asks: what they are to give besides, those that can
+    asks: outputs that models give on demand
     """
-    from amt_stream.cli.compiling import say_when_compiling  # numba takes its time
+    from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
     from amt_stream.dsp.models.fused import FusedChain
 
     say_when_compiling()
@@ -120,7 +120,7 @@ def make_table(
     step_ms: int | None = None,
     intervals: bool = False,
 ) -> Table:
-    """The rows of models that hear an input; the last arguments are as of `table_of`."""
+    """Make the rows of models of an input; the last arguments are those of `table_of`."""
     sound = Sound(
         name=given.source.name,
         fs=given.source.fs,
@@ -143,7 +143,7 @@ def rows_to_show(
     models: "Mapping[str, Stage]",
     logs: Sequence[SessionLog] = (),
 ) -> AnyRows:
-    """For whoever looks at them; they begin where the logs do."""
+    """Make rows for display, which begin where the logs do."""
     rows = make_table(args, preset, given, models, SHOWN_MS).rows
     for log in logs:
         log.go_on_with(rows)
@@ -158,9 +158,9 @@ def make_engine(
     blocksize: int | None = None,
     restore: SavedState | None = None,
 ) -> "Engine":
-    """An engine for an input, not yet started; where a log among the sinks goes on, it does too.
+    """Make an engine for an input, not yet started; it continues if a log among the sinks does.
 
-    restore: what it goes on from where no log does
+    restore: state to continue from if no log continues
     """
     from amt_stream.engine.engine import Engine
 
@@ -182,24 +182,24 @@ def make_engine(
         raise Mistake(error) from error
     for sink in sinks:
         if isinstance(sink, SoundKeeper | SessionLog):
-            sink.tell = partial(_tell_in_time, engine)
+            sink.tell = partial(_tell_event, engine)
     return engine
 
 
-def _tell_in_time(engine: "Engine", event: Event) -> None:
-    """Tell of a sound that was written, unless that was at the very end: the keeper knows it."""
+def _tell_event(engine: "Engine", event: Event) -> None:
+    """Report a written sound, unless the engine has ended; the keeper reports it then."""
     with contextlib.suppress(EngineEnded):
         engine.tell_event(event)
 
 
 def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> JsonDict:
-    """Keyword arguments for `Engine`, with the block that was typed."""
+    """Keyword arguments for `Engine`, with --blocksize."""
     settings = preset.engine_settings
     if blocksize is not None:
         if blocksize > given.source.fs:
             raise Mistake(
-                f"--blocksize is {blocksize}: give 1 to {given.source.fs} samples, which are 1 s "
-                f"at {given.source.fs} Hz"
+                f"--blocksize is {blocksize}: give 1 to {given.source.fs} samples, at most 1 s at "
+                f"{given.source.fs} Hz"
             )
         settings["block_ms"] = 1000.0 * blocksize / given.source.fs
     return settings
@@ -212,7 +212,7 @@ def open_logs(
     models: "Mapping[str, Stage]",
     blocksize: int | None,
 ) -> list[SessionLog]:
-    """The log that was asked for, if one was."""
+    """Open the log of --log, if any."""
     if args.log is None:
         return []
     engine = engine_settings(given, preset, blocksize)
@@ -226,7 +226,7 @@ def open_logs(
     except SessionError as refusal:
         if args.restore != OR_ANEW:
             raise
-        say(f"{args.log} is not gone on with, and a new run begins: {refusal}")
+        say(f"{args.log} cannot be continued, and a new run begins: {refusal}")
         return [opened(logged(args, Path(args.log), restore=False))]
 
 
@@ -237,7 +237,7 @@ def open_keepers(
     models: "Mapping[str, Stage]",
     logs: Sequence[SessionLog],
 ) -> list[SoundKeeper]:
-    """What keeps sound, if that was asked for; its rows begin where those of the logs do."""
+    """Open the keeper of sound, if any; its rows begin where those of the logs do."""
     if not kept_s(args):
         return []
     table = make_table(args, preset, given, models)

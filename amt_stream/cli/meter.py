@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import close_keeper
-from amt_stream.cli.limits import judged, refuse_no_limits
+from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.log import log_folder, logged, refuse_log_options
 from amt_stream.cli.making import (
     make_engine,
@@ -38,38 +38,38 @@ if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
 
 TURN_S = 0.05
-HANGS = "whoever reads it has stopped reading"
+HANGS = "its reader has stopped reading"
 DISK_S = 10
 
 
 def run_meter(args: MeterOptions) -> int:
-    """Measure until the sound ends, the duration is over, or somebody stops it."""
+    """Measure until the end of the sound or of --duration, or until the user stops it."""
     if args.terminal and args.format:
         raise WrongUsage(
-            f"--terminal shows the meter and --format {args.format} writes rows: leave one out"
+            f"--terminal shows the meter, and --format {args.format} writes rows: leave one out"
         )
     refuse_not_csv(args, args.format)
     refuse_log_options(args)
     preset = chosen_preset(args)
     args = with_microphones(args, preset)
-    refuse_no_limits(args, preset)
+    require_limits(args, preset)
     if args.microphones and not (args.format or args.quiet):
         raise WrongUsage(
-            f"{len(args.microphones)} microphones are written and not shown: add "
-            "--format csv or jsonl, or --quiet and --log PATH"
+            f"{len(args.microphones)} microphones cannot be shown, only written: add --format csv "
+            "or jsonl, or --quiet and --log PATH"
         )
     if args.microphones and args.restore:
         raise WrongUsage(
-            "--restore goes on with one microphone, and there are several: begin a new log"
+            "--restore continues one microphone, and there are several: begin a new log"
         )
     if args.format:
         return _write_rows(args, preset)
     if args.quiet:
-        return _keep_log(args, preset)
+        return _write_log(args, preset)
     if preset.stages:
         raise WrongUsage(
-            f"the preset {args.preset} describes a chain of stages, of which there is nothing to "
-            "see: write its rows, --format csv or jsonl"
+            f"the preset {args.preset} has a chain of stages, which no meter shows: write its rows "
+            "with --format csv or jsonl"
         )
     if not args.terminal:
         shown = show_window(args, preset)
@@ -77,12 +77,12 @@ def run_meter(args: MeterOptions) -> int:
             status, maker = shown
             for engine in maker.engines:
                 close_keeper(engine, DISK_S)
-            return _judged(args, status, maker.readings)
+            return _status(args, status, maker.readings)
     return _show_in_terminal(args, preset)
 
 
 def _write_rows(args: MeterOptions, preset: Preset) -> int:
-    with metered_input(args, preset).heard(preset.run_in) as given:
+    with metered_input(args, preset).started(preset.run_in) as given:
         models = make_models(given, preset)
         table = make_table(args, preset, given, models, intervals=True)
 
@@ -101,29 +101,29 @@ def _write_rows(args: MeterOptions, preset: Preset) -> int:
     watch = _measure(engine, rows.done, args.duration)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
-    # A sound that was broken off has rows as far as its models have come.
+    # An interrupted sound has rows as far as its models have processed it.
     rows.finish(table.rows.reached_s if ending.asked else heard_s(engine), table.summary)
     if rows.error is not None:
         raise rows.error
     end_s, ended = heard_s(engine), engine.error is None and not ending.asked
     if ended and args.from_s is not None and end_s <= args.from_s:
         raise Mistake(f"the sound ended at {end_s:g} s, and --from is {args.from_s:g} s: give less")
-    return _judged(args, _ended(engine, args.duration, watch), table.rows)
+    return _status(args, _ended(engine, args.duration, watch), table.rows)
 
 
-def _keep_log(args: MeterOptions, preset: Preset) -> int:
-    """Measure for the log alone."""
-    with metered_input(args, preset).heard(preset.run_in) as given:
+def _write_log(args: MeterOptions, preset: Preset) -> int:
+    """Measure and write only the log."""
+    with metered_input(args, preset).started(preset.run_in) as given:
         models = make_models(given, preset)
         (log,) = open_logs(args, preset, given, models, args.blocksize)
         keepers = open_keepers(args, preset, given, models, [log])
         engine = make_engine(given, preset, models, [log, *keepers], args.blocksize)
     watch = _measure(engine, log.done, args.duration)
-    return _judged(args, _ended(engine, args.duration, watch), log.table.rows)
+    return _status(args, _ended(engine, args.duration, watch), log.table.rows)
 
 
 def _measure(engine: "Engine", done: threading.Event, duration: float | None) -> Watch:
-    """Until `done`, the end of the sound, or a signal; what happens is said."""
+    """Run until `done`, the end of the sound, or a signal, and report what happens."""
     with engine:
         ending.hold()
         watch, hangs = Watch(engine), Hanging(engine, duration)
@@ -137,7 +137,7 @@ def _measure(engine: "Engine", done: threading.Event, duration: float | None) ->
 
 
 def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
-    with metered_input(args, preset).heard(preset.run_in) as given:
+    with metered_input(args, preset).started(preset.run_in) as given:
         models = make_models(given, preset)
         end_s = math.inf if args.duration is None else args.duration
         logs = open_logs(args, preset, given, models, args.blocksize)
@@ -150,8 +150,8 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
     terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
 
     def make_log() -> SessionLog:
-        told = logged(args, log_folder(), restore=False)
-        return open_logs(told, preset, given, models, args.blocksize)[0]
+        new = logged(args, log_folder(), restore=False)
+        return open_logs(new, preset, given, models, args.blocksize)[0]
 
     terminal.make_log = make_log
 
@@ -161,18 +161,20 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
             ending.hold()
             terminal.run(args.duration)
         terminal.print_last()
-    return _judged(args, _ended(engine, args.duration, terminal.watch), sink)
+    return _status(args, _ended(engine, args.duration, terminal.watch), sink)
 
 
 def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
-    """What a measurement was like, in one line; raises what ended it before its time.
+    """Report a measurement in one line; raises the error that ended it early.
 
-    `watch` is what has said the engine's notes meanwhile.
+    watch: has reported the engine's notes during the measurement
     """
     for sink in engine.sinks:
-        # The engine leaves a slow disk behind; here it may take its time.
+        # The engine does not wait for a slow disk; here there is time.
         if isinstance(sink, SessionLog) and not sink.close(DISK_S):
-            say(f"the log in {sink.path} is not complete: its disk has not taken it in {DISK_S} s")
+            say(
+                f"the log in {sink.path} is incomplete: its disk did not write it within {DISK_S} s"
+            )
     close_keeper(engine, DISK_S)
     if engine.error is not None:
         if engine.error is engine.source.error and _is_message(engine.error):
@@ -181,8 +183,8 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
     health = engine.health
     if health.note and not (watch and watch.has_said(health.note)):
         say(health.note)
-    heard = heard_s(engine)
-    measured_s = heard if duration is None else min(heard, duration)
+    received_s = heard_s(engine)
+    measured_s = received_s if duration is None else min(received_s, duration)
     say(
         f"{round(measured_s, 3):g} s measured: load {health.load:.2f}, "
         f"block time {100 * health.block_share_median:.0f} % (p99 "
@@ -193,15 +195,15 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
     return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
 
 
-def _judged(args: MeterOptions, status: int, rows: AnyRows | Sink | None) -> int:
-    """The same status, or that of a limit that was exceeded, which is said."""
+def _status(args: MeterOptions, status: int, rows: AnyRows | Sink | None) -> int:
+    """The status, or that of an exceeded limit, which is reported."""
     if not isinstance(rows, AnyRows | LatestReadings):
         return status
-    return judged(status, [(one.microphone, one.to_dict()) for one in rows.stood()], args)
+    return report_limits(status, [(one.microphone, one.to_dict()) for one in rows.stood()], args)
 
 
 def _is_message(error: BaseException | None) -> bool:
-    """What the system or libsndfile says of an input; anything else is our own fault."""
+    """Whether an error is a message of the system or libsndfile about an input, not a bug."""
     from soundfile import LibsndfileError
 
     return isinstance(error, (OSError, LibsndfileError)) and not isinstance(error, SourceError)

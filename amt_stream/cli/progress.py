@@ -1,4 +1,4 @@
-"""How far a batch of sounds has come, and how long it takes yet."""
+"""Progress of a batch of sounds, and the time left."""
 
 import sys
 import time
@@ -9,15 +9,15 @@ from amt_stream.cli.messages import say
 from amt_stream.core.safe_text import plain
 
 BEAT_S = 60.0
-"""From line to line where standard error is no terminal: in a log, or a file."""
+"""Time between lines if standard error is not a terminal."""
 
 
 class Progress:
-    """A bar where somebody sees it, else a line now and then; both on standard error.
+    """A progress bar on a terminal, otherwise lines of text; both on standard error.
 
-    names: of the sounds
-    sizes: of each, in bytes: what is left is reckoned by them
-    beat_s: from line to line
+    names: names of the sounds
+    sizes: their sizes in bytes, from which the time left is estimated
+    beat_s: seconds between lines; without it, a bar on a terminal
     """
 
     def __init__(
@@ -26,13 +26,12 @@ class Progress:
         from tqdm import tqdm
 
         self._beat_s = BEAT_S if beat_s is None else beat_s
-
         self._names, self._sizes = names, [max(1, size) for size in sizes]
         self._total = sum(self._sizes)
-        self._came: dict[int, float] = {}
+        self._parts: dict[int, float] = {}
         self._done = 0
         self._bytes = 0.0
-        self._began = self._told = time.monotonic()
+        self._began = self._reported = time.monotonic()
         self._bar = tqdm(
             total=self._total,
             bar_format="{desc}: {percentage:3.0f}%|{bar}| {remaining} left",
@@ -50,21 +49,21 @@ class Progress:
         self._undo.__exit__(None, None, None)
         self._bar.close()
 
-    def came(self, place: int, part: float) -> None:
-        """So much of one sound is done, 0 to 1."""
-        more = (part - self._came.get(place, 0.0)) * self._sizes[place]
-        self._came[place] = part
+    def update(self, place: int, part: float) -> None:
+        """Set the share of one sound that is done, 0 to 1."""
+        more = (part - self._parts.get(place, 0.0)) * self._sizes[place]
+        self._parts[place] = part
         self._bytes += more
         self._bar.update(more)
         now = time.monotonic()
-        if self._bar.disable and now - self._told >= self._beat_s:
-            self._told = now
+        if self._bar.disable and now - self._reported >= self._beat_s:
+            self._reported = now
             say(f"{self._words}: {self._bytes / self._total:.0%}, {self._left(now)} left")
 
     def done(self, place: int) -> None:
-        """A sound is done, or given up."""
+        """Count a sound as done or failed."""
         self._done += 1
-        self.came(place, 1.0)
+        self.update(place, 1.0)
         self._bar.set_description_str(self._words, refresh=False)
 
     @property

@@ -58,7 +58,7 @@ class MeasurementPlan:
         """A new engine, not yet started, and its rows."""
         args, preset = self.args, with_typed(preset, self.args)
         found = metered_input(args, preset, wait_for=wait_for)
-        with found.heard(preset.run_in) as given:
+        with found.started(preset.run_in) as given:
             # Only a page shows it.
             models = make_models(given, preset, asks() if args.web is not None else {})
             table = make_table(args, preset, given, models)

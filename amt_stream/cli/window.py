@@ -119,7 +119,7 @@ class Maker:
         else:
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
-        with given.heard(preset.run_in) as given:
+        with given.started(preset.run_in) as given:
             models = make_models(given, preset, asks)
             yield _EngineSetup(args, preset, given, models, blocksize)
 

@@ -1,12 +1,12 @@
-"""The models that can be measured with: what each is called, is made of and is told by.
+"""The catalog of models: the name, class, readings and settings of each.
 
-Words only, so that a list of models costs nothing: "module:name" stands for an object, which is
-imported when it is asked for. Commands, presets, rows, the self-test and the windows read this list
-and have none of their own.
+The catalog holds only text, so that listing models is cheap: "module:name" stands for an object,
+which is imported on demand. Commands, presets, rows, the self-test and the windows all use this
+list.
 
-Another package adds a model of its own by an entry point in the group `amt_stream.meters` that
-names an `Entry`; a program adds one for itself with `add`. `amt_stream.meters.plugin` has
-the types of what an entry names, and how it is called.
+Another package adds a model with an entry point in the group `amt_stream.meters` that names an
+`Entry`; a program adds one for itself with `add`. `amt_stream.meters.plugin` has the types of the
+objects that an entry names.
 """
 
 import difflib
@@ -32,17 +32,17 @@ View = Literal["loudness", "modulation", "readings"]
 
 
 class CatalogError(Refusal, ValueError):
-    """An entry cannot be used; the message says which, why, and what to do."""
+    """A catalog entry that cannot be used."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """An output of a model that is no column.
+    """An output of a model that is not a column.
 
-    field: of what the model gives
-    unit: of its numbers
-    axes: what its axes are, that of time left out: "ear", "channel", "erb_number", "bark" or "hz"
-    takes: what the model has to be made with to give it, if anything
+    field: field of the model's output
+    unit: unit of the values
+    axes: axes without time: "ear", "channel", "erb_number", "bark" or "hz"
+    takes: argument that the model needs to compute it, if any
     """
 
     field: str
@@ -53,31 +53,30 @@ class Output:
 
 @dataclass(frozen=True)
 class Entry:
-    """One model, in words.
+    """One model of the catalog.
 
-    name: what is typed for it; letters, digits and _
-    title: what a person calls it, as the heading of a pane
-    method: in one line, what it measures and by which method
-    model: its class, "module:name"; made with `fs`, `arguments`, the settings, and what it `takes`
-    readings: what makes its columns and its summary, "module:name": called with the number of
-        channels, and with what they take (`readings_take`)
-    input_unit: of the class, which declares it too
-    settings: what can be set of it by a preset: the words allowed, the usual one first
-    cheaper: the settings with which it costs less, and gives as good as the same numbers from the
-        same state: an engine that cannot keep up goes on with these
-    arguments: with which it is made always
-    takes: what it is made with besides, of what is known where it is used
-    readings_take: the same of its readings: "band", whether the model gives the band that follows
-        from `uncertainty_db`; "model", the model itself; "target_lufs", "dual_mono", as they were
-        asked for
-    outputs: what can be asked for beside the columns, by name
-    most_channels: as many of a file are heard without being chosen
-    view: what a person sees of it where it runs alone; several models show their readings
-    alone: it gives a spectrum, and so cannot stand in rows with other models
-    row_step_ms: time from row to row of a file, where nothing else is asked for
-    checks: the module whose CHECKS are its self-test, or None
-    pane: what makes its pane in a window, "module:name", or None for a plain one: called with this
-        entry and the names of its readings
+    name: name in commands and presets; letters, digits and _
+    title: name for people, such as the heading of a pane
+    method: one line, what it measures and by which method
+    model: "module:name" of its class, called with `fs`, `arguments`, settings and what it `takes`
+    readings: "module:name" of a function or class that makes its columns and its summary, called
+        with the number of channels and with `readings_take`
+    input_unit: unit of its input, as declared by the class
+    settings: settings that a preset may have, each with its allowed values, the default first
+    cheaper: settings that cost less and give nearly the same numbers from the same state; an
+        engine that cannot keep up switches to these
+    arguments: constant arguments of the class
+    takes: further arguments of the class, where they are known
+    readings_take: arguments of `readings`: "band", whether the model gives the band that follows
+        from `uncertainty_db`; "model", the model itself; "target_lufs" and "dual_mono", settings
+    outputs: outputs besides the columns, by name
+    most_channels: number of channels of a file that are measured by default
+    view: what the window shows if the model runs alone; several models show their readings
+    alone: whether its rows are a spectrum, so that it cannot run beside other models
+    row_step_ms: default time between the rows of a file
+    checks: module whose CHECKS are its self-test, or None
+    pane: "module:name" of a function or class that makes its pane in a window, called with this
+        entry and the names of its readings, or None for a plain pane
     """
 
     name: str
@@ -101,7 +100,7 @@ class Entry:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w+", self.name):
-            raise CatalogError(f"a model is called {self.name!r}: give letters, digits and _")
+            raise CatalogError(f"the model name is {self.name!r}: give letters, digits and _")
         for place in ("model", "readings", "pane"):
             words = getattr(self, place)
             if words is not None and not re.fullmatch(r"[\w.]+:\w+", words):
@@ -112,34 +111,34 @@ class Entry:
             )
 
     def load(self, place: Literal["model", "readings", "pane"]) -> Any:
-        """The object that one of these names. Raises CatalogError where there is none."""
+        """Import the object that a field names. Raises CatalogError if there is none."""
         return _resolved(self.name, place, getattr(self, place))
 
     def load_checks(self) -> Any:
-        """The module of its self-test. Raises CatalogError where there is none."""
+        """Import the module of its self-test. Raises CatalogError if there is none."""
         if self.checks is None:
             raise CatalogError(f"{self.name} has no self-test")
         return _module(self.name, "checks", self.checks)
 
     def build(self, fs: int, settings: Mapping[str, str] | None = None, **known: object) -> Any:
-        """A new model for sound at `fs` Hz.
+        """Make a model for sound at `fs` Hz.
 
-        settings: of presets; those that it has not are for other models
-        known: of what it may take; the rest is left out
+        settings: settings of a preset; those of other models are ignored
+        known: arguments that models may take; those that this one does not take are ignored
 
-        Raises ValueError for what the class refuses.
+        Raises ValueError if the class refuses an argument.
         """
         chosen = {k: v for k, v in (settings or {}).items() if k in self.settings}
         taken = {k: v for k, v in known.items() if k in self.takes}
         return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
 
     def cheaper_than(self, model: Any) -> dict[str, str]:
-        """The `cheaper` settings that a model of this class does not run with yet."""
+        """The `cheaper` settings that a model of this class does not have yet."""
         made_with = model.arguments()
         return {key: word for key, word in self.cheaper.items() if made_with.get(key) != word}
 
     def make_readings(self, channels: int, **known: object) -> Any:
-        """New readings of a model that hears so many channels; `known` as of `build`."""
+        """Make the readings of a model with this number of channels; `known` as in `build`."""
         taken = {k: v for k, v in known.items() if k in self.readings_take}
         return self.load("readings")(channels, **taken)
 
@@ -211,7 +210,7 @@ SHIPPED = (
     Entry(
         name="bs1770",
         title="Programme loudness",
-        method="loudness of programmes in LUFS, true peak: ITU-R BS.1770, EBU R 128; no pascal",
+        method="programme loudness in LUFS, true peak: ITU-R BS.1770, EBU R 128; uncalibrated",
         model="amt_stream.dsp.stages:BS1770",
         readings="amt_stream.meters.rows.programme:ProgrammeReadings",
         input_unit="full scale",
@@ -293,13 +292,13 @@ _added: dict[str, Entry] = {}
 def entries() -> dict[str, Entry]:
     """All models by name: those of this package first, then those of others.
 
-    Raises CatalogError where another package offers something that is no entry, or a name twice.
+    Raises CatalogError if another package offers something other than an entry, or a name twice.
     """
     return {**_installed(), **_added}
 
 
 def entry(name: str) -> Entry:
-    """The model of that name. Raises CatalogError for one that there is not."""
+    """The model with this name. Raises CatalogError if there is none."""
     found = entries()
     if name not in found:
         near = difflib.get_close_matches(name, found, 1)
@@ -309,9 +308,9 @@ def entry(name: str) -> Entry:
 
 
 def entry_of(model: object) -> Entry | None:
-    """The entry whose class a model is; None for one that no entry has."""
+    """The entry of a model's class, or None if the catalog has none."""
     for found in entries().values():
-        # The name first: a model of another package that cannot be loaded is no matter here.
+        # The name first, so that a broken model of another package does no harm.
         name = type(model).__name__
         if found.model.endswith(f":{name}") and type(model) is found.load("model"):
             return found
@@ -319,23 +318,23 @@ def entry_of(model: object) -> Entry | None:
 
 
 def add(new: Entry) -> None:
-    """Offer a model for as long as this program runs. Raises CatalogError for a name there is."""
+    """Add a model to the catalog of this process. Raises CatalogError if its name is taken."""
     _refuse_second(new, entries())
     _added[new.name] = new
 
 
 def names(wanted: Callable[[Entry], bool] = lambda _: True) -> tuple[str, ...]:
-    """Names of the models of which `wanted` holds."""
+    """Names of the models for which `wanted` is true."""
     return tuple(name for name, one in entries().items() if wanted(one))
 
 
 def models_side_by_side() -> tuple[str, ...]:
-    """Names of the models that run beside others."""
+    """Names of the models that can run beside others."""
     return names(lambda one: not one.alone)
 
 
 def any_in_pascal(chosen: Iterable[str]) -> bool:
-    """Whether one of these models takes pascal, and so needs a calibration."""
+    """Whether one of these models takes pascal and so needs a calibration."""
     return any(entry(name).input_unit == "pascal" for name in chosen)
 
 
@@ -352,12 +351,12 @@ def _installed() -> dict[str, Entry]:
         except Exception as error:
             raise CatalogError(
                 f"the package {package} offers the model {point.name!r}, which cannot be loaded "
-                f"({type(error).__name__}: {error}): mend or uninstall it"
+                f"({type(error).__name__}: {error}): repair or uninstall it"
             ) from error
         if not isinstance(offered, Entry):
             raise CatalogError(
-                f"the package {package} offers the model {point.name!r} as {offered!r}: it has to "
-                "be an amt_stream.meters.catalog.Entry"
+                f"the package {package} offers the model {point.name!r} as {offered!r}: it must be "
+                "an amt_stream.meters.catalog.Entry"
             )
         _refuse_second(offered, found)
         found[offered.name] = offered
@@ -386,7 +385,7 @@ def _module(owner: str, place: str, home: str) -> Any:
         with uncollected():
             return importlib.import_module(home)
     except ModuleNotFoundError as error:
-        # Of a module that is there and lacks something it imports, that is the news.
+        # If the module exists and one of its imports is missing, that error says more.
         if error.name is None or not (home == error.name or home.startswith(f"{error.name}.")):
             raise
-        raise CatalogError(f"{owner}: {place} is in {home}, which is not there") from error
+        raise CatalogError(f"{owner}: {place} is in {home}, which does not exist") from error

@@ -1,9 +1,9 @@
-"""The specification of a measurement: each setting is declared once, and only here.
+"""The specification of a measurement: each setting is declared once, here.
 
-A field says its type and its default, what it may be, its sentence, its option of the command
-(`flag`) and its key in a preset (`key`). From it come the rules of presets and their refusals, the
-options of the commands and their help, the arguments of `measure`, and `docs/presets.md`. To add a
-setting, add a field, and the code that reads it.
+A field declares its type, default, allowed values and help text, its command-line option (`flag`)
+and its key in a preset (`key`). The rules and errors of presets, the options of the commands and
+their help, the arguments of `measure`, and `docs/presets.md` are derived from it. To add a
+setting, add a field and the code that reads it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,16 +43,16 @@ from amt_stream.meters.triggers import (
 )
 
 CHAIN = "chain"
-"""What a model of one's own stages is called."""
+"""The name of a model built from a preset's own stages."""
 
 COMPUTE_DEVICES = ("cpu", "cuda")
-"""Where models may run; the CPU does where there is no CUDA."""
+"""Where models may run; without CUDA, on the CPU."""
 
 RUNGS = ("accuracy", "blocks", "models")
-"""What an engine may do without while a computer cannot keep up."""
+"""What an engine may give up while the computer cannot keep up."""
 
 SLOWEST_FS, FASTEST_FS = 1000, 768000
-"""Sampling rates in hertz that sound is taken at."""
+"""The lowest and the highest sampling rate in hertz."""
 
 LONGEST_STEP_MS = 86_400_000
 PCM = ("s16le", "s24le", "s32le", "f32le")
@@ -60,38 +60,39 @@ PCM_FS = 48000
 PCM_CHANNELS = 2
 
 NONE = "none"
-"""What --correction names where there is to be no correction."""
+"""The value of --correction for no correction."""
 
 EXCEEDED = 4
-"""The exit status where a limit was exceeded, with --fail-above."""
+"""The exit status of --fail-above if a limit was exceeded."""
 
-LENGTHS = "1s to 24h of the clock, such as 15min (:00, :15 ...), 1h or 24h"
-"""Of intervals."""
+LENGTHS = "1s to 24h, such as 15min (from :00, :15 ...), 1h or 24h"
+"""How the length of an interval is written."""
 
 OR_ANEW = "or-anew"
-"""How --restore is meant where a new run is to begin rather than nothing."""
+"""The value of --restore that begins a new run if the last one cannot be continued."""
 
 RunIn = Literal["engine", "callback"]
 
 Words = str | Callable[[], str]
-"""A text, or what gives it when it is read: models may be added to the catalog after the import."""
+"""A text or a function that returns it: models may be added to the catalog after the import."""
 
 
 @dataclass(frozen=True)
 class Setting:
     """What a field of a specification declares besides its type and its default.
 
-    flag: of the command and its metavar, as help shows them: "-r --samplerate HZ"; without - it is
-        an argument that has no flag, and "" is for none
-    about: one sentence
-    kind: of `amt_stream.core.values`, or what gives one; None for text as it is, and for yes or no
-    parse: what reads text, in place of the kind
-    key: in a preset
-    usual: the default in words, where it is no number
-    page: the document that says more
-    needs: the setting without which it says nothing
-    lack: what is missing where others need this one, and the remedy
-    option: what else argparse is to know
+    flag: option and metavar as help shows them, "-r --samplerate HZ"; a positional argument has no
+        "-"; "" means that the command has no such option
+    about: help text, one sentence
+    kind: a type of `amt_stream.core.values`, or a function that returns one; None for any text
+        and for yes or no
+    parse: function that reads the text instead of `kind`
+    key: key in a preset
+    usual: default in words, if it is not a number
+    page: document with details
+    needs: another setting that this one requires
+    lack: completes "--x needs ..." in the error if a setting that others require is missing
+    option: further arguments of argparse's `add_argument`
     """
 
     flag: str
@@ -107,18 +108,18 @@ class Setting:
 
     @property
     def rule(self) -> Any:
-        """What a value may be."""
-        return _now(self.kind)
+        """The allowed values."""
+        return _called(self.kind)
 
     @property
     def help(self) -> str:
-        """The sentence, with the default in words."""
-        about, usual = _now(self.about), _now(self.usual)
+        """The help text with the default."""
+        about, usual = _called(self.about), _called(self.usual)
         return f"{about} (default: {usual})" if usual else about
 
 
-def _now(given: object) -> Any:
-    return given() if callable(given) else given
+def _called(value: object) -> Any:
+    return value() if callable(value) else value
 
 
 def setting(
@@ -137,28 +138,28 @@ def setting(
 ) -> Any:
     """A field of a specification; the arguments are those of `Setting`."""
     usual = usual or _in_words(default)
-    said = Setting(flag, about, kind, parse, key, usual, page, needs, lack, option)
-    return field(default=default, metadata={"setting": said})
+    one = Setting(flag, about, kind, parse, key, usual, page, needs, lack, option)
+    return field(default=default, metadata={"setting": one})
 
 
 def switch(flag: str, about: Words, needs: str = "") -> Any:
-    """A field that is false unless the flag is typed."""
+    """A field that is False unless the flag is given."""
     return setting(flag, about, default=False, needs=needs)
 
 
 def _in_words(default: object) -> str:
-    """A default that is a number, or several."""
+    """A default that is a number or a tuple of numbers, as text."""
     if isinstance(default, tuple):
         return ",".join(map(_in_words, default))
     is_number = isinstance(default, int | float) and not isinstance(default, bool)
     return f"{default:g}" if is_number else ""
 
 
-def changed(group: type, name: str, default: Any = MISSING, **otherwise: Any) -> Any:
-    """The field of a group as one command has it: with another sentence, or another default."""
-    said, usual = declared(group, name)
+def changed(group: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
+    """A field of a group with changes for one command, such as another help text or default."""
+    one, usual = declared(group, name)
     default = usual if default is MISSING else default
-    return field(default=default, metadata={"setting": replace(said, **otherwise)})
+    return field(default=default, metadata={"setting": replace(one, **changes)})
 
 
 def declared(group: type, name: str) -> tuple[Setting, Any]:
@@ -167,7 +168,7 @@ def declared(group: type, name: str) -> tuple[Setting, Any]:
 
 
 def settings_in(group: type) -> Iterator[tuple[str, Setting, Any]]:
-    """Name, declaration and default of each setting of a group, in order."""
+    """Yield name, declaration and default of each setting of a group, in order."""
     for one in fields(group):
         if "setting" in one.metadata:
             yield one.name, one.metadata["setting"], one.default
@@ -175,54 +176,54 @@ def settings_in(group: type) -> Iterator[tuple[str, Setting, Any]]:
 
 @dataclass(frozen=True)
 class PresetSettings:
-    """What a preset says of itself."""
+    """The description of a preset."""
 
-    description: str = setting("", "a line for people", Text(), default="", key="description")
+    description: str = setting("", "a line of text", Text(), default="", key="description")
 
 
 @dataclass(frozen=True)
 class InputSettings:
-    """The sound, and how it comes in."""
+    """The sound source."""
 
     heading: ClassVar = "input"
 
     source: str | None = setting(
         "--source SOURCE",
-        "demo or am-tone (built-in sounds), mic, playback (what the computer plays), the path of a "
-        "sound file, or - for raw PCM on standard input; by default the microphone, or the demo "
-        "sound where there is none",
+        "what to measure: demo or am-tone (built-in sounds), mic, playback (what the computer "
+        "plays), a sound file, or - for raw PCM on standard input",
+        usual="the microphone, or demo if there is none",
     )
     pcm: str | None = setting("--pcm", "sample format on standard input", Choice(PCM), usual=PCM[0])
     device: str | None = setting("-d --device", "input device: its index or part of its name")
     channels: tuple[int, ...] | None = setting(
         "-c --channels LIST",
-        "channels, counted from 1: one for both ears (1) or left and right (1,2); with --source - "
-        "how many channels there are, 1 or 2",
+        "channels, counted from 1: one for both ears (1) or left and right (1,2); with --source -, "
+        "the number of channels, 1 or 2",
         parse=parse_channels,
     )
     samplerate: int | None = setting(
         "-r --samplerate HZ",
-        "of the device, the demo sound, or standard input",
+        "sampling rate of the device, the demo sound, or standard input",
         Number(SLOWEST_FS, FASTEST_FS, "Hz", whole=True),
         usual=f"{PCM_FS}",
     )
     blocksize: int | None = setting(
         "-b --blocksize N",
-        "samples taken at a time",
+        "samples per block",
         Number(1, 192000, "samples", whole=True),
-        usual="those of the preset's block_ms",
+        usual="the preset's block_ms",
     )
 
 
 @dataclass(frozen=True)
 class LiveInputSettings(InputSettings):
-    """The sound of a live measurement: of one microphone or of several."""
+    """The sound source of a live measurement: one microphone or several."""
 
     heading: ClassVar = "input"
 
     microphones: tuple[NamedChannels, ...] = setting(
         "",
-        "several microphones, each by itself",
+        "several microphones, each measured separately",
         MicrophoneChannels(),
         default=(),
         key="meter.microphones",
@@ -230,40 +231,43 @@ class LiveInputSettings(InputSettings):
     )
     wait: bool | None = setting(
         "--wait",
-        "wait for the microphone at the start too; --no-wait ends with status 3 when it is lost",
+        "wait for the microphone at the start too; with --no-wait, end with status 3 when it is "
+        "lost",
         action="yes_or_no",
-        usual="what is not there at the start is refused, what is lost is waited for",
+        usual="refuse to start without it, and wait when it is lost",
     )
     fast: bool = switch(
-        "--fast", "play a file, or a built-in sound, as fast as it goes and not as if it came live"
+        "--fast", "process a file or a built-in sound as fast as possible, not in real time"
     )
     duration: float | None = setting(
-        "--duration S", "end after so many seconds of sound", Number(1e-3, 1e9, "seconds of sound")
+        "--duration S",
+        "stop after this many seconds of sound",
+        Number(1e-3, 1e9, "seconds of sound"),
     )
 
 
 @dataclass(frozen=True)
 class CalibrationSettings:
-    """How loud full scale is, and how sure that is."""
+    """The level of full scale, and its uncertainty."""
 
     heading: ClassVar = "calibration"
 
     full_scale_db: float | None = setting(
         "--full-scale-db DB",
-        "calibration: level in dB SPL of a full-scale sine",
+        "level of a full-scale sine in dB SPL",
         Number(0, 250, "dB SPL"),
     )
     calibration_uncertainty: float | None = setting(
         "--calibration-uncertainty DB",
-        "of that level, or of the calibrator that gave the one kept for a device, expanded "
-        "(k = 2): loudness is then told with a band",
+        "expanded uncertainty (k = 2) of --full-scale-db, or of the calibrator behind the device's "
+        "stored calibration; loudness then has an uncertainty band",
         Number(0, LARGEST_UNCERTAINTY_DB, "dB"),
-        usual="what `calibrate` kept; else none",
+        usual="as stored by `calibrate`, or none",
     )
     microphone_uncertainty: float | None = setting(
         "--microphone-uncertainty DB",
-        "of the microphone for other sounds than the calibrator's, expanded (k = 2), where that of "
-        "the calibration is known",
+        "expanded uncertainty (k = 2) of the microphone for sounds other than the calibrator's "
+        "tone; used if the uncertainty of the calibration is known",
         Number(0, LARGEST_UNCERTAINTY_DB, "dB"),
         usual=f"{MICROPHONE_UNCERTAINTY_DB:g}, an assumption for a measurement microphone in a "
         "free field",
@@ -272,25 +276,26 @@ class CalibrationSettings:
 
 @dataclass(frozen=True)
 class CorrectionSettings:
-    """The response of the microphone, and its sign."""
+    """The frequency response of the microphone."""
 
     heading: ClassVar = "calibration"
 
     correction: Sequence[str] | None = setting(
         "--correction FILE",
-        "the microphone's response, taken off the sound: lines of hertz and dB (.cal, .txt, .frd). "
-        f"Once for each channel where they differ; {NONE} for not the one kept for the device",
-        usual="that one",
+        "frequency response of the microphone, which is compensated: a file with lines of hertz "
+        "and dB (.cal, .txt, .frd). Repeat it for each channel if they differ; "
+        f"{NONE} turns compensation off",
+        usual="the one stored for the device",
         action="append",
     )
     correction_inverted: bool = switch(
         "--correction-inverted",
-        "that file says what is to be added to readings, and not the response",
+        "the file lists the correction to add to readings, not the response",
     )
 
 
 def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What can be set of these models, with the words that one of them allows or another."""
+    """The settings of these models, each with all values that any of the models allows."""
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         for key, words in catalog.entry(name).settings.items():
@@ -299,13 +304,16 @@ def settings_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def parse_models(text: str) -> tuple[str, ...]:
-    """One model, or several that run side by side, with commas between."""
+    """Read the names of one model, or of several that can run side by side.
+
+    Raises NotAllowed for unknown names, repetitions and models that only run alone.
+    """
     names = tuple(text.split(","))
     beside, alone = catalog.models_side_by_side(), _alone()
     single = len(names) == 1 and names[0] in alone
     if not single and (set(names) - set(beside) or len(set(names)) < len(names)):
         raise NotAllowed(
-            f"{text!r}: give one or more of {', '.join(beside)} with commas between, or one of "
+            f"{text!r}: give one or more of {', '.join(beside)}, separated by commas, or one of "
             f"{', '.join(alone)}"
         )
     return names
@@ -316,62 +324,61 @@ def _alone() -> tuple[str, ...]:
 
 
 def _takers(option: catalog.ReadingsTake) -> str:
-    """The models whose readings take an option, in words."""
+    """The names of the models whose readings take an option."""
     return ", ".join(catalog.names(lambda entry: option in entry.readings_take))
 
 
 def _words_of(name: str) -> Callable[[], Choice]:
-    """The words that a setting of models may be."""
+    """The values that any model allows for a setting."""
     return lambda: Choice(settings_of(catalog.names())[name])
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What measures."""
+    """The models, and where they run."""
 
     heading: ClassVar = "models"
 
     model: tuple[str, ...] | None = setting(
         "--model LIST",
         lambda: (
-            f"what measures: one or more of "
-            f"{', '.join(catalog.models_side_by_side())}, with commas "
-            f"between; or one of {', '.join(_alone())}, which give the "
-            "strength of modulations by auditory band"
+            f"models to run: one or more of {', '.join(catalog.models_side_by_side())}, separated "
+            f"by commas; or one of {', '.join(_alone())}, which give the strength of modulations "
+            "by auditory band"
         ),
         lambda: Names((*catalog.names(), CHAIN), catalog.models_side_by_side()),
         parse=parse_models,
         key="model.name",
-        usual=f"that of the preset, {catalog.DEFAULT}",
+        usual=f"the preset's, {catalog.DEFAULT}",
     )
     field: str | None = setting(
         "--field",
-        "where the sound was picked up: free or diffuse sound field, or at the eardrum",
+        "where the sound was recorded: in a free or diffuse sound field, or at the eardrum",
         _words_of("field"),
         key="model.field",
     )
     ear_filter: str | None = setting(
         "",
-        "mixed phase, 11 ms late, or linear phase, 64 ms late",
+        "filter of outer and middle ear: mixed phase (11 ms delay), or linear phase (64 ms)",
         _words_of("ear_filter"),
         key="model.ear_filter",
     )
     accuracy: str | None = setting(
         "",
-        "components in groups, one by one, or in larger groups",
+        "how spectral components are summed: in groups, one by one, or in larger groups",
         _words_of("accuracy"),
         key="model.accuracy",
         page="departures.md",
     )
     constants: str | None = setting(
         "",
-        "those of the standard, or of the authors' program",
+        "constants of the standard, or of the authors' program",
         _words_of("constants"),
         key="model.constants",
     )
     stages: Sequence[Mapping[str, Any]] = setting(
         "",
-        f"of `{CHAIN}`: stages of your own",
+        f"for `{CHAIN}`: your own stages",
         Tables(),
         default=(),
         key="model.stages",
@@ -379,14 +386,14 @@ class ModelSettings:
     )
     compute: str | None = setting(
         "--compute",
-        "where the models run: on the CPU, or on a GPU by CUDA, and on the CPU where there is none",
+        "where the models run: on the CPU, or on a GPU with CUDA (on the CPU if there is none)",
         Choice(COMPUTE_DEVICES),
         key="engine.compute",
-        usual=f"that of the preset, {COMPUTE_DEVICES[0]}",
+        usual=f"the preset's, {COMPUTE_DEVICES[0]}",
         page="gpu.md",
     )
     preset: str | None = setting(
-        "--preset NAME|PATH", "settings by name or from a TOML file", usual="those of the model"
+        "--preset NAME|PATH", "preset: a name, or a TOML file", usual="the settings of the model"
     )
 
 
@@ -396,28 +403,28 @@ class EngineSettings:
 
     block_ms: float = setting(
         "",
-        "length of the blocks: longer ones cost less and are shown later",
+        "block length: longer blocks need less CPU time and add delay",
         Number(1, 1000, "ms"),
         default=20.0,
         key="engine.block_ms",
     )
     run_in: RunIn = setting(
         "",
-        "a thread of its own, or the sound card's callback",
+        "run the models in a separate thread, or in the sound card's callback",
         Choice(("engine", "callback")),
         default="engine",
         key="engine.run_in",
     )
     history_s: float = setting(
         "",
-        "how much `Engine.history` keeps",
+        "time span of `Engine.history`",
         Number(1, 3600, "s"),
         default=60.0,
         key="engine.history_s",
     )
     ladder: Sequence[str] = setting(
         "",
-        "what the engine does without, in this order, where a computer cannot keep up",
+        "what the engine gives up, in this order, when the computer cannot keep up",
         Names(("none", *RUNGS), RUNGS),
         default=RUNGS,
         key="engine.ladder",
@@ -427,51 +434,51 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class RowSettings:
-    """Which rows come of a sound, and of which part of it."""
+    """Which rows are written, and of which part of the sound."""
 
     heading: ClassVar = "rows"
 
     step_ms: int | None = setting(
         "--step-ms MS",
-        "a row every so many milliseconds",
+        "milliseconds between rows",
         Number(1, LONGEST_STEP_MS, "ms", whole=True),
         key="meter.step_ms",
-        usual="that of the preset, and 100 without one",
+        usual="the preset's, or 100 without one",
     )
     columns: str | Sequence[str] | None = setting(
         "--columns LIST",
-        "columns of rows by name, or by a pattern such as 'laeq*' or '*_phon', with commas "
-        "between; also of the last so many s, min or h: laeq_15min_db, ltl_n5_10min_phon",
-        usual="a choice for each model",
+        "columns of the rows, separated by commas: names, patterns such as 'laeq*' or '*_phon', "
+        "and readings over the last s, min or h, such as laeq_15min_db or ltl_n5_10min_phon",
+        usual="a selection for each model",
     )
     from_s: float | None = setting(
         "--from S",
-        "rows and statistics begin so many seconds into the sound, or 1h30m",
+        "start rows and statistics at this time in the sound: seconds, or 1h30m",
         Elapsed(0, 1e9),
         usual="0",
     )
     to_s: float | None = setting(
         "--to S",
-        "rows and statistics end so many seconds into the sound, or 1h30m",
+        "end rows and statistics at this time in the sound: seconds, or 1h30m",
         Elapsed(1e-3, 1e9),
     )
     target_lufs: float | None = setting(
         "--target LUFS",
-        lambda: f"of {_takers('target_lufs')}: tell loudness relative to this too, in LU",
+        lambda: f"target loudness: adds readings relative to it, in LU ({_takers('target_lufs')})",
         Number(-70, 0, "LUFS"),
     )
     dual_mono: bool = switch(
-        "--dual-mono", lambda: f"of {_takers('dual_mono')}: one channel counts as two, 3.01 LU more"
+        "--dual-mono", lambda: f"count one channel as two: 3.01 LU more ({_takers('dual_mono')})"
     )
     interval: int | None = setting(
         "--interval LENGTH",
-        "of the rows that --format writes, write instead, and beside the rows of a log keep, a "
-        f"table with the statistics of each interval: {LENGTHS}",
+        f"write statistics of each interval: {LENGTHS}. They replace the rows of --format; a log "
+        "has both",
         parse=interval_s,
     )
     zone: tzinfo | None = setting(
         "--zone NAME",
-        "intervals by this zone, as Europe/Berlin or UTC",
+        "time zone of intervals, such as Europe/Berlin or UTC",
         parse=zone_named,
         usual="this computer's",
     )
@@ -479,35 +486,35 @@ class RowSettings:
 
 @dataclass(frozen=True)
 class CsvSettings:
-    """What makes CSV a table that a spreadsheet opens."""
+    """Forms of CSV for spreadsheets."""
 
     heading: ClassVar = "CSV"
 
     no_header: bool = switch(
         "--no-header",
-        "CSV begins with the names of its columns, as a spreadsheet wants it; what else is told of "
-        "the rows goes to standard error, as a line of JSON",
+        "begin CSV with the column names, for spreadsheets; the header goes to standard error as a "
+        "line of JSON",
     )
     local_time: bool = switch(
         "--local-time",
-        "CSV has a column local_time beside utc, by the clock of --zone, as a spreadsheet reads a "
-        "date: 2026-11-22 14:00:00.250",
+        "add a column local_time to CSV, in the zone of --zone and in a form that spreadsheets "
+        "read: 2026-11-22 14:00:00.250",
     )
 
 
 @dataclass(frozen=True)
 class LimitSettings:
-    """What columns are not to be above, or below."""
+    """Upper or lower limits of columns."""
 
     heading: ClassVar = "limits"
 
     limit: Sequence[str] = setting(
         "--limit --limits NORM|'COLUMN>VALUE'",
         lambda: (
-            f"what columns are not to be above: one or more of {', '.join(shipped_norms())}; a "
-            "TOML file; or a line such as 'laeq_15min_db>100,amber=97,hysteresis=1,hold=2' (or < "
-            "for below). May be given again. Rows have the state of each, green, amber or red; "
-            "without --model and --preset the models are those that the columns need"
+            f"limits of columns: one or more of {', '.join(shipped_norms())}; a TOML file; or text "
+            "such as 'laeq_15min_db>100,amber=97,hysteresis=1,hold=2' (< for a lower limit). May "
+            "be repeated. Rows have the state of each limit: green, amber or red. Without --model "
+            "and --preset, the models that the columns need are run"
         ),
         LimitTables(),
         default=(),
@@ -517,23 +524,23 @@ class LimitSettings:
     )
     fail_above: bool = switch(
         "--fail-above",
-        f"end with status {EXCEEDED} where a limit was exceeded, and with 1 where one was never "
-        "known",
+        f"end with status {EXCEEDED} if a limit was exceeded, and with 1 if the state of one was "
+        "never known",
     )
 
 
 @dataclass(frozen=True)
 class EventSettings:
-    """What begins an event of sound, and what is kept of it."""
+    """When a sound event begins, and what is stored of it."""
 
     heading: ClassVar = "events of sound"
 
     event: Sequence[Trigger] = setting(
         "--event 'COLUMN>VALUE'",
-        "tell when a sound begins and when it has ended: 'laf_db>85', or "
-        "'stl_phon>background+15', above what was exceeded for 90 % of the last 5 minutes; or "
-        f"limits, while one is red. It ends {HYSTERESIS:g} below, for {HOLD_S:g} s: otherwise as "
-        "'laf_db>85,hysteresis=6,hold=3', and with for=2 only what lasts 2 s. Again for others",
+        "report when a sound begins and ends: 'laf_db>85'; 'stl_phon>background+15', relative to "
+        "the value exceeded for 90 % of the last 5 minutes; or limits, while one is red. The event "
+        f"ends once the value stays {HYSTERESIS:g} below for {HOLD_S:g} s; set other values with "
+        "'laf_db>85,hysteresis=6,hold=3'. With for=2, events last at least 2 s. May be repeated",
         EventTables(),
         default=(),
         parse=trigger_from_text,
@@ -543,33 +550,34 @@ class EventSettings:
     )
     event_folder: str | None = setting(
         "--event-folder PATH",
-        "keep the last of the sound in memory, and files of each event in this folder, and of what "
-        "the command replay, or the key i, asks for",
-        lack="files of sound: add --event-folder PATH",
+        "hold the latest sound in memory, and write a sound file of each event to this folder, and "
+        "of each request by the command replay or the key i",
+        lack="sound files: add --event-folder PATH",
     )
     keep_sound: float | None = setting(
         "--keep-sound S",
-        f"so much of the sound is in memory (default: {KEPT_S:g}); none without --event-folder",
+        "seconds of sound held in memory",
         Number(1, 600, "seconds"),
+        usual=f"{KEPT_S:g}",
         needs="event_folder",
     )
     event_before: float | None = setting(
         "--event-before S",
-        "seconds of sound before an event that its file begins with",
+        "seconds of sound before an event in its file",
         Number(0, 86400, "seconds"),
         usual=f"{BEFORE_S:g}",
         needs="event_folder",
     )
     event_after: float | None = setting(
         "--event-after S",
-        "seconds after it that its file ends with",
+        "seconds of sound after an event in its file",
         Number(0, 86400, "seconds"),
         usual=f"{AFTER_S:g}",
         needs="event_folder",
     )
     event_longest: float | None = setting(
         "--event-longest S",
-        "seconds of one event that are kept at most",
+        "longest part of one event that is stored, in seconds",
         Number(1, 86400, "seconds"),
         usual=f"{LONGEST_S:g}",
         needs="event_folder",
@@ -578,27 +586,26 @@ class EventSettings:
 
 @dataclass(frozen=True)
 class LogSettings:
-    """The session's folder that rows, events and sound are written to."""
+    """The session folder for rows, events and sound."""
 
     heading: ClassVar = "log"
 
     log: str | None = setting(
         "--log PATH",
-        "keep the rows, and what happens meanwhile, in a session's folder: a new one, or one to go "
-        "on with",
+        "log rows and events in this session folder: a new one, or one to continue",
         lack="a log: add --log PATH",
     )
     log_format: LogFormat | None = setting(
         "--log-format",
-        f"of the rows in it (default: {LOG_FORMATS[0]}, which others can read meanwhile); csv, "
-        "jsonl and parquet (extra data) are files by the hour",
+        f"format of its rows (default: {LOG_FORMATS[0]}, which other programs can read while it "
+        "grows); csv, jsonl and parquet (extra data) begin a file each hour",
         Choice(LOG_FORMATS),
         needs="log",
     )
     log_sound: SoundFormat | None = setting(
         "--log-sound",
-        f"keep the sound in it too, by the hour: {SOUND_FORMATS[0]} (default; 24 bits), or wav "
-        "(32-bit float, exactly what was heard)",
+        f"record the sound in the log too, in hourly files: {SOUND_FORMATS[0]} (default; 24 bits), "
+        "or wav (32-bit float, exactly the samples measured)",
         Choice(SOUND_FORMATS),
         nargs="?",
         const=SOUND_FORMATS[0],
@@ -606,9 +613,10 @@ class LogSettings:
     )
     restore: bool | str = setting(
         "--restore",
-        "go on where the log's last run stands, as after a power cut: in a file at that place; of "
-        "a microphone the time between is a gap, and averages go on. A new log begins. Where "
-        f"settings are others by now it is refused; with {OR_ANEW} a new run begins instead",
+        "continue the log's last run, for example after a power cut: a file continues at that "
+        "place; with a microphone, the time between is a gap, and averages continue. A log without "
+        "a run begins one. If the settings have changed, the command refuses, or with "
+        f"{OR_ANEW} begins a new run",
         Choice((OR_ANEW,)),
         default=False,
         nargs="?",
@@ -619,7 +627,7 @@ class LogSettings:
 
 @dataclass(frozen=True)
 class StationSettings:
-    """What a preset says of a station that nobody watches."""
+    """Settings of an unattended station."""
 
     run: Mapping[str, Any] = setting(
         "", "options of `amt-stream serve` by name", OptionTable(), key="run", page="unattended.md"
@@ -640,11 +648,11 @@ GROUPS = (
     LogSettings,
     StationSettings,
 )
-"""All settings of a measurement, by what they are of."""
+"""All groups of settings of a measurement."""
 
 
 def keyed() -> dict[str, Setting]:
-    """The settings that may stand in a preset, by their key."""
+    """The settings that a preset may have, by key."""
     found = [one for group in GROUPS for _, one, _ in settings_in(group) if one.key]
     return {one.key: one for one in sorted(found, key=_section)}
 

@@ -48,5 +48,5 @@ def test_an_origin_as_a_browser_tells_it(text, meant):
 
 @pytest.mark.parametrize("text", ["", "*", "example.org", "https://example.org/page", "ftp://a"])
 def test_what_no_browser_would_tell_is_refused(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="give scheme and name of the page's site"):
+    with pytest.raises(argparse.ArgumentTypeError, match="give scheme and host of the page"):
         origin(text)

@@ -190,7 +190,7 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
 
     again = run(*arguments)
     assert (again.status, again.out) == (1, "")
-    assert "a.csv exists: say --force" in again.err
+    assert "a.csv exists: --force overwrites" in again.err
     assert run(*arguments, "--force", "--step-ms", 5).status == 0
     assert len(read_table(written / "a.csv").rows["time_s"]) == 7
 
@@ -203,7 +203,7 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
         (["a.wav", "--out", "-", "--summary"], 2, "leave one out"),
         (["a.wav", "b.wav", "--out", "a.wav"], 1, "is a file: for several files"),
         (["a.wav", "x/a.wav", "--out", "rows"], 1, "two of the files would be written to"),
-        (["a.wav", "--out", "a.wav", "--force"], 1, "is a file to be analyzed"),
+        (["a.wav", "--out", "a.wav", "--force"], 1, "is one of the files to analyze"),
     ],
 )
 def test_an_output_that_cannot_be_meant_is_refused(run, sound_file, arguments, status, said):
@@ -247,7 +247,7 @@ def test_a_file_whose_rows_are_there_does_not_end_the_batch(run, sound_file, tmp
     (tmp_path / "rows" / "a.csv").write_text("there before")
     done = run("analyze", "a.wav", "b.wav", "c.wav", "--out", "rows", "--model", "spl")
     assert done.status == 1
-    assert "a.csv exists: say --force to overwrite it (a.wav was not read)" in done.err
+    assert "a.csv exists: --force overwrites it (a.wav was not read)" in done.err
     written = {path.name: path.read_text() for path in (tmp_path / "rows").iterdir()}
     assert set(written) == {"_manifest.jsonl", "a.csv", "b.csv", "c.csv"}
     del written["_manifest.jsonl"]
@@ -302,7 +302,7 @@ def test_calibrations_in_a_table(run, sound_file, tmp_path):
     done = run("analyze", "a.wav", "b.wav", "-c", 1, *chosen)
     assert done.status == 1
     assert "b.wav: " in done.err
-    assert "levels.csv tells nothing of channel 1" in done.err
+    assert "levels.csv has no calibration for channel 1" in done.err
     assert json.loads(done.out)["name"] == "a.wav"
 
 
@@ -337,7 +337,7 @@ def test_calibration_by_the_recording_of_a_calibrator(run, sound_file, tone):
     assert summary["calibrated"]
     done = run("analyze", "x.wav", *chosen, "--full-scale-db", 100)
     assert done.status == 2
-    assert "--full-scale-db and --calibrator both say how loud full scale is: give one" in done.err
+    assert "--full-scale-db and --calibrator both give the calibration: leave one out" in done.err
     sound_file(noise(4 * 48000), name="calibrator.wav")
     done = run("analyze", "x.wav", *chosen)
     assert done.status == 1

@@ -66,7 +66,7 @@ def test_what_is_done_is_not_done_again(said, day, tmp_path):
     assert {again.splitlines()[k] for k in (0, 2)} == set(out.splitlines())
     for name, modified_ns in before.items():
         assert (rows / name).stat().st_mtime_ns == modified_ns
-    assert "00.csv exists: say --force to overwrite it, or --resume to go on" in said(*call)[2]
+    assert "00.csv exists: --force overwrites it, or --resume to go on" in said(*call)[2]
 
 
 def test_a_sound_that_was_changed_is_measured_again(said, day, sound_file, tmp_path):
@@ -116,7 +116,7 @@ def test_what_somebody_else_wrote_is_no_part(said, day, tmp_path):
     (tmp_path / "rows" / "00.csv").write_text("there before")
     status, _, err = said("analyze", "day", *SPL, "--out", "rows", "--resume")
     assert status == 1
-    assert "00.csv exists: say --force to overwrite it (day/00.wav was not read)" in err
+    assert "00.csv exists: --force overwrites it (day/00.wav was not read)" in err
     assert (tmp_path / "rows" / "00.csv").read_text() == "there before"
 
 
@@ -221,7 +221,7 @@ def test_a_table_with_patterns_and_sensitivities(tmp_path, monkeypatch):
         assert [
             one.full_scale_db_spl for one in of(path.relative_to(tmp_path)).of(path, (1, 2))
         ] == (told)
-    with pytest.raises(Mistake, match=r"levels.csv tells nothing of channel 1"):
+    with pytest.raises(Mistake, match=r"levels.csv has no calibration for channel 1"):
         of(tmp_path / "c.wav").of(tmp_path / "c.wav", (1, 2))
 
 
@@ -246,7 +246,7 @@ def test_a_calibrator_recording_in_each_folder(said, sound_file, tmp_path, monke
     assert err.count("\n") == 1
     assert "c/tone.wav, channel 1: this is not a tone" in err
     sound_file(np.zeros(480), name="a/tone2.wav")
-    with pytest.raises(Mistake, match=r"both match \*/t\*.wav: there may be one calibrator a fol"):
+    with pytest.raises(Mistake, match=r"both match \*/t\*.wav: only one calibrator per fol"):
         levels("--calibrator", "*/t*.wav")
     with pytest.raises(Mistake, match="no file matches none/"):
         levels("--calibrator", "none/*.wav")
@@ -341,7 +341,11 @@ def test_parquet_that_cannot_be_written(said, day, arguments, words):
     [
         (["--format", "parquet"], "pyarrow", 'not installed: pip install "amt_stream[data]", or'),
         (["--ray"], "ray", 'not installed: pip install "amt_stream[ray]"'),
-        (["--ray", "--jobs", "2"], "ray", "--jobs is of this computer, and --ray of a cluster: le"),
+        (
+            ["--ray", "--jobs", "2"],
+            "ray",
+            "--jobs is for this computer, and --ray for a cluster: le",
+        ),
     ],
 )
 def test_what_is_not_installed_is_told(said, day, monkeypatch, arguments, module, words):

@@ -41,7 +41,7 @@ def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, pl
         before = run(*METER, **home)
         done = run("calibrate", "--level", 94, "-d", "virtual_mic", "-c", "1,2", **home)
         assert done.status == 0, done.err
-        assert "listening to channels 1 and 2 at once (each is to hear the tone;" in done.err
+        assert "listening to channels 1 and 2 at once (each needs the tone;" in done.err
         after = run(*METER, **home)
     assert "full-scale sine = 124.0" in done.out
     for record, channel in zip(kept(home), (1, 2), strict=True):
@@ -70,7 +70,7 @@ def test_each_channel_has_its_own(run, home, playing, sound_file):
         first = run("calibrate", "-d", "virtual_mic", **home)  # channel 1, if nothing is said
         whole = run(*METER, **home)
     assert (second.status, first.status) == (0, 0), second.err + first.err
-    assert "listening to channel 2 alone (-c 1 takes another) of virtual_mic" in second.err
+    assert "listening to channel 2 only (-c 1 measures another) of virtual_mic" in second.err
     assert "listening to channel 1 alone (-c 2 takes another) of virtual_mic" in first.err
     assert "channel 1 of 'virtual_mic' has no calibration" in half.err
     assert {one["calibrated"] for one in half.about["calibration"]} == {False}
@@ -143,7 +143,7 @@ def test_three_seconds_without_a_gap_are_measured(capsys, for_s):
     assert found[1].level_dbfs == pytest.approx(-60.0, abs=0.001)
     assert found[1] == found[2]
     said = capsys.readouterr().err.splitlines()
-    assert said == ["amt-stream: samples are missing: the 3 s of the tone begin again"] * 2
+    assert said == ["amt-stream: samples are missing: the 3 s of tone start again"] * 2
 
 
 def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
@@ -160,7 +160,7 @@ def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
 
     record("default", 94.0)
     assert opened("default") == UNCALIBRATED
-    assert "may have been that of any microphone: it is not used" in capsys.readouterr().err
+    assert "which several microphones may have: it is not used" in capsys.readouterr().err
     record("PulseAudio source another", 95.0)
     assert opened("default") == UNCALIBRATED
     args = build_parser().parse_args(["calibrate", "-d", "default", "-c", "1"])
@@ -176,5 +176,5 @@ def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
     assert "124.00 dB SPL" not in listed
     monkeypatch.setenv("PATH", "")  # nobody tells what stands behind the name
     assert opened("default") == UNCALIBRATED
-    with pytest.raises(Refused, match="does not tell which microphone 'default' is: name it with"):
+    with pytest.raises(Refused, match="does not identify the microphone 'default': name it with"):
         _kept_by(open_input(args, "mic"))

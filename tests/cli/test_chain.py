@@ -130,4 +130,4 @@ def test_there_is_nothing_to_see_of_it(run, tmp_path):
     (tmp_path / "mine.toml").write_text(BANDS)
     done = run("meter", "--terminal", "--source", "demo", "--preset", "mine.toml")
     assert (done.status, done.out) == (2, "")
-    assert "nothing to see: write its rows, --format csv or jsonl" in done.lines[-1]
+    assert "which no meter shows: write its rows with --format csv or jsonl" in done.lines[-1]

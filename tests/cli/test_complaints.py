@@ -15,7 +15,7 @@ def test_each_is_said_once_while_it_holds_and_at_last_that_none_is_left(capsys):
         (3.0 + 2 * GONE_S, ["5 samples were lost"]),
     ]
     for now, sentences in heard:
-        complaints.hear(sentences, now)
+        complaints.report(sentences, now)
     told = capsys.readouterr().err.splitlines()
     assert sorted(told[:2]) == [
         "amt-stream: 3 samples were lost",

@@ -91,7 +91,7 @@ def test_a_log_has_rows_of_each_and_is_replayed(meter, said, tmp_path, log_forma
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["-c", "1", "-c", "2"], "2 microphones are written and not shown"),
+        (["-c", "1", "-c", "2"], "2 microphones cannot be shown, only written"),
         (["-c", "1", "-c", "1", "--format", "csv"], "two microphones are called '1'"),
         (["-c", "1", "-c", "7", "--format", "csv"], "has no channel 7"),
         (["-c", "a,b=1", "--format", "csv"], "give a printable name"),
@@ -102,7 +102,7 @@ def test_a_log_has_rows_of_each_and_is_replayed(meter, said, tmp_path, log_forma
         (["-c", "1", "-c", "2,3", "--format", "csv"], "measures each channel on its own"),
         (
             ["-c", "1", "-c", "2", "--quiet", "--log", "n", "--restore"],
-            "--restore goes on with one microphone",
+            "--restore continues one microphone",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_model_goes_on_in_another_process(forks, tmp_path, capsys):
     assert (about["stage"], about["fs"], about["shape"]) == ("Moore2016", 48000, [1, 2, 480])
     assert about["outputs"]["stl"] == [1, 10]
     assert run_command(["export", "moore2016", str(path)]) == 1
-    assert "exists: say --force to overwrite it" in capsys.readouterr().err
+    assert "exists: --force overwrites it" in capsys.readouterr().err
 
 
 CHAIN = """
@@ -78,7 +78,10 @@ def test_a_chain_goes_on_too(forks, tmp_path):
     ("asked", "said"),
     [
         (["banana", "p.pt2"], "banana is neither a stage nor a preset"),
-        (["GammatoneFilterbank", "p.pt2"], "a preset with a chain of it says how it is made"),
+        (
+            ["GammatoneFilterbank", "p.pt2"],
+            "give the arguments in a preset with a chain of this stage",
+        ),
         (["noise-control", "p.pt2"], "has several models"),
         (["moore2016", "p.pt2", "-c", "3"], "cannot be exported"),
         (["moore2016", "nowhere/p.pt2"], "cannot be written: there is no folder nowhere"),

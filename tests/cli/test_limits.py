@@ -137,8 +137,8 @@ def test_each_microphone_has_its_own_state(printed, sound_file, tone):
         (["--limit", "laff_db>80"], 1, "laff_db > 80: no column is called 'laff_db': did you"),
         (["--limit", "laf_db>80", "--limit", "laf_db>80"], 1, "two limits are called laf_80"),
         (["--model", "zwicker", "--limit", "laf_db>80"], 1, "no column is called 'laf_db'"),
-        (["--fail-above"], 2, "--fail-above is of limits: add --limit NORM"),
-        (["--fail-above", "--limit", "laf_db>80"], 1, "is not calibrated, so that --fail-above"),
+        (["--fail-above"], 2, "--fail-above needs limits: add --limit NORM"),
+        (["--fail-above", "--limit", "laf_db>80"], 1, "is not calibrated, so --fail-above"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(said, sound_file, tone, arguments, status, words):

@@ -75,8 +75,8 @@ def test_verify_says_what_is_wrong_by_its_status_too(run, tmp_path):
 @pytest.mark.parametrize(
     ("typed", "said", "status"),
     [
-        (["--quiet"], "--quiet is of a log: add --log PATH", 2),
-        (["--log-sound"], "--log-sound is of a log", 2),
+        (["--quiet"], "--quiet needs a log: add --log PATH", 2),
+        (["--log-sound"], "--log-sound needs a log", 2),
         (["--log", "x", "--quiet", "--format", "csv"], "--format something: leave one out", 2),
         (["--log", ".", "--quiet"], "holds something else than a session", 1),
         (["--log", "file", "--quiet"], "is no folder", 1),

@@ -145,7 +145,7 @@ def test_a_device_chosen_in_the_window_has_its_own_settings(virtual_mic, capsys)
     assert given.calibration == [UNCALIBRATED]
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
-    assert "--channels, --samplerate, --blocksize, --full-scale-db of the command line" in said[0]
+    assert "--channels, --samplerate, --blocksize, --full-scale-db on the command line" in said[0]
     input_from_window("virtual_mic", build_parser().parse_args(["meter"]), load_preset())
     assert capsys.readouterr().err == ""
 
@@ -220,7 +220,7 @@ def test_without_a_microphone_the_demo_sound_is_shown(run, nothing_to_hear):
     done = run("meter", "--duration", 1, **nothing_to_hear)
     assert done.status == 0, done.err
     assert "there is no display: the meter runs in the terminal" in done.lines[0]
-    assert "the built-in demo sound plays instead of a microphone:" in done.err
+    assert "no microphone, so the built-in demo sound is measured:" in done.err
     assert "sone" in done.out
     assert "uncalibrated" in done.out
 
@@ -229,7 +229,7 @@ def test_without_a_microphone_there_are_no_rows(run, nothing_to_hear):
     done = run("meter", "--format", "csv", "--duration", 1, **nothing_to_hear)
     assert (done.status, done.out, len(done.lines)) == (1, "", 1)
     assert "there is no microphone" in done.err
-    assert "--source demo gives rows of the built-in sound" in done.err
+    assert "--source demo measures the built-in sound" in done.err
 
 
 def test_a_microphone_that_comes_later_is_waited_for(run, begin, virtual_mic):

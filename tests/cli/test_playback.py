@@ -24,7 +24,7 @@ def test_what_is_played_is_measured_and_is_uncalibrated(begin, virtual_mic, tmp_
     assert meter.returncode == 0, errors
     assert header["source"]["name"] == "Monitor of VirtualSpeaker (speaker.monitor)"
     assert {one["origin"] for one in header["calibration"]} == {
-        "nominal: what a computer plays has no sound pressure"
+        "nominal: playback has no sound pressure"
     }
     rows = [row for row in rows if "laf_db" in row]
     assert not any(row["calibrated"] for row in rows)
@@ -35,14 +35,14 @@ def test_what_is_played_is_measured_and_is_uncalibrated(begin, virtual_mic, tmp_
 def test_it_is_listed_and_has_no_calibration(said, virtual_mic):
     status, out, _ = said("devices")
     assert status == 0
-    (line,) = [line for line in out.splitlines() if "what is played" in line]
+    (line,) = [line for line in out.splitlines() if "playback" in line]
     assert line.split(maxsplit=1) == [
         "-",
-        "Monitor of VirtualSpeaker (ALSA), speaker.monitor, what is played, 2 channels, 48000 Hz",
+        "Monitor of VirtualSpeaker (ALSA), speaker.monitor, playback, 2 channels, 48000 Hz",
     ]
     status, out, err = said("calibrate", "--source", "playback")
     assert (status, out) == (1, "")
-    assert "has no sound pressure: measure with --full-scale-db" in err
+    assert "has no sound pressure: give an agreed level with --full-scale-db" in err
 
 
 def test_where_nothing_can_be_heard_it_says_what_helps(said, virtual_mic):

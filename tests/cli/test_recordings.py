@@ -110,7 +110,7 @@ def test_each_reader_finds_the_levels(recording, said, name, form):
         found["analyze"] = json.loads(out)["lzfmax_db"]
         how = ("--source", path, "-c", column, "--fast", "--format", "jsonl", *common)
         status, out, err = said("meter", *how)
-        assert (status, "calibrated as its comment says" in err) == (0, there), err
+        assert (status, "calibrated by its comment" in err) == (0, there), err
         found["meter"] = json.loads(out.splitlines()[-1])["summary"]["lzfmax_db"]
         m = measure(path, models="spl", channels=[column], columns=["lzfmax_db"])
         found["measure"] = m.summary["lzfmax_db"]

@@ -27,7 +27,7 @@ def test_it_writes_a_page_and_overwrites_nothing(said, log, tmp_path):
     assert "UTC+09:00" in text
     status, _, err = said("report", log)
     assert status == 1
-    assert "night-report.html exists: say --force to overwrite it" in err
+    assert "night-report.html exists: --force overwrites it" in err
     assert page.read_text() == text
     assert said("report", log, "--force")[0] == 0
     assert page.read_text() != text

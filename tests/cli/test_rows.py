@@ -262,7 +262,7 @@ def test_a_summary_goes_where_it_is_told(printed, refused, sound_file, tone, tmp
     told = json.loads(one.read_text())
     VALIDATOR.validate({"summary": told})
     assert (told["name"], told["fs"]) == (str(files[0]), FS)
-    assert "exists: say --force" in refused("analyze", files[0], *wanted, one)
+    assert "exists: --force overwrites" in refused("analyze", files[0], *wanted, one)
     assert printed("analyze", *files, *wanted, two) == ""
     assert [told["name"] for told in json.loads(two.read_text())] == list(map(str, files))
 
@@ -421,7 +421,7 @@ def test_a_header_of_somebody_else_is_not_overwritten(printed, refused, sound_fi
     other = tmp_path / "rows.csv.header.json"
     other.write_text("mine")
     wanted = ["analyze", path, "--model", "spl", "--no-header", "--out", out]
-    assert f"{other} exists: say --force" in refused(*wanted)
+    assert f"{other} exists: --force overwrites" in refused(*wanted)
     assert (other.read_text(), out.exists()) == ("mine", False)
     printed(*wanted, "--force")
     assert read_header(other.read_text())["source"]["name"] == str(path)

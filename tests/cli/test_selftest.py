@@ -81,7 +81,7 @@ def test_a_wrong_constant_fails_and_is_named(command, wrong, tmp_path):
         (["--model", "loud"], 2, "give one or more of moore2016"),
         (["--model", "king2019"], 2, "king2019 has no checks: give some of moore2016"),
         (["--faults", "--model", "spl"], 2, "--faults tests no model and writes no report"),
-        (["--report", "there.md"], 1, "there.md exists: say --force to overwrite it"),
+        (["--report", "there.md"], 1, "there.md exists: --force overwrites it"),
         (["--report", ".", "--force"], 1, ". exists"),
         (["--report", "there.md/out.md"], 1, "there.md/out.md cannot be written: "),
     ],

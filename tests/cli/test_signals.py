@@ -99,7 +99,7 @@ def test_a_command_that_does_not_answer_is_ended_at_once_or_after_a_while(again)
         out, err = deaf.communicate(timeout=20)
     assert time.monotonic() - told_at < IN_TIME_S
     assert (deaf.returncode, out) == (130, b"undone")
-    assert (b"could not end in order" in err) is not again
+    assert (b"did not end in time" in err) is not again
 
 
 def test_what_was_ignored_from_the_start_stays_ignored(begin):
@@ -131,7 +131,7 @@ def test_a_reader_that_stops_reading_does_not_keep_it(begin, shown):
     os.close(reading)
     assert status == 1
     assert errors.splitlines()[-1] == (
-        "amt-stream: standard output cannot be written: whoever reads it has stopped reading"
+        "amt-stream: standard output cannot be written: its reader has stopped reading"
     )
 
 

@@ -218,7 +218,7 @@ def test_a_key_writes_the_last_of_the_sound_where_it_is_kept(typist, begin, tmp_
         after = person.press("i")
         person.wait_for("written", since=after)
         person.press("q")
-        person.wait_for("1 file of sound in ", since=person.wait_for(LEAVE, since=after))
+        person.wait_for("1 sound file in ", since=person.wait_for(LEAVE, since=after))
     assert meter.returncode == 0
     (path,) = (tmp_path / "sounds").iterdir()
     assert soundfile.info(path).frames == 48000

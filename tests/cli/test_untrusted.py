@@ -126,7 +126,7 @@ def test_the_look_of_a_line_takes_no_place():
 def test_a_meter_is_seen_or_written(run):
     done = run("meter", "--source", "demo", "--terminal", "--format", "csv")
     assert (done.status, done.out) == (2, "")
-    assert "--terminal shows the meter and --format csv writes rows: leave one out" in done.err
+    assert "--terminal shows the meter, and --format csv writes rows: leave one out" in done.err
 
 
 def test_a_note_that_counts_is_told_once(capsys):
@@ -146,7 +146,7 @@ def test_a_file_that_is_cut_off_is_analyzed_and_told(said, sound_file):
     assert status == 1
     assert '"cut_off": true' in out
     assert "sound.wav is cut off: its header says 76800 bytes, but there are" in err
-    assert err.endswith("; what is there is analyzed\n")
+    assert err.endswith("; the rest of it is analyzed\n")
     status, _, err = said("meter", "--source", path, "--fast", "--format", "csv", "--model", "spl")
     assert status == 1
     assert err.count("is cut off") == 1
@@ -166,9 +166,9 @@ def test_a_beginning_beyond_the_end_is_told(said, sound_file):
     [
         ("", 2, "--out names nothing"),
         ("x.xlsx", 2, "x.xlsx ends in .xlsx: rows are written as .csv or .jsonl or .parquet"),
-        ("sound.wav", 1, "sound.wav is a file to be analyzed"),
-        ("loop", 1, "loop cannot be looked at: Too many levels of symbolic links"),
-        (f"{'n' * 252}.csv", 1, "cannot be looked at: File name too long"),
+        ("sound.wav", 1, "sound.wav is one of the files to analyze"),
+        ("loop", 1, "loop cannot be read: Too many levels of symbolic links"),
+        (f"{'n' * 252}.csv", 1, "cannot be read: File name too long"),
         ("pipe", 1, "pipe exists and is no file: name another one"),
         ("sound.wav/x.csv", 1, "sound.wav/x.csv cannot be written: File exists"),
     ],

@@ -33,7 +33,7 @@ def test_version(run):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say what to do"),
+        ([], "give a command"),
         (["mete"], "invalid choice"),
         (["run"], "required: NAME|PATH ("),
         (["analyze"], "FILE"),
@@ -46,9 +46,9 @@ def test_version(run):
         (["calibrate", "--level", "loud"], "'loud' is not a number from 40 to 170 dB SPL"),
         (["meter", "--terminal", "--source", "demo", "-d", "1"], "leave one out"),
         (["meter", "--terminal", "--source", "demo", "--pcm", "s16le"], "is for standard input"),
-        (["meter", "--terminal", "--source", "mic", "--fast"], "a microphone takes its time"),
+        (["meter", "--terminal", "--source", "mic", "--fast"], "a microphone runs in real time"),
         (["meter", "--terminal", "--source", "x.wav", "-r", "48000"], "x.wav has its own"),
-        (["meter", "--terminal", "--source", "-", "-c", "1,2"], "how many channels there are"),
+        (["meter", "--terminal", "--source", "-", "-c", "1,2"], "it is the number of channels"),
     ],
 )
 def test_wrong_usage(run, arguments, said):

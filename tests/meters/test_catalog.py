@@ -93,7 +93,7 @@ def test_a_program_adds_a_model_for_itself(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("nowhere.at_all:Gain", "toy: model is in nowhere.at_all, which is not there"),
+        ("nowhere.at_all:Gain", "toy: model is in nowhere.at_all, which does not exist"),
         ("amt_stream.dsp.stages:Gian", "toy: model is .*, and amt_stream.dsp.stages has no Gian"),
     ],
 )
@@ -103,8 +103,8 @@ def test_words_that_stand_for_nothing_are_told(words, said):
 
 
 OFFERED = {
-    "None": "offers the model 'toy' as None: it has to be an amt_stream.meters.catalog.Entry",
-    "1 / 0": "cannot be loaded (ZeroDivisionError: division by zero): mend or uninstall it",
+    "None": "offers the model 'toy' as None: it must be an amt_stream.meters.catalog.Entry",
+    "1 / 0": "cannot be loaded (ZeroDivisionError: division by zero): repair or uninstall it",
     "Entry('spl', 'T', 'm', 'a:b', 'a:b')": "a model 'spl' already, Sound level: choose another",
 }
 

@@ -133,7 +133,7 @@ def test_a_broker_that_says_nothing_holds_up_no_end():
             served.process.terminate()
             assert served.process.wait(timeout=20) == 128 + signal.SIGTERM
             with pytest.raises(AssertionError, match="it has ended without"):
-                served.said("(could not end in order)")
+                served.said("(did not end in time)")
 
 
 def test_a_broker_that_is_not_there_is_said():

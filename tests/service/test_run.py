@@ -231,7 +231,7 @@ def test_a_station_that_waits_for_its_microphone_ends_in_order(tmp_path, trouble
         station.process.send_signal(signal.SIGTERM)
         assert station.told("STOPPING=1")
         assert station.process.wait(timeout=PATIENCE_S) == 143
-        assert not any("could not end" in line for line in station.rest())
+        assert not any("did not end in time" in line for line in station.rest())
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_station_goes_on_where_that_fits_and_begins_anew_where_not(tmp_path, s
 
     run(120, "nothing to go on from, so run 1 begins anew")
     run(120)
-    run(114, "is not gone on with, and a new run begins: ")
+    run(114, "cannot be continued, and a new run begins: ")
     told = Session(log).descriptions
     first, second, third = (told[number]["restored"] for number in sorted(told))
     assert first is third is None

@@ -229,4 +229,4 @@ def test_all_of_it_ends_in_order(all_of_them):
     process.terminate()
     assert process.wait(timeout=PATIENCE_S) == 128 + signal.SIGTERM
     with pytest.raises(AssertionError, match="it has ended without"):
-        all_of_them.served.said("(could not end in order)")
+        all_of_them.served.said("(did not end in time)")

@@ -333,13 +333,13 @@ def listens_at(pid):
     [
         (["--listen", "0.0.0.0", "--web", "0"], "add --token-file FILE"),
         (["--token-file", "/nowhere", "--web", "0"], "cannot be read"),
-        (["--share"], "--share is of the page: add --web"),
+        (["--share"], "--share needs the page: add --web"),
         ([], "nothing is served: add --web, --stdio"),
         (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "cannot be listened"),
         (["--web", "0", "--token-file", "OPEN"], "(mode 644): chmod 600 "),
         (["--web", "0", "--view-token-file", "TOKEN"], "give two files"),
         (["--web", "0", "--token-file", "TOKEN", "--view-token-file", "TOKEN"], "give two files"),
-        (["--view-token-file", "TOKEN"], "--view-token-file is of the page: add --web"),
+        (["--view-token-file", "TOKEN"], "--view-token-file needs the page: add --web"),
     ],
 )
 def test_what_cannot_be_opened_is_said_in_one_sentence(forks, tmp_path, asked, said):

@@ -93,7 +93,7 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["--keep-sound", "10"], "--keep-sound is of files of sound: add --event-folder PATH"),
+        (["--keep-sound", "10"], "--keep-sound needs sound files: add --event-folder PATH"),
         (["--event", "laf_db"], "'laf_db' begins no event: write it as laf_db>85"),
         (["--event", "laf_dc>85"], "laf_dc > 85: no column is called 'laf_dc': did you mean laf"),
         (["--event", "limits"], "an event of limits needs one: there are none"),
@@ -125,7 +125,7 @@ def test_a_file_of_an_event_is_measured_with_its_own_calibration(sound, tmp_path
     for command in (["analyze", str(path)], ["meter", "--fast", "--source", str(path)]):
         assert run_command([*command, *typed]) == 0
         done = capsys.readouterr()
-        assert f"{path} is calibrated as its comment says" in done.err
+        assert f"{path} is calibrated by its comment" in done.err
         header, *rows, _ = map(json.loads, done.out.splitlines())
         for one in header["header"]["calibration"]:
             assert (one["full_scale_db_spl"], one["calibrated"]) == (97.5, True)
