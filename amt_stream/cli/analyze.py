@@ -19,7 +19,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.progress import Progress
-from amt_stream.cli.resuming import name_in_manifest, part_settings, sorted_out
+from amt_stream.cli.resuming import name_in_manifest, part_settings, split_done
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
 from amt_stream.cli.targets import planned, row_format, summary_file
 from amt_stream.core.formats import header_path
@@ -154,7 +154,7 @@ def _unordered_outcomes(
         try:
             if folder is not None:
                 manifest = stack.enter_context(Manifest(folder))
-                tasks, done = sorted_out(tasks, manifest, settings, args)
+                tasks, done = split_done(tasks, manifest, settings, args)
             for place, task in enumerate(tasks):
                 if task.refusal or place in done:
                     yield place, Outcome(done.get(place), task.refusal)

@@ -1,4 +1,4 @@
-"""The log that --log asks for."""
+"""The log of --log."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,30 +19,30 @@ Live = TypeVar("Live", bound=LiveOptions)
 
 
 def refuse_log_options(args: LiveOptions, serves: bool = False) -> None:
-    """Raise WrongUsage for options of a log that is not asked for, SessionError for its folder.
+    """Raise WrongUsage for options that need a log, and SessionError for an unusable folder.
 
-    serves: rows go to whoever asks for them, and are not written
+    serves: rows are sent to clients and not written
     """
     if args.interval is not None and args.log is None and (not args.format or serves):
         more = "" if serves else ", or --format csv"
-        raise WrongUsage(f"--interval is of what is written: add --log PATH{more}")
+        raise WrongUsage(f"--interval needs a file to write: add --log PATH{more}")
     if args.quiet and (args.format or args.terminal):
         shown = "--terminal" if args.terminal else "--format"
-        raise WrongUsage(f"--quiet shows nothing, and {shown} something: leave one out")
+        raise WrongUsage(f"--quiet shows nothing, and {shown} does: leave one out")
     if args.restore and args.source == "-":
         raise WrongUsage(
-            "--restore goes on in a file, or with what sounds now, and standard input is neither"
+            "--restore continues a file or a live input, and standard input is neither"
         )
     if args.log is not None:
-        refuse_no_session(Path(args.log))  # before anything takes its time
+        refuse_no_session(Path(args.log))  # before anything slow
 
 
 def open_log(
     args: LiveOptions, table: Table, given: Input, engine: Mapping[str, object]
 ) -> SessionLog:
-    """The log of a measurement with these settings of the engine; raises SessionError.
+    """Open the log of a measurement, and report repairs after an interrupted run.
 
-    What a sudden end of the run before has left in its folder is said.
+    Raises SessionError.
     """
     assert args.log is not None
     source = given.source
@@ -73,25 +73,25 @@ def open_log(
             restore=restore,
         )
     if restore and log.engine_state is None:
-        say(f"{args.log}: nothing to go on from, so run {log.run} begins anew")
+        say(f"{args.log} has no run to continue, so run {log.run} begins")
     for sentence in log.folder.repaired:
         say(f"{args.log}: {sentence}")
     return log
 
 
 def log_folder(among: Path | None = None) -> Path:
-    """Of the log of a measurement that begins now: among others, or where these usually are."""
+    """The folder of a log that begins now, in `among` or in the default folder."""
     began = datetime.now().strftime("%Y-%m-%d %H.%M.%S")
     return (among or usual_folder()) / began
 
 
 def usual_folder() -> Path:
-    """Where logs and sounds are where nobody says otherwise."""
+    """The default folder of logs and sounds."""
     from platformdirs import user_documents_dir
 
     return Path(user_documents_dir()) / "amt-stream"
 
 
 def logged(args: Live, path: Path | None, restore: bool | str) -> Live:
-    """The same words with another log."""
+    """The options with another log."""
     return replace(args, log=str(path) if path else None, restore=restore if path else False)

@@ -1,4 +1,4 @@
-"""Loudness in a terminal."""
+"""Loudness meter for the terminal."""
 
 import math
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
 
 Band = tuple[float, float]
-"""What a loudness may be at least and at most, in sone."""
+"""The lowest and the highest likely loudness in sone."""
 
-# After a reset, rows of before are still on their way for a block or two.
+# After a reset, one or two blocks of earlier rows still arrive.
 RESET_S = 0.25
 LEVELS_DB = (20.0, 130.0)
 BAND_OF_LTL = ("ltl_low", "ltl_high")
@@ -35,7 +35,7 @@ LABEL = 9
 
 @dataclass(frozen=True, kw_only=True)
 class LoudnessSeen(Condition):
-    """Loudness in sone, and its condition."""
+    """A reading of loudness in sone."""
 
     stl: float
     ltl: float
@@ -45,7 +45,7 @@ class LoudnessSeen(Condition):
     max_ltl_band: Band | None = None
 
     def words(self, name: str) -> tuple[str, str]:
-        """One loudness by its name, in sone and in phon, with its band where there is one."""
+        """One loudness by name, in sone and in phon, with its band if it has one."""
         sone, band = getattr(self, name), getattr(self, f"{name}_band")
         texts = ("", "") if band is None else band_texts(sone, *band)
         percent, phon = (f" +- {text}" if text else "" for text in texts)
@@ -54,11 +54,11 @@ class LoudnessSeen(Condition):
 
 def line(reading: LoudnessSeen) -> str:
     """A reading in one line of plain text."""
-    told = [
+    values = [
         f"{label} {' '.join(reading.words(name))}"
         for label, name in (("LTL", "ltl"), ("STL", "stl"), ("max LTL", "max_ltl"))
     ]
-    return "  ".join([f"{reading.time_s:8.1f} s", *told, level_words(reading)])
+    return "  ".join([f"{reading.time_s:8.1f} s", *values, level_words(reading)])
 
 
 def screen(reading: LoudnessSeen, width: int, block: str = "█") -> list[str]:
@@ -95,7 +95,7 @@ def _bar(share: float, width: int, block: str) -> str:
 
 
 class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
-    """Short-term and long-term loudness, and the highest of the latter."""
+    """Shows short-term, long-term and maximum long-term loudness."""
 
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
         super().__init__(engine, stream)
@@ -128,15 +128,15 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
         return screen(reading, width, "█" if self._unicode else "#")
 
     def reset_readings(self) -> None:
-        """The maximum is forgotten."""
-        undone_too = self._engine.can_undo_reset()
+        """Restart the maximum."""
+        already_reset = self._engine.can_undo_reset()
         super().reset_readings()
-        if not undone_too:
+        if not already_reset:
             self._unreset = self._highest
         self._highest = Highest()
         self._count_from_here(self._highest)
 
-    def count_again(self) -> None:
+    def restore_readings(self) -> None:
         self._highest = self._unreset
 
     def pause(self) -> None:
@@ -151,14 +151,14 @@ class LoudnessTerminal(TerminalMeter[LoudnessSeen]):
 
 
 class Highest:
-    """Long-term loudness and the edges of its band in sone, the highest after `from_s`."""
+    """Maxima of long-term loudness and of its band after `from_s`, in sone."""
 
     def __init__(self) -> None:
         self.of = dict.fromkeys(("ltl", *BAND_OF_LTL), 0.0)
         self.from_s = -math.inf
 
     def take(self, rows: np.recarray, names: Iterable[str]) -> None:
-        """Take rows into account, each once."""
+        """Update the maxima with new rows."""
         counted = rows[rows.time_s > self.from_s]
         for name in names:
             self.of[name] = max(self.of[name], float(counted[name].max(initial=0.0)))

@@ -1,4 +1,4 @@
-"""What a command says to a person, and how it tells that something is wrong."""
+"""Messages of a command, and its errors."""
 
 import contextlib
 import re
@@ -9,24 +9,24 @@ from amt_stream.core.safe_text import sentence
 
 
 class Mistake(Refusal):
-    """Something asked of a command that cannot be done."""
+    """A command cannot do what was asked."""
 
 
 class WrongUsage(Mistake):
-    """Options that do not go together."""
+    """Options contradict each other, or need others."""
 
     status = 2
 
 
 def say(message: object) -> None:
-    """One line to standard error."""
-    # Where nobody can be told, the exit status still tells.
+    """Print one line to standard error."""
+    # If standard error is closed, the exit status remains.
     with contextlib.suppress(OSError):
         print(f"amt-stream: {sentence(message)}", file=sys.stderr, flush=True)
 
 
 def matter(note: str) -> str:
-    """A note without its numbers, so that one that counts is not said anew with each count."""
+    """A note without its numbers, so that a count in it does not make it a new note."""
     return _NUMBER.sub("", note)
 
 

@@ -1,4 +1,4 @@
-"""Modulation spectra in a terminal: a picture of characters, and the strongest cell in words."""
+"""Modulation spectra in the terminal: an image of characters, and the strongest cell in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 SHADES = {"█": -3.0, "▓": -9.0, "▒": -15.0, "░": -24.0}
 ASCII_SHADES = {"#": -3.0, "+": -9.0, ":": -15.0, ".": -24.0}
-"""Characters, and how many dB below the strongest cell each reaches."""
+"""Characters, and the lowest level of each in dB relative to the strongest cell."""
 
 LABEL, EDGES = 10, 5
-# What stands above and below the pictures: 3 lines and 10.
+# Lines above and below the images: 3 and 10.
 OTHER_LINES = 13
 TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpectrumSeen(Condition):
-    """The rms of each cell (ear, band, modulation), where the cells are, and its condition."""
+    """A modulation spectrum: the rms of the cells (ear, band, modulation)."""
 
     rms: NDArray[np.float32]
     fc: NDArray[np.float64]
@@ -49,7 +49,7 @@ class SpectrumSeen(Condition):
 
 
 class LatestFrame:
-    """A sink that keeps the last frame until `end_s`: the engine's history has no spectra."""
+    """A sink that holds the last frame until `end_s`, as the engine's history has no spectra."""
 
     def __init__(self, end_s: float) -> None:
         self.time_s = 0.0
@@ -72,9 +72,9 @@ def line(reading: SpectrumSeen) -> str:
 def screen(reading: SpectrumSeen, width: int, height: int, unicode: bool = True) -> list[str]:
     """A reading as lines for a terminal of `width` characters and `height` lines.
 
-    Both ears side by side: a row per modulation band, the fastest on top, a column or more per
-    auditory band. Where there is no room for a column each, neighbors share one, and the stronger
-    shows.
+    Both ears are side by side, with a row per modulation band, the fastest on top, and one or more
+    columns per auditory band. If there are fewer columns than bands, a column shows the strongest
+    of several bands.
     """
     shades = SHADES if unicode else ASCII_SHADES
     room = max(1, (width - LABEL - EDGES) // 2)
@@ -112,7 +112,7 @@ def screen(reading: SpectrumSeen, width: int, height: int, unicode: bool = True)
 
 
 def shared_columns(bands: int, room: int) -> list[NDArray[np.intp]]:
-    """Which bands each column of a picture `room` wide shows: several columns each, or shares."""
+    """The bands that each column of an image `room` columns wide shows."""
     wide = room // bands
     if wide:
         return [np.array([b]) for b in range(bands) for _ in range(wide)]
@@ -125,7 +125,7 @@ def shade(level_db: float, shades: dict[str, float]) -> str:
 
 
 def tick_line(centers: Sequence[float] | NDArray[np.float64]) -> str:
-    """Frequencies under the columns that are nearest to them, as many as fit."""
+    """A line of frequencies below the nearest columns, as many as fit."""
     text = ""
     for f in TICKS_HZ:
         at = int(np.abs(np.log(np.asarray(centers) / f)).argmin())
@@ -142,7 +142,7 @@ def level_line(reading: SpectrumSeen) -> str:
 
 
 class ModulationTerminal(TerminalMeter[SpectrumSeen]):
-    """The modulation spectrum of both ears, from the frames that `newest` keeps."""
+    """Shows the modulation spectrum of both ears from the sink `newest`."""
 
     def __init__(self, engine: "Engine", stream: TextIO, newest: LatestFrame) -> None:
         super().__init__(engine, stream)

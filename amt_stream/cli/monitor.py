@@ -1,4 +1,4 @@
-"""`amt-monitor`: the meter in its window, and nowhere else."""
+"""`amt-monitor`: the meter in its window."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from amt_stream.cli.options import MonitorOptions
 
 
 def run_monitor(argv: Sequence[str] | None = None) -> int:
-    """Run it; gives its exit status."""
+    """Run the window and return the exit status."""
     return run_command(argv, _monitor)
 
 
 def build_monitor_parser() -> Parser:
-    """The parser of `amt-monitor`, which takes what `amt-stream meter` takes."""
+    """Build the parser of `amt-monitor`, with the options of `amt-stream meter`."""
     parser = Parser(
         prog=NAME,
         description="The loudness meter in its window. Takes the options of `amt-stream meter`.",

@@ -1,4 +1,4 @@
-"""Standard output, whose failures cannot be taken for those of anything else."""
+"""Standard output with distinct errors."""
 
 import contextlib
 import errno
@@ -9,13 +9,13 @@ from typing import Any, NoReturn, TextIO
 
 
 class OutputFailed(OSError):
-    """Standard output takes no more: its disk is full, its reader has left, it is closed."""
+    """Standard output cannot be written: the disk is full, the reader has left, or it is closed."""
 
 
 class OutputStream:
-    """A text stream that raises OutputFailed where the one inside raises OSError.
+    """A text stream that raises OutputFailed instead of the OSError of the stream inside.
 
-    None stands for one that is closed. What its encoding lacks is written as its number.
+    None stands for a closed stream. Characters outside its encoding are written as escapes.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -27,32 +27,32 @@ class OutputStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        with _told_apart():
+        with _output_errors():
             return self._stream.write(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        with _told_apart():
+        with _output_errors():
             self._stream.writelines(lines)
 
     def flush(self) -> None:
-        with _told_apart():
+        with _output_errors():
             self._stream.flush()
 
 
 class _Closed(io.TextIOBase):
-    """A stream that nothing can be written to."""
+    """A stream that cannot be written."""
 
     def write(self, text: str) -> NoReturn:
         raise OSError(errno.EBADF, "it is closed")
 
 
 def draws(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that can be drawn on."""
+    """Whether a stream is a terminal with cursor control."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextlib.contextmanager
-def _told_apart() -> Iterator[None]:
+def _output_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The preset that a command measures with."""
+"""The preset of a command, with its options."""
 
 from dataclasses import replace
 from typing import TypeVar
@@ -13,7 +13,7 @@ Live = TypeVar("Live", bound=LiveOptions)
 
 
 def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
-    """The preset, with what was typed besides."""
+    """The preset of --preset or of the models, with the other options."""
     limits = typed_limits(args)
     triggers = tuple(args.event) if isinstance(args, LiveOptions) else ()
     if args.preset is None:
@@ -29,21 +29,21 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
     if args.field is not None and "field" not in preset.settings:
         fielded = ", ".join(catalog.names(lambda entry: "field" in entry.settings))
         raise WrongUsage(
-            f"--field is for {fielded}: {preset.where} hears the sound as it is; leave it out"
+            f"--field is for {fielded}: {preset.where} takes the sound as it is; leave it out"
         )
     preset = preset.with_field(args.field).with_compute(args.compute)
     return preset.with_limits(limits).with_triggers(triggers)
 
 
 def _preset_of(models: tuple[str, ...]) -> Preset:
-    """The preset of that name, or the default one with these models."""
+    """The preset of this model, or the default preset with these models."""
     if len(models) == 1 and models[0] in shipped_presets():
         return load_preset(models[0])
     return load_preset().with_names(models)
 
 
 def with_microphones(args: Live, preset: Preset) -> Live:
-    """The same with the microphones of the preset, where no channels were typed."""
+    """The options with the microphones of the preset, unless --channels was given."""
     if args.channels is not None or not preset.microphones:
         return args
     several = tuple((name, tuple(channels)) for name, channels in preset.microphones.items())
@@ -51,7 +51,7 @@ def with_microphones(args: Live, preset: Preset) -> Live:
     return replace(args, microphones=several, channels=each)
 
 
-def with_typed(preset: Preset, args: LiveOptions) -> Preset:
-    """A preset that may have come later, with --limit and --event, which are of the place."""
+def with_limits_and_events(preset: Preset, args: LiveOptions) -> Preset:
+    """A preset, perhaps chosen later, with --limit and --event, which stay with the station."""
     preset = preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
     return preset.with_triggers([one for one in args.event if one not in preset.triggers])

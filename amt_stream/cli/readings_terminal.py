@@ -1,4 +1,4 @@
-"""Readings of several models in a terminal."""
+"""Readings of several models in the terminal."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 NAME, CELL, NUMBER, STATE = 13, 30, 10, 14
 COLORS = {"green": "\x1b[30;42m", "amber": "\x1b[30;43m", "red": "\x1b[1;37;41m"}
-"""Of a state's word; of those that are none, as of other warnings."""
+"""Colors of the states of limits; other words have those of a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingsSeen(Condition):
-    """The readings of each model by name, and their condition."""
+    """The readings of each model by name."""
 
     readings: dict[str, JsonDict]
     limits: tuple[tuple[str, str, str], ...] = ()
-    """Of each limit its name, its state, and what else there is to say."""
+    """Name, state and details of each limit."""
 
 
 def line(reading: ReadingsSeen) -> str:
@@ -52,7 +52,7 @@ def line(reading: ReadingsSeen) -> str:
 def screen(reading: ReadingsSeen, width: int) -> list[str]:
     """A reading as lines for a terminal `width` characters wide: a block for each model.
 
-    Where its name has no room beside the readings it stands above them: numbers are never cut.
+    In a narrow terminal the model's name is above its readings, so that no number is cut off.
     """
     beside = width >= NAME + CELL
     indent = NAME if beside else 0
@@ -83,7 +83,7 @@ def _limit(name: str, state: str, words: str, width: int) -> str:
 
 
 class ReadingsTerminal(TerminalMeter[ReadingsSeen]):
-    """What each model reads just now, and the headlines of what has accumulated."""
+    """Shows the current readings of each model and its main statistics."""
 
     def __init__(self, engine: "Engine", stream: TextIO, latest: LatestReadings) -> None:
         super().__init__(engine, stream)

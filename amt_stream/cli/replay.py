@@ -8,7 +8,7 @@ DIFFERENT = 1
 
 
 def run_replay(args: ReplayOptions) -> int:
-    """Say whether the same rows come again; 1 where they do not."""
+    """Compare the rows with the log; 1 if they differ."""
     from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.sessions.replay import replay_session
 
@@ -17,13 +17,13 @@ def run_replay(args: ReplayOptions) -> int:
     for note in found.notes:
         say(f"{args.session}: {note}")
     if not found.rows:
-        say(f"{args.session}: run {found.run} has no row that was measured again")
+        say(f"{args.session}: run {found.run} has no row that could be measured again")
         return DIFFERENT
     rows = f"run {found.run}: {found.rows} rows"
     if found.absent:
-        rows = f"{rows}, and {found.absent} between them that the log does not have"
+        rows = f"{rows}, and {found.absent} more that the log lacks"
     if found.same:
-        print(f"{rows}: the same, SHA-256 {found.again}")
+        print(f"{rows}: identical, SHA-256 {found.again}")
         return 0
     print(f"{rows}: different, SHA-256 {found.logged} logged, {found.again} measured again")
     print(plain(found.differs))

@@ -1,4 +1,4 @@
-"""`amt-stream report`: one page of a measurement."""
+"""`amt-stream report`."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ HTML, PDF = ".html", ".pdf"
 
 
 def run_report(args: ReportOptions) -> int:
-    """Write the page; says where it is."""
+    """Write the report, and say where."""
     session = Path(args.session)
     usual = f"{session.resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
@@ -43,7 +43,7 @@ def run_report(args: ReportOptions) -> int:
 
 
 def page_target(name: str, force: bool) -> Path:
-    """The file that a page is to be written to; raises Mistake for one that cannot be."""
+    """The path of a page. Raises Mistake if it cannot be written."""
     out = Path(name)
     if out.suffix not in (HTML, PDF):
         raise WrongUsage(f"--out is {out}: give a name that ends in {HTML} or {PDF}")

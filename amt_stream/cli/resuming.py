@@ -1,4 +1,4 @@
-"""Which parts of a folder are done, and which may be written."""
+"""Parts of an output folder that are done, and parts that may be written."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from amt_stream.sessions.manifest import BatchPart, Manifest
 
 
 def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
-    """All that makes the rows of a part beside its sound, as data for JSON."""
+    """All settings that determine the rows of a part, as data for JSON."""
     names = [one.name for group in (RowSettings, CsvSettings) for one in fields(group)]
     settings = {
         "version": __version__,
@@ -41,15 +41,15 @@ def name_in_manifest(task: Task, folder: Path) -> str:
     return task.target.relative_to(folder).as_posix()
 
 
-def sorted_out(
+def split_done(
     tasks: Sequence[Task],
     manifest: Manifest,
     settings: Mapping[str, object],
     args: AnalyzeOptions,
 ) -> tuple[list[Task], dict[int, JsonMap]]:
-    """The same, refused where they would overwrite something; and by place what is done already.
+    """The tasks, refused if they would overwrite something, and the summaries of finished parts.
 
-    Of that the summary is given. Raises Mistake where a part was measured otherwise.
+    Summaries are by position in `tasks`. Raises Mistake if a part was measured with other settings.
     """
     sounds = identities(task.file for task in tasks if not task.refusal)
     found, done = [], {}
@@ -63,7 +63,7 @@ def sorted_out(
             part = known if known is not None and args.resume and _is_done(known, task) else None
             if part is not None:
                 _require_same(part, task, settings)
-            # Rows whose header beside them is gone are measured again.
+            # A part whose header file is missing is measured again.
             if part is not None and all(map(path_kind, files)):
                 done[place] = part.summary or {}
             elif refusal := next(filter(None, refusals), ""):
@@ -75,27 +75,27 @@ def sorted_out(
 
 
 def _is_done(known: BatchPart, task: Task) -> bool:
-    """Whether a part is there, of this sound as it is now. Raises Mistake where it was changed."""
+    """Whether a part of this version of the sound exists. Raises Mistake if it was changed."""
     assert isinstance(task.target, Path)
     if known.state != "done" or not path_kind(task.target):
         return False
     length = task.target.stat().st_size
     if length != known.length:
         raise Mistake(
-            f"{task.target} was changed since it was measured ({length} bytes, and not "
-            f"{known.length}): remove it to have it measured again"
+            f"{task.target} has changed since it was measured ({length} bytes instead of "
+            f"{known.length}): remove it to measure it again"
         )
     same = ("bytes", "modified_ns", "channels")
     return all(known.sound.get(key) == task.sound[key] for key in same)
 
 
 def _require_same(known: BatchPart, task: Task, settings: Mapping[str, object]) -> None:
-    """Raise Mistake where a part was measured otherwise than it would be now."""
+    """Raise Mistake if a part was measured with other settings."""
     before = {**known.settings, "calibration": known.sound.get("levels")}
     now = {**settings, "calibration": task.sound["levels"]}
     for key, value in now.items():
         if before.get(key) != value:
             raise Mistake(
                 f"{task.target} was measured with another {key} ({json.dumps(before.get(key))}, "
-                f"and not {json.dumps(value)}): give the same to go on, or another folder"
+                f"instead of {json.dumps(value)}): give the same to continue, or another folder"
             )

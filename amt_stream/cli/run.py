@@ -1,4 +1,4 @@
-"""`amt-stream run`: a station that nobody watches, by a preset with its options."""
+"""`amt-stream run`: an unattended station, started from a preset."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,20 @@ from amt_stream.service.station import Station
 
 LOOK_S = 0.1
 MEASURED = {"model", "field", "step_ms", "columns", "limits", "limit"}
-"""Options that a reload can change; all others hold until the next start."""
+"""Options that a reload can change; others take effect at the next start."""
 
 
 def run_station(args: RunOptions) -> int:
-    """Measure and serve as the preset says until the end of the sound, or a signal.
+    """Measure and serve with a preset until the end of the sound, or a signal.
 
-    SIGHUP reads the preset again: where it can be used, a new measurement begins by it.
+    SIGHUP reloads the preset: if it is valid, a new measurement begins with it.
     """
     typed = options_of(args.preset, args.more)
     plan = MeasurementPlan(*with_preset(typed))
-    asked = [0]
+    requests = [0]
 
     def hung_up() -> None:
-        asked[0] += 1
+        requests[0] += 1
 
     ending.hung_up = hung_up
 
@@ -37,38 +37,37 @@ def run_station(args: RunOptions) -> int:
         done = 0
         while True:
             await asyncio.sleep(LOOK_S)
-            if asked[0] != done:
-                done = asked[0]
+            if requests[0] != done:
+                done = requests[0]
                 await reload(args, plan, station)
 
     return serve(plan, [follow])
 
 
 def options_of(name: str, more: Sequence[str]) -> StationOptions:
-    """The options of `serve` that a preset has in [run], and what was typed after them."""
+    """The options of `serve` in a preset's table [run], overridden by the command line."""
     parser = _Parser(
         prog=f"amt-stream run {plain(name)}",
-        description="Options of amt-stream serve. What is typed here goes before what the preset "
-        "has in its table [run].",
+        description="Options of amt-stream serve. They override those in the preset's table [run].",
     )
     parser.add_options(StationOptions)
     words = ["--preset", name, *_words(load_preset(name).run), *more]
     try:
         typed: StationOptions = parser.parse_args(words)
     except WrongUsage as refusal:
-        raise WrongUsage(f"{name}: [run] or what was typed after it: {refusal}") from refusal
+        raise WrongUsage(f"{name}: [run] or the options after it: {refusal}") from refusal
     return typed
 
 
 class _Parser(OptionsParser):
-    """One that raises, as a preset may be read again while a measurement runs."""
+    """A parser that raises, as a preset may be reloaded during a measurement."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongUsage(sentence(message))
 
 
 def _words(options: Mapping[str, object]) -> list[str]:
-    """Options as they would be typed."""
+    """Options as command-line arguments."""
     words = []
     for key, value in options.items():
         name = f"--{key.replace('_', '-')}"
@@ -81,23 +80,23 @@ def _words(options: Mapping[str, object]) -> list[str]:
 
 
 async def reload(args: RunOptions, plan: MeasurementPlan, station: Station) -> None:
-    """Go on as the preset says now; where that cannot be, say why, and go on as before."""
+    """Continue with the reloaded preset; if it is invalid, say why and continue as before."""
     before = plan.args
     try:
         typed = await asyncio.to_thread(options_of, args.preset, args.more)
-        asked, preset = with_preset(typed)
-        changed = {k: v for k, v in vars(asked).items() if v != vars(before)[k]}
-        kept = sorted(changed.keys() - MEASURED)
-        if kept:
-            names = ", ".join(f"--{k.replace('_', '-')}" for k in kept)
-            say(f"{args.preset}: {names} holds from the next start on")
+        new, preset = with_preset(typed)
+        changed = {k: v for k, v in vars(new).items() if v != vars(before)[k]}
+        later = sorted(changed.keys() - MEASURED)
+        if later:
+            names = ", ".join(f"--{k.replace('_', '-')}" for k in later)
+            say(f"{args.preset}: {names} takes effect at the next start")
         measured = {k: v for k, v in changed.items() if k in MEASURED}
         plan.args = replace(before, **measured)
         await station.reload(preset)
     except (Refusal, ValueError) as refusal:
         plan.args = before
-        words = f"{args.preset} was read again and is not used: {brief(refusal)}"
+        words = f"{args.preset} was reloaded and is not used: {brief(refusal)}"
         say(words)
         station.tell("reload", words)
     else:
-        say(f"{args.preset} was read again, and a new measurement begins by it")
+        say(f"{args.preset} was reloaded, and a new measurement begins")

@@ -12,7 +12,7 @@ from amt_stream.meters import catalog
 
 
 def run_selftest(args: SelftestOptions) -> int:
-    """Check the models, or how faults are counted, and print a row each; 1 where any failed."""
+    """Check the models, or the counting of faults, and print a row each; 1 if any failed."""
     if args.faults:
         return _faults_counted(args)
     checked = catalog.names(lambda entry: entry.checks is not None)
@@ -24,7 +24,7 @@ def run_selftest(args: SelftestOptions) -> int:
     if report is not None and (refusal := not_to_write(report, args.force)):
         raise Mistake(f"{refusal} (nothing was tested)")
     with contextlib.ExitStack() as stack:
-        # Opened first, so that one that cannot be written is told of at once.
+        # Opened first, so that an error comes before the checks.
         stream = None if report is None else stack.enter_context(atomic_text_file(report))
         return _tested(models, stream)
 
@@ -69,18 +69,18 @@ def _tested(models: Sequence[str], stream: TextIO | None) -> int:
 def _faults_counted(args: SelftestOptions) -> int:
     if args.model or args.report:
         raise WrongUsage(
-            "--faults tests no model and writes no report: leave --model, --report out"
+            "--faults tests no model and writes no report: leave out --model and --report"
         )
     from amt_stream.offline.selftest import faults
     from amt_stream.offline.selftest.report import row
 
     widths = (4, max(len(case.words) for case in faults.CASES), 28, 10, 10)
-    print(row(("", "fault", "counted", "put in", "found"), widths))
+    print(row(("", "fault", "counted", "inserted", "found"), widths))
     failed = 0
     for result in faults.run_faults():
         words = "pass" if result.passed else "FAIL"
-        told = (words, result.case, result.what, result.injected, result.counted)
-        print(row(told, widths), flush=True)
+        texts = (words, result.case, result.what, result.injected, result.counted)
+        print(row(texts, widths), flush=True)
         failed += not result.passed
-    print(f"{failed} failed" if failed else "all of it was counted")
+    print(f"{failed} failed" if failed else "all faults were counted")
     return 1 if failed else 0

@@ -1,4 +1,4 @@
-"""`amt-stream serve`: measured here, sent over any number of transports, commanded from there."""
+"""`amt-stream serve`: measure, send readings over any number of transports, and accept commands."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ from amt_stream.cli.making import (
 )
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import ServeOptions
-from amt_stream.cli.preset import chosen_preset, with_microphones, with_typed
+from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_microphones
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from amt_stream.engine.sink_thread import Sink
 
 Follower = Callable[[Station], Awaitable[None]]
-"""What runs beside a station, until it is cancelled."""
+"""A coroutine function that runs beside a station until it is cancelled."""
 
 
 class MeasurementPlan:
-    """What is measured, by what was typed and by a preset; both may be others the next time."""
+    """Makes measurements from options and a preset, both of which a reload may change."""
 
     def __init__(self, args: ServeOptions, preset: Preset) -> None:
         refuse_log_options(args, serves=True)
@@ -55,18 +55,16 @@ class MeasurementPlan:
         self._restore = args.restore
 
     def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"], wait_for: Await) -> Made:
-        """A new engine, not yet started, and its rows."""
-        args, preset = self.args, with_typed(preset, self.args)
+        """Make a new engine, not yet started, and its rows."""
+        args, preset = self.args, with_limits_and_events(preset, self.args)
         found = metered_input(args, preset, wait_for=wait_for)
         with found.started(preset.run_in) as given:
-            # Only a page shows it.
+            # Only the page shows specific loudness.
             models = make_models(given, preset, asks() if args.web is not None else {})
             table = make_table(args, preset, given, models)
-            goes_on = logged(args, None if args.log is None else Path(args.log), self._restore)
-            logs = open_logs(goes_on, preset, given, models, args.blocksize)
-            self._restore = (
-                False  # what begins later was commanded, and is a measurement of its own
-            )
+            restored = logged(args, None if args.log is None else Path(args.log), self._restore)
+            logs = open_logs(restored, preset, given, models, args.blocksize)
+            self._restore = False  # later measurements begin by command
             for log in logs:
                 log.go_on_with(table.rows)
             keepers = open_keepers(args, preset, given, models, logs)
@@ -75,25 +73,25 @@ class MeasurementPlan:
 
 
 def with_preset(args: ServeOptions) -> tuple[ServeOptions, Preset]:
-    """What was typed, with the microphones of the preset, and the preset."""
+    """The options with the microphones of the preset, and the preset."""
     preset = chosen_preset(args)
     return with_microphones(args, preset), preset
 
 
 def run_serve(args: ServeOptions) -> int:
-    """Measure until the sound ends, or somebody stops it from here or from afar."""
+    """Measure and serve until the sound ends, or until a user or a client stops it."""
     return serve(MeasurementPlan(*with_preset(args)))
 
 
 def serve(plan: MeasurementPlan, followers: Sequence[Follower] = ()) -> int:
-    """Measure by a plan; followers run beside it until its end."""
+    """Measure and serve by a plan, with followers running beside it."""
     args = plan.args
     metrics = None if args.web is None else Metrics()
     stdio, web = _stdio(args), _web(args, metrics)
     own: list[Transport] = [one for one in (stdio, metrics, web, manager()) if one is not None]
     transports = [*own, *_senders(args)]
     if not transports and args.log is None and args.event_folder is None:
-        raise WrongUsage("nothing is served: add --web, --stdio, --udp, --osc, --lsl or --mqtt")
+        raise WrongUsage("no transport: add --web, --stdio, --udp, --osc, --lsl or --mqtt")
 
     def over() -> bool:
         return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
@@ -130,7 +128,7 @@ async def _follow(
 
 
 def _senders(args: ServeOptions) -> list[Transport]:
-    """Those that send to an address that was typed."""
+    """The transports that send to an address of the command line."""
     found: list[Transport] = [Udp(*address) for address in args.udp]
     found += [Osc(*address) for address in args.osc]
     found += [OscIn(args.osc_in)] if args.osc_in else []

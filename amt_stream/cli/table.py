@@ -1,4 +1,4 @@
-"""The rows that a command writes, as they were asked for."""
+"""The rows that a command writes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def refuse_not_csv(args: MeterOptions | AnalyzeOptions, format: str | None) -> None:
-    """Raise WrongUsage for options of CSV where rows of `format` are written, or none."""
+    """Raise WrongUsage for options of CSV if the format is another one, or None."""
     for name, one, default in settings_in(CsvSettings):
         if getattr(args, name) != default and format != "csv":
             option = one.flag.split()[0]
             found = "no rows are written" if format is None else f"the format is {format}"
-            raise WrongUsage(f"{option} is for rows as CSV, and {found}: leave it out")
+            raise WrongUsage(f"{option} is for CSV, and {found}: leave it out")
 
 
 def writer_of(
@@ -32,9 +32,9 @@ def writer_of(
     header: Mapping[str, object],
     beside: TextIO,
 ) -> LiveWriter:
-    """What writes rows in the format that was asked for.
+    """Make the writer of rows in the chosen format.
 
-    beside: takes the header with --no-header
+    beside: stream for the header with --no-header
     """
     if args.format not in (None, "csv"):
         return WRITERS[args.format](stream, header)
@@ -55,9 +55,9 @@ def table_of(
     step_ms: int | None = None,
     intervals: bool = False,
 ) -> Table:
-    """Those of a sound; they end where --to or --duration does, whichever comes first.
+    """Make the table of rows of a sound, which ends at --to or --duration, whichever is first.
 
-    intervals: whether there is a table of intervals beside them, if one was asked for
+    intervals: whether it includes the intervals of --interval
     """
     ends = (args.to_s, args.duration if isinstance(args, LiveOptions) else None)
     asked = replace(

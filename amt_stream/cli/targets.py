@@ -1,4 +1,4 @@
-"""Where the rows of each sound go, and what must not be overwritten for them."""
+"""The output files of each sound, and protection of existing files."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,26 +17,28 @@ _ENDINGS = " or ".join(f".{name}" for name in FILE_FORMATS)
 
 
 def summary_file(args: AnalyzeOptions) -> Path | None:
-    """The file for summaries, where --out names one."""
+    """The file for summaries, if --out names one."""
     out = None if args.out is None else Path(args.out)
     return out if args.summary and out is not None and out.suffix == ".json" else None
 
 
 def row_format(args: AnalyzeOptions) -> str:
-    """The format of rows: as asked for, else by the ending of --out, else csv.
+    """The format of rows: that of --format, else by the ending of --out, else csv.
 
-    Raises WrongUsage where both are given and differ, and for .json, in which no rows are written.
+    Raises WrongUsage if both are given and differ, and for .json, which is for summaries.
     """
     if args.out == "":
-        raise WrongUsage("--out names nothing: give a file, a folder, or - for standard output")
+        raise WrongUsage("--out is empty: give a file, a folder, or - for standard output")
     ending = "" if args.out is None else Path(args.out).suffix.removeprefix(".")
     if ending == "json" and not args.summary:
         raise WrongUsage(
-            f"{args.out} ends in .json: rows are written as {_ENDINGS}, and a summary (--summary) "
-            "as .json"
+            f"{args.out} ends in .json, which is for a summary (--summary): rows are written as "
+            f"{_ENDINGS}"
         )
     if ending in FILE_FORMATS and args.format not in (None, ending):
-        raise WrongUsage(f"{args.out} ends in .{ending} and --format is {args.format}: drop one")
+        raise WrongUsage(
+            f"{args.out} ends in .{ending} and --format is {args.format}: leave one out"
+        )
     format: str = args.format or (ending if ending in FILE_FORMATS else "csv")
     if format == "parquet":
         _require_parquet(args)
@@ -45,24 +47,24 @@ def row_format(args: AnalyzeOptions) -> str:
 
 def _require_parquet(args: AnalyzeOptions) -> None:
     if args.out in (None, "-"):
-        raise WrongUsage("parquet is for files: name one, or a folder, with --out")
+        raise WrongUsage("parquet needs a file or a folder: name it with --out")
     if find_spec("pyarrow") is None:
         raise Mistake(
             'parquet needs pyarrow, which is not installed: pip install "amt_stream[data]", or '
-            "take another format"
+            "choose another format"
         )
 
 
 def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Path | None]:
-    """The same with where their rows go, and the folder of parts where there is one.
+    """The tasks with their output files, and the output folder if there is one.
 
-    Raises WrongUsage, or Mistake, before anything is measured where none can be written. What
-    would overwrite something is refused, but for parts: a manifest tells whose they are.
+    Tasks that would overwrite something are refused, except in a folder, which has a manifest.
+    Raises WrongUsage or Mistake, before anything is measured, if no output can be written.
     """
     if args.out == "-" and args.summary:
         raise WrongUsage("--summary and --out - both write to standard output: leave one out")
     if args.resume and (args.out in (None, "-") or summary_file(args)):
-        raise WrongUsage("--resume goes on in a folder of parts: name it with --out")
+        raise WrongUsage("--resume continues an output folder: name it with --out")
     if summaries := summary_file(args):
         refusal = overwriting(summaries, tasks, args)
         if refusal:
@@ -70,7 +72,7 @@ def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Pa
         return list(tasks), None
     if args.out in (None, "-"):
         if len(tasks) > 1 and not args.summary:
-            raise WrongUsage("several files: name a folder with --out, or ask for a --summary")
+            raise WrongUsage("several files: name a folder with --out, or add --summary")
         return [replace(task, target=None if args.summary else "-") for task in tasks], None
     out = Path(args.out)
     kind = path_kind(out)
@@ -87,7 +89,7 @@ def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Pa
     found = [replace(task, target=_part(out, task, args)) for task in tasks]
     for target, count in Counter(task.target for task in found if not task.refusal).items():
         if count > 1:
-            raise Mistake(f"two of the files would be written to {target}: analyze them apart")
+            raise Mistake(f"two of the files would be written to {target}: analyze them separately")
     return found, out
 
 
@@ -97,20 +99,20 @@ def _part(folder: Path, task: Task, args: AnalyzeOptions) -> Path:
 
 
 def _require_ending(out: Path, args: AnalyzeOptions) -> None:
-    """Raise WrongUsage for the ending of another format than that of the rows."""
+    """Raise WrongUsage if a path has an ending that is not one of rows."""
     if out.suffix.removeprefix(".") not in ("", *FILE_FORMATS) and not args.format_typed:
         raise WrongUsage(
-            f"{out} ends in {out.suffix}: rows are written as {_ENDINGS} (or say --format)"
+            f"{out} ends in {out.suffix}: rows are written as {_ENDINGS} (or add --format)"
         )
 
 
 def overwriting(target: Path, tasks: Sequence[Task], args: AnalyzeOptions) -> str:
-    """Why `target` must not be written: it is one of the sounds, or it exists; else nothing."""
+    """Why `target` must not be written: it is one of the sounds, or it exists; else ""."""
     sounds = identities(task.file for task in tasks if not task.refusal)
     refusals = (not_to_write(path, args.force, sounds) for path in written(target, args))
     return next(filter(None, refusals), "")
 
 
 def written(target: Path, args: AnalyzeOptions) -> tuple[Path, ...]:
-    """All files that are written for one of rows."""
+    """The file of rows, and that of its header with --no-header."""
     return (target, header_path(target)) if args.no_header else (target,)

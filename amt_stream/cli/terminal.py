@@ -1,4 +1,4 @@
-"""The meter in a terminal: a screen drawn in place, or a line a second where it is no terminal."""
+"""The meter on standard output: a screen in a terminal, otherwise a line per second."""
 
 import contextlib
 import math
@@ -37,18 +37,18 @@ LINE_S = 1.0
 FAULTS_S = 1.0
 
 BOLD, ALARM, PLAIN = "\x1b[1m", "\x1b[1;7m", "\x1b[0m"
-# The terminal itself cuts what is longer than a line: it knows how wide its characters are.
+# The terminal cuts long lines itself, as it knows the widths of its characters.
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
 HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """When something was read, from what, at which level in dB SPL, and how far to trust it.
+    """Time, source, input level in dB SPL and reliability of a reading.
 
-    counted_s: how much sound what accumulates covers, where that is known
-    told: what there is to say about what was done
-    held: why it stands still, in words
+    counted_s: seconds of sound that the statistics cover, if known
+    messages: results of the user's keys
+    states: words such as "paused"
     """
 
     time_s: float
@@ -60,13 +60,13 @@ class Condition:
     source: str
     health: "Health"
     counted_s: float | None = None
-    told: tuple[str, ...] = ()
-    held: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
 
 
 def warning_words(reading: Condition) -> list[str]:
-    """What a reader must know before believing the numbers."""
-    words = [*reading.held, *([] if reading.calibrated else ["uncalibrated"])]
+    """Warnings about a reading."""
+    words = [*reading.states, *([] if reading.calibrated else ["uncalibrated"])]
     if reading.health.device_state in SILENT:
         words.append(f"device {reading.health.device_state}")
     if reading.settling:
@@ -77,7 +77,7 @@ def warning_words(reading: Condition) -> list[str]:
 
 
 def level_words(reading: Condition) -> str:
-    """The input level of both ears and the warnings, with which every line ends."""
+    """The end of every line: the input level of both ears, and the warnings."""
     left, right = reading.level_db
     warnings = "".join(f"  {word}" for word in warning_words(reading))
     return f"in {left:6.1f} {right:6.1f} dB SPL{warnings}"
@@ -92,7 +92,7 @@ def heading(reading: Condition, width: int) -> str:
 
 
 def status(reading: Condition, width: int) -> list[str]:
-    """The last lines of a screen: how the engine does, the calibration, the keys."""
+    """The last lines of a screen: the state of the engine, the calibration, the keys."""
     health = reading.health
     share = 100.0 * health.block_share_p99
     lines = [
@@ -102,7 +102,7 @@ def status(reading: Condition, width: int) -> list[str]:
         f"faults {reading.faults or 'none'}",
         reading.calibration,
         *([plain(health.note)] if health.note else []),
-        *map(plain, reading.told),
+        *map(plain, reading.messages),
         keys_line(width),
     ]
     return [truncated(text, width) for text in lines]
@@ -113,17 +113,15 @@ def truncated(text: str, width: int) -> str:
 
 
 def shortened(lines: list[str], width: int, height: int) -> list[str]:
-    """Lines of a screen in no more than `height`: the last one, the keys, stays in sight."""
+    """At most `height` lines of a screen, with the last line, the keys."""
     if len(lines) <= height or height < 3:
         return lines[:height]
-    hidden = truncated(
-        f"... {len(lines) - height + 1} lines more: a higher window shows them", width
-    )
+    hidden = truncated(f"... {len(lines) - height + 1} more lines: make the window higher", width)
     return [*lines[: height - 2], hidden, lines[-1]]
 
 
 def fitted(line: str, width: int) -> str:
-    """A line in no more than `width` characters, not counting what sets their look."""
+    """At most `width` characters of a line, not counting escape sequences of style."""
     parts, left = [], width
     for part in _LOOK.split(line):
         shown = part if _LOOK.match(part) else part[:left]
@@ -138,10 +136,10 @@ Shown = TypeVar("Shown", bound=Condition)
 
 
 class TerminalMeter(Generic[Shown]):
-    """Shows what an engine measures until it ends; takes the keys of `amt_stream.cli.keys`.
+    """Shows what an engine measures, and handles the keys of `amt_stream.cli.keys`.
 
-    A subclass says what is read and how it looks. As a context manager it leaves the terminal as it
-    was, whatever happens.
+    A subclass defines the readings and their display. As a context manager it restores the
+    terminal.
     """
 
     def __init__(self, engine: "Engine", stream: TextIO) -> None:
@@ -156,17 +154,17 @@ class TerminalMeter(Generic[Shown]):
         self._marks = 0
         self._marked: Frames | None = None
         self._keeper = keeper_in(engine.sinks)
-        self._told = ""
+        self._message = ""
         self.make_log: Callable[[], SessionLog] | None = None
-        """Makes a log of what is measured, for a key; without, it has none to begin."""
+        """Makes a log for the key `l`; without it the key does nothing."""
         self._printed_s = -math.inf
         self._end_s = math.inf
         self.watch: Watch | None = None
-        """What says on standard error what happens, while there are lines."""
+        """Reports events on standard error while lines are printed."""
         self._unicode = (stream.encoding or "").lower().startswith("utf")
 
     def read(self, row: np.record, condition: JsonDict) -> Shown | None:
-        """The reading of a row of the engine's history, given what a `Condition` holds of it."""
+        """Make the reading of a row of the engine's history, with the fields of `Condition`."""
         raise NotImplementedError
 
     def line(self, reading: Shown) -> str:
@@ -178,63 +176,63 @@ class TerminalMeter(Generic[Shown]):
         raise NotImplementedError
 
     def reset_readings(self) -> None:
-        """Forget what was counted."""
+        """Restart the statistics."""
         self._engine.reset_readings()
 
     def undo_reset(self) -> None:
-        """Count again what was just forgotten."""
+        """Undo the last reset of readings."""
         try:
             self._engine.undo_reset()
         except ValueError as error:
-            self._told = str(error)
+            self._message = str(error)
         else:
-            self.count_again()
-            self._told = "the reset of readings was undone"
+            self.restore_readings()
+            self._message = "the reset of readings was undone"
 
-    def count_again(self) -> None:
-        """What is counted here, and not by a sink, is as if it had not been reset."""
+    def restore_readings(self) -> None:
+        """Restore statistics that are counted here and not by a sink."""
 
     def reset_filters(self) -> None:
-        """Models back to silence."""
+        """Restart the models from silence."""
         self._engine.reset_filters()
 
     def pause(self) -> None:
-        """Pause, or go on."""
+        """Pause or continue."""
         (self._engine.unpause if self._paused else self._engine.pause)()
         self._paused = not self._paused
 
     def stop(self) -> None:
-        """Let the input go; the last screen stays until the user quits."""
+        """Close the input; the last screen stays until the user quits."""
         self._stopped = True
         self._engine.stop()
 
     def freeze(self) -> None:
-        """Hold the picture; the measurement goes on behind it."""
+        """Freeze or unfreeze the screen; the measurement continues."""
         self._frozen = self.reading() if self._frozen is None else None
 
     def mark(self) -> None:
-        """Keep this moment, and ask for a note of it: keys go to it until it is entered."""
+        """Remember this moment and ask for a note; keys go to the note until it is entered."""
         self._marked = self._engine.history.latest
-        told = sum(event.kind == "mark" for event in self._engine.events)
-        self._note, self._unnamed = "", f"mark {max(told, self._marks) + 1}"
+        reported = sum(event.kind == "mark" for event in self._engine.events)
+        self._note, self._unnamed = "", f"mark {max(reported, self._marks) + 1}"
 
     def log(self) -> None:
-        """Log from here on, or no more."""
+        """Start or stop logging."""
         log = next((sink for sink in self._engine.sinks if isinstance(sink, SessionLog)), None)
         if log is not None:
             self._engine.detach(log)
-            self._told = f"no longer logged in {log.path}"
+            self._message = f"no longer logged in {log.path}"
         elif self.make_log is not None:
             try:
                 log = self.make_log()
             except (Refusal, OSError) as error:
-                self._told = str(error)
+                self._message = str(error)
             else:
                 self._engine.attach(log, log.table.rows.begin)
-                self._told = f"logged in {log.path}"
+                self._message = f"logged in {log.path}"
 
     def keys(self) -> None:
-        """Show the list of keys, or no more."""
+        """Show or hide the list of keys."""
         self._listed = not self._listed
 
     def quit(self) -> None:
@@ -250,7 +248,7 @@ class TerminalMeter(Generic[Shown]):
         return self
 
     def _leave(self) -> None:
-        """The terminal as it was; none may be left."""
+        """Restore the terminal, which may be closed."""
         self._keys.give_back()
         with contextlib.suppress(OSError):
             self._stream.write(LEAVE)
@@ -266,11 +264,11 @@ class TerminalMeter(Generic[Shown]):
             self._undo.close()
             self._leave()
             if self._note is not None:
-                self._take("\r")  # as far as it was written; there may be nobody left to keep it
-                say(self._told)
+                self._handle("\r")  # store the unfinished note; the engine may have ended
+                say(self._message)
 
     def run(self, duration: float | None = None) -> None:
-        """Show readings for `duration` seconds of sound, or until the sound or the user ends."""
+        """Show readings until `duration` seconds of sound, its end, or the user quits."""
         end = math.inf if duration is None else duration
         self._end_s = end
         next_line_s = LINE_S
@@ -288,11 +286,11 @@ class TerminalMeter(Generic[Shown]):
             if self._reached(end) or watch.is_overdue(duration):
                 return
             for key in self._keys.wait(DRAW_S):
-                self._take(key)
+                self._handle(key)
 
     @property
     def _has_ended(self) -> bool:
-        """By itself; what the user stopped stays to be seen."""
+        """Whether the engine has ended, other than by the user's stop."""
         engine = self._engine
         return engine.error is not None or (engine.wait(0.0) and not self._stopped)
 
@@ -301,20 +299,20 @@ class TerminalMeter(Generic[Shown]):
         return latest is not None and float(latest.time_s[-1]) >= end
 
     def print_last(self) -> None:
-        """The last reading as a line, so that it stays when the screen is gone."""
+        """Print the last reading as a line, which stays after the screen is closed."""
         reading = self.reading()
         if reading is not None and reading.time_s > self._printed_s:
             self._print(reading)
 
     def reading(self) -> Shown | None:
         """The latest reading until the end; None before the first frame."""
-        latest, kept = self._engine.history.latest, self._engine.history.read()
-        stop = np.searchsorted(kept.time_s, self._end_s, side="right")
+        latest, rows = self._engine.history.latest, self._engine.history.read()
+        stop = np.searchsorted(rows.time_s, self._end_s, side="right")
         if latest is None or stop == 0:
             return None
-        last = kept[stop - 1]
-        first = np.searchsorted(kept.time_s, last.time_s - FAULTS_S, side="right")
-        faults = int(np.bitwise_or.reduce(kept.fault[first:stop]))
+        last = rows[stop - 1]
+        first = np.searchsorted(rows.time_s, last.time_s - FAULTS_S, side="right")
+        faults = int(np.bitwise_or.reduce(rows.fault[first:stop]))
         left, right = latest.level_db[:2, -1].tolist()
         condition = {
             "time_s": float(last.time_s),
@@ -325,21 +323,21 @@ class TerminalMeter(Generic[Shown]):
             "faults": " ".join(fault_words(faults)),
             "source": plain(f"{self._engine.source.name}, {self._engine.source.fs} Hz"),
             "health": self._engine.health,
-            "told": self._words_told(),
-            "held": self._words_held(),
+            "messages": self._messages(),
+            "states": self._states(),
         }
         return self.read(last, condition)
 
-    def _words_told(self) -> tuple[str, ...]:
-        kept = () if self._keeper is None else (f"{self._keeper.words}: i writes a file",)
-        return (*kept, *((self._told,) if self._told else ()))
+    def _messages(self) -> tuple[str, ...]:
+        sound = () if self._keeper is None else (f"{self._keeper.words}: i writes a file",)
+        return (*sound, *((self._message,) if self._message else ()))
 
-    def _words_held(self) -> tuple[str, ...]:
+    def _states(self) -> tuple[str, ...]:
         states = {"stopped": self._stopped, "paused": self._paused and not self._stopped}
         return tuple(word for word, so in states.items() if so)
 
-    def _take(self, key: str) -> None:
-        """A character that was typed: of a note, or a key of the list."""
+    def _handle(self, key: str) -> None:
+        """Handle a typed character: part of a note, or a key."""
         try:
             if self._note is not None:
                 self._write_note(key, self._note)
@@ -348,7 +346,7 @@ class TerminalMeter(Generic[Shown]):
             if name is not None and (not self._stopped or name in WHEN_STOPPED):
                 getattr(self, name)()
         except EngineEnded as error:
-            self._note, self._told = None, str(error)
+            self._note, self._message = None, str(error)
 
     def _write_note(self, key: str, note: str) -> None:
         if key in "\r\n":
@@ -357,8 +355,8 @@ class TerminalMeter(Generic[Shown]):
                 self._engine.mark(text)
             else:
                 self._engine.tell_event(self._marked.moment("mark", text))
-            self._marks += 1  # an event is told a moment later
-            self._told = f"marked: {text}"
+            self._marks += 1  # the event is reported a moment later
+            self._message = f"marked: {text}"
         if key in ("\r", "\n", ESCAPE):
             self._note = None
         elif key in "\b\x7f":
@@ -367,32 +365,32 @@ class TerminalMeter(Generic[Shown]):
             self._note = note + key
 
     def replay(self) -> None:
-        """Have the last of the sound written, and say where; the screen waits for no disk."""
+        """Write the last sound to a file, in a thread as the disk may be slow."""
         keeper = self._keeper
         if keeper is None:
-            self._told = "no sound is kept: start with --event-folder and --keep-sound to keep it"
+            self._message = "no sound is held in memory: start with --event-folder"
             return
 
         def write() -> None:
             try:
-                self._told = f"written: {keeper.replay().name}"
+                self._message = f"written: {keeper.replay().name}"
             except Refusal as refusal:
-                self._told = str(refusal)
+                self._message = str(refusal)
 
         threading.Thread(target=write, name="replay", daemon=True).start()
 
     def _draw(self, reading: Shown) -> None:
         size = shutil.get_terminal_size()
         if self._frozen is not None:
-            reading = replace(self._frozen, told=reading.told, held=("frozen", *reading.held))
+            states = ("frozen", *reading.states)
+            reading = replace(self._frozen, messages=reading.messages, states=states)
         lines = self.screen(reading, size.columns, size.lines - 1)
         if self._listed:
             lines = keys_screen()
         if self._note is not None:
-            # On the last line of the screen, whatever is above it.
             text = plain(self._note) or f"{self._unnamed}, or type a note: "
-            asked = f"{BOLD}note{PLAIN} {text}_   (enter keeps it, escape does not)"
-            lines = [*lines[: size.lines - 2], asked]
+            note = f"{BOLD}note{PLAIN} {text}_   (enter stores it, escape discards it)"
+            lines = [*lines[: size.lines - 2], note]
         lines = shortened(lines, size.columns, size.lines - 1)
         text = "".join(f"{fitted(line, size.columns)}{CLEAR_LINE}\r\n" for line in lines)
         self._stream.write(HOME + text + CLEAR_BELOW)

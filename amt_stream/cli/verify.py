@@ -1,4 +1,4 @@
-"""`amt-stream verify`: whether a session is as it was written."""
+"""`amt-stream verify`."""
 
 import math
 from datetime import UTC, datetime
@@ -13,47 +13,47 @@ INTACT, NOT = 0, 1
 
 
 def run_verify(args: VerifyOptions) -> int:
-    """Print what was found; 1 where something was edited or is missing."""
+    """Print the result; 1 if something was edited or is missing."""
     verdict = verify(args.session, args.head, args.public_key)
     print("\n".join(map(plain, lines(verdict))))
     if verdict.word != "intact":
         return NOT
     if args.sign is not None:
         if not verdict.head:
-            raise SessionError(f"{args.session} has no closed part yet, and nothing to sign")
+            raise SessionError(f"{args.session} has no closed part yet: nothing to sign")
         utc = sign(Path(args.session), verdict.head, Path(args.sign))
         print(f"signed at {utc}: {SIGNATURE}")
     return INTACT
 
 
 def lines(verdict: Verdict) -> list[str]:
-    """What was found, a line each, the verdict first."""
+    """The result as lines, the verdict first."""
     head = f", the last hash is {verdict.head}" if verdict.head else ""
     found = [f"{verdict.word}: {verdict.parts} closed parts{head}"]
     found += [f"edited: {one}" for one in verdict.edited]
     found += [f"missing: {one}" for one in verdict.missing]
-    why = "a meter writes it" if verdict.running else "it was not ended in order"
+    why = "a meter is writing it" if verdict.running else "the run was interrupted"
     if verdict.proved:
         found.append(verdict.proved)
     elif verdict.head:
         found.append(
-            "not known: whether later parts were taken away; compare the last hash with one that "
-            "was noted (--head) or signed (--public-key)"
+            "not known: whether later parts were removed; compare the last hash with a noted one "
+            "(--head) or a signed one (--public-key)"
         )
-    found += [f"open: {one}, which no hash covers yet: {why}" for one in verdict.open]
+    found += [f"open: {one}, not covered by a hash yet: {why}" for one in verdict.open]
     for run, fs, gap in verdict.gaps:
         seconds = gap.samples / fs if fs else math.nan  # a rate that was edited may be 0
         found.append(
-            f"gap of sound: {seconds:.3f} s ({gap.samples} samples) at {gap.time_s:.3f} s "
+            f"gap in the sound: {seconds:.3f} s ({gap.samples} samples) at {gap.time_s:.3f} s "
             f"of run {run}, {_utc(gap.utc)}"
         )
     return found
 
 
 def _utc(seconds: float) -> str:
-    """A time in words; one that was edited may be none."""
+    """A time as text; an edited one may be invalid."""
     try:
-        told = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    except (OSError, OverflowError, ValueError):  # which of them hangs on how far it is off
+        text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    except (OSError, OverflowError, ValueError):  # which one depends on the value
         return f"UTC {seconds}"
-    return told.replace("+00:00", "Z")
+    return text.replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""How models are seen: for each view its terminal, and what keeps its readings."""
+"""The terminal meters of the models' views."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -18,12 +18,13 @@ Sink = Callable[["Frames"], None]
 
 
 class View(NamedTuple):
-    """One of them.
+    """A view.
 
-    sink: makes what keeps the newest readings until so many seconds of sound, out of a function
-        that makes a `LatestReadings`; or gives None where the engine's history is enough
-    terminal: makes the terminal of an engine and its sink
-    reads: whether there are readings in rows
+    sink: function that makes the sink of the newest readings, from a function that makes
+        `LatestReadings` and the end of the measurement in seconds; it returns None if the engine's
+        history is enough
+    terminal: function that makes the terminal meter of an engine and that sink
+    reads: whether the view has readings in rows
     """
 
     sink: Callable[[Callable[[], "LatestReadings"], float], Sink | None]

@@ -1,4 +1,4 @@
-"""What is said on standard error of a measurement while it runs."""
+"""Messages about a running measurement on standard error."""
 
 import math
 import time
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from amt_stream.meters.frames import Event
 
 SAID = ("stall", "lost", "back", "sound_kept")
-"""Events that are said: what a device does, and where sound is kept."""
+"""Kinds of events that are reported: states of the device, and written sound."""
 
 OVERDUE_S = 2.0
 
 
 class Watch:
-    """Says each thing once: what a device does, and the engine's notes."""
+    """Reports events of the device and notes of the engine, each once."""
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
@@ -26,7 +26,7 @@ class Watch:
         self._happened = self._note = ""
 
     def look(self) -> None:
-        """Say what has happened since the last look."""
+        """Report what is new since the last call."""
         new: list[Event] = []
         for event in reversed(self._engine.events):
             if event is self._newest:
@@ -34,22 +34,22 @@ class Watch:
             new.append(event)
         for event in reversed(new):
             self._newest = event
-            # What ends the measurement is said at its end.
+            # The error that ends the measurement is reported at its end.
             if event.kind in SAID and event.text != str(self._engine.source.error):
                 self._happened = event.text
                 say(event.text)
         note = self._engine.health.note
         if note and not self.has_said(note):
             self._note = note
-            if self._engine.source.state not in SILENT:  # else it is an event's sentence
+            if self._engine.source.state not in SILENT:  # else the event says the same
                 say(note)
 
     def has_said(self, note: str) -> bool:
-        """Whether that is what was last said, of an event or of a note."""
+        """Whether this was the last note or event reported."""
         return matter(note) in (matter(self._note), matter(self._happened))
 
     def is_overdue(self, duration: float | None) -> bool:
-        """Whether so many seconds have passed, and no row tells it as the device is silent."""
+        """Whether the duration has passed while the device is silent, so that no row shows it."""
         if duration is None or self._engine.source.state not in SILENT:
             return False
         return time.monotonic() - self._began > duration
@@ -59,13 +59,13 @@ SILENT = ("stalled", "lost")
 
 
 def heard_s(engine: "Engine") -> float:
-    """Seconds of sound so far, what was lost included."""
+    """Seconds of sound so far, including lost samples."""
     health = engine.health
     return (health.samples + health.lost_samples) / engine.source.fs
 
 
 class Hanging:
-    """Whether what shows or writes a measurement hangs: there is sound enough, and no end."""
+    """Whether the output hangs: the duration is reached, and the measurement does not end."""
 
     def __init__(self, engine: "Engine", duration: float | None) -> None:
         self._engine = engine

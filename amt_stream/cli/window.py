@@ -1,4 +1,4 @@
-"""The meter in its window: what a window asks for, made by the words of a command line."""
+"""The meter in its window: engines and logs that the window requests, made from options."""
 
 import os
 import sys
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 SHOWS_SPECIFIC = "moore2016"
-"""The window has a pane for specific loudness of this model, which gives it where it is asked."""
+"""The model whose specific loudness the window shows, and which computes it on demand."""
 
 
 class _EngineSetup(NamedTuple):
-    """Of what an engine was made."""
+    """The parts from which an engine was made."""
 
     args: MeterOptions
     preset: Preset
@@ -50,8 +50,8 @@ class _EngineSetup(NamedTuple):
 class Maker:
     """Makes engines and logs for a window.
 
-    engines: those that were made, the newest last
-    readings: of the newest
+    engines: all engines made, the newest last
+    readings: readings of the newest engine
     """
 
     def __init__(self, args: MeterOptions, preset: Preset) -> None:
@@ -61,7 +61,7 @@ class Maker:
         self.readings: FollowedReadings | None = None
 
     def engine(self, request: "MeasurementRequest") -> "Engine":
-        """A new one, not yet started; one that goes on does so with the readings it had."""
+        """Make an engine, not yet started; a continued measurement keeps its readings."""
         with self._made(request) as running:
             args, preset, given, models, blocksize = running
             view, resumed = VIEWS[preset.view], request.resumed
@@ -91,9 +91,9 @@ class Maker:
         return engine
 
     def log(self, engine: "Engine", among: Path | None) -> SessionLog:
-        """A log of what an engine measures, from when it is attached, in a folder of its own.
+        """Make a log of an engine in a new folder; it begins when it is attached.
 
-        among: the folder in which that is; None for the usual one
+        among: parent folder; None for the default one
         """
         args, *_ = running = self._running[id(engine)]
         args = logged(args, log_folder(among), restore=False)
@@ -101,7 +101,7 @@ class Maker:
 
     @contextmanager
     def _made(self, request: "MeasurementRequest") -> Iterator[_EngineSetup]:
-        """Of what an engine is to be made; its microphone is heard from here on."""
+        """Make the parts of an engine; its microphone is already running."""
         args, preset = self._args, self._preset
         if request.log is not None or request.resumed is not None:
             args = logged(args, request.log, restore=request.resumed is not None)
@@ -125,7 +125,7 @@ class Maker:
 
 
 def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
-    """Run the window; its exit status and what it made, or None where there can be none."""
+    """Run the window and return its exit status and maker, or None if there is no window."""
     if not has_display():
         say("there is no display: the meter runs in the terminal")
         return None
@@ -142,9 +142,9 @@ def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
 
 
 def has_display() -> bool:
-    """Whether there is a screen for a window, as far as the system tells."""
+    """Whether the system has a display, as far as it is known."""
     if sys.platform in ("win32", "darwin"):
         return True
-    # QT_QPA_PLATFORM may name a screen that is no screen, such as offscreen or vnc.
+    # QT_QPA_PLATFORM may name a virtual display, such as offscreen or vnc.
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return any(os.environ.get(name) for name in names)

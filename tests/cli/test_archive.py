@@ -106,7 +106,7 @@ def test_a_part_that_was_edited_is_never_overwritten(said, day, tmp_path):
     part.write_text("a note")
     status, _, err = said(*call)
     assert status == 1
-    assert "rows/00.csv was changed since it was measured (6 bytes, and not " in err
+    assert "rows/00.csv has changed since it was measured (6 bytes instead of " in err
     assert part.read_text() == "a note"
 
 
@@ -125,7 +125,7 @@ def test_there_is_nothing_to_go_on_with_but_a_folder(said, day, arguments):
     day(1)
     status, _, err = said("analyze", "day", *SPL, "--resume", *arguments)
     assert (status, err.count("\n")) == (2, 1)
-    assert "--resume goes on in a folder of parts: name it with --out" in err
+    assert "--resume continues an output folder: name it with --out" in err
 
 
 def test_parts_stand_as_their_sounds_do(said, sound_file, tmp_path):
@@ -326,7 +326,7 @@ def test_groups_of_rows_follow_one_another(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "parquet is for files: name one, or a folder, with --out"),
+        ([], "parquet needs a file or a folder: name it with --out"),
         (["--out", "x.csv"], "x.csv ends in .csv and --format is parquet: drop one"),
     ],
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amt_stream.cli.calibrate import _kept_by, _tones
+from amt_stream.cli.calibrate import _identity, _tones
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.devices import run_devices
 from amt_stream.cli.inputs import Input, open_input, open_microphone
@@ -164,7 +164,7 @@ def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
     record("PulseAudio source another", 95.0)
     assert opened("default") == UNCALIBRATED
     args = build_parser().parse_args(["calibrate", "-d", "default", "-c", "1"])
-    record(_kept_by(open_input(args, "mic")), 96.0)
+    record(_identity(open_input(args, "mic")), 96.0)
     assert opened("default").full_scale_db_spl == 126.0
     record("virtual_mic", 97.0)
     assert opened("virtual_mic").full_scale_db_spl == 127.0
@@ -177,4 +177,4 @@ def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
     monkeypatch.setenv("PATH", "")  # nobody tells what stands behind the name
     assert opened("default") == UNCALIBRATED
     with pytest.raises(Refused, match="does not identify the microphone 'default': name it with"):
-        _kept_by(open_input(args, "mic"))
+        _identity(open_input(args, "mic"))

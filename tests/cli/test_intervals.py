@@ -67,7 +67,7 @@ def test_report_and_compare_take_parts_of_a_log(run, sound, tmp_path):
 @pytest.mark.parametrize(
     ("typed", "said_of_it"),
     [
-        (["meter", "--interval", "15min"], "--interval is of what is written: add --log PATH"),
+        (["meter", "--interval", "15min"], "--interval needs a file to write: add --log PATH"),
         (["meter", "--interval", "7min", "--format", "csv"], "give a divisor of a day"),
         (["meter", "--interval", "soon", "--format", "csv"], "is not a duration"),
         (["analyze", "x.wav", "--interval", "1h", "--zone", "Mars"], "is not a time zone"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.limits import judged
+from amt_stream.cli.limits import report_limits
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.readings_terminal import ReadingsSeen, line, screen
 from amt_stream.offline.measure import measure
@@ -173,9 +173,9 @@ def test_an_error_is_worse_than_a_limit():
     args = build_parser().parse_args(["analyze", "x.wav", "--fail-above"])
     limit = {"name": "a", "column": "b", "above": 1, "worst": 2, "worst_s": 0, "red_s": 1}
     limit |= {"whole": True, "amber_s": 0, "verdict": "kept"}
-    assert judged(0, [("", limit | {"exceeded": True})], args) == 4
-    assert judged(1, [("", limit | {"exceeded": True})], args) == 1
-    assert judged(0, [("", limit | {"exceeded": False})], args) == 0
+    assert report_limits(0, [("", limit | {"exceeded": True})], args) == 4
+    assert report_limits(1, [("", limit | {"exceeded": True})], args) == 1
+    assert report_limits(0, [("", limit | {"exceeded": False})], args) == 0
 
 
 def test_models_are_those_that_the_columns_need():

@@ -165,7 +165,7 @@ def test_cells_that_the_model_does_not_have_give_no_rows():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["meter", "--model", "king2019", "--field", "free"], "king2019 hears the sound as it"),
+        (["meter", "--model", "king2019", "--field", "free"], "king2019 takes the sound as it"),
         (
             ["meter", "--model", "king2019", "--preset", "low-power"],
             "--preset low-power is for the model moore2016, and --model is king2019",

@@ -21,7 +21,7 @@ def rows_of(folder):
 def test_a_measurement_goes_on(run, tmp_path, shown):
     """What it shows goes on too: the average of the whole sound, not of the rest of it."""
     done = run(*SPL, "--duration", 1.1, "--restore", *shown)
-    assert "night: nothing to go on from, so run 1 begins anew" in done.err
+    assert "night has no run to continue, so run 1 begins" in done.err
     done = run(*SPL, "--duration", 2, "--restore", *shown)
     assert done.status == 0, done.err
     assert "2 s measured" in done.err

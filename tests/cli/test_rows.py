@@ -285,7 +285,7 @@ def test_without_a_row_there_is_a_header_and_a_summary(printed, sound_file, tone
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--out", "rows.json"], "ends in .json: rows are written as .csv or .jsonl"),
+        (["--out", "rows.json"], "ends in .json, which is for a summary"),
         (["--out", "rows.csv", "--format", "jsonl"], "ends in .csv and --format is jsonl"),
     ],
 )
@@ -409,7 +409,7 @@ def test_live_rows_tell_their_header_on_standard_error(run, sound_file, tone):
 def test_what_is_of_csv_is_refused_elsewhere(refused, sound_file, tone, arguments, said, option):
     path = sound_file(tone(60.0, 0.1))
     given = [path if one == "FILE" else one for one in arguments]
-    assert refused(*given, option) == f"{option} is for rows as CSV, and {said}: leave it out"
+    assert refused(*given, option) == f"{option} is for CSV, and {said}: leave it out"
 
 
 def test_local_time_of_a_file_needs_its_beginning(refused, sound_file, tone):

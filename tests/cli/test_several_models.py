@@ -198,7 +198,7 @@ def test_sharing_a_terminal(run, sound_file, tone):
         (["--model", "zwicker,stevens"], 2, "'zwicker,stevens': give one or more of moore2016"),
         (["--model", "spl,spl"], 2, "'spl,spl': give one or more of"),
         (["--model", "spl,king2019"], 2, "or one of king2019, dau1997"),
-        (["--model", "spl", "--field", "free"], 2, "spl hears the sound as it is; leave it out"),
+        (["--model", "spl", "--field", "free"], 2, "spl takes the sound as it is; leave it out"),
         (["--model", "spl", "--preset", "broadcast"], 2, "--preset broadcast is for the model"),
         (["--model", "spl,zwicker", "--field", "eardrum"], 1, "give free or diffuse"),
     ],

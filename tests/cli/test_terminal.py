@@ -95,7 +95,7 @@ def test_what_has_no_room_is_counted_and_the_keys_stay():
         "0",
         "1",
         "2",
-        "... 26 lines more: a higher window shows them",
+        "... 26 more lines: make the window higher",
         "29",
     ]
     assert shortened(lines, 9, 5)[3] == "... 26 l~"

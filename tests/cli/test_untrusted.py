@@ -164,7 +164,7 @@ def test_a_beginning_beyond_the_end_is_told(said, sound_file):
 @pytest.mark.parametrize(
     ("out", "status", "words"),
     [
-        ("", 2, "--out names nothing"),
+        ("", 2, "--out is empty"),
         ("x.xlsx", 2, "x.xlsx ends in .xlsx: rows are written as .csv or .jsonl or .parquet"),
         ("sound.wav", 1, "sound.wav is one of the files to analyze"),
         ("loop", 1, "loop cannot be read: Too many levels of symbolic links"),

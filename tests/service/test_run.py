@@ -133,7 +133,7 @@ def test_a_station_from_its_start_to_its_end(tmp_path, sound):
             for wrong in ("nonsense [", right + "banana = 1\n", right.replace("spl", "spll")):
                 preset.write_text(wrong)
                 station.process.send_signal(signal.SIGHUP)
-                assert "is not used: " in station.said("was read again")
+                assert "is not used: " in station.said("was reloaded")
                 rows += [received(connection, is_row) for _ in range(3)]
             steps = {b["sample"] - a["sample"] for a, b in itertools.pairwise(rows)}
             assert steps == {4800}
@@ -141,7 +141,7 @@ def test_a_station_from_its_start_to_its_end(tmp_path, sound):
 
             preset.write_text(right.replace("= 100", "= 200").replace(",laeq_db", ",lcpeak_db"))
             station.process.send_signal(signal.SIGHUP)
-            assert "a new measurement begins by it" in station.said("was read again")
+            assert "a new measurement begins" in station.said("was reloaded")
             received(connection, lambda message: "summary" in message)
             header = received(connection, lambda message: "header" in message)["header"]
             assert [one["name"] for one in header["columns"]] == ["laf_db", "lcpeak_db"]
@@ -316,7 +316,7 @@ def test_a_station_goes_on_where_that_fits_and_begins_anew_where_not(tmp_path, s
             station.process.send_signal(signal.SIGTERM)
             assert station.process.wait(timeout=PATIENCE_S) == 143
 
-    run(120, "nothing to go on from, so run 1 begins anew")
+    run(120, "has no run to continue, so run 1 begins")
     run(120)
     run(114, "cannot be continued, and a new run begins: ")
     told = Session(log).descriptions

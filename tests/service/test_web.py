@@ -334,7 +334,7 @@ def listens_at(pid):
         (["--listen", "0.0.0.0", "--web", "0"], "add --token-file FILE"),
         (["--token-file", "/nowhere", "--web", "0"], "cannot be read"),
         (["--share"], "--share needs the page: add --web"),
-        ([], "nothing is served: add --web, --stdio"),
+        ([], "no transport: add --web, --stdio"),
         (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "cannot be listened"),
         (["--web", "0", "--token-file", "OPEN"], "(mode 644): chmod 600 "),
         (["--web", "0", "--view-token-file", "TOKEN"], "give two files"),

@@ -146,7 +146,7 @@ def test_a_signature_tells_it_too(written, keys, tmp_path, capsys):
 
     assert "the session was not signed" in said(*check, public)[1]
     status, out = said("verify", str(folder), "--sign", private)
-    assert (status, "not known: whether later parts were taken away" in out) == (0, True)
+    assert (status, "not known: whether later parts were removed" in out) == (0, True)
     assert "signed at 20" in out
     status, out = said(*check, public)
     assert (status, "all is there up to the hash which was signed at 20" in out) == (0, True)

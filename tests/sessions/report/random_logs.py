@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amt_monitor.limit_text import state_of, state_words
-from amt_stream.cli.limits import judged
+from amt_stream.cli.limits import report_limits
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.readings_terminal import limit_words
 from amt_stream.engine import Engine, PushSource
@@ -344,7 +344,7 @@ def disagreements(seed, folder):
     args = MeterOptions(fail_above=True)
     told_limits = [("", one) for one in summaries["terminal"]]
     status = 4 if any(one["exceeded"] for _, one in told_limits) else None
-    compare("status", judged(0, told_limits, args) == EXCEEDED, status == EXCEEDED)
+    compare("status", report_limits(0, told_limits, args) == EXCEEDED, status == EXCEEDED)
     values(results, ends, made, compare, to_the_end)
     return found
 
