@@ -1,7 +1,7 @@
-"""Service: a measurement on the wire: rows go out over transports, commands come in.
+"""Service: send rows of a measurement over transports, and accept commands.
 
-The public names stand in `__init__.pyi`, and are imported when they are first used. May import all
-rooms but `cli` and the window.
+`__init__.pyi` lists the public names, which are imported on first use. This room may import all
+others except `cli` and the window.
 """
 
 import lazy_loader

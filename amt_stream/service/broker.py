@@ -1,4 +1,4 @@
-"""Where an MQTT broker is, and who one is there."""
+"""Address and login of an MQTT broker."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -9,12 +9,12 @@ from amt_stream.core.files import NotThatFile, secret_text
 from amt_stream.service.transport import ServiceError, host_and_port
 
 USER, PASSWORD = "AMT_STREAM_MQTT_USER", "AMT_STREAM_MQTT_PASSWORD"
-"""Variables of the environment."""
+"""Environment variables of the login."""
 
 
 @dataclass(frozen=True)
 class Broker:
-    """One broker; without a user one is anybody there."""
+    """An MQTT broker; without a user, the login is anonymous."""
 
     host: str
     port: int
@@ -26,9 +26,9 @@ class Broker:
         return host_and_port(self.host, self.port)
 
     def with_login(self, path: str | None) -> Self:
-        """By a file with the user on its first line and the password on its second.
+        """A copy with the login of a file (user on the first line, password on the second).
 
-        Without one by the environment, if it says anything. Raises ServiceError.
+        Without a file, the environment variables are used if set. Raises ServiceError.
         """
         if path is None:
             return replace(self, user=os.environ.get(USER), password=os.environ.get(PASSWORD))
@@ -37,7 +37,9 @@ class Broker:
         except NotThatFile as error:
             raise ServiceError(f"{path} {error}") from error
         except UnicodeDecodeError as error:
-            raise ServiceError(f"{path} is no text in UTF-8") from error
+            raise ServiceError(f"{path} is not UTF-8 text") from error
         if len(lines) != 2 or not lines[0]:
-            raise ServiceError(f"{path} has {len(lines)} lines: write user and password, one each")
+            raise ServiceError(
+                f"{path} has {len(lines)} lines: write the user on one and the password on another"
+            )
         return replace(self, user=lines[0], password=lines[1])

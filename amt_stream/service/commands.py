@@ -1,4 +1,4 @@
-"""The commands of a measurement: the same words over every transport (`docs/wire.md`)."""
+"""The commands of a measurement, the same on every transport (`docs/wire.md`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ LONGEST_TEXT = 1000
 
 
 class CommandRefused(Refusal):
-    """What was asked for cannot be done; the message is one sentence."""
+    """A command cannot be done."""
 
 
 @dataclass(frozen=True)
 class ShortText:
-    """Text that a log and a screen can hold."""
+    """Short text for logs and screens."""
 
     def __str__(self) -> str:
         return f"text of at most {LONGEST_TEXT} characters"
@@ -29,7 +29,7 @@ class ShortText:
 
 @dataclass(frozen=True)
 class Words:
-    """Words by name."""
+    """A dictionary of texts."""
 
     def __str__(self) -> str:
         return "an object of words"
@@ -42,7 +42,7 @@ class Words:
 
 @dataclass(frozen=True)
 class CommandArgument:
-    """One value of a command: what it means, and what it may be."""
+    """An argument of a command: its meaning and its allowed values."""
 
     meaning: str
     kind: ShortText | Words | Number = field(default_factory=ShortText)
@@ -51,7 +51,7 @@ class CommandArgument:
 
 @dataclass(frozen=True)
 class Command:
-    """What a command does, and its arguments by name."""
+    """A command: what it does, and its arguments by name."""
 
     does: str
     arguments: Mapping[str, CommandArgument]
@@ -111,7 +111,7 @@ COMMANDS = {
 
 
 class Asked(NamedTuple):
-    """A command that is understood; `id` is what its reply is to carry, if anything."""
+    """A parsed command; `id` is copied to the reply."""
 
     command: str
     arguments: JsonDict
@@ -119,16 +119,16 @@ class Asked(NamedTuple):
 
 
 def understood(asked: object) -> Asked:
-    """What {"command": NAME, ARGUMENT: VALUE, "id": ...} asks for; raises CommandRefused."""
+    """Parse {"command": NAME, ARGUMENT: VALUE, "id": ...}. Raises CommandRefused."""
     if not isinstance(asked, Mapping) or not isinstance(asked.get("command"), str):
         raise CommandRefused(
-            f'{_shown(asked)} is no command: send an object, as {{"command": "status"}}'
+            f'{_shown(asked)} is not a command: send an object such as {{"command": "status"}}'
         )
-    name, given = asked["command"], {k: v for k, v in asked.items() if k not in ("command", "id")}
+    name, values = asked["command"], {k: v for k, v in asked.items() if k not in ("command", "id")}
     if name not in COMMANDS:
-        raise CommandRefused(f"{_shown(name)} is no command: there are {', '.join(COMMANDS)}")
+        raise CommandRefused(f"{_shown(name)} is not a command: there are {', '.join(COMMANDS)}")
     arguments = COMMANDS[name].arguments
-    for key, value in given.items():
+    for key, value in values.items():
         if key not in arguments:
             there = ", ".join(arguments) or "none"
             raise CommandRefused(f"{name} has no argument {_shown(key)}: there are {there}")
@@ -136,19 +136,19 @@ def understood(asked: object) -> Asked:
             allowed = arguments[key].kind
             raise CommandRefused(f"{key} of {name} is {_shown(value)}: give {allowed}")
     for key, argument in arguments.items():
-        if argument.needed and key not in given:
+        if argument.needed and key not in values:
             raise CommandRefused(f"{name} needs {key}: {argument.meaning}")
-    return Asked(name, given, id_of(asked))
+    return Asked(name, values, id_of(asked))
 
 
 def command_in(asked: object) -> str | None:
-    """The name of the command that is asked for, also where it is refused; None of no command."""
+    """The name of the requested command, even if it is refused; None if there is none."""
     name = asked.get("command") if isinstance(asked, Mapping) else None
     return name if isinstance(name, str) and name in COMMANDS else None
 
 
 def id_of(asked: object) -> str | int | None:
-    """What a reply is to carry, where something was given that can be."""
+    """The id for the reply, if a valid one was given."""
     found = asked.get("id") if isinstance(asked, Mapping) else None
     if isinstance(found, bool) or not isinstance(found, str | int):
         return None

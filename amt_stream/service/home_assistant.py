@@ -1,4 +1,4 @@
-"""What Home Assistant wants to know of a measurement, to show it by itself."""
+"""MQTT discovery messages for Home Assistant."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,10 +14,11 @@ STALE_S = 30.0
 def discovery(
     header: JsonMap, topic: str, topic_of: Callable[[str], str], every_s: float
 ) -> Iterator[tuple[str, JsonDict]]:
-    """For each column of each row the topic, below that of discovery, and what is told there.
+    """The discovery topics and payloads of each column of each microphone.
 
-    topic: of the measurement; topic_of: of a row by its name, "" where one alone is heard
-    every_s: from row to row
+    topic: topic of the measurement
+    topic_of: topic of the rows of a microphone by its name, "" if there is only one
+    every_s: seconds between rows
     """
     device = {
         "identifiers": [topic],
@@ -50,7 +51,7 @@ def discovery(
 
 
 def _kind(column: JsonMap) -> JsonDict:
-    """Its unit, and the class by which it is shown."""
+    """The unit and the device class of a column."""
     if column_type(column["name"]) != "float64":
         return {}
     kind: JsonDict = {"state_class": "measurement", "suggested_display_precision": 1}
@@ -65,10 +66,10 @@ def _kind(column: JsonMap) -> JsonDict:
 
 
 def _title(column: Mapping[str, object]) -> str:
-    """What it is, and which statistic of it; the unit is told beside it."""
+    """The quantity and the statistic of a column."""
     statistic = column["statistic"]
-    told = "" if statistic == "instantaneous" else f", {statistic}"
-    return f"{column['quantity']}{told}"
+    detail = "" if statistic == "instantaneous" else f", {statistic}"
+    return f"{column['quantity']}{detail}"
 
 
 def _fit(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows as streams of the lab streaming layer, in which recorders keep them beside other signals."""
+"""Rows as Lab Streaming Layer (LSL) streams, to be recorded beside other signals."""
 
 import asyncio
 import contextlib
@@ -30,23 +30,23 @@ ListenAddress=127.0.0.1
 [log]
 level=-2
 """
-"""Configuration of liblsl: it announces, and can be found, on this computer alone."""
+"""Configuration of liblsl for discovery on this computer only."""
 
 LIMIT_UNIT = "0 green, 1 amber, 2 red"
 MARKS = ("valid", "settling", "calibrated", "fault")
 MARK_UNIT = "0 or 1"
 YOUNGEST_S, OLDEST_S = -1.0, 60.0
-"""No row is further from now; where it seems so, the computer's clock was set."""
+"""Rows are never older; if one seems to be, the computer's clock was changed."""
 
 LAST_S = 0.2
 
 
 class Lsl(Unhindered):
-    """A stream of type Loudness for each row, and one of type Markers with the events.
+    """LSL streams: type Loudness with the rows of each microphone, type Markers with events.
 
-    network: found by whoever is on the network, as the user's configuration of liblsl says; else
-        it is kept to this computer, also where that says otherwise
-    named: what the names of streams begin with; another one for each station on a network
+    network: visible on the network, as liblsl is configured; otherwise only on this computer,
+        whatever the configuration
+    named: prefix of the stream names, different for each station on a network
     """
 
     name = "lsl"
@@ -72,7 +72,7 @@ class Lsl(Unhindered):
                 pylsl.set_config_content(LOOPBACK)
         except ModuleNotFoundError as error:
             raise missing("LSL needs pylsl", "lsl") from error
-        except RuntimeError as error:  # also of a liblsl that is too old, NotImplementedError
+        except RuntimeError as error:  # or NotImplementedError if liblsl is too old
             raise ServiceError(
                 "LSL needs liblsl 1.17.7 or newer, which does not come with pylsl for this system, "
                 "as on ARM: conda install -c conda-forge liblsl, or name its file in PYLSL_LIB"
@@ -89,7 +89,7 @@ class Lsl(Unhindered):
             self._events = self._outlet(info)
         except OSError as error:
             raise ServiceError(
-                f"LSL cannot be kept to this computer here ({error.strerror}): --lsl-network opens "
+                f"LSL cannot be limited to this computer ({error.strerror}): --lsl-network opens "
                 "it to the network"
             ) from error
 
@@ -105,27 +105,27 @@ class Lsl(Unhindered):
             try:
                 outlet = self._outlets.get(message.microphone) or self._begun(message.microphone)
             except (OSError, RuntimeError) as error:
-                self.note = f"LSL has no stream for rows: {error}"
+                self.note = f"LSL cannot make a stream for rows: {error}"
                 self._left_out.add()
                 return
-            told = self._left_out.before(message).content
-            outlet.push_sample(self._values(told), self._clock.of(told))
+            content = self._left_out.before(message).content
+            outlet.push_sample(self._values(content), self._clock.of(content))
         elif message.kind == "event":
             self._events.push_sample([message.text], self._clock.of(message.content))
 
     def _values(self, row: Mapping[str, object]) -> list[float]:
-        told = (row.get(name) for name in (*self._channels, *MARKS[:-1]))
-        return [*map(_number, told), float(FAULTS_OF[row["fault"]])]
+        values = (row.get(name) for name in (*self._channels, *MARKS[:-1]))
+        return [*map(_number, values), float(FAULTS_OF[row["fault"]])]
 
     async def close(self) -> None:
-        """Without outlets, what has not left yet is lost."""
+        """Close the outlets; samples not sent yet are lost."""
         outlets = [*self._outlets.values(), *([self._events] if self._events else [])]
         if any(outlet.have_consumers() for outlet in outlets):
             await asyncio.sleep(LAST_S)
         self._outlets, self._events = {}, None
 
     def _id(self, what: str) -> str:
-        """By which a recorder knows the stream again after a new start."""
+        """The source id, by which a recorder recognizes the stream after a restart."""
         return f"{self._named} {socket.gethostname()} {what}"
 
     def _begun(self, row: str) -> "StreamOutlet":
@@ -133,16 +133,16 @@ class Lsl(Unhindered):
 
         name = f"{self._named} {row}".strip()
         rate = 1000 / self._header["step_ms"]
-        # With a row for each of several cells there are more.
+        # Models with a row per cell have several rows at a time.
         rate = pylsl.IRREGULAR_RATE if "modulation_hz" in self._channels else rate
         count = len(self._channels) + len(MARKS)
         info = pylsl.StreamInfo(
             name, "Loudness", count, rate, pylsl.cf_double64, self._id(f"row {row}".strip())
         )
-        told = {one["name"]: one for one in self._header["columns"]}
+        columns = {one["name"]: one for one in self._header["columns"]}
         channels = info.desc().append_child("channels")
         for one in (*self._channels, *MARKS):
-            column = told.get(
+            column = columns.get(
                 one, {"unit": "bits" if one == "fault" else MARK_UNIT, "quantity": one}
             )
             channel = channels.append_child("channel").append_child_value("label", one)
@@ -165,36 +165,36 @@ class Lsl(Unhindered):
 
 
 def _number(value: object) -> float:
-    """A reading, or the state of a limit, as LSL has it."""
+    """A reading or the state of a limit as a number."""
     if value in COLORS:
         return float(COLORS.index(value))
     return float(value) if isinstance(value, int | float) else math.nan
 
 
 class _Clock:
-    """When sound was, by liblsl's clock, which nobody sets."""
+    """Converts the time of sound to the monotonic clock of liblsl."""
 
     def __init__(self) -> None:
         self._last = (math.nan, math.nan)
 
-    def of(self, told: JsonMap) -> float:
-        """Of a row or an event."""
+    def of(self, content: JsonMap) -> float:
+        """The time of a row or an event."""
         import pylsl
 
         now, (then, then_s) = pylsl.local_clock(), self._last
-        utc = told["utc"]
+        utc = content["utc"]
         age_s = math.nan if utc is None else time.time() - datetime.fromisoformat(utc).timestamp()
         if not YOUNGEST_S < age_s < OLDEST_S:
-            age_s = 0.0 if math.isnan(then) else now - then - (told["time_s"] - then_s)
-        self._last = (now - age_s, told["time_s"])
+            age_s = 0.0 if math.isnan(then) else now - then - (content["time_s"] - then_s)
+        self._last = (now - age_s, content["time_s"])
         return now - age_s
 
 
 def _open_to_all() -> set[int]:
-    """Numbers of this process's sockets that listen on all addresses; on Linux only."""
+    """File descriptors of this process that listen on all addresses; on Linux only."""
     found = set()
     for one in Path("/proc/self/fd").iterdir() if sys.platform == "linux" else ():
-        # What is no socket would be left open here, as a pipe whose end somebody waits for.
+        # Skip other descriptors: a duplicate would keep a pipe open.
         with contextlib.suppress(OSError):  # closed meanwhile
             if one.is_socket():
                 with socket.socket(fileno=os.dup(int(one.name))) as held:
@@ -204,6 +204,6 @@ def _open_to_all() -> set[int]:
 
 
 def _keep_to_loopback(fd: int) -> None:
-    """liblsl binds its ports to all addresses, whatever is configured."""
+    """Bind a socket to loopback, as liblsl binds its ports to all addresses."""
     with socket.socket(fileno=os.dup(fd)) as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")

@@ -1,4 +1,4 @@
-"""What goes over the wire: the same words on every transport (`docs/wire.md`)."""
+"""Messages, the same on every transport (`docs/wire.md`)."""
 
 import json
 import math
@@ -15,61 +15,61 @@ from amt_stream.meters.rows.block import MICROPHONE, in_utc, python_values
 Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific"]
 
 RUNNING = ("measuring", "paused")
-"""States in which there is a measurement."""
+"""States with a running measurement."""
 
 WAITING = "waiting"
-"""State in which the device is not there yet, and a measurement begins once it is."""
+"""State while the device is missing; the measurement begins when it appears."""
 
 INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.STALL, Fault.OFF))
-"""Faults after which readings are not all of the sound that there was."""
+"""Faults after which readings do not cover all of the sound."""
 
 
 MAIN = "main"
-"""Stands for the name of the microphone where one alone is heard."""
+"""The name of the microphone if there is only one."""
 
 SAME_TIME_S = 1e-6
 
 
 class Message:
-    """One message: a row is flat, every other one stands under the name of its kind."""
+    """One message: a row is flat; others are nested under their kind."""
 
     def __init__(self, kind: Kind, content: JsonMap) -> None:
         self.kind, self.content = kind, content
 
     @cached_property
     def text(self) -> str:
-        """As a line of JSON, without its end."""
+        """The message as JSON, without a newline."""
         body = self.content if self.kind == "row" else {self.kind: self.content}
         return json.dumps(body, allow_nan=False, separators=(",", ":"))
 
     @property
     def microphone(self) -> str:
-        """Of several that are heard, whose it is; "" where one alone is."""
+        """The microphone of the message; "" if there is only one."""
         return str(self.content.get(MICROPHONE if self.kind == "row" else "microphone", ""))
 
 
 def row_message(row: JsonMap) -> Message:
-    """A row as `Rows` gives it, and whether all of its readings hold: `valid`."""
+    """Make the message of a row, with `valid`: whether all readings are reliable."""
     whole = not (row["settling"] or any(word in INVALID for word in row["fault"].split()))
     return Message("row", {**row, "valid": whole})
 
 
 class LeftOut:
-    """How many rows were left out, and whether the next one has still to say so."""
+    """Counts dropped rows and marks the next row that is sent."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._untold = False
+        self._unmarked = False
 
     def add(self) -> None:
-        """One more."""
+        """Count one more."""
         self.count += 1
-        self._untold = True
+        self._unmarked = True
 
     def before(self, row: Message) -> Message:
-        """A row that goes out, marked where it is the first after those."""
-        told, self._untold = self._untold, False
-        return _overloaded(row) if told else row
+        """The row to send, marked if rows before it were dropped."""
+        mark, self._unmarked = self._unmarked, False
+        return _overloaded(row) if mark else row
 
 
 def _overloaded(message: Message) -> Message:
@@ -79,9 +79,9 @@ def _overloaded(message: Message) -> Message:
 
 
 class Thinned:
-    """Every so many seconds of the sound a row, with the marks of those before that are left out.
+    """Thins out rows; each one sent carries the marks of those left out before it.
 
-    every_s: 0 for all of them
+    every_s: seconds of sound between rows, 0 for all rows
     """
 
     def __init__(self, every_s: float) -> None:
@@ -91,27 +91,27 @@ class Thinned:
         self._valid = True
 
     def take(self, row: Message) -> Message | None:
-        """The row that goes out, if one does."""
-        told, time_s = row.content, row.content["time_s"]
-        self._faults.update(told["fault"].split())
-        self._valid &= told["valid"]
-        goes_on = self._last_s <= time_s  # else another measurement has begun
+        """The row to send, or None."""
+        content, time_s = row.content, row.content["time_s"]
+        self._faults.update(content["fault"].split())
+        self._valid &= content["valid"]
+        same_run = self._last_s <= time_s  # else another measurement has begun
         self._last_s = time_s
-        if goes_on and self._sent_s < time_s < self._sent_s + self._every_s - SAME_TIME_S:
+        if same_run and self._sent_s < time_s < self._sent_s + self._every_s - SAME_TIME_S:
             return None
         self._sent_s = time_s
         fault = " ".join(word for word in FAULT_NAMES.values() if word in self._faults)
-        content = {**told, "fault": fault, "valid": self._valid}
+        sent = {**content, "fault": fault, "valid": self._valid}
         self._faults, self._valid = set(), True
-        return row if content == told else Message("row", content)
+        return row if sent == content else Message("row", sent)
 
     def lose(self) -> None:
-        """The row that was given has not gone out: the next one says so."""
+        """Report that the last row was not sent; the next one is marked."""
         self._faults.add(FAULT_NAMES[Fault.OVERLOAD])
 
 
 def event_message(event: Event) -> Message:
-    """What happened, where in the sound, and when."""
+    """Make the message of an event."""
     (utc,) = python_values("utc", in_utc(np.array([event.utc])))
     content = {"kind": event.kind, "time_s": round(event.time_s, 6), "utc": utc}
     content |= {"sample": event.sample, "samples": event.samples, "text": event.text}

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: readings, marks and health as they stand, and totals that only grow."""
+"""Prometheus metrics: gauges of readings, marks and health, and counters of totals."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 STATES = ("starting", WAITING, *RUNNING, "stopped", "ended", "failed")
 MARKS = ("valid", "settling", "calibrated")
 OF = ("microphone",)
-"""Every number has this label."""
+"""The label of every metric."""
 CHANNELS = {"": "", "left": "L", "right": "R"}
 OF_UNIT = {"sone": "loudness", "phon": "loudness", "dB": "sound", "acum": "sharpness"}
 OF_UNIT |= dict.fromkeys(("LUFS", "LU", "dBTP", "dBFS"), "programme")
-"""What readings in a unit are of, between amt_ and the name of their column."""
+"""The quantity of readings by unit, which comes between amt_ and the column in a metric's name."""
 
 COUNTERS = {
-    "samples": ("audio_samples", "Input samples heard"),
-    "lost_samples": ("audio_lost_samples", "Input samples that are missing"),
-    "overruns": ("audio_overruns", "Blocks of sound for which there was no room"),
-    "late_callbacks": ("audio_late_blocks", "Blocks of sound that came to a halt before"),
+    "samples": ("audio_samples", "Input samples received"),
+    "lost_samples": ("audio_lost_samples", "Input samples lost"),
+    "overruns": ("audio_overruns", "Blocks lost because the buffer was full"),
+    "late_callbacks": ("audio_late_blocks", "Blocks that arrived late"),
     "clipped": ("audio_clipped_samples", "Samples that reach full scale"),
-    "non_finite": ("audio_non_finite_samples", "Samples that were no number"),
-    "broken_frames": ("broken_frames", "Frames of which a model made no number"),
-    "sink_missed": ("sink_missed_rows", "Rows that a slow sink did not get"),
+    "non_finite": ("audio_non_finite_samples", "Samples that were NaN or infinite"),
+    "broken_frames": ("broken_frames", "Frames with NaN or infinity from a model"),
+    "sink_missed": ("sink_missed_rows", "Rows that a slow sink missed"),
 }
 GAUGES = {
-    "load": ("engine_load_ratio", "CPU seconds for each second of sound"),
-    "latency_s": ("audio_latency_seconds", "From the sound to its frame"),
-    "queue_s": ("audio_queue_seconds", "Sound that waits"),
-    "overloaded": ("engine_overloaded", "Whether processing does without something"),
-    "silent": ("audio_silent", "Whether only exact zeros come"),
+    "load": ("engine_load_ratio", "CPU seconds per second of sound"),
+    "latency_s": ("audio_latency_seconds", "Delay from the sound to its frame"),
+    "queue_s": ("audio_queue_seconds", "Sound waiting to be processed"),
+    "overloaded": ("engine_overloaded", "Whether processing is reduced because of overload"),
+    "silent": ("audio_silent", "Whether the input is exactly zero"),
 }
-"""Of health, by its own names: the name here, and what it is."""
+"""Metrics of `Health`, by field: name and help text."""
 
 
 class Metrics(Unhindered):
-    """Gives the exposition of one measurement, in a registry of its own.
+    """The Prometheus exposition of one measurement.
 
-    totals: to be handed all frames
+    totals: must receive all frames
     """
 
     name = "metrics"
@@ -72,19 +72,19 @@ class Metrics(Unhindered):
         self._registry.register(self)
 
     def send(self, message: Message) -> None:
-        told = message.content
+        content = message.content
         if message.kind == "header":
-            self._header = told
+            self._header = content
         elif message.kind == "row":
-            self._rows[message.microphone] = told
-            self._faulty.update((message.microphone, fault) for fault in told["fault"].split())
+            self._rows[message.microphone] = content
+            self._faulty.update((message.microphone, fault) for fault in content["fault"].split())
         elif message.kind == "state":
-            self._state = told
-            if told["state"] not in RUNNING:
+            self._state = content
+            if content["state"] not in RUNNING:
                 self._rows.clear()
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Body and content type, by the header Accept of who asks."""
+        """Body and content type for a request's header Accept."""
         from prometheus_client.exposition import choose_encoder
 
         assert self._registry is not None
@@ -92,7 +92,7 @@ class Metrics(Unhindered):
         return encode(self._registry), kind
 
     def collect(self) -> "Iterator[Metric]":
-        """All of it, as a registry asks for it."""
+        """Yield all metrics, for the registry."""
         yield from self._totals()
         yield from self._readings()
         yield from self._marks()
@@ -107,7 +107,7 @@ class Metrics(Unhindered):
             for weighting, value in zip(WEIGHTINGS, values, strict=True):
                 labels = [weighting.upper(), microphone or MAIN, CHANNELS[channel]]
                 exposure.add_metric(labels, float(value))
-        measured = _counter("sound_measured_seconds", "Time that sound exposure is of", *OF)
+        measured = _counter("sound_measured_seconds", "Duration that sound exposure covers", *OF)
         for microphone, frames in totals.measured.items():
             measured.add_metric([microphone or MAIN], frames * FRAME_S)
         yield from (exposure, measured)
@@ -115,7 +115,7 @@ class Metrics(Unhindered):
 
         loudness = HistogramMetricFamily(
             "amt_loudness_distribution_sone",
-            "Frames by their loudness: long-term, or that of Zwicker's method",
+            "Frames by loudness: long-term, or by Zwicker's method",
             labels=[*OF, "model"],
         )
         for (microphone, model), (counts, total) in totals.loudness.items():
@@ -126,7 +126,7 @@ class Metrics(Unhindered):
         yield loudness
 
     def _readings(self) -> "Iterator[Metric]":
-        """The newest of each column; of models that give many at a time there are too many."""
+        """The newest value of each column, except of models with many values at a time."""
         if not self._header.get("statistics"):
             return
         found: JsonDict = {}
@@ -134,8 +134,8 @@ class Metrics(Unhindered):
             if column_type(column["name"]) != "float64":
                 continue
             name, channel = metric_name(column)
-            told = f"{column['quantity']}, {column['statistic']} ({column['unit']})"
-            gauge = found.setdefault(name, _gauge(name, told, *OF, "channel"))
+            text = f"{column['quantity']}, {column['statistic']} ({column['unit']})"
+            gauge = found.setdefault(name, _gauge(name, text, *OF, "channel"))
             for microphone, content in self._rows.items():
                 if (value := content.get(column["name"])) is not None:
                     gauge.add_metric([microphone or MAIN, channel], value)
@@ -143,16 +143,16 @@ class Metrics(Unhindered):
 
     def _marks(self) -> "Iterator[Metric]":
         marks = {one: _gauge(one, f"Whether the newest row is {one}", *OF) for one in MARKS}
-        newest = _gauge("row_timestamp_seconds", "When the newest row was, since 1970", *OF)
-        limits = _gauge("limit", "How the newest row stands to a limit", *OF, "limit", "state")
-        for microphone, told in self._rows.items():
+        newest = _gauge("row_timestamp_seconds", "Unix time of the newest row", *OF)
+        limits = _gauge("limit", "State of a limit in the newest row", *OF, "limit", "state")
+        for microphone, row in self._rows.items():
             whose = microphone or MAIN
             for one, gauge in marks.items():
-                gauge.add_metric([whose], told[one])
-            if told["utc"] is not None:
-                utc = datetime.fromisoformat(told["utc"]).timestamp()
+                gauge.add_metric([whose], row[one])
+            if row["utc"] is not None:
+                utc = datetime.fromisoformat(row["utc"]).timestamp()
                 newest.add_metric([whose], utc)
-            for name, state in told.items():
+            for name, state in row.items():
                 for one in COLORS if name.startswith(STATE) else ():
                     limits.add_metric([whose, name.removeprefix(STATE), one], state == one)
         faulty = _counter("faulty_rows", "Rows with a fault", *OF, "fault")
@@ -161,37 +161,37 @@ class Metrics(Unhindered):
         yield from (*marks.values(), newest, limits, faulty)
 
     def _health(self) -> "Iterator[Metric]":
-        state = _gauge("state", "How the measurement stands", "state")
+        state = _gauge("state", "State of the measurement", "state")
         for one in STATES:
             state.add_metric([one], self._state.get("state") == one)
         info = _gauge("info", "What measures", "version", "preset")
         info.add_metric([__version__, self._state.get("preset", "")], 1)
-        missed = _counter("transport_missed_rows", "Rows that found no way out", "transport")
-        for name, told in self._state.get("transports", {}).items():
-            missed.add_metric([name], told["missed_rows"])
+        missed = _counter("transport_missed_rows", "Rows that a transport dropped", "transport")
+        for name, transport in self._state.get("transports", {}).items():
+            missed.add_metric([name], transport["missed_rows"])
         yield from (state, info, missed)
         health = self._state.get("health") or {}
-        for made, given in ((_counter, COUNTERS), (_gauge, GAUGES)):
-            for key, (name, told) in given.items() if health else ():
-                family = made(name, told)
+        for made, metrics in ((_counter, COUNTERS), (_gauge, GAUGES)):
+            for key, (name, text) in metrics.items() if health else ():
+                family = made(name, text)
                 family.add_metric([], health[key])
                 yield family
 
 
 def metric_name(column: JsonMap) -> tuple[str, str]:
-    """What a column is called, without amt_, and its channel: amt_loudness_ltl_sone."""
+    """The metric name of a column without amt_, such as loudness_ltl_sone, and its channel."""
     side, kind = column.get("side", ""), OF_UNIT.get(column["unit"])
     stem = column["name"].replace(f"_{side}_", "_") if side else column["name"]
     return (f"{kind}_{stem}" if kind else stem), CHANNELS[side]
 
 
-def _gauge(name: str, told: str, *labels: str) -> Any:
+def _gauge(name: str, text: str, *labels: str) -> Any:
     from prometheus_client.core import GaugeMetricFamily
 
-    return GaugeMetricFamily(f"amt_{name}", told, labels=labels)
+    return GaugeMetricFamily(f"amt_{name}", text, labels=labels)
 
 
-def _counter(name: str, told: str, *labels: str) -> Any:
+def _counter(name: str, text: str, *labels: str) -> Any:
     from prometheus_client.core import CounterMetricFamily
 
-    return CounterMetricFamily(f"amt_{name}", told, labels=labels)
+    return CounterMetricFamily(f"amt_{name}", text, labels=labels)

@@ -1,4 +1,4 @@
-"""Messages to an MQTT broker, for home automation and whoever else subscribes there."""
+"""Messages to an MQTT broker, for home automation and other subscribers."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ROWS_WAIT, ALL_WAIT = 1000, 2000
 ROOM_S = 0.005
 FIRST_S, LONGEST_S = 0.5, 60.0
-"""Between two attempts to reach the broker: twice as long each time."""
+"""Shortest and longest time between two attempts to connect; it doubles each time."""
 
 CONNECT_S = 5.0
 KEEPALIVE_S = 20
@@ -31,26 +31,26 @@ LAST_S = 0.7
 LONGEST_COMMAND = 1 << 14
 MOST_COMMANDS = 32
 UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
-"""What the name of a row may not bring into a topic."""
+"""Characters of a microphone's name that a topic cannot have."""
 
 
 class Post(NamedTuple):
-    """What goes to a topic; `sure` of what must arrive, `kept` of what later comers get too."""
+    """A message for a topic; `sure`: QoS 1; `retained`: for later subscribers."""
 
     topic: str
     text: str
     sure: bool = True
-    kept: bool = False
+    retained: bool = False
 
 
 class Mqtt:
-    """Publishes under one topic; where the broker is gone, it is tried again until it is there.
+    """Publishes under one topic, and reconnects when the broker is gone.
 
-    topic: what all topics begin with
-    every_s: of the sound, from row to row; 0 for each of them
-    commands: whether they are taken, at TOPIC/command: from whoever the broker lets publish there
-    found_at: where home automation looks for what there is, as "homeassistant"; "" for nowhere
-    if_there: a broker that has never answered is no trouble, and misses no rows
+    topic: prefix of all topics
+    every_s: seconds of sound between rows, 0 for every row
+    commands: whether commands at TOPIC/command are accepted, from all that the broker lets publish
+    found_at: discovery prefix, such as "homeassistant"; "" for no discovery
+    if_there: whether a broker that has never answered is neither a fault nor counts as missed rows
     """
 
     def __init__(
@@ -79,30 +79,30 @@ class Mqtt:
         self._run: asyncio.Task[None] | None = None
 
     async def open(self, wire: Wire) -> None:
-        """Begin to try: a broker may come later than this."""
+        """Begin to connect; the broker may appear later."""
         try:
             import aiomqtt  # noqa: F401
         except ModuleNotFoundError as error:
             raise missing("MQTT needs aiomqtt") from error
         if type(asyncio.get_running_loop()).add_reader is asyncio.AbstractEventLoop.add_reader:
             words = (
-                "MQTT does not run in the event loop that Python has on Windows: take another "
-                "transport, as --udp to a program that publishes"
+                "MQTT does not run in Python's event loop on Windows: use another transport, such "
+                "as --udp to a program that publishes"
             )
             if self._wanted:
                 raise ServiceError(words)
             logging.getLogger("amt_stream").warning(words)
             return
         self._wire = wire
-        self._run = asyncio.create_task(self._go_on(), name="MQTT")
+        self._run = asyncio.create_task(self._keep_connected(), name="MQTT")
 
     def send(self, message: Message) -> None:
-        told = message.content
+        content = message.content
         if message.kind == "row":
             self._send_row(message)
         elif message.kind == "state":
-            # It comes each second, which is too often for what keeps it.
-            new, now = (told["state"], told["error"]), time.monotonic()
+            # The state comes each second, too often for a retained message.
+            new, now = (content["state"], content["error"]), time.monotonic()
             if new != self._state or now - self._state_at >= self._every_s:
                 self._state, self._state_at = new, now
                 self._publish(message)
@@ -110,14 +110,14 @@ class Mqtt:
             self._publish(message)
             if message.kind == "header":
                 self._thinned.clear()
-                self._announce(told)
+                self._announce(content)
 
     async def drain(self) -> None:
         while self._connected and len(self._waiting) > ROWS_WAIT // 2:
             await asyncio.sleep(ROOM_S)
 
     async def close(self) -> None:
-        """Say so, if there is anybody to hear it."""
+        """Publish the end of the service, if connected, and disconnect."""
         if self._run is None:
             return
         self._put(None)
@@ -139,23 +139,25 @@ class Mqtt:
         return f"{self._topic}/{row.translate(UNFIT) or MAIN}/row"
 
     def _publish(self, message: Message) -> None:
-        """One of those that are no row; the newest header and state are sent once it connects."""
-        kept = message.kind in ("header", "state", "summary")
-        if self._connected or not kept:
-            self._put(Post(f"{self._topic}/{message.kind}", message.text, kept=kept))
+        """Queue a message that is not a row; the newest header and state are sent on connection."""
+        retained = message.kind in ("header", "state", "summary")
+        if self._connected or not retained:
+            self._put(Post(f"{self._topic}/{message.kind}", message.text, retained=retained))
 
     def _announce(self, header: Mapping[str, object]) -> None:
         if self._found_at and self._connected:
             for topic, config in discovery(header, self._topic, self._topic_of, self._every_s):
-                self._put(Post(f"{self._found_at}/{topic}/config", json.dumps(config), kept=True))
+                self._put(
+                    Post(f"{self._found_at}/{topic}/config", json.dumps(config), retained=True)
+                )
 
     def _put(self, post: Post | None) -> None:
         if post is None or len(self._waiting) < ALL_WAIT:
             self._waiting.append(post)
             self._more.set()
 
-    async def _go_on(self) -> None:
-        """Connect, and do so again whenever that breaks, until `close`."""
+    async def _keep_connected(self) -> None:
+        """Connect, and reconnect whenever the connection breaks, until `close`."""
         from aiomqtt import MqttError
 
         wait_s = FIRST_S
@@ -167,19 +169,19 @@ class Mqtt:
                     self.note, wait_s = "", FIRST_S
                     await self._talk(client)
                 return
-            except (MqttError, OSError, ValueError) as error:  # ValueError: of a name that is none
-                why = str(error) or "it takes too long"
-                said = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
-                self.note = said if self._wanted else ""
+            except (MqttError, OSError, ValueError) as error:  # ValueError: an invalid host name
+                why = str(error) or "timeout"
+                note = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
+                self.note = note if self._wanted else ""
             finally:
                 self._connected = False
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, LONGEST_S)
 
     async def _reach(self) -> None:
-        """Raises OSError where nobody answers: the library would wait for it in a thread.
+        """Try to connect first. Raises OSError if there is no answer.
 
-        A program could not end before that thread does.
+        The library would wait in a thread, and the program could not end before it.
         """
         broker = self._broker
         way = asyncio.open_connection(broker.host, broker.port)
@@ -205,17 +207,17 @@ class Mqtt:
         )
 
     async def _talk(self, client: "Client") -> None:
-        """Until `close`; raises MqttError when the connection breaks."""
+        """Exchange messages until `close`. Raises MqttError when the connection breaks."""
         assert self._wire is not None
         if self._commands:
             await client.subscribe(f"{self._topic}/command", qos=1)
-        self._put(Post(f"{self._topic}/availability", "online", kept=True))
+        self._put(Post(f"{self._topic}/availability", "online", retained=True))
         for message in self._wire.newest:
             if message.kind != "row":
                 self._publish(message)
             if message.kind == "header":
                 self._announce(message.content)
-        # Whoever listens hears of a broken connection while nothing is sent.
+        # Receiving also detects a broken connection while nothing is sent.
         tasks = [asyncio.create_task(self._tell(client)), asyncio.create_task(self._hear(client))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -235,17 +237,17 @@ class Mqtt:
             if post is None:
                 await client.publish(f"{self._topic}/availability", "offline", 1, retain=True)
                 return
-            # What is not sent stays, for the next connection.
-            await client.publish(post.topic, post.text, int(post.sure), retain=post.kept)
+            # A message that was not sent stays in the queue for the next connection.
+            await client.publish(post.topic, post.text, int(post.sure), retain=post.retained)
             self._waiting.popleft()
-            await asyncio.sleep(0)  # the library may not have waited for anything
+            await asyncio.sleep(0)  # the library may not have yielded
 
     async def _hear(self, client: "Client") -> None:
-        """Answer commands; one that the broker has kept would be done at every start."""
+        """Answer commands, except retained ones, which would be repeated at every start."""
         assert self._wire is not None
-        async for given in client.messages:
-            text = given.payload
-            if given.retain or not isinstance(text, bytes):
+        async for message in client.messages:
+            text = message.payload
+            if message.retain or not isinstance(text, bytes):
                 continue
             asked = asked_in(text if len(text) <= LONGEST_COMMAND else text[:100])
             reply = await self._wire.answer(asked)

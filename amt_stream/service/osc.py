@@ -1,4 +1,4 @@
-"""Messages as Open Sound Control 1.0, by UDP, and commands that come by it."""
+"""Messages and commands by Open Sound Control 1.0 over UDP."""
 
 import asyncio
 import json
@@ -22,30 +22,30 @@ MOST_WAITING = 32
 SINCE_1900_S = 2_208_988_800
 AT_ONCE = b"#bundle\0" + struct.pack(">Q", 1)
 UNFIT = str.maketrans(dict.fromkeys(" #*,/?[]{}", "_"))
-"""What no part of an address may have."""
+"""Characters not allowed in a part of an address."""
 
 APART = frozenset((*BEFORE, MICROPHONE, *AFTER, "valid"))
 
 
 class Osc(Udp):
-    """Sends a row as a bundle, a number a message, and other messages by themselves."""
+    """Sends a row as a bundle with one message per value, and other messages singly."""
 
     kind = "osc"
 
     def encoded(self, message: Message) -> bytes:
-        told = message.content
+        content = message.content
         if message.kind == "row":
-            return _bundle(told)
+            return _bundle(content)
         if message.kind == "event":
-            texts = (told["kind"], told["text"], str(told["sample"]), told["utc"] or "")
+            texts = (content["kind"], content["text"], str(content["sample"]), content["utc"] or "")
             return packed("/amt/event", *texts, message.microphone)
         if message.kind == "state":
-            return packed("/amt/state", told["state"], told["error"], json.dumps(told))
-        return packed(f"/amt/{message.kind}", json.dumps(told))
+            return packed("/amt/state", content["state"], content["error"], json.dumps(content))
+        return packed(f"/amt/{message.kind}", json.dumps(content))
 
 
 class OscIn(Unhindered):
-    """Takes commands from programs on this computer, and answers whoever sent them."""
+    """Accepts commands from programs on this computer, and answers the sender."""
 
     def __init__(self, port: int) -> None:
         self.name = f"osc-in {LOCAL}:{port}"
@@ -57,7 +57,11 @@ class OscIn(Unhindered):
 
     @property
     def note(self) -> str:  # type: ignore[override]
-        return f"{self._left_out} commands by OSC were too many at once" if self._left_out else ""
+        return (
+            f"{self._left_out} commands by OSC were dropped: too many at once"
+            if self._left_out
+            else ""
+        )
 
     async def open(self, wire: Wire) -> None:
         try:
@@ -71,12 +75,12 @@ class OscIn(Unhindered):
             )
         except OSError as error:
             raise ServiceError(
-                f"port {self._port} cannot be listened to ({error.strerror}): give another one, "
+                f"port {self._port} is not available ({error.strerror}): give another one with "
                 "--osc-in PORT"
             ) from error
 
     def send(self, message: Message) -> None:
-        """Nobody listens here."""
+        """Send nothing: this transport only receives."""
 
     async def close(self) -> None:
         if self._way is not None:
@@ -95,9 +99,14 @@ class OscIn(Unhindered):
     async def _answer(self, asked: object, sender: Any) -> None:
         assert self._wire is not None
         reply = await self._wire.answer(asked)
-        told = reply.content
+        content = reply.content
         assert self._way is not None
-        done = (str(told["command"] or ""), int(told["done"]), told["error"], json.dumps(told))
+        done = (
+            str(content["command"] or ""),
+            int(content["done"]),
+            content["error"],
+            json.dumps(content),
+        )
         self._way.sendto(packed("/amt/reply", *done), sender)
 
 
@@ -110,47 +119,50 @@ class _Ear(asyncio.DatagramProtocol):
 
 
 def commands_in(data: bytes) -> list[object]:
-    """What the messages of a datagram ask for; of what is no command, something that is none."""
+    """The commands in a datagram; an invalid one becomes a text, which is refused."""
     from pythonosc.osc_packet import OscPacket
 
     try:
         found = [one.message for one in OscPacket(data).messages]
-    except Exception:  # these are anybody's bytes, and the library raises whatever it comes upon
-        return ["what came by OSC"]
+    except Exception:  # the library raises anything on malformed data
+        return ["the OSC datagram"]
     return [_asked(one.address, one.params) for one in found]
 
 
-def _asked(address: str, given: Sequence[Any]) -> object:
-    """By names and values in turn, or by one text of JSON with all of them."""
+def _asked(address: str, values: Sequence[Any]) -> object:
+    """A command from names and values in turn, or from one JSON text."""
     if not address.startswith(COMMAND):
         return address
     command = {"command": address.removeprefix(COMMAND)}
-    if len(given) == 1:
-        arguments = asked_in(given[0]) if isinstance(given[0], str) else given[0]
-        return {**(arguments if isinstance(arguments, Mapping) else {str(given[0]): ""}), **command}
-    if len(given) % 2 or not all(isinstance(name, str) for name in given[::2]):
-        return f"{address} {given}"
-    return {**dict(zip(given[::2], given[1::2], strict=True)), **command}
+    if len(values) == 1:
+        arguments = asked_in(values[0]) if isinstance(values[0], str) else values[0]
+        return {
+            **(arguments if isinstance(arguments, Mapping) else {str(values[0]): ""}),
+            **command,
+        }
+    if len(values) % 2 or not all(isinstance(name, str) for name in values[::2]):
+        return f"{address} {values}"
+    return {**dict(zip(values[::2], values[1::2], strict=True)), **command}
 
 
-def _bundle(told: JsonMap) -> bytes:
-    """A row: when and where it stands, its marks, and each reading that there is."""
-    row = str(told.get(MICROPHONE) or MAIN)
-    marks = (int(told[name]) for name in ("valid", "settling", "calibrated"))
+def _bundle(content: JsonMap) -> bytes:
+    """A row as a bundle: its time, its marks, and each reading that has a value."""
+    row = str(content.get(MICROPHONE) or MAIN)
+    marks = (int(content[name]) for name in ("valid", "settling", "calibrated"))
     messages = [
-        packed(address_of(row, "time"), told["utc"] or "", str(told["sample"])),
-        packed(address_of(row, "marks"), *marks, told["fault"]),
+        packed(address_of(row, "time"), content["utc"] or "", str(content["sample"])),
+        packed(address_of(row, "marks"), *marks, content["fault"]),
     ]
-    for name, value in told.items():
+    for name, value in content.items():
         if name not in APART and value is not None:
             number = value if isinstance(value, str) else float(value)
             messages.append(packed(address_of(row, name), number))
     parts = (struct.pack(">i", len(one)) + one for one in messages)
-    return _time_tag(told["utc"]) + b"".join(parts)
+    return _time_tag(content["utc"]) + b"".join(parts)
 
 
 def _time_tag(utc: str | None) -> bytes:
-    """How a bundle begins; a time that is still to come would be waited for."""
+    """The head of a bundle; receivers would wait until a time in the future."""
     then = None if utc is None else datetime.fromisoformat(utc).timestamp()
     if then is None or then > time.time():
         return AT_ONCE
@@ -163,7 +175,7 @@ def address_of(row: str, name: str) -> str:
 
 
 def packed(address: str, *arguments: str | float) -> bytes:
-    """One message: text as text, whole numbers in 32 bits, others as float32."""
+    """Encode one message: text as string, whole numbers as int32, others as float32."""
     types = "".join({str: "s", int: "i", float: "f"}[type(one)] for one in arguments)
     coded = (
         _text(one) if isinstance(one, str) else struct.pack(f">{kind}", one)
@@ -173,6 +185,6 @@ def packed(address: str, *arguments: str | float) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    """With 1 to 4 zeros at its end, to a multiple of 4 bytes."""
+    """Encode text with 1 to 4 zeros at the end, to a multiple of 4 bytes."""
     coded = text.replace("\0", "").encode(errors="replace")
     return coded + bytes(4 - len(coded) % 4)

@@ -1,4 +1,4 @@
-"""The sink that makes messages of what an engine hands out."""
+"""A sink that turns the output of an engine into messages."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,26 +11,26 @@ from amt_stream.service.message import Message, event_message, row_message
 
 Post = Callable[[Sequence[Message]], None]
 Tap = Callable[[Frames, Readings], None]
-"""Is handed all frames, with the readings that count them [sink-thread]."""
+"""Called with all frames and the readings that count them [sink-thread]."""
 
 
 @thread_checked
 class Publisher:
-    """A sink: posts a header, a message for each row and each event, and at the end a summary.
+    """A sink that posts a header, a message for each row and event, and a summary at the end.
 
-    A limit whose state changes is an event too, and so is a sound that begins or ends.
+    Changes of a limit's state, and the begin and end of sound events, are events too.
 
-    post: takes messages in their order, in the sink's thread; it may wait
-    tap: besides
+    post: called with messages in order, in the sink's thread; it may block
+    tap: called with all frames
     """
 
     hears_tail = True
 
     def __init__(self, table: Table, post: Post, host: str, tap: Tap | None = None) -> None:
         self.done = threading.Event()
-        """Set when the part of the sound that the rows cover has passed."""
+        """Set at the end of the part of the sound that the rows cover."""
         self.finished = threading.Event()
-        """Set when the last message was posted."""
+        """Set when the last message has been posted."""
         self._table, self._post, self._host, self._tap = table, post, host, tap
         self._heard = self._begun = False
         self._happened = table.events_of_rows()
@@ -51,7 +51,7 @@ class Publisher:
     def event(self, event: Event) -> None:
         """[sink-thread]"""
         self._table.rows.event(event)
-        # What follows is read with another calibration, or of another model.
+        # Later rows have another calibration or another model.
         anew = self._begun and event.kind in ("calibrated", "swapped")
         again = [self._header()] if anew else []
         self._post([event_message(event), *again])

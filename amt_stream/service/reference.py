@@ -1,4 +1,4 @@
-"""A reference tone, heard now and then by the same models beside the measurement."""
+"""A periodic check of the same models with a reference tone, beside the measurement."""
 
 import asyncio
 import math
@@ -19,25 +19,25 @@ TONE_S = 2.0
 WORDS = "1 kHz at 60 dB SPL reads"
 STEP_MS = 500
 APART = 1e-6
-"""Relative; the same stages read the same to the last bit, unless something befell them."""
+"""Relative tolerance; intact stages read the same to the last bit."""
 
 
 def read_tone(preset: Preset, fs: int, ears: int) -> dict[str, float]:
-    """What new models of a preset read of the tone, 2 s after its start, by column.
+    """Readings of new models of a preset 2 s after the start of the tone.
 
-    1 kHz at 60 dB SPL in all ears, which is 70 dB below a full-scale sine to a model that hears
-    that. What accumulates is left out.
+    The tone is 1 kHz at 60 dB SPL in all ears, or 70 dB below a full-scale sine for models that
+    take full scale. Statistics are left out.
     """
-    heard = min(ears, 2)
+    channels = min(ears, 2)
     rows: list[JsonDict] = []
     source = SignalSource([TONE], fs, TONE_S, paced=False, name="reference tone")
     sinks = [RowSink(rows.append, STEP_MS)]
-    models = preset.models(fs, heard)
-    with Engine(source, models, sinks, channels=range(1, heard + 1)) as engine:
+    models = preset.models(fs, channels)
+    with Engine(source, models, sinks, channels=range(1, channels + 1)) as engine:
         engine.wait()
     momentary = {
         column.name
-        for readings in readings_of(preset.names, heard, models=models).values()
+        for readings in readings_of(preset.names, channels, models=models).values()
         for column in readings.columns
         if column.statistic == "instantaneous"
     }
@@ -47,10 +47,10 @@ def read_tone(preset: Preset, fs: int, ears: int) -> dict[str, float]:
 
 @thread_checked
 class ReferenceTone:
-    """Hears the tone at the start and then every so many seconds, and tells what it read.
+    """Measures the tone at the start and then periodically, and reports the readings.
 
-    An event "checked" has the readings in words. Where one is another than at the start, it is an
-    event "check failed", and the station is not well until it is the same again.
+    An event "checked" has the readings as text. If one differs from the start, the event is
+    "check failed", and the station has a fault until the readings agree again.
     """
 
     def __init__(self, every_s: float) -> None:
@@ -59,7 +59,7 @@ class ReferenceTone:
         self._of: tuple[Preset, int, int] | None = None
 
     async def follow(self, station: Station) -> None:
-        """Go on until it is cancelled [loop-thread]."""
+        """Check until cancelled [loop-thread]."""
         while True:
             await asyncio.sleep(1.0)
             table = station.table
@@ -71,8 +71,8 @@ class ReferenceTone:
     async def _hear(self, station: Station, asked: tuple[Preset, int, int]) -> None:
         try:
             found = await asyncio.to_thread(read_tone, *asked)
-        except Exception as error:  # whatever it is, the measurement goes on
-            station.trouble = f"the reference tone could not be heard: {error}"
+        except Exception as error:  # of any kind: the measurement continues
+            station.trouble = f"the reference tone could not be measured: {error}"
             station.tell("check failed", station.trouble)
             return
         if asked != self._of:
@@ -88,10 +88,10 @@ class ReferenceTone:
 
 
 def same(first: float, now: float | None) -> bool:
-    """Whether a reading is as it was."""
+    """Whether two readings agree."""
     return now is not None and math.isclose(first, now, rel_tol=APART, abs_tol=APART)
 
 
 def _in_words(values: Mapping[str, float]) -> str:
-    """Readings with their names."""
+    """Readings with their names, as text."""
     return ", ".join(f"{name} {reading_text(name, value)}" for name, value in values.items())

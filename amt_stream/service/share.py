@@ -1,4 +1,4 @@
-"""An address as a QR code, for a telephone to read off a terminal."""
+"""An address as a QR code in the terminal, for a phone."""
 
 import io
 
@@ -6,7 +6,7 @@ from amt_stream.service.transport import missing
 
 
 def square(address: str) -> str:
-    """Lines of half blocks; raises ServiceError where the library is missing."""
+    """The QR code as lines of half blocks. Raises ServiceError if the library is missing."""
     try:
         import segno
     except ModuleNotFoundError as error:

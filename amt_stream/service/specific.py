@@ -1,4 +1,4 @@
-"""Specific loudness, which is no column: where on the auditory scale loudness comes from."""
+"""Specific loudness for the page; it is not a column of rows."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,13 @@ SCALES = ("erb_number", "bark")
 
 
 def asks() -> dict[str, bool]:
-    """What models are to be made with, to give it."""
+    """The arguments with which models compute it."""
     outputs = [output for entry in catalog.entries().values() for output in entry.outputs.values()]
     return {one.takes: True for one in outputs if one.takes and _is_specific(one)}
 
 
 def specific(engine: "Engine") -> list[Message]:
-    """That of the newest frame of each model, and of each row, that gives it [any-thread]."""
+    """Specific loudness of the newest frame of each model and microphone [any-thread]."""
     found = []
     for history in engine.histories.values():
         if (frames := history.latest) is None:

@@ -1,4 +1,4 @@
-"""A measurement that is commanded from afar, and the transports that carry what it gives."""
+"""A measurement controlled by commands, and its transports."""
 
 import asyncio
 import logging
@@ -38,44 +38,44 @@ if TYPE_CHECKING:
 log = logging.getLogger("amt_stream")
 
 STATE_S = 1.0
-"""Between two messages of how it stands; each change is told at once besides."""
+"""Time between state messages; each change is also sent immediately."""
 
 LOOK_S = 0.05
 LAST_S = 2.0
 LATE_S = 5.0
-"""Without a row for so long it is not well; steps of rows that are longer count by threes."""
+"""Without a row for this long, or for three steps of rows, the station has a fault."""
 
 DISK_S = 10.0
 MOST_ON_WAY = 2000
-"""Messages that may be on their way from the sound to the transports."""
+"""The most messages waiting between the sink and the transports."""
 
 Made = tuple["Engine", Table]
 Await = Callable[[str, float], None]
-"""Told in a sentence why a device is not there, it waits for so many seconds until the next try.
+"""Called with why a device is missing, "" once it is there, and the seconds to wait.
 
-It raises where nobody wants that device any more. The sentence is "" once the device is there.
+It waits until the next try, and raises if the measurement was stopped.
 """
 Make = Callable[[Preset, Callable[[Table], "Sink"], Await], Made]
-"""Makes an engine and its rows, by a preset; the sink of those rows is to be one of its own."""
+"""Makes an engine and its table of rows from a preset, with a sink for those rows."""
 
 
 class NotWanted(Refusal):
-    """The measurement was told to stop while it waited for its device."""
+    """The measurement was stopped while it waited for its device."""
 
 
 @thread_checked
 class Station:
-    """Begins, commands and ends measurements, one at a time, and sends what they give.
+    """Begins, controls and ends measurements, one at a time, and sends their messages.
 
         station = Station(make, preset, [Web(8765)])
         await station.serve(lambda: False)
 
-    It belongs to one event loop: all that is not said otherwise runs there. Engines are made and
-    ended in threads, so that nobody on the wire waits for them.
+    Unless stated otherwise, methods run in one event loop. Engines are made and ended in threads,
+    so that clients do not wait for them.
 
-    make: a new engine and its table each time, by a preset
+    make: makes a new engine and its table from a preset
     opened: called once all transports are open
-    tap: is handed all frames [sink-thread]
+    tap: called with all frames [sink-thread]
     """
 
     def __init__(
@@ -96,24 +96,24 @@ class Station:
         self._rows: dict[str, Message] = {}
         self._state, self._error = "stopped", ""
         self._away = ""
-        """Why the device that is waited for is not there, in a sentence."""
+        """Why the expected device is missing."""
         self._not_wanted = threading.Event()
         self._over: Callable[[], bool] = lambda: False
         self._told_at = 0.0
         self._since = utc_now()
         self.trouble = ""
-        """What else is not well, in one sentence."""
+        """Another fault, such as a failed check."""
         self._live = True
         self._heard_at = math.inf
         self._failed: dict[str, str] = {}
-        # Each is counted by one thread alone.
+        # Each is counted by one thread only.
         self._posted = self._taken = 0
         self._left_out = LeftOut()
         self._order = asyncio.Lock()
 
     @property
     def error(self) -> str:
-        """Why the measurement failed, if it did."""
+        """Why the measurement failed, or ""."""
         return self._error
 
     @property
@@ -128,15 +128,15 @@ class Station:
 
     @property
     def why(self) -> list[str]:
-        """Why it is not well, in sentences."""
-        return self._complaints(None if self._engine is None else self._engine.health)
+        """The faults of the station, as sentences."""
+        return self._faults(None if self._engine is None else self._engine.health)
 
-    def _complaints(self, health: "Health | None") -> list[str]:
+    def _faults(self, health: "Health | None") -> list[str]:
         found = []
         if self._state == WAITING:
             found.append(f"waiting for the microphone: {self._away}")
         elif self._state not in (*RUNNING, "starting"):
-            found.append(f"nothing is measured: {self._state}")
+            found.append(f"no measurement is running: {self._state}")
         found += [self._error] if self._error else []
         found += [compiling.note] if self._state == "starting" and compiling.note else []
         if self._engine is not None and health is not None and self._state in RUNNING:
@@ -146,7 +146,7 @@ class Station:
             found += [log["note"] for log in _logs(self._engine) if log["note"]]
         late_s = time.monotonic() - self._heard_at
         if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
-            found.append(f"no row has come for {late_s:.0f} s")
+            found.append(f"no row for {late_s:.0f} s")
         found += [note for one in self._transports if (note := self._note_of(one))]
         found += [self.trouble] if self.trouble else []
         return list(dict.fromkeys(found))
@@ -156,9 +156,9 @@ class Station:
         return 0.0 if self._table is None else self._table.rows.step_ms / 1000
 
     async def serve(self, over: Callable[[], bool]) -> None:
-        """Open the transports, measure, and go on until `over`, or until the sound has ended.
+        """Open the transports and measure until `over`, or until the sound ends.
 
-        Raises what a transport or the first measurement cannot begin with; both are closed then.
+        Raises the error of a transport or of the first measurement, and closes both.
         """
         opened: list[Transport] = []
         self._over = over
@@ -199,12 +199,12 @@ class Station:
         return engine.error is not None or publisher.done.is_set() or engine.wait(0)
 
     async def reload(self, preset: Preset) -> None:
-        """Go on with another preset; where that cannot be, all goes on as it was, and it raises."""
+        """Continue with another preset; if that fails, continue as before and raise."""
         async with self._order:
             engine, table = self._engine, self._table
             if engine is None or table is None:
-                raise CommandRefused("nothing was measured yet")
-            # Before anything ends.
+                raise CommandRefused("no measurement has begun yet")
+            # Check the preset before the measurement ends.
             await asyncio.to_thread(preset.models, engine.source.fs, table.ears)
             before, running = self._preset, self._state in RUNNING
             self._preset = preset
@@ -218,24 +218,24 @@ class Station:
                 raise
 
     def tell(self, kind: str, text: str) -> None:
-        """Have an event told, in order with the rows, where a measurement runs."""
+        """Report an event in order with the rows, if a measurement is running."""
         if self._engine is not None and self._state in RUNNING:
             with suppress(EngineEnded):
                 self._engine.tell(kind, text)
 
     @property
     def preset(self) -> Preset:
-        """With which it measures."""
+        """The preset of the measurement."""
         return self._preset
 
     @property
     def running(self) -> bool:
-        """Whether a measurement runs."""
+        """Whether a measurement is running."""
         return self._state in RUNNING
 
     @property
     def table(self) -> Table | None:
-        """The rows of the measurement that runs, or ran last."""
+        """The table of the current or last measurement."""
         return self._table
 
     async def answer(self, asked: object, looks_only: bool = False) -> Message:
@@ -246,38 +246,38 @@ class Station:
         reply: dict[str, object] = {"command": command_in(asked), "id": id_of(asked)}
         reply |= {"done": False, "error": ""}
         try:
-            given = understood(asked)
-            if looks_only and given.command != "status":
-                raise CommandRefused(f"{given.command} is not for a token that is to look only")
-            if given.command == "replay":
-                # It waits for a disk, and nothing else is to.
-                reply["path"] = str(await self._replay(given.arguments.get("seconds")))
+            command = understood(asked)
+            if looks_only and command.command != "status":
+                raise CommandRefused(
+                    f"{command.command} needs the token for commands; this one is for viewing"
+                )
+            if command.command == "replay":
+                # Not in order with the others, as it waits for a disk.
+                reply["path"] = str(await self._replay(command.arguments.get("seconds")))
             else:
-                await self._do_in_order(given)
+                await self._do_in_order(command)
             reply["done"] = True
         except Refusal as refusal:
             reply["error"] = str(refusal)
         except (TypeError, ValueError) as error:
             reply["error"] = str(error)
-        except Exception as error:  # whoever asked is told, and all goes on
-            log.exception("%s has failed", reply["command"])
-            reply["error"] = f"it has failed: {error}"
+        except Exception as error:  # the client gets the error, and the measurement continues
+            log.exception("%s failed", reply["command"])
+            reply["error"] = f"the command failed: {error}"
         state = self.state.content if reply["command"] == "status" else {"state": self._state}
         return Message("reply", {**reply, **state, "error": reply["error"]})
 
     async def _do_in_order(self, asked: Asked) -> None:
-        """Do one command after the other; those that come before there is a device do not wait."""
+        """Do commands one after the other; while the device is missing, do not wait for it."""
         if self._state != WAITING:
             async with self._order:
                 await self._do(asked)
         elif asked.command == "stop":
             self._not_wanted.set()
             async with self._order:
-                await self._end("stopped")  # where the device came just before
+                await self._end("stopped")  # the device may have appeared just before
         elif asked.command != "status":
-            raise CommandRefused(
-                f"nothing is measured yet, waiting for the microphone: {self._away}"
-            )
+            raise CommandRefused(f"no measurement yet, waiting for the microphone: {self._away}")
 
     async def _do(self, asked: Asked) -> None:
         waits = ACTIONS[asked.command](self, asked.arguments)
@@ -290,19 +290,19 @@ class Station:
 
     def _running(self) -> "Engine":
         if self._engine is None or self._state not in RUNNING:
-            raise CommandRefused("nothing is measured: send start first")
+            raise CommandRefused("no measurement is running: send start first")
         return self._engine
 
     async def _start(self, name: str | None) -> None:
         if self._state in RUNNING:
-            raise CommandRefused("a measurement runs: send stop first")
+            raise CommandRefused("a measurement is running: send stop first")
         preset = self._preset if name is None else await asyncio.to_thread(load_preset, name)
         await self._begin(preset)
 
     async def _begin(self, preset: Preset) -> None:
-        """Make an engine and start it; raises what it cannot begin with.
+        """Make an engine and start it, unless `stop` comes while it waits for the device.
 
-        It is stopped where that is asked for while the device is waited for.
+        Raises if it cannot begin.
         """
         self._not_wanted.clear()
         self._enter("starting")
@@ -354,7 +354,7 @@ class Station:
             self._enter(state)
 
     async def _end(self, state: str) -> None:
-        """End the measurement, if one runs; its last messages have been sent by then."""
+        """End the measurement, if one is running, after sending its last messages."""
         engine, publisher = self._engine, self._publisher
         if engine is None or publisher is None or self._state not in RUNNING:
             return
@@ -364,14 +364,14 @@ class Station:
             engine.stop()
             publisher.finished.wait(LAST_S)
             for sink in engine.sinks:
-                # The engine leaves a slow disk behind; here it may take its time.
+                # The engine does not wait for a slow disk; here there is time.
                 if isinstance(sink, SessionLog | SoundKeeper):
                     sink.close(DISK_S)
 
         await asyncio.to_thread(stop)
-        keeper, told = keeper_in(engine.sinks), engine.events
+        keeper, reported = keeper_in(engine.sinks), engine.events
         for event in () if keeper is None else keeper.told:
-            if event not in told:
+            if event not in reported:
                 self._send(event_message(event))
         self._enter(state)
 
@@ -399,7 +399,7 @@ class Station:
     async def _replay(self, seconds: float | None) -> Path:
         keeper = keeper_in(self._running().sinks)
         if keeper is None:
-            raise CommandRefused("no sound is kept: begin with --event-folder PATH")
+            raise CommandRefused("no sound is held in memory: start with --event-folder PATH")
         return await asyncio.to_thread(keeper.replay, seconds)
 
     async def _swap(self, settings: Mapping[str, str]) -> None:
@@ -412,7 +412,7 @@ class Station:
             begin = engine.prepared(models)
             for one in (table, *tables_of_files(engine.sinks)):
                 one.swap(settings, models)
-            begin()  # after the tables, whose headers its events call for
+            begin()  # after the tables, as events need their headers
 
         await asyncio.to_thread(swap)
         self._preset = preset
@@ -425,7 +425,7 @@ class Station:
         return self._failed.get(transport.name) or transport.note
 
     def _post(self, loop: asyncio.AbstractEventLoop, messages: Sequence[Message]) -> None:
-        """Have messages sent by the loop; waits where the sound can [sink-thread]."""
+        """Send messages in the loop; for a file, wait until there is room [sink-thread]."""
         waits = not self._live
         if not waits:
             messages = [*self._in_time(messages)]
@@ -435,7 +435,7 @@ class Station:
                 sent.result()
 
     def _in_time(self, messages: Sequence[Message]) -> Iterator[Message]:
-        """All but rows for which the loop is too slow; the next one says so [sink-thread]."""
+        """Drop rows if the loop is too slow, and mark the next one [sink-thread]."""
         for message in messages:
             if message.kind == "row":
                 if self._posted - self._taken >= MOST_ON_WAY:
@@ -462,20 +462,20 @@ class Station:
         for transport in self._transports:
             try:
                 transport.send(message)
-            except Exception as error:  # the others go on
+            except Exception as error:  # the other transports continue
                 if transport.name not in self._failed:
                     log.exception("%s cannot send", transport.name)
                 self._failed[transport.name] = f"{transport.name} cannot send: {error}"
 
     @property
     def state(self) -> Message:
-        """How it stands."""
+        """The message of the current state."""
         engine = self._engine
         health = None if engine is None else engine.health
         content: dict[str, object] = {"state": self._state, "since_utc": self._since}
         content |= {
             "error": self._error,
-            "why": self._complaints(health),
+            "why": self._faults(health),
             "preset": self._preset.where,
         }
         content |= {"health": None if health is None else health_data(health)}
@@ -491,23 +491,23 @@ class Station:
 Action = Callable[[Station, JsonMap], Awaitable[None] | None]
 
 ACTIONS: Mapping[str, Action] = {
-    "start": lambda station, given: station._start(given.get("preset")),
-    "status": lambda station, given: None,
-    "stop": lambda station, given: station._stop(),
-    "pause": lambda station, given: station._pause(True),
-    "unpause": lambda station, given: station._pause(False),
-    "reset_filters": lambda station, given: station._running().reset_filters(**given),
-    "reset_readings": lambda station, given: station._running().reset_readings(**given),
-    "undo_reset": lambda station, given: station._running().undo_reset(**given),
-    "mark": lambda station, given: station._running().mark(**given),
-    "calibrate": lambda station, given: station._calibrate(**given),
-    "swap": lambda station, given: station._swap(given["settings"]),
+    "start": lambda station, arguments: station._start(arguments.get("preset")),
+    "status": lambda station, arguments: None,
+    "stop": lambda station, arguments: station._stop(),
+    "pause": lambda station, arguments: station._pause(True),
+    "unpause": lambda station, arguments: station._pause(False),
+    "reset_filters": lambda station, arguments: station._running().reset_filters(**arguments),
+    "reset_readings": lambda station, arguments: station._running().reset_readings(**arguments),
+    "undo_reset": lambda station, arguments: station._running().undo_reset(**arguments),
+    "mark": lambda station, arguments: station._running().mark(**arguments),
+    "calibrate": lambda station, arguments: station._calibrate(**arguments),
+    "swap": lambda station, arguments: station._swap(arguments["settings"]),
 }
-"""What each command does, but `replay`, which waits for a disk and not in order."""
+"""The functions of all commands except `replay`, which waits for a disk out of order."""
 
 
 def health_data(health: "Health") -> JsonDict:
-    """How an engine is doing, as data for JSON; calibrations stand in the header."""
+    """The health of an engine as data for JSON; calibrations are in the header."""
     each = {
         name: {key: value for key, value in asdict(one).items() if key != "calibration"}
         for name, one in health.microphones.items()
@@ -527,5 +527,5 @@ def _kept_sound(engine: "Engine") -> JsonDict | None:
     keeper = keeper_in(engine.sinks)
     if keeper is None:
         return None
-    told = {"seconds": keeper.keep_s, "folder": str(keeper.folder), "files": keeper.files}
-    return {**told, "note": keeper.note}
+    data = {"seconds": keeper.keep_s, "folder": str(keeper.folder), "files": keeper.files}
+    return {**data, "note": keeper.note}

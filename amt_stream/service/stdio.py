@@ -1,4 +1,4 @@
-"""Messages as lines of JSON on standard output, commands as lines on standard input."""
+"""Messages on standard output and commands on standard input, as JSON lines."""
 
 import asyncio
 import contextlib
@@ -17,11 +17,11 @@ LONGEST_LINE = 1 << 16
 
 
 class Stdio:
-    """For the program that started this one: any language can write and read lines.
+    """A transport for the program that started this one, in any language.
 
-    Rows that nobody reads wait, a thousand of them; further ones are left out, and the first one
-    after that says so. `ended` is set when the commands have come to their end, or the reader of
-    the messages has left: whoever started this program is gone.
+    Up to a thousand rows wait for a slow reader; further rows are dropped, and the next one is
+    marked. `ended` is set at the end of standard input, or when the reader of the messages has
+    left.
     """
 
     name = "stdio"
@@ -39,7 +39,7 @@ class Stdio:
         return self._left_out.count
 
     async def open(self, wire: Wire) -> None:
-        """Read and write in threads of their own: both may stand still for long."""
+        """Read and write in separate threads, as both may block for long."""
         loop = asyncio.get_running_loop()
         self._writer.start()
         reader = threading.Thread(
@@ -81,7 +81,7 @@ class Stdio:
         self.ended.set()
 
     def _ask(self, wire: Wire, loop: asyncio.AbstractEventLoop, line: bytes) -> None:
-        """Commands are done one after the other, as they came."""
+        """Do one command, in the order of arrival."""
         done = threading.Event()
 
         async def answer() -> None:
@@ -95,7 +95,7 @@ class Stdio:
 
 
 def asked_in(text: str | bytes) -> object:
-    """What a line of JSON holds; of what is none, the text itself, which is no command."""
+    """Parse a JSON line; an invalid one is returned as text, which is refused."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a service manager is told, by the protocol of systemd (sd_notify(3))."""
+"""Notifications to a service manager, by the protocol of systemd (sd_notify(3))."""
 
 import contextlib
 import os
@@ -12,26 +12,26 @@ from amt_stream.service.transport import Unhindered, Wire
 
 ALIVE_S = 1.0
 START_S = 300.0
-"""So long models may compile, while nothing else shows that it lives."""
+"""Models may compile for this long without another sign of life."""
 
 
 def manager() -> "Manager | None":
-    """The service manager that has started this process, if one did that wants to be told."""
+    """The service manager that started this process, if it expects notifications."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     return Manager(address) if address else None
 
 
 class Manager(Unhindered):
-    """Told that the station is ready, how it stands, and that it lives.
+    """Notifies the service manager of readiness, state and liveness.
 
-    It is ready once it measures, or waits for its device. It lives as long as rows come, and while
-    there can be none: the device is away, nobody wants a measurement, or one is just beginning.
+    The station is ready once it measures or waits for its device. It is alive while rows come, and
+    while there can be none: the device is missing, or the measurement is stopped or starting.
     """
 
     name = "systemd"
 
     def __init__(self, address: str) -> None:
-        # A name that begins with @ is one of no file.
+        # A name that begins with @ is an abstract socket.
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
@@ -39,7 +39,7 @@ class Manager(Unhindered):
         self._state, self._since = "", 0.0
 
     async def open(self, wire: Wire) -> None:
-        """There is nothing to wait for."""
+        """Open nothing: the socket is connected when it is needed."""
 
     def send(self, message: Message) -> None:
         if message.kind == "state":
@@ -53,12 +53,12 @@ class Manager(Unhindered):
             self._told = time.monotonic()
             self._tell("WATCHDOG=1")
 
-    def _lives_without_rows(self, told: JsonMap) -> bool:
-        if told["state"] != self._state:
-            self._state, self._since = told["state"], time.monotonic()
+    def _lives_without_rows(self, state: JsonMap) -> bool:
+        if state["state"] != self._state:
+            self._state, self._since = state["state"], time.monotonic()
         if self._state == "starting":
             return time.monotonic() < self._since + START_S
-        away = told["health"] is not None and told["health"]["device_state"] == "lost"
+        away = state["health"] is not None and state["health"]["device_state"] == "lost"
         return self._state in ("stopped", WAITING) or (self._state in RUNNING and away)
 
     async def close(self) -> None:
@@ -66,6 +66,6 @@ class Manager(Unhindered):
         self._socket.close()
 
     def _tell(self, *lines: str) -> None:
-        # One that does not listen has its own ways to find out.
+        # If the manager does not listen, its watchdog notices.
         with contextlib.suppress(OSError):
             self._socket.sendto("\n".join(lines).encode(), self._address)

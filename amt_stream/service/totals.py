@@ -1,4 +1,4 @@
-"""What only grows while it is measured: whoever asks seldom misses nothing of it."""
+"""Totals that only grow, so that clients may poll them at any rate."""
 
 from collections.abc import Mapping
 
@@ -15,23 +15,23 @@ from amt_stream.meters.rows.sound_level import SoundLevelReadings
 from amt_stream.meters.rows.zwicker import ZwickerReadings
 
 EDGES_SONE = 2.0 ** (np.arange(-16, 33) / 4)
-"""Of the classes of loudness: 0.0625 to 256 sone, in steps of 2.5 phon from 1 sone on."""
+"""Upper edges of the classes of loudness: 0.0625 to 256 sone, from 1 sone in steps of 2.5 phon."""
 
 Values = NDArray[np.float64]
 
 
 @thread_checked
 class Totals:
-    """Sound exposure, and how often which loudness was there; what rows leave out is left out here.
+    """Sound exposure and a histogram of loudness, of the same sound as the rows.
 
-    All is by the name of a microphone, "" where one alone is heard. Nothing is ever reset: a
-    measurement that begins anew goes on with what the one before had. Paused time does not count.
+    Microphones are by name, "" if there is only one. Nothing is ever reset: a new measurement
+    continues the totals. Paused time does not count.
 
-    exposure: by microphone and channel ("left", "right", or "" of one), of A, C and Z, in
-        Pa^2 s (3,)
-    measured: by microphone, of how many frames that is, of 10 ms
-    loudness: by microphone and model, long-term loudness or that of Zwicker, of the higher channel:
-        how many frames are in each class (50,), the last one above all edges, and their sum in sone
+    exposure: by microphone and channel ("left", "right", or "" for one channel), A, C and Z
+        weighted, in Pa^2 s (3,)
+    measured: by microphone, number of frames of 10 ms that exposure covers
+    loudness: by microphone and model, the number of frames in each class (50,), the last one above
+        all edges, and their sum in sone; of long-term loudness or Zwicker's, in the louder channel
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Totals:
         self.loudness: Mapping[tuple[str, str], tuple[NDArray[np.int64], float]] = {}
 
     def take(self, frames: Frames, readings: Readings) -> None:
-        """Count frames, as their readings count them [sink-thread]."""
+        """Count frames that the readings count too [sink-thread]."""
         if readings.paused or not len(frames):
             return
         if isinstance(readings, SoundLevelReadings):
@@ -59,7 +59,7 @@ class Totals:
             before = exposure.get((microphone, side), np.zeros(len(WEIGHTINGS)))
             exposure[microphone, side] = before + of_one
         measured = self.measured.get(microphone, 0) + int(np.count_nonzero(counts))
-        # Replaced, as another thread may be reading them.
+        # Replaced and not changed, as another thread may be reading them.
         self.exposure = exposure
         self.measured = {**self.measured, microphone: measured}
 

@@ -1,4 +1,4 @@
-"""What carries messages away, and brings commands."""
+"""The interface of transports."""
 
 from typing import Protocol
 
@@ -7,42 +7,42 @@ from amt_stream.service.message import Message
 
 
 class ServiceError(Refusal):
-    """A transport cannot be opened: an address in use, a library that is missing."""
+    """A transport cannot be opened: an address in use, or a missing library."""
 
 
 def missing(needed: str, extra: str = "serve") -> ServiceError:
-    """What is raised where a library is not there; `needed` is who needs which."""
+    """The error for a missing library; `needed` says who needs which."""
     return ServiceError(f'{needed}, which is not installed: pip install "amt_stream[{extra}]"')
 
 
 def host_and_port(host: str, port: int) -> str:
-    """An address as it is typed: HOST:PORT, or [HOST]:PORT of one with colons."""
+    """An address as HOST:PORT, or [HOST]:PORT if the host has colons."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Wire(Protocol):
-    """What a transport sees of the station that it belongs to [loop-thread]."""
+    """The interface of a station for its transports [loop-thread]."""
 
     async def answer(self, asked: object, looks_only: bool = False) -> Message:
-        """Do what a command asks for; the reply says so, or in a sentence why it was not done.
+        """Do a command and return the reply, with an error if it was not done.
 
-        looks_only: whoever asks may have `status` alone
+        looks_only: whether the client may only send `status`
         """
 
     def specific(self) -> list[Message]:
-        """Specific loudness of the newest frames, of each model that gives it."""
+        """Specific loudness of the newest frames of each model that computes it."""
 
     @property
     def newest(self) -> tuple[Message, ...]:
-        """The messages by which whoever comes now knows where things stand."""
+        """The newest header, rows and state, for a new client."""
 
 
 class Transport(Protocol):
-    """One way out. All of it runs in the thread of the station's event loop, and never waits.
+    """A transport. Its methods run in the thread of the station's event loop and never block.
 
-    name: a word, by which its state is told, and where it leads, if there may be several
-    note: one sentence of what troubles it, or ""
-    missed: rows that were left out because whoever takes them is too slow
+    name: a word, with the address if there may be several
+    note: its fault as one sentence, or ""
+    missed: number of rows dropped because the receiver is too slow
     """
 
     @property
@@ -55,26 +55,26 @@ class Transport(Protocol):
     def missed(self) -> int: ...
 
     async def open(self, wire: Wire) -> None:
-        """Be ready to send; raises ServiceError where it cannot."""
+        """Prepare to send. Raises ServiceError."""
 
     def send(self, message: Message) -> None:
-        """Carry one message away, or let it wait within bounds."""
+        """Send a message, or queue it up to a limit."""
 
     async def drain(self) -> None:
-        """Wait until there is room for more: asked where the sound can wait."""
+        """Wait until there is room for more messages; called if the sound can wait."""
 
     async def close(self) -> None:
-        """Bring what waits on its way, and end."""
+        """Send what is queued, and end."""
 
 
 class Unhindered:
-    """The parts of a transport whose messages leave at once."""
+    """Base of transports that send messages immediately."""
 
     note = ""
     missed = 0
 
     async def drain(self) -> None:
-        """Nothing waits here."""
+        """Return immediately: nothing is queued."""
 
     async def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""Messages as UDP datagrams, each one of JSON."""
+"""Messages as UDP datagrams of JSON."""
 
 import asyncio
 import errno
@@ -10,11 +10,11 @@ from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.transport import ServiceError, Unhindered, Wire, host_and_port
 
 LONGEST = 65_507
-"""Bytes that a datagram can carry."""
+"""Largest payload of a datagram in bytes."""
 
 
 class Udp(Unhindered):
-    """Sends to one address; nobody knows whether anything arrives there."""
+    """Sends to one address, without confirmation."""
 
     kind = "udp"
 
@@ -36,12 +36,12 @@ class Udp(Unhindered):
 
     def send(self, message: Message) -> None:
         row = message.kind == "row"
-        told = self._left_out.before(message) if row else message
-        if not self._to.send(self.encoded(told), f"a message ({message.kind})") and row:
+        sent = self._left_out.before(message) if row else message
+        if not self._to.send(self.encoded(sent), f"a message ({message.kind})") and row:
             self._left_out.add()
 
     def encoded(self, message: Message) -> bytes:
-        """As it goes out."""
+        """The payload of a message."""
         return message.text.encode() + b"\n"
 
     async def close(self) -> None:
@@ -49,7 +49,7 @@ class Udp(Unhindered):
 
 
 class Datagrams:
-    """A way for datagrams to one address of one computer, never to many at once."""
+    """A socket for datagrams to one address of one computer, never multicast or broadcast."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host, self._port = host, port
@@ -62,18 +62,18 @@ class Datagrams:
 
     @property
     def note(self) -> str:
-        """What was too large, or why nothing can be sent just now."""
+        """Which message was too large, or why nothing can be sent at the moment."""
         return self._unsent or self._too_large
 
     async def open(self) -> None:
-        """Find the address; raises ServiceError where there is none, or it is not of one alone."""
+        """Resolve the address. Raises ServiceError unless it is that of one computer."""
         try:
             found = await asyncio.get_running_loop().getaddrinfo(
                 self._host, self._port, type=socket.SOCK_DGRAM
             )
-            # Whoever listens to "localhost" mostly means that of IPv4.
+            # Programs that listen at "localhost" mostly use IPv4.
             family, *_, self._address = min(found, key=lambda one: one[0] != socket.AF_INET)
-            # Broadcast stays off, so addresses of a whole network are refused by the system too.
+            # Broadcast stays off, so the system refuses broadcast addresses too.
             self._socket = socket.socket(family, socket.SOCK_DGRAM)
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or error
@@ -82,15 +82,13 @@ class Datagrams:
         address = ipaddress.ip_address(self._address[0])
         if address.is_multicast or address.is_unspecified or str(address) == "255.255.255.255":
             self.close()
-            raise ServiceError(
-                f"{self} is not one computer: give the address of the one that listens"
-            )
+            raise ServiceError(f"{self} is not one computer: give the address of the receiver")
         if address.is_loopback:
-            # Else whoever is on the network could send to it.
+            # Connected, so that it receives from nobody else.
             self._socket.bind((str(address), 0))
 
     def send(self, data: bytes, what: str) -> bool:
-        """Send one datagram; where that cannot be, the note says why."""
+        """Send one datagram; if it fails, the note says why."""
         assert self._socket is not None
         try:
             if len(data) > LONGEST:

@@ -1,4 +1,4 @@
-"""The page, its WebSocket, /health and /metrics: in a process of their own."""
+"""The page, its WebSocket, /health and /metrics, in a separate process."""
 
 import asyncio
 import contextlib
@@ -19,26 +19,26 @@ AGAIN_S = 1.0
 LAST_S = 2.0
 SPECIFIC_S = 0.1
 BEHIND_BYTES = 1 << 24
-"""So much may wait for the page's process; further rows are left out, and the next one says so."""
+"""Bytes that may wait for the page's process; then rows are dropped, and the next one is marked."""
 
 
 class HasExposition(Protocol):
-    """What answers at /metrics."""
+    """The interface of the content of /metrics."""
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Body and content type."""
 
 
 class Web(Unhindered):
-    """Starts the process of the page, hands all messages to it, and does what its clients ask for.
+    """Runs the process of the page, sends it all messages, and does the commands of its clients.
 
-    It is started again should it end. Raises PageError where the address is not this computer's
-    alone, and no token is asked for.
+    The process is restarted if it ends. Raises PageError if the address can be reached from other
+    computers and there is no token.
 
-    host, port: where it listens; port 0 is one that is free
-    token: what whoever connects has to know, None for nothing
-    viewers: what those know instead who may look and not command, None for nobody
-    origins: of other pages that may connect
+    host, port: address to listen at; port 0 is any free one
+    token: access token of clients, None if they need none
+    viewers: token of clients that may not send commands, None for no such clients
+    origins: other origins whose pages may connect
     """
 
     name = "web"
@@ -67,7 +67,7 @@ class Web(Unhindered):
 
     @property
     def address(self) -> str:
-        """Of the page."""
+        """The address of the page."""
         return f"http://{host_and_port(self._host, self.port)}/"
 
     async def open(self, wire: Wire) -> None:
@@ -81,13 +81,13 @@ class Web(Unhindered):
         ]
 
     async def _start(self) -> None:
-        """Start the process; raises PageError where it cannot listen."""
+        """Start the process. Raises PageError if it cannot listen."""
         pipe = asyncio.subprocess.PIPE
         command = module_command("amt_stream.service.page.server")
         self._process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, limit=LONGEST
         )
-        # What is secret goes by no argument, which others could read.
+        # Secrets go by standard input, as other users can read arguments.
         settings = {"host": self._host, "port": self.port, **self._secret}
         self._write(json.dumps(settings).encode() + b"\n")
         assert self._process.stdout is not None
@@ -95,23 +95,23 @@ class Web(Unhindered):
         kind, _, text = parts(first) if first else ("error", "", '"its process has ended"')
         if kind == "error":
             raise PageError(
-                f"port {self.port} of {self._host} cannot be listened to ({json.loads(text)}): "
-                "give another one, --web PORT"
+                f"port {self.port} of {self._host} is not available ({json.loads(text)}): give "
+                "another one with --web PORT"
             )
         self.port = int(text)
 
     async def _follow(self) -> None:
-        """Do what clients ask for; start the process again where it has ended."""
+        """Do the commands of clients; restart the process if it has ended."""
         doing = set()
         while True:
             assert self._process is not None
             assert self._process.stdout is not None
-            while given := await self._process.stdout.readline():
-                task = asyncio.create_task(self._take(*parts(given)))
+            while line := await self._process.stdout.readline():
+                task = asyncio.create_task(self._take(*parts(line)))
                 doing.add(task)
                 task.add_done_callback(doing.discard)
             self._wanted = False
-            self.note = "the process of the page has ended, and is started again"
+            self.note = "the process of the page has ended and is being restarted"
             await asyncio.sleep(AGAIN_S)
             with contextlib.suppress(PageError, TimeoutError, OSError):
                 await self._start()
@@ -132,7 +132,7 @@ class Web(Unhindered):
         elif kind == "wants":
             self._wanted = json.loads(text)
         elif kind == "dropped":
-            self.note = f"{text} clients fell behind and were dropped"
+            self.note = f"{text} clients were too slow and were disconnected"
 
     def send(self, message: Message) -> None:
         if message.kind == "row":
@@ -144,7 +144,7 @@ class Web(Unhindered):
 
     @property
     def _has_room(self) -> bool:
-        """Whether the page's process is there, and not too far behind."""
+        """Whether the page's process is running and not too slow."""
         pipe = self._pipe
         return pipe is not None and pipe.transport.get_write_buffer_size() <= BEHIND_BYTES
 
@@ -153,12 +153,12 @@ class Web(Unhindered):
         pipe = None if self._process is None else self._process.stdin
         return None if pipe is None or pipe.is_closing() else pipe
 
-    def _write(self, given: bytes) -> None:
+    def _write(self, line: bytes) -> None:
         if (pipe := self._pipe) is not None:
-            pipe.write(given)
+            pipe.write(line)
 
     async def _tell_specific(self, wire: Wire) -> None:
-        """What is too much to go to everybody, to those who have asked for it."""
+        """Send specific loudness, which is large, while clients subscribe to it."""
         while True:
             await asyncio.sleep(SPECIFIC_S)
             if self._wanted:

@@ -58,5 +58,5 @@ def test_each_takes_its_arguments_and_no_other(name):
 def test_what_is_no_command_is_said_in_one_line(asked):
     with pytest.raises(CommandRefused) as refusal:
         understood(asked)
-    assert "is no command: " in str(refusal.value)
+    assert "is not a command: " in str(refusal.value)
     assert str(refusal.value).isprintable()

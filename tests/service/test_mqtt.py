@@ -47,7 +47,7 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
             json.loads(until(heard, lambda topic, text: topic == "amt/hall/reply")[-1][1])["reply"]
             for _ in range(2)
         ]
-        assert replies[0]["error"].startswith("'fly' is no command")
+        assert replies[0]["error"].startswith("'fly' is not a command")
         assert (replies[1]["command"], replies[1]["id"], replies[1]["done"]) == ("mark", 4, True)
         _, late = broker.subscriber("amt/hall/#")
         first = dict(until(late, lambda topic, text: topic == "amt/hall/main/row"))
@@ -247,7 +247,7 @@ def test_a_login_is_read_and_never_shown(tmp_path):
     assert (known.user, known.password) == ("meter", "s3cret!")
     assert "s3cret" not in f"{known} {known!r}"
     path.write_text("s3cret!\n")
-    with pytest.raises(ServiceError, match="has 1 lines: write user and password, one each") as no:
+    with pytest.raises(ServiceError, match="has 1 lines: write the user on one and the") as no:
         Broker("pi", 1883).with_login(str(path))
     assert "s3cret" not in str(no.value)
     with pytest.raises(ServiceError, match="nothing-here cannot be read"):

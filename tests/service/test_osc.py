@@ -63,10 +63,10 @@ def test_a_measurement_goes_out_and_is_commanded(listening):
             assert ask("/amt/command/calibrate", settings) == ["calibrate", 1, ""]
             assert ask("/amt/command/pause")[:2] == ["pause", 1]
             assert "has no argument 'loud'" in ask("/amt/command/mark", "loud")[2]
-            assert "'/amt/main/laf_db' is no command" in ask("/amt/main/laf_db", 3.0)[2]
-            assert "is no command" in ask("/amt/command/mark", "text", "a", "b")[2]
+            assert "'/amt/main/laf_db' is not a command" in ask("/amt/main/laf_db", 3.0)[2]
+            assert "is not a command" in ask("/amt/command/mark", "text", "a", "b")[2]
             sending.sendto(b"nonsense", ("127.0.0.1", port))
-            assert "is no command" in told(sending.recv(1 << 16))["/amt/reply"][2]
+            assert "is not a command" in told(sending.recv(1 << 16))["/amt/reply"][2]
             assert ask("/amt/command/stop")[:2] == ["stop", 1]
             last = lambda m: m.get("state", {}).get("state") == "stopped"  # noqa: E731
             served.until(last)
@@ -124,4 +124,4 @@ def test_a_packet_of_packets_is_answered():
     data = built("/amt/command/status")
     for _ in range(3000):
         data = b"#bundle\0" + bytes(7) + b"\x01" + struct.pack(">i", len(data)) + data
-    assert commands_in(data) == ["what came by OSC"]
+    assert commands_in(data) == ["the OSC datagram"]

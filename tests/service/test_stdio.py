@@ -66,7 +66,10 @@ def test_a_measurement_is_commanded_from_its_beginning_to_its_end(tmp_path):
         assert sent == [one for one in logged if is_row(one)]
         summaries = [message for message in served.past if "summary" in message]
         jsonschema.validate(summaries[0], SCHEMA)
-        assert served.ask("mark", text="late")["error"] == "nothing is measured: send start first"
+        assert (
+            served.ask("mark", text="late")["error"]
+            == "no measurement is running: send start first"
+        )
         assert served.ask("start")["state"] == "measuring"
         assert served.until(is_row)["time_s"] == 0
         status = served.ask("status")
@@ -83,15 +86,17 @@ def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
             served.tell(wrong)
             reply = served.until(lambda message: "reply" in message)["reply"]
             assert not reply["done"]
-            assert "is no command: " in reply["error"]
+            assert "is not a command: " in reply["error"]
         assert "2 is no setting" in served.ask("swap", settings={"2": "3"})["error"]
         assert (
             "no microphone is called 'door'"
             in served.ask("reset_readings", microphone="door")["error"]
         )
-        assert served.ask("start")["error"] == "a measurement runs: send stop first"
+        assert served.ask("start")["error"] == "a measurement is running: send stop first"
         assert served.ask("status")["kept_sound"] is None
-        assert "no sound is kept: begin with --event-folder" in served.ask("replay")["error"]
+        assert (
+            "no sound is held in memory: start with --event-folder" in served.ask("replay")["error"]
+        )
         served.until(is_row)
 
 

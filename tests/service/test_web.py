@@ -137,7 +137,7 @@ def test_health_says_why_it_is_not_well(served):
     assert health(served, 200) == {"well": True, "why": [], "state": "measuring"}
     assert served.ask("stop")["done"]
     try:
-        why = ["nothing is measured: stopped"]
+        why = ["no measurement is running: stopped"]
         assert health(served, 503) == {"well": False, "why": why, "state": "stopped"}
     finally:
         assert served.ask("start")["done"]
@@ -160,9 +160,9 @@ def test_what_is_malformed_is_answered_and_what_is_too_much_is_cut_off(served):
         one.send("\x00{")
         reply = received(one, lambda message: "reply" in message)["reply"]
         assert not reply["done"]
-        assert "is no command: " in reply["error"]
+        assert "is not a command: " in reply["error"]
         one.send(b"\xff\xfe")
-        assert "is no command: " in received(one, lambda m: "reply" in m)["reply"]["error"]
+        assert "is not a command: " in received(one, lambda m: "reply" in m)["reply"]["error"]
     with client(served) as one:
         one.send("x" * 20_000)
         assert ending_of(one).code == 1009
@@ -237,7 +237,7 @@ def test_a_token_is_asked_for_and_no_other_will_do(guarded):
         with client(guarded) as one:
             one.send(json.dumps(first))
             end = ending_of(one)
-            assert (end.code, end.reason) == (1008, "a token is needed")
+            assert (end.code, end.reason) == (1008, "a token is required")
 
 
 def test_who_has_the_token_of_viewers_sees_all_and_commands_nothing(guarded):
@@ -253,7 +253,7 @@ def test_who_has_the_token_of_viewers_sees_all_and_commands_nothing(guarded):
         one.send(json.dumps({"token": TOKEN}))  # the first message has told who it is
         one.send(json.dumps({"command": "stop"}))
         reply = received(one, lambda message: "reply" in message)["reply"]
-        assert reply["error"] == "stop is not for a token that is to look only"
+        assert reply["error"] == "stop needs the token for commands; this one is for viewing"
         one.send(json.dumps({"command": "status"}))
         reply = received(one, lambda message: "reply" in message)["reply"]
         assert (reply["done"], reply["state"]) == (True, "measuring")
@@ -335,7 +335,7 @@ def listens_at(pid):
         (["--token-file", "/nowhere", "--web", "0"], "cannot be read"),
         (["--share"], "--share needs the page: add --web"),
         ([], "no transport: add --web, --stdio"),
-        (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "cannot be listened"),
+        (["--web", "0", "--listen", "203.0.113.7", "--token-file", "TOKEN"], "is not available"),
         (["--web", "0", "--token-file", "OPEN"], "(mode 644): chmod 600 "),
         (["--web", "0", "--view-token-file", "TOKEN"], "give two files"),
         (["--web", "0", "--token-file", "TOKEN", "--view-token-file", "TOKEN"], "give two files"),
@@ -448,7 +448,7 @@ def test_who_falls_behind_is_dropped_and_nobody_else_misses_a_row():
         with client(one) as quick, narrow(one) as stalled:
             before = received(quick, is_row)["sample"]
             until = time.monotonic() + 60
-            while "fell behind" not in (told := said_of_web(quick)):
+            while "were too slow" not in (told := said_of_web(quick)):
                 assert time.monotonic() < until
             assert told.startswith("1 clients")
             samples = [received(quick, is_row)["sample"] for _ in range(3)]

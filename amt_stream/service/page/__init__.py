@@ -1,1 +1,1 @@
-"""The page of a running meter, in a process of its own: who looks at it takes no time from it."""
+"""The page of a running meter, in a separate process, so that clients do not slow it down."""

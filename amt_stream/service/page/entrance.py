@@ -1,4 +1,4 @@
-"""Who may come in: by token, by the page that asks, by the name that it asks for."""
+"""Access control of the page: by token, by origin and by host name."""
 
 import hmac
 import ipaddress
@@ -14,11 +14,11 @@ SHORTEST_TOKEN = 16
 
 
 class PageError(Refusal):
-    """The page cannot be opened as it was asked for."""
+    """The page cannot be opened."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is of this computer alone."""
+    """Whether an address can only be reached from this computer."""
     if host == "localhost":
         return True
     try:
@@ -28,21 +28,21 @@ def is_loopback(host: str) -> bool:
 
 
 def token_in(path: str) -> str:
-    """The token that a file holds; raises PageError for one that is none."""
+    """Read the token in a file. Raises PageError if it is invalid."""
     try:
         token = secret_text(Path(path)).strip()
     except (OSError, NotThatFile, UnicodeDecodeError) as error:
         raise PageError(f"the file of the token {path} {error}") from error
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise PageError(
-            f"{path} holds no token: write {SHORTEST_TOKEN} or more letters and digits into it, as "
-            f"from: openssl rand -hex 16 > {path}"
+            f"{path} has no token: write {SHORTEST_TOKEN} or more letters and digits into it, such "
+            f"as by: openssl rand -hex 16 > {path}"
         )
     return token
 
 
 class Right(IntEnum):
-    """What somebody may do; each may also do what stands before it."""
+    """Permissions of a client; each includes those before it."""
 
     NONE = 0
     LOOK = 1
@@ -50,13 +50,13 @@ class Right(IntEnum):
 
 
 class Entrance:
-    """Who may come in at one address.
+    """Access control of one address.
 
-    A page of another site that somebody here looks at can reach this computer too, so whatever
-    tells an origin has to be of this page, or among `origins`. Without a token, this computer has
-    to be asked for by a name of its own: no other name may be made to lead here.
+    Pages of other sites in a browser here can reach this computer too, so a request with an origin
+    must come from this page or from one of `origins`. Without a token, the host name must be one of
+    this computer, against DNS rebinding.
 
-    viewers: the token of those who may look and not command, None for none
+    viewers: token of clients that may not send commands, None for no such clients
     """
 
     def __init__(
@@ -68,34 +68,32 @@ class Entrance:
     ) -> None:
         if token is None and not is_loopback(host):
             raise PageError(
-                f"{host} can be reached from elsewhere: add --token-file FILE, or leave out "
-                "--listen"
+                f"other computers can reach {host}: add --token-file FILE, or leave out --listen"
             )
         if viewers is not None and token in (None, viewers):
             raise PageError(
-                "the token of viewers stands beside that of --token-file, and is another one: "
-                "give two files"
+                "--view-token-file needs --token-file, with another token: give two files"
             )
         self._token, self._viewers, self._origins = token, viewers, tuple(origins)
 
     def right_of(self, token: object) -> Right:
-        """What whoever has this token may do, found in a time that tells nothing of it."""
+        """The permission of a token, compared in constant time."""
         if self._token is None:
             return Right.COMMAND
-        given = (token if isinstance(token, str) else "").encode(errors="replace")
-        commands = hmac.compare_digest(given, self._token.encode())
-        looks = hmac.compare_digest(given, (self._viewers or "").encode())
+        encoded = (token if isinstance(token, str) else "").encode(errors="replace")
+        commands = hmac.compare_digest(encoded, self._token.encode())
+        looks = hmac.compare_digest(encoded, (self._viewers or "").encode())
         if commands:
             return Right.COMMAND
         return Right.LOOK if looks and self._viewers else Right.NONE
 
     def right_of_header(self, header: str | None) -> Right:
-        """The same of a header Authorization: Bearer TOKEN."""
+        """The permission of a header Authorization: Bearer TOKEN."""
         kind, _, token = (header or "").partition(" ")
         return self.right_of(token.strip() if kind.lower() == "bearer" else None)
 
     def admits(self, host: str | None, origin: str | None) -> bool:
-        """Whether a request by these two headers is one of whom the door is for."""
+        """Whether a request with these headers Host and Origin is allowed."""
         try:
             page = None if origin is None else urlsplit(origin).netloc.lower()
             asked = urlsplit(f"//{host or ''}").hostname or ""

@@ -1,31 +1,30 @@
-"""Lines between the page's process and the one that measures.
+"""Lines between the page's process and the measuring process.
 
-A line has a kind, a key and a text with tabs between. The text is of JSON, and so has no end of a
-line in it. To the page:
+A line has a kind, a key and a JSON text, separated by tabs. To the page:
 
-    header, row, event, state, summary, specific    a message; the key of a row says whose it is
-    reply                                           to the command of that key
-    metrics                                         [body, content type], to the request of that key
+    header, row, event, state, summary, specific    a message; the key of a row is its microphone
+    reply                                           reply to the command with this key metrics
+    [body, content type] for the request with this key
 
 From the page:
 
-    open        the port that it listens to; error: why there is none, in a sentence
-    ask         a command, by a key of its own; "ask to look" of whoever may only look
-    metrics     what kinds of content are accepted, by a key of its own
-    wants       whether somebody wants `specific`
-    dropped     how many clients have fallen behind
+    open        the port it listens at; error: why there is none
+    ask         a command with a unique key; "ask to look" from clients that may not send commands
+    metrics     the header Accept of a request, with a unique key
+    wants       whether a client subscribes to `specific`
+    dropped     number of clients that were too slow
 """
 
 LONGEST = 1 << 24
-"""A header of thousands of columns is far below it."""
+"""Longest line in bytes; a header of thousands of columns is far below it."""
 
 
 def pipe_line(kind: str, key: object, text: str) -> bytes:
-    """One line, with its end."""
+    """Make a line, with its newline."""
     return f"{kind}\t{key}\t{text}\n".encode()
 
 
-def parts(given: bytes) -> tuple[str, str, str]:
-    """Kind, key and text of a line."""
-    kind, key, text = given.decode().rstrip("\n").split("\t", 2)
+def parts(line: bytes) -> tuple[str, str, str]:
+    """Split a line into kind, key and text."""
+    kind, key, text = line.decode().rstrip("\n").split("\t", 2)
     return kind, key, text

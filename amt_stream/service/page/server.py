@@ -2,8 +2,8 @@
 
     python -m amt_stream.service.page.server
 
-It is started by `amt_stream.service.web`, reads what is measured on standard input, and ends with
-it. Neither numpy nor torch is imported here.
+`amt_stream.service.web` starts it; it reads messages from standard input and ends with it. It
+imports neither numpy nor torch.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ USUAL = frozenset(KINDS[:-1])
 MOST_CLIENTS = 250
 LONGEST_MESSAGE = 16_384
 BEHIND_BYTES = 1 << 19
-"""So much may wait for one client; it is of a minute or so."""
+"""Bytes that may wait for one client, about a minute of messages."""
 
 MOST_COLUMNS = 4
 """Readings that one message asks for the history of: an hour of four takes 300 kB."""
@@ -62,22 +62,22 @@ CLOSE_S = 1.0
 ANSWER_S = 30.0
 METRICS_S = 0.2
 MOST_ACCEPTED = 4
-"""Metrics of so many different headers Accept are asked for within METRICS_S; others wait."""
+"""Number of different headers Accept that are served within METRICS_S; others wait."""
 
 ONCE = ("Host", "Origin", "Authorization")
-"""Headers of which a second one would leave open which of them counts."""
+"""Headers that must not be repeated, as it would be unclear which one counts."""
 
 SILENT_S = 5.0
-"""The state comes each second; without it for so long, whoever measures does not answer."""
+"""The state comes each second; without it for this long, the meter does not respond."""
 
 REFUSED = 1008
-"""Code with which a connection is closed that breaks a rule."""
+"""WebSocket close code for a policy violation."""
 
 
 class PageServer:
-    """Serves whoever connects; a client that falls behind is dropped, and can come again.
+    """Serves the clients; one that is too slow is disconnected and can reconnect.
 
-    answers: where lines for whoever measures are put
+    answers: queue of lines for the measuring process
     """
 
     def __init__(self, entrance: Entrance, answers: "queue.SimpleQueue[bytes]") -> None:
@@ -94,7 +94,7 @@ class PageServer:
         self._wanted = False
 
     async def open(self, host: str, port: int) -> "Server":
-        """Listen; raises OSError where that cannot be."""
+        """Listen. Raises OSError."""
         from websockets.asyncio.server import serve
 
         return await serve(
@@ -110,7 +110,7 @@ class PageServer:
         )
 
     def take(self, kind: str, key: str, text: str) -> None:
-        """One line of whoever measures."""
+        """Handle a line from the measuring process."""
         if kind in ("reply", "metrics"):
             if (future := self._asked.pop(key, None)) is not None and not future.done():
                 future.set_result(text)
@@ -137,13 +137,13 @@ class PageServer:
         return json.dumps({"history": {"microphone": microphone, "parts": past.of(asked)}})
 
     def _broadcast(self, kind: str, text: str) -> None:
-        """To all who want it: made a frame once, since that takes longer than to send it."""
+        """Send to all subscribers; the frame is made once, as that takes longer than sending."""
         from websockets.frames import Frame, Opcode
         from websockets.protocol import State
 
         frame = Frame(Opcode.TEXT, text.encode()).serialize(mask=False)
         for client, kinds in [*self._clients.items()]:
-            # It would wait without end.
+            # The queue would grow without limit.
             if client.transport.get_write_buffer_size() > BEHIND_BYTES:
                 self._dropped += 1
                 self._tell("dropped", "", str(self._dropped))
@@ -156,7 +156,7 @@ class PageServer:
         self._answers.put(pipe_line(kind, key, text))
 
     async def _ask(self, kind: str, text: str) -> str:
-        """What whoever measures answers; raises TimeoutError where it does not."""
+        """Ask the measuring process. Raises TimeoutError if it does not answer."""
         key = str(next(self._keys))
         self._asked[key] = asyncio.get_running_loop().create_future()
         self._tell(kind, key, json.dumps(text))
@@ -168,16 +168,16 @@ class PageServer:
     async def _answer_request(
         self, connection: "ServerConnection", request: "Request"
     ) -> "Response | None":
-        """The response to a request that is none for a WebSocket, or not let in."""
+        """The response to a request that is refused or is not for a WebSocket."""
         for name in ONCE:
             if len(request.headers.get_all(name)) > 1:
                 return _response(HTTPStatus.BAD_REQUEST, f"there is more than one header {name}")
         origin = request.headers.get("Origin")
         if not self._entrance.admits(request.headers.get("Host"), origin):
-            return _response(HTTPStatus.FORBIDDEN, "this page may not ask here")
+            return _response(HTTPStatus.FORBIDDEN, "pages of this origin are not allowed")
         response = await self._found(request.path.partition("?")[0], request.headers)
         if response is not None and origin is not None:
-            # A browser asks whether that page may have it.
+            # A browser needs permission to give the response to that page.
             response.headers["Access-Control-Allow-Origin"] = origin
         return response
 
@@ -188,12 +188,12 @@ class PageServer:
             return _response(HTTPStatus.OK, body, f"{kind}; charset=utf-8")
         if path == "/ws":
             if len(self._clients) >= MOST_CLIENTS:
-                return _response(HTTPStatus.SERVICE_UNAVAILABLE, "too many are connected")
+                return _response(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
             return None
         if path not in ("/health", "/metrics"):
-            return _response(HTTPStatus.NOT_FOUND, "there is /, /ws, /health and /metrics")
+            return _response(HTTPStatus.NOT_FOUND, "there are /, /ws, /health and /metrics")
         if not self._entrance.right_of_header(headers.get("Authorization")):
-            refused = _response(HTTPStatus.UNAUTHORIZED, "a token is needed")
+            refused = _response(HTTPStatus.UNAUTHORIZED, "a token is required")
             refused.headers["WWW-Authenticate"] = "Bearer"
             return refused
         if path == "/health":
@@ -201,11 +201,11 @@ class PageServer:
         try:
             body, kind = await self._metrics(", ".join(headers.get_all("Accept")))
         except TimeoutError:
-            return _response(HTTPStatus.SERVICE_UNAVAILABLE, "whoever measures does not answer")
+            return _response(HTTPStatus.SERVICE_UNAVAILABLE, "the meter does not respond")
         return _response(HTTPStatus.OK, body, kind)
 
     async def _metrics(self, accept: str) -> tuple[bytes, str]:
-        """Body and content type, asked for every METRICS_S at most, whoever wants them."""
+        """Body and content type, renewed at most every METRICS_S for all clients."""
         while (asked := self._exposed.get(accept)) is None:
             if len(self._exposed) < MOST_ACCEPTED:
                 asked = self._exposed[accept] = asyncio.create_task(self._expose(accept))
@@ -218,9 +218,9 @@ class PageServer:
         body, kind = json.loads(await self._ask("metrics", accept))
         return body.encode(), kind
 
-    def _forget_soon(self, accept: str, told: "asyncio.Task[tuple[bytes, str]]") -> None:
-        if not told.cancelled():
-            told.exception()  # else it is complained of where nobody waits for it any more
+    def _forget_soon(self, accept: str, task: "asyncio.Task[tuple[bytes, str]]") -> None:
+        if not task.cancelled():
+            task.exception()  # else asyncio reports it as never retrieved
         asyncio.get_running_loop().call_later(METRICS_S, self._exposed.pop, accept)
 
     def _health(self) -> "Response":
@@ -228,13 +228,13 @@ class PageServer:
         why = state.get("why", [])
         silent_s = time.monotonic() - self._heard_at
         if silent_s > SILENT_S:
-            why = [*why, f"the measurement has told nothing of itself for {silent_s:.0f} s"]
+            why = [*why, f"no state from the measurement for {silent_s:.0f} s"]
         status = HTTPStatus.SERVICE_UNAVAILABLE if why else HTTPStatus.OK
         body = json.dumps({**state, "well": not why, "why": why}).encode()
         return _response(status, body, "application/json")
 
     async def _talk(self, connection: "ServerConnection") -> None:
-        """One client, until it leaves."""
+        """Serve one client until it leaves."""
         from websockets.exceptions import ConnectionClosed
 
         with contextlib.suppress(ConnectionClosed):
@@ -246,7 +246,7 @@ class PageServer:
                     self._want()
 
     async def _let_in(self, connection: "ServerConnection") -> Right:
-        """What it may do by its token, in a header or, as of a page, in its first message."""
+        """The permission of a client, by the token in a header or in its first message."""
         request = connection.request
         header = None if request is None else request.headers.get("Authorization")
         if right := self._entrance.right_of_header(header):
@@ -255,13 +255,13 @@ class PageServer:
             first = json_object(await asyncio.wait_for(connection.recv(), TOKEN_S))
             if right := self._entrance.right_of(first.get("token")):
                 return right
-        await connection.close(REFUSED, "a token is needed")
+        await connection.close(REFUSED, "a token is required")
         return Right.NONE
 
     async def _serve(self, connection: "ServerConnection", right: Right) -> None:
         from websockets.asyncio.server import broadcast
 
-        # At once, so that nothing comes between.
+        # Without await, so that no message is missed.
         self._clients[connection] = USUAL
         for text in (self._header, self._state, *self._rows.values()):
             if text:
@@ -280,19 +280,19 @@ class PageServer:
             elif "history" in asked:
                 await connection.send(self._history(asked.get("microphone", ""), asked["history"]))
             elif "token" not in asked:
-                given = message if isinstance(message, str) else message.decode(errors="replace")
+                text = message if isinstance(message, str) else message.decode(errors="replace")
                 with contextlib.suppress(TimeoutError):
                     kind = "ask" if right == Right.COMMAND else "ask to look"
-                    await connection.send(await self._ask(kind, given))
+                    await connection.send(await self._ask(kind, text))
 
     def _subscribe(self, connection: "ServerConnection", kinds: object) -> None:
-        """Send it these kinds of messages from here on; what is none of them is passed over."""
+        """Send a client these kinds of messages from now on; unknown kinds are ignored."""
         if isinstance(kinds, list) and connection in self._clients:
             self._clients[connection] = frozenset(k for k in KINDS if k in kinds)
             self._want()
 
     def _want(self) -> None:
-        """Say whether somebody wants what is too much to go to everybody."""
+        """Report whether any client subscribes to `specific`."""
         wanted = any("specific" in kinds for kinds in self._clients.values())
         if wanted != self._wanted:
             self._wanted = wanted
@@ -324,8 +324,8 @@ async def _run(settings: JsonMap, answers: "queue.SimpleQueue[bytes]") -> None:
 
     def read() -> None:
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            for given in sys.stdin.buffer:
-                loop.call_soon_threadsafe(page.take, *parts(given))
+            for line in sys.stdin.buffer:
+                loop.call_soon_threadsafe(page.take, *parts(line))
             loop.call_soon_threadsafe(over.set)
 
     threading.Thread(target=read, daemon=True).start()
@@ -338,7 +338,7 @@ async def _run(settings: JsonMap, answers: "queue.SimpleQueue[bytes]") -> None:
 def main() -> None:
     """[main-thread]"""
     stand_back()
-    # A terminal and a service manager tell these to all processes; this one ends with its input.
+    # Terminals and service managers signal all processes; this one ends with its input.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     settings = json.loads(sys.stdin.buffer.readline())

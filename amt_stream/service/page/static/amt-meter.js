@@ -1,4 +1,4 @@
-// <amt-meter column="ltl_phon"> shows one reading of a running `amt-stream serve`, in any page.
+// <amt-meter column="ltl_phon"> shows one reading of a running `amt-stream serve` in any page.
 //   src     WebSocket of the server; by default that of the page itself
 //   column  name of the reading, as the header tells it
 //   microphone   of several that are heard, whose
@@ -7,7 +7,7 @@
 
 const STALE_MS = 3000;
 
-// One connection for all that look at the same server; it comes back by itself.
+// One connection per server, shared by all elements; it reconnects automatically.
 export class Connection extends EventTarget {
   static #known = new Map();
 
@@ -82,7 +82,7 @@ export function words(column, value) {
   return value.toFixed(column.unit === "sone" && value < 100 ? 2 : 1);
 }
 
-// Why a reading is not to be trusted as it stands, a word each.
+// Why a reading is not reliable, a word each.
 export function doubts(row, column) {
   if (!row) return ["no reading yet"];
   const found = [];
@@ -153,7 +153,7 @@ class AmtMeter extends HTMLElement {
   }
 }
 
-// What a column is, in words.
+// The description of a column.
 export function caption(column) {
   const quantity = column.quantity.replace(/, higher of both channels$/, "");
   const told = quantity.startsWith("equivalent") ? column.statistic.replace(/^equivalent(, )?/, "") : column.statistic;

@@ -1,9 +1,9 @@
-// The page of a running meter: readings, their history, specific loudness, what happened.
+// The page of a running meter: readings, their history, specific loudness, events.
 //   ?view=ltl,laeq_db     only these readings, by name, with or without the unit; as large as fits
-//   ?transparent=1        without a background, for a picture that stands over another
-//   ?microphone=desk      of several that are heard, this one
-//   ?theme=light|dark     in place of the system's
-//   #token=...            in place of typing it, as a browser source of OBS cannot; it goes to no log
+//   ?transparent=1        without a background, to overlay it on a video
+//   ?microphone=desk      one of several microphones
+//   ?theme=light|dark     instead of the system's
+//   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
 import { Connection, caption, doubts, words } from "./amt-meter.js";
 
@@ -12,7 +12,7 @@ const view = (asked.get("view") || "").split(",").filter(Boolean);
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) {
   sessionStorage.setItem("amt-token", given);
-  history.replaceState(null, "", location.pathname + location.search); // not to be looked at, or kept
+  history.replaceState(null, "", location.pathname + location.search); // remove it from the address bar and the history
 }
 addEventListener("hashchange", () => location.reload());
 const connection = Connection.to(null);
@@ -23,7 +23,7 @@ const MOST_LINES = 4;
 const STALE_MS = 2000;
 const at = (id) => document.getElementById(id);
 const points = new Map(); // by microphone: times and rows, the newest KEPT_S of them
-const past = new Map(); // by microphone: what the server has of the time before, second by second
+const past = new Map(); // by microphone: earlier rows from the server, one per second
 let columns = [];
 let hero = [];
 let drawn = [];
@@ -92,7 +92,7 @@ function askForPast() {
 
 const isCalled = (column, name) => [name, `${name}_${column.unit.toLowerCase()}`].includes(column.name);
 
-// What the address asks for, and the measurement does not have.
+// Readings and microphones in the address that the measurement does not have.
 function showMissing(numbers, microphones) {
   const named = (names) => names.slice(0, MOST).join(", ") + (names.length > MOST ? " ..." : "");
   const said = view.filter((name) => !numbers.some((one) => isCalled(one, name)))
@@ -119,16 +119,16 @@ function showLimits() {
   }));
 }
 
-// The state of each, its reading, and how loud it may still be.
+// The state and the reading of each limit, and the level allowed from now on.
 function drawLimits(row) {
   for (const limit of limits) {
-    const [light, said, more] = limit.parts;
+    const [light, reading, more] = limit.parts;
     const column = connection.column(limit.column) || { unit: "", name: limit.column };
     const state = row ? row[`limit_${limit.name}`] || "unknown" : "unknown";
     const bound = limit.above === undefined ? `at least ${limit.below}` : `at most ${limit.above}`;
     light.textContent = state;
     light.dataset.state = state;
-    said.textContent = `${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
+    reading.textContent = `${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
     const [, stem, side] = limit.column.match(/^(.*?)(_left|_right)?_db$/) || [];
     const number = String(limit.above).replace(".", "p");
     const allowed = row && row[`${stem}_allowed_${number}${side || ""}_db`];
@@ -136,10 +136,10 @@ function drawLimits(row) {
     const told = [];
     const value = row && row[limit.column];
     const beyond = typeof value === "number" && (limit.above === undefined ? value < limit.below : value > limit.above);
-    if (state === "amber" && beyond) told.push(`${limit.above === undefined ? "below" : "above"} it so far: the window is not whole yet`);
+    if (state === "amber" && beyond) told.push(`${limit.above === undefined ? "below" : "above"} it so far: the window is not complete yet`);
     const forecasts = told.length;
     if (typeof allowed === "number") told.push(`allowed from now on ${allowed.toFixed(1)}`);
-    if (typeof left === "number" && left > 0) told.push(`as it is now ${left >= 120 ? `${Math.round(left / 60)} min` : `${Math.round(left)} s`} left`);
+    if (typeof left === "number" && left > 0) told.push(`at the present level ${left >= 120 ? `${Math.round(left / 60)} min` : `${Math.round(left)} s`} left`);
     if (told.length > forecasts) told[forecasts] = `forecast: ${told[forecasts]}`;
     more.textContent = [column.quantity ? caption(column) : limit.name.replaceAll("_", " "), ...told].join("; ");
   }
@@ -499,7 +499,7 @@ function drawSpecific() {
   });
 }
 
-// Numbers are read at 5 Hz, lines move at 10; nothing is drawn that nobody sees.
+// Numbers change at 5 Hz, lines at 10 Hz; a hidden page draws nothing.
 let turn = 0;
 setInterval(() => {
   if (document.hidden) return;
