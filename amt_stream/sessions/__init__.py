@@ -1,7 +1,7 @@
 """Sessions: logs of measurements, recordings, events, results, reports, comparisons.
 
-The public names stand in `__init__.pyi`, and are imported when they are first used. May import
-`core`, `dsp`, `meters`, `engine` and `offline`.
+`__init__.pyi` lists the public names, which are imported on first use. This room may import `core`,
+`dsp`, `meters`, `engine` and `offline`.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""A chain of hashes: each entry tells of a closed part, and holds the hash of the entry before."""
+"""A hash chain: each entry describes a closed part and has the hash of the entry before."""
 
 import contextlib
 import hashlib
@@ -19,26 +19,26 @@ from amt_stream.sessions.files import (
 
 CHAIN = "chain.jsonl"
 BEGINNING = ""
-"""What stands for the hash before the first entry."""
+"""The previous hash of the first entry."""
 
 Entry = JsonDict
 
 
 def canonical(value: object) -> str:
-    """The one text of a JSON value."""
+    """The canonical text of a JSON value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=True)
 
 
 def hash_of(entry: Mapping[str, object]) -> str:
-    """Of all that an entry says but this hash itself."""
+    """The hash of an entry, without its hash field."""
     rest = {key: value for key, value in entry.items() if key != "hash"}
     return hashlib.sha256(canonical(rest).encode()).hexdigest()
 
 
 def read_chain(path: Path) -> tuple[list[Entry], int]:
-    """The entries, and how many bytes of the file they are: what follows is a torn last line.
+    """Read the entries and their size in bytes; what follows is an incomplete last line.
 
-    Raises SessionError for a line that is no entry.
+    Raises SessionError for an invalid line.
     """
     entries: list[Entry] = []
     size = 0
@@ -54,20 +54,20 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
             except (ValueError, RecursionError):
                 whole = False
             if not whole:
-                if not file.read(1):  # a last line can be torn and end so all the same
+                if not file.read(1):  # an incomplete last line can end like this too
                     break
-                raise SessionError(f"{path}, line {len(entries) + 1} is no entry of a chain")
+                raise SessionError(f"{path}, line {len(entries) + 1} is not an entry of a chain")
             entries.append(entry)
             size += len(line)
     return entries, size
 
 
 ENTRY = {"n": int, "run": int, "part": str, "sha256": str, "before": str, "hash": str}
-"""What every entry says; that of a part of a database also `table`, `first`, `last`, `columns`."""
+"""Fields of every entry; parts of a database also have `table`, `first`, `last` and `columns`."""
 
 
 def first_break(entries: Sequence[Entry]) -> str:
-    """What is wrong with the first entry that does not follow from those before, or ""."""
+    """The first inconsistency of a chain, or ""."""
     before, number = BEGINNING, 0
     for line, entry in enumerate(entries, 1):
         if entry["hash"] != hash_of(entry):
@@ -79,11 +79,11 @@ def first_break(entries: Sequence[Entry]) -> str:
 
 
 class HashChain:
-    """The chain of a session that is written; it holds the session's lock.
+    """The chain of a session that is being written; it holds the session's lock.
 
-    entries: those that were there at the start; of later ones the names alone are kept, `closed`
+    entries: entries at the start; of later ones only the names are stored, in `closed`
 
-    Raises SessionError for a session that is written already, or whose chain cannot be read.
+    Raises SessionError if another process writes the session, or its chain cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,11 +114,11 @@ class HashChain:
 
     @property
     def there(self) -> bool:
-        """Whether its file still has its name."""
+        """Whether the file still exists under its name."""
         return self._file.there
 
     def add(self, run: int, part: str, sha256: str, **more: object) -> None:
-        """Tell of a part that is closed. Raises OSError; it may be called again then."""
+        """Add a closed part. Raises OSError, and may then be called again."""
         entry: Entry = {"n": self._number, "run": run, "part": part, "sha256": sha256}
         entry |= {key: value for key, value in more.items() if value is not None}
         entry["before"] = self._before
@@ -129,14 +129,14 @@ class HashChain:
         self.last_run = max(self.last_run, run)
 
     def begin_again(self) -> None:
-        """Go on in a new file, because the old one is gone; it tells how much is missing."""
+        """Continue in a new file if the old one is gone; its entries show how many are missing."""
         file = GrowingFile(self.path)
         self._file.close()
         self._file = file
         _lock(file, self.path.parent)
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -144,12 +144,12 @@ class HashChain:
 def _lock(file: GrowingFile, folder: Path) -> None:
     if held_elsewhere(file.fileno()):
         raise SessionError(
-            f"{folder} is written by a meter that runs: stop it first, or give another folder"
+            f"a running meter writes {folder}: stop it first, or give another folder"
         )
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether a meter that runs writes this session."""
+    """Whether a running meter writes this session."""
     try:
         import fcntl
     except ModuleNotFoundError:

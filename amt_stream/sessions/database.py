@@ -1,4 +1,4 @@
-"""Rows, events and intervals in a database, which others may read while it is written."""
+"""Rows, events and intervals in a database, which other programs may read meanwhile."""
 
 import contextlib
 import hashlib
@@ -22,12 +22,12 @@ BUSY_S = 1.0
 EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "microphone")
 TABLES = ("rows", "events", "intervals")
 MOST_ROWS = 1 << 62
-BROKEN_WORDS = "what it says of its tables is damaged"
-"""In place of SQLite's message, which quotes that, and which Python then cannot read."""
+BROKEN_WORDS = "its schema is damaged"
+"""Replaces a message of SQLite that quotes damaged text, which Python cannot decode."""
 
 
 class DatabaseTrouble(OSError):
-    """What SQLite says, where others say what the system says."""
+    """An error of SQLite as an OSError."""
 
 
 @contextlib.contextmanager
@@ -43,9 +43,9 @@ def as_trouble() -> Iterator[None]:
 class Database:
     """A `Store` in SQLite, with a write-ahead log, synchronized with every write.
 
-    The tables "rows", "events" and "intervals" have a column "run" and their own; "headers"
-    has what goes before the rows of each run, as JSON, from the row "first" on; another one where a
-    calibration or a setting changed. A column that an earlier run did not have is added.
+    The tables "rows", "events" and "intervals" have a column "run" besides their own. "headers" has
+    the header of each run as JSON, valid from the row "first" on; a change of calibration or
+    settings adds another one. Columns that earlier runs lack are added.
     """
 
     def __init__(self, folder: Folder, header: MakeHeader) -> None:
@@ -76,7 +76,7 @@ class Database:
     def write(
         self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
-        if told:  # first: rows with a hole in them are never without what tells of it
+        if told:  # events first, so that a gap in the rows is never without its event
             self._steps.append(partial(self._put_events, [event for event, _ in told]))
         for header, some in self._headers.pieces(rows, told):
             if header is not None:
@@ -123,7 +123,7 @@ class Database:
                 error.__cause__, sqlite3.OperationalError
             ):
                 raise
-            # It is damaged, and stays for whoever can mend it.
+            # The damaged file is kept, so that it can be repaired.
             self._let_go()
             aside = new_name(self._folder.path, DATABASE, ".damaged")
             for ending in ("", "-wal", "-shm"):
@@ -159,7 +159,7 @@ class Database:
                 execute(f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY, run INTEGER)")
             for table in TABLES:
                 last = execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
-                # Of a database that was lost, no number comes again.
+                # Never reuse the numbers of a lost database.
                 self._next[table] = max(self._next[table], last + 1)
         self._inode = self.path.stat()
         self._columns = {"events": EVENT}
@@ -167,12 +167,12 @@ class Database:
         self._digests = {table: hashlib.sha256() for table in TABLES}
 
     def _close_what_is_open(self) -> None:
-        """Close what a run that came to a sudden end has left open."""
+        """Close parts that an interrupted run left open."""
         last = dict.fromkeys(TABLES, 0)
         run = self._folder.chain.last_run
         for entry in self._folder.chain.entries:
             table, end = entry.get("table"), entry.get("last")
-            # An entry that was edited is for `verify` to tell.
+            # `verify` reports an edited entry.
             if table in TABLES and isinstance(end, int) and 0 <= end < MOST_ROWS:
                 last[table] = max(last[table], end)
         assert self._connection is not None
@@ -215,7 +215,7 @@ class Database:
     def _insert(
         self, table: str, names: Sequence[str], values: Sequence[tuple[object, ...]]
     ) -> None:
-        """In one transaction, numbered here, so that it is known what the hash is of."""
+        """Insert in one transaction, with ids from here, so that the hash covers known rows."""
         assert self._connection is not None
         first = self._next[table]
         numbered = [(first + at, *row) for at, row in enumerate(values)]
@@ -249,7 +249,7 @@ class Database:
         self._columns[table] = names
 
     def _begin_header(self) -> None:
-        """The next rows stand under another header."""
+        """Begin another header for the next rows."""
         with self._transaction() as connection:
             header = self._folder.run, self._next["rows"], json.dumps(self._header())
             connection.execute(
@@ -278,26 +278,26 @@ class Database:
 
 
 def stored(value: object) -> Any:
-    """A value as SQLite keeps it and gives it back."""
+    """A value as SQLite stores and returns it."""
     if isinstance(value, bool):
         return int(value)
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def canonical_row(row: Sequence[object]) -> bytes:
-    """The one text of a row of the database."""
+    """The canonical text of a row of the database."""
     return (json.dumps(list(row), separators=(",", ":"), default=repr) + "\n").encode()
 
 
 def quoted(name: str) -> str:
-    """A name of a column in SQL."""
+    """The name of a column, quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def refuse_other_tables(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.DatabaseError where a table of a log is another thing of that name.
+    """Raise sqlite3.DatabaseError if a table of a log is a view or has triggers.
 
-    Rows of a view may never end, a trigger does what somebody else wants.
+    A view may have endless rows, and a trigger may run foreign code.
     """
     names = ", ".join(f"'{name}'" for name in ("headers", *TABLES))
     for kind, name, root in connection.execute(
@@ -305,7 +305,7 @@ def refuse_other_tables(connection: sqlite3.Connection) -> None:
     ):
         if kind != "index" and not (kind == "table" and root):  # a virtual table has no root
             what = "virtual table" if kind == "table" else kind
-            raise sqlite3.DatabaseError(f"it holds the {what} {name!r}, and a log has only tables")
+            raise sqlite3.DatabaseError(f"it has the {what} {name!r}, and a log has only tables")
 
 
 def table_columns(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -315,8 +315,8 @@ def table_columns(connection: sqlite3.Connection, table: str) -> list[str]:
 def sha256_of_rows(
     connection: sqlite3.Connection, table: str, columns: Sequence[str], first: int, last: int
 ) -> str:
-    """Of the rows of a part, in their order."""
-    # By the table's name, or a column that there is not would be taken for a text.
+    """The hash of the rows of a part, in order."""
+    # With the table's name, as SQLite takes unknown quoted columns for text.
     listed = ", ".join(f"{quoted(table)}.{quoted(name)}" for name in columns)
     digest = hashlib.sha256()
     for row in connection.execute(
@@ -327,7 +327,7 @@ def sha256_of_rows(
 
 
 def same_name(path: Path, before: os.stat_result) -> bool:
-    """Whether a name is still that of the same file."""
+    """Whether a path still names the same file."""
     try:
         return os.path.samestat(path.stat(), before)
     except OSError:

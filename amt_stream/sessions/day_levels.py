@@ -22,21 +22,21 @@ from amt_stream.sessions.results import Results, read_results
 HOURS_OF_DAY = 24
 EVENING_DB, NIGHT_DB = 5.0, 10.0
 SLACK_S = 0.02
-"""A piece of sound may reach so far across the bound of a period: bounds fall between frames."""
+"""Seconds that a piece may extend past the bound of a period, as bounds fall between frames."""
 
 LONGEST_CUT_S = 60.0
-"""A piece across a bound is divided in proportion, if it is no longer."""
+"""Longest piece in seconds that is divided in proportion at a bound."""
 
 
 class NoDayLevels(Refusal, ValueError):
-    """Nothing that was given has levels of day and night; the message says why."""
+    """Levels of day and night cannot be computed."""
 
 
 @dataclass(frozen=True)
 class DayPeriods:
     """When day, evening and night begin, in hours; without an evening the level is Ldn.
 
-    source: who says so
+    source: regulation
     """
 
     name: str
@@ -50,13 +50,13 @@ class DayPeriods:
         in_order = sorted(set(order)) == order and order[-1] - order[0] < HOURS_OF_DAY
         if not in_order or not 0 <= order[0] < order[-1] <= HOURS_OF_DAY:
             raise NoDayLevels(
-                f"the hours {','.join(map(str, order))} are none: give when day, evening and night "
-                "begin, as 7,19,23, or day and night alone, as 7,22"
+                f"the hours {','.join(map(str, order))} are invalid: give when day, evening and "
+                "night begin, such as 7,19,23, or only day and night, such as 7,22"
             )
 
     @property
     def periods(self) -> dict[str, tuple[int, int]]:
-        """First hour of each period and the one after its last, past 24 where that is tomorrow."""
+        """Begin and end of each period in hours; the end is above 24 if it is on the next day."""
         evening = {} if self.evening is None else {"evening": (self.evening, self.night)}
         end = self.night if self.evening is None else self.evening
         night = self.night, HOURS_OF_DAY + self.day
@@ -75,7 +75,7 @@ class DayPeriods:
         return f"{', '.join(told)}{f' ({self.source})' if self.source else ''}"
 
     def rating(self, levels: Mapping[str, float | None]) -> float | None:
-        """Lden or Ldn of levels of its periods (2002/49/EC, Annex I); None where one is missing."""
+        """Lden or Ldn of the periods' levels (2002/49/EC, Annex I); None if one is missing."""
         added = {"day": 0.0, "evening": EVENING_DB, "night": NIGHT_DB}
         total = 0.0
         for name, (begin, end) in self.periods.items():
@@ -103,11 +103,11 @@ HOURS = {
         DayPeriods("us", 7, None, 22, "US EPA 550/9-74-004"),
     )
 }
-"""Hours by the code of a country, those of the directive as eu; Ldn of the United States as us."""
+"""Hours by country code; eu for the directive, us for Ldn of the United States."""
 
 
 def hours_named(text: str) -> DayPeriods:
-    """Hours by a name of HOURS, or as 7,19,22; raises NoDayLevels for others."""
+    """Read hours: a name of HOURS, or numbers such as 7,19,22. Raises NoDayLevels."""
     if text in HOURS:
         return HOURS[text]
     try:
@@ -119,14 +119,14 @@ def hours_named(text: str) -> DayPeriods:
     if len(given) == 3:
         return DayPeriods(text, given[0], given[1], given[2])
     raise NoDayLevels(
-        f"the hours {text!r} are none: give one of {', '.join(HOURS)}, or when day, evening and "
-        "night begin, as 7,19,22"
+        f"the hours {text!r} are invalid: give one of {', '.join(HOURS)}, or when day, evening and "
+        "night begin, such as 7,19,22"
     )
 
 
 @dataclass(frozen=True)
 class Period:
-    """A level of one period of one day, or of all days; what was measured of it, in seconds."""
+    """Level and measured seconds of a period of one day, or of all days."""
 
     level_db: float | None
     measured_s: float
@@ -138,7 +138,7 @@ class Period:
 
     @property
     def percent(self) -> str:
-        """The same in words; 100 % is all of it, but for a frame or two."""
+        """The coverage as text; up to two frames may be missing at 100 %."""
         if self.whole_s - self.measured_s < 1.0:
             return "100 %"
         return f"{min(self.coverage, 0.999) * 100:.1f} %"
@@ -146,14 +146,14 @@ class Period:
 
 @dataclass(frozen=True)
 class RatingLevels:
-    """Levels of one day, which begins where its day period does, or of all days (`on` is None)."""
+    """Levels of one day, from the begin of its day period, or of all days (`on` is None)."""
 
     on: date | None
     periods: Mapping[str, Period]
     rating_db: float | None
 
     def to_dict(self, symbol: str) -> JsonDict:
-        """As data for JSON, levels to 0.001 dB."""
+        """Data for JSON, with levels rounded to 0.001 dB."""
         told: dict[str, object] = {} if self.on is None else {"date": self.on.isoformat()}
         told[f"{symbol}_db"] = _rounded(self.rating_db)
         for name, one in self.periods.items():
@@ -165,10 +165,11 @@ class RatingLevels:
 
 @dataclass(frozen=True)
 class DayLevels:
-    """Day, evening and night of one measurement or of several at one place.
+    """Levels of day, evening and night of measurements at one place.
 
-    days: each by itself; whole: of all of them, weighted by the time that was measured
-    how: what the energy is from, in words
+    days: levels of each day
+    whole: levels of all days, weighted by the measured time
+    how: description of the source of the energy
     """
 
     hours: DayPeriods
@@ -179,7 +180,7 @@ class DayLevels:
     how: str
 
     def to_dict(self) -> JsonDict:
-        """As data for JSON."""
+        """Data for JSON."""
         symbol = self.hours.symbol
         periods = {name: [b, e % HOURS_OF_DAY] for name, (b, e) in self.hours.periods.items()}
         return {
@@ -197,12 +198,12 @@ def day_levels(
 ) -> DayLevels:
     """Lday, Levening, Lnight and Lden, or Lday, Lnight and Ldn, of measurements at one place.
 
-    The level of a period is the mean of the energy of all that was measured in it, on all days; the
-    rating follows from those levels, with 5 dB more for the evening and 10 dB for the night.
+    The level of a period is the energy mean of all its measured sound, on all days; the rating adds
+    5 dB to the evening and 10 dB to the night.
 
-    zone: whose clock; by default that of the first measurement, or else of this computer
+    zone: time zone; by default that of the first measurement, or of this computer
 
-    Raises NoDayLevels where there is no A-weighted energy, or nobody knows when it was.
+    Raises NoDayLevels if there is no A-weighted energy, or its time is unknown.
     """
     pieces, calibrated, by = [], True, zone
     for results in given:
@@ -210,7 +211,7 @@ def day_levels(
         pieces.append(_pieces(results, hours, by))
         calibrated &= results.calibrated
     if not pieces:
-        raise NoDayLevels("there is no measurement: give a log, or a folder of logs")
+        raise NoDayLevels("no measurement: give a log, or a folder of logs")
     end, measured, power = (
         np.concatenate([getattr(one, name) for one in pieces])
         for name in ("utc_s", "measured_s", "power")
@@ -219,7 +220,7 @@ def day_levels(
     first_of, place = _periods(end - length / 2, hours, by)
     there = measured > 0
     if not there.any():
-        raise NoDayLevels("there is no level: nothing was measured, or only digital silence")
+        raise NoDayLevels("no level: nothing was measured, or only digital silence")
     days = [
         date.fromordinal(day)
         for day in range(int(first_of[there].min()), int(first_of[there].max()) + 1)
@@ -260,15 +261,15 @@ def _period(own: NDArray[np.bool_], measured: Any, power: Any, whole_s: float) -
 
 
 def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
-    """The energy of one measurement, in pieces of which none is of two periods."""
+    """The energy of one measurement, in pieces that each belong to one period."""
     parts = PartsOfRows(results)
     for found in (parts.pieces(), parts.pieces_of_rows()):
         if found is None:
             continue
         if not np.isfinite(found.utc_s).all():
             raise NoDayLevels(
-                f"{results.name}: when it was measured is not known, so neither is what was day "
-                "and what night: measure the recording with --began"
+                f"{results.name}: the time of the measurement is unknown, so day and night are "
+                "too: measure the recording with --began"
             )
         divided = _divided(found, hours, zone)
         if divided is not None:
@@ -280,7 +281,7 @@ def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
 
 
 def _divided(pieces: Pieces, hours: DayPeriods, zone: tzinfo | None) -> Pieces | None:
-    """The same, cut at the bounds of periods; None where a piece is too long for that."""
+    """The pieces, cut at the bounds of periods; None if a piece is too long."""
     length = pieces.end_s - pieces.begin_s
     slack = np.minimum(SLACK_S, length / 4)
     day, place = _periods(pieces.utc_s - length + slack, hours, zone)
@@ -312,7 +313,7 @@ def _divided(pieces: Pieces, hours: DayPeriods, zone: tzinfo | None) -> Pieces |
 def _periods(
     utc_s: Any, hours: DayPeriods, zone: tzinfo | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of moments: the day (`date.toordinal`) that each belongs to, and the place of its period."""
+    """The day (`date.toordinal`) and the index of the period of each moment."""
     quarters, of = np.unique(np.floor(utc_s / 900.0), return_inverse=True)
     offsets = np.array([offset_s(float(quarter) * 900.0, zone) for quarter in quarters])
     local_s = utc_s + offsets[of] - 3600.0 * hours.day
@@ -324,21 +325,21 @@ def _periods(
 
 
 def _whole_s(on: date, hours: DayPeriods, name: str, zone: tzinfo | None) -> float:
-    """How long a period lasts that day: a night may have an hour more or less."""
+    """Duration of a period on a day: with daylight saving a night may vary by an hour."""
     begin, end = (_instant(on, hour, zone) for hour in hours.periods[name])
     return end - begin
 
 
 def _instant(on: date, hour: int, zone: tzinfo | None) -> float:
-    """A whole hour of a day, counted on past 24, by the clock; seconds since 1970."""
+    """Unix time of an hour of a day in a time zone; hours past 24 are on the next day."""
     local = datetime(on.year, on.month, on.day) + timedelta(hours=hour)
     return (local.replace(tzinfo=zone) if zone else local).timestamp()
 
 
 def measurements(path: Path, microphone: str | None = None) -> list[Results]:
-    """All that was measured in a log with all its runs, a folder of logs, or a file of rows.
+    """Read all runs of a log, of a folder of logs, or a file of rows.
 
-    Raises NoDayLevels for a folder without any, and what reading them raises.
+    Raises NoDayLevels for a folder without any, and errors of reading them.
     """
     if path.is_file() or path.suffix in ROWS_IN:
         return [read_results(path, is_energy, microphone=microphone)]
@@ -350,19 +351,19 @@ def measurements(path: Path, microphone: str | None = None) -> list[Results]:
     logs = sorted(inner.parent for inner in path.glob(f"*/{CHAIN}"))
     files = sorted(file for file in path.glob("*") if file.suffix in ROWS_IN)
     if not logs and not files:
-        raise NoDayLevels(f"{path} holds no log: give the folder of one, or a folder of logs")
+        raise NoDayLevels(f"{path} has no log: give the folder of one, or a folder of logs")
     return [one for inner in (*logs, *files) for one in measurements(inner, microphone)]
 
 
 def _ends(session: Session) -> list[int]:
-    """Runs of a log that no other has gone on from: reading one brings those before it."""
+    """Runs of a log that no later run continues; reading one includes those before it."""
     restored = [one.get("restored") for one in session.descriptions.values()]
     before = {one.get("run") for one in restored if isinstance(one, dict)}
     return [run for run in session.runs if run not in before]
 
 
 def is_energy(column: JsonMap) -> bool:
-    """Whether a column tells of A-weighted energy."""
+    """Whether a column has A-weighted energy."""
     name: str = column["name"]
     return name.startswith("laeq_") or name == "laf_db"
 

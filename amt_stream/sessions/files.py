@@ -1,6 +1,6 @@
-"""Files of a session: each is made new, grows, and is whole at any moment or put right at the next.
+"""Files of a session: they are new, grow, and are complete at any time or repaired at the next run.
 
-Nothing here overwrites what it did not write.
+Foreign files are never overwritten.
 """
 
 import contextlib
@@ -15,10 +15,10 @@ from amt_stream.core.files import sync_folder, why
 from amt_stream.core.safe_text import sentence
 
 PRIVATE = 0o600
-"""Mode of a file with sound, which can hold what people say."""
+"""Mode of sound files, which may contain speech."""
 
 TORN = ".torn"
-"""Ending of what was moved out of a file because its last line was not whole."""
+"""Ending of files for incomplete last lines."""
 
 O_BINARY = getattr(os, "O_BINARY", 0)
 O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -26,26 +26,26 @@ LONGEST_LINE = 1 << 20
 
 
 class SessionError(Refusal, RuntimeError):
-    """A session cannot be begun, continued or read; the message says why in one sentence."""
+    """A session cannot be begun, continued or read."""
 
 
 @contextlib.contextmanager
 def as_session_error(path: Path, cannot: str) -> Iterator[None]:
-    """SessionError in place of what the system says, "PATH cannot be written: ..."."""
+    """Turn errors of the system into SessionError, "PATH cannot be written: ..."."""
     try:
         yield
-    except (OSError, ValueError) as error:  # a ValueError is of a name that is none
+    except (OSError, ValueError) as error:  # ValueError: an invalid path
         raise SessionError(f"{path} cannot be {cannot}: {sentence(why(error))}") from error
 
 
 class GrowingFile:
-    """A file that only grows; what `write` was given is in it and on the disk, or none of it.
+    """An append-only file; each `write` is on the disk completely, or not at all.
 
-    Raises OSError, for a link too; the next `write` begins where the last whole one has ended.
+    Raises OSError, for a link too; the next `write` begins at the end of the last complete one.
     """
 
     def __init__(self, path: Path, size: int | None = None, mode: int = 0o644) -> None:
-        """Make it new, for whom `mode` says; or go on with one of which `size` bytes are whole."""
+        """Make a new file with this mode, or continue one of which `size` bytes are complete."""
         new = os.O_CREAT | os.O_EXCL if size is None else 0
         self.path, self.size = path, size or 0
         self.digest = hashlib.sha256()
@@ -59,7 +59,7 @@ class GrowingFile:
 
     @property
     def there(self) -> bool:
-        """Whether its name still is that of this file."""
+        """Whether its path still names this file."""
         return same_file(self.path, self._descriptor)
 
     def write(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class GrowingFile:
         self.digest.update(data)
 
     def put(self, data: bytes, at: int) -> None:
-        """Write these bytes at that place, without counting them."""
+        """Write bytes at a position, without counting them in the size."""
         os.lseek(self._descriptor, at, os.SEEK_SET)
         rest = memoryview(data)
         while rest:
@@ -92,7 +92,7 @@ class GrowingFile:
 
 
 def held_elsewhere(descriptor: int) -> bool:
-    """Whether another process holds the lock of a file; else this one does until it is closed."""
+    """Whether another process has locked a file; else this one locks it until it is closed."""
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows
@@ -107,7 +107,7 @@ def held_elsewhere(descriptor: int) -> bool:
 
 
 def same_file(path: Path, descriptor: int) -> bool:
-    """Whether a name is that of an open file."""
+    """Whether a path names an open file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except OSError:
@@ -115,7 +115,7 @@ def same_file(path: Path, descriptor: int) -> bool:
 
 
 def new_name(folder: Path, stem: str, *endings: str) -> Path:
-    """A name that is not there yet, STEM, STEM-2, ..., with any ending; with the first of them."""
+    """The first free name of STEM, STEM-2, ..., unused with any ending; with the first one."""
     number = 1
     while True:
         name = stem if number == 1 else f"{stem}-{number}"
@@ -126,7 +126,7 @@ def new_name(folder: Path, stem: str, *endings: str) -> Path:
 
 
 def write_whole(path: Path, text: str) -> bytes:
-    """Write a new file, which has its name once it is complete; gives its bytes."""
+    """Write a new file, which gets its name once it is complete, and return its bytes."""
     data = text.encode()
     with drafted(path.with_name(f".{path.name}.{os.getpid()}"), data) as draft:
         give_name(draft, path)
@@ -134,8 +134,8 @@ def write_whole(path: Path, text: str) -> bytes:
 
 
 def give_name(draft: Path, path: Path) -> None:
-    """Let a draft have this name too, if it is not taken; raises OSError."""
-    # A link refuses a name that is taken, where a rename would overwrite it.
+    """Give a draft its name, if it is free. Raises OSError."""
+    # A link fails if the name is taken; a rename would overwrite it.
     try:
         os.link(draft, path)
     except OSError as error:
@@ -146,9 +146,9 @@ def give_name(draft: Path, path: Path) -> None:
 
 @contextlib.contextmanager
 def drafted(draft: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
-    """A file that is whole on the disk, for a `with` block to give it its name; raises OSError.
+    """A complete temporary file, to be renamed within the `with` block. Raises OSError.
 
-    One of a process that was killed while it wrote is replaced.
+    The draft of a killed process is replaced.
     """
     draft.unlink(missing_ok=True)
     try:
@@ -165,7 +165,7 @@ def drafted(draft: Path, data: bytes, mode: int = 0o644) -> Iterator[Path]:
 
 
 def sha256_of(path: Path, head: int = 0) -> str:
-    """Of a file, the first `head` bytes of it last: a header that was changed as the file grew."""
+    """The hash of a file, its first `head` bytes last: a header that changed as the file grew."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         begin = file.read(head)
@@ -176,7 +176,7 @@ def sha256_of(path: Path, head: int = 0) -> str:
 
 
 def set_aside(path: Path, size: int) -> Path:
-    """Move what stands behind the first `size` bytes into a file of its own; gives its name."""
+    """Move the bytes after the first `size` to a separate file, and return its path."""
     aside = new_name(path.parent, path.name, TORN)
     with path.open("rb") as file:
         file.seek(size)

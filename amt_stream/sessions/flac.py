@@ -1,4 +1,4 @@
-"""FLAC of 24 bits that can be read whenever its writer comes to a sudden end."""
+"""24-bit FLAC that stays readable if its writer is killed."""
 
 import contextlib
 import errno
@@ -17,14 +17,14 @@ FULL_SCALE = 2**23
 LARGEST_CHANNELS = 8
 LARGEST_FS = 655350
 BLOCK = 4096
-"""Samples of a FLAC frame, as libFLAC makes them by default; it looks one sample further."""
+"""Samples per FLAC frame, the default of libFLAC, which reads one sample ahead."""
 
 COUNT_AT = 21
-"""Where the 36 bits with the number of samples are, of which the first four share their byte."""
+"""Position of the 36-bit number of samples, whose first 4 bits share a byte."""
 
 
 class In24Bits:
-    """Samples as FLAC holds them, and what it does not: as `FlacFile` counts it."""
+    """Samples as FLAC stores them, and what it cannot store, as `FlacFile` counts it."""
 
     def __init__(self, samples: NDArray[np.float32]) -> None:
         scaled = samples.astype(np.float64) * FULL_SCALE
@@ -39,16 +39,16 @@ class In24Bits:
 
 
 class FlacFile:
-    """A new file of sound; raises OSError, and then holds `frames` and takes no more.
+    """A new sound file. Raises OSError, after which it has `frames` and takes no more.
 
-    What FLAC cannot hold is counted: `cut` samples beyond full scale, `invalid` ones that are no
-    numbers (taken as 0), and whether any is finer than 24 bits: then it is not `exact`.
+    What FLAC cannot store is counted: `cut` samples beyond full scale and `invalid` ones that are
+    NaN or infinite (stored as 0); if any needs more than 24 bits, the file is not `exact`.
 
-    notes: what the file says of itself: `comment`, `date`, `title`, `software`
+    notes: tags of the file: `comment`, `date`, `title`, `software`
     """
 
     head = 42
-    """Bytes that are written anew as the file grows."""
+    """Bytes that are rewritten as the file grows."""
 
     def __init__(self, path: Path, fs: int, channels: int, notes: Mapping[str, str]) -> None:
         import soundfile
@@ -72,7 +72,7 @@ class FlacFile:
         return self._stream.file.there
 
     def write(self, chunks: list[Chunk]) -> None:
-        """On the disk is then all but what does not fill a frame of FLAC."""
+        """Write chunks; samples that do not fill a FLAC frame wait for the next ones."""
         if not self.there:
             raise FileNotFoundError(errno.ENOENT, "it was deleted", str(self.path))
         import soundfile
@@ -91,7 +91,7 @@ class FlacFile:
 
     @property
     def _whole(self) -> int:
-        """Samples in frames of FLAC that are complete."""
+        """Number of samples in complete FLAC frames."""
         return max(0, self.frames - 1) // BLOCK * BLOCK
 
     def _in_24_bits(self, samples: NDArray[np.float32]) -> NDArray[np.int32]:
@@ -102,7 +102,7 @@ class FlacFile:
         return held.samples
 
     def finish(self) -> None:
-        """Nothing more comes; after an error, what was whole before it stays."""
+        """End the file; after an error, the part complete before it stays."""
         import soundfile
 
         with contextlib.suppress(soundfile.LibsndfileError):
@@ -111,9 +111,9 @@ class FlacFile:
 
 
 class _Stream:
-    """The file as libsndfile writes it, which tells no exception of it.
+    """The file for libsndfile, which ignores exceptions of its callbacks.
 
-    After one, everything is taken and thrown away.
+    After an exception, further data is discarded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -123,7 +123,7 @@ class _Stream:
         self._error: OSError | None = None
 
     def failed(self) -> None:
-        """Raise what went wrong."""
+        """Raise the first exception, if any."""
         if self._error is not None:
             raise self._error
 
@@ -156,7 +156,7 @@ class _Stream:
         return len(data)
 
     def count(self, samples: int) -> None:
-        """Say in the header how many samples can be read, once they are on the disk."""
+        """Write the number of samples on the disk to the header."""
         self.file.sync()
         os.lseek(self.file.fileno(), COUNT_AT, os.SEEK_SET)
         first = os.read(self.file.fileno(), 1)

@@ -1,17 +1,17 @@
-"""The folder of a session: what is in it, who may write it, and what a sudden end has left.
+"""The folder of a session: its files, its lock, and repairs after an interrupted run.
 
-    session.json              how the first run measured; session-2.json of the second, ...
-    rows.sqlite               rows, events and intervals; or of each hour in UTC
-    rows-20261122T14Z.csv     its rows (or .jsonl, or .parquet once it is closed),
-    events-20261122T14Z.jsonl what happened meanwhile, if anything did, and
-    intervals-20261122T14Z.csv the intervals that ended meanwhile, if they are asked for
-    sound-20261122T14Z.flac   its sound, if asked for (or .wav), and where that stands
-    sound-20261122T14Z.jsonl  in the count of samples
-    summary.json              what is told of the whole first run, if it has ended in order
-    chain.jsonl               the hash of each part that is closed, chained to the one before
-    snapshot.state            where the last run stands, for another to go on; not in the chain
+    session.json              settings of the first run; session-2.json of the second, ...
+    rows.sqlite               rows, events and intervals; or for each hour in UTC:
+    rows-20261122T14Z.csv     rows (or .jsonl, or .parquet once it is closed),
+    events-20261122T14Z.jsonl events, if any, and
+    intervals-20261122T14Z.csv intervals that ended in the hour, if chosen
+    sound-20261122T14Z.flac   sound, if chosen (or .wav), and
+    sound-20261122T14Z.jsonl  its position in the count of samples
+    summary.json              summary of the first run, if it ended in order
+    chain.jsonl               the hash of each closed part, chained to the one before
+    snapshot.state            state of the last run, to continue it; not in the chain
 
-A second run of the same folder, or a second part of the same hour, gets a number: `-2`.
+A second run in the same folder, or a second part of the same hour, gets a number: `-2`.
 """
 
 import contextlib
@@ -35,13 +35,13 @@ from amt_stream.sessions.files import (
 )
 
 SCHEMA = 1
-"""Of a session's folder."""
+"""Mode of a session's folder with sound."""
 
 DESCRIPTION, SUMMARY = "session", "summary"
 PART = re.compile(
     r"(session|summary|(rows|events|intervals|sound)-\d{8}T\d\dZ)(-\d+)?\.(json|jsonl|csv|parquet|wav|flac)"
 )
-"""Names of files that are parts."""
+"""Names of parts."""
 
 DATABASE = "rows.sqlite"
 OURS = {CHAIN, *(DATABASE + ending for ending in ("", "-wal", "-shm", "-journal"))}
@@ -49,17 +49,17 @@ LARGEST_DESCRIPTION = 1 << 24
 
 
 def refuse_no_session(path: Path) -> None:
-    """Raise SessionError for what is there already and is no session."""
+    """Raise SessionError if a path exists and is not a session."""
     with as_session_error(path, "written"):
         if not os.path.lexists(path):
             return
         if not path.is_dir():
-            raise SessionError(f"{path} is no folder: give a new one, or one of a session")
+            raise SessionError(f"{path} is not a folder: give a new one, or that of a session")
         names = os.listdir(path)  # noqa: PTH208 (names, and there may be many)
     if names and CHAIN not in names:
         raise SessionError(
-            f"{path} holds something else than a session ({min(names)}): give a new folder, or one "
-            "of a session"
+            f"{path} is not a session (it has {min(names)}): give a new folder, or that of a "
+            "session"
         )
     linked = [name for name in names if is_ours(name) and (path / name).is_symlink()]
     if linked:
@@ -71,14 +71,14 @@ def refuse_no_session(path: Path) -> None:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file of this name is read or written as a part of a session."""
+    """Whether a name is that of a file of a session."""
     return name in OURS or PART.fullmatch(name) is not None
 
 
 def require_files(folder: Path) -> None:
-    """Raise SessionError where something else has the name of a file of a session.
+    """Raise SessionError if a session's file is not a regular file.
 
-    A named pipe, for one, would never come to an end.
+    Reading a named pipe, for example, would never end.
     """
     with as_session_error(folder, "read"):
         names = [name for name in os.listdir(folder) if is_ours(name)]  # noqa: PTH208
@@ -86,18 +86,18 @@ def require_files(folder: Path) -> None:
         try:
             require_file(folder / name)
         except NotThatFile as error:
-            raise SessionError(f"{folder / name} {error}: it is no file of a session") from error
+            raise SessionError(f"{folder / name} {error}: it is not a file of a session") from error
 
 
 class Folder:
-    """The folder of a session that is written.
+    """The folder of a session that is being written.
 
-    `run` is the number of this run, counted from 1; `repaired` says in sentences what was not whole
-    at its start, and where it is now.
+    `run` is the number of this run, counted from 1; `repaired` has sentences about repairs at the
+    start.
 
-    private: for its owner alone, where it is made new
+    private: if it is new, only its owner may access it
 
-    Raises SessionError for what is no session, is written by another process, or cannot be.
+    Raises SessionError if it is not a session, another process writes it, or it cannot be written.
     """
 
     def __init__(self, path: str | Path, private: bool = False) -> None:
@@ -120,7 +120,7 @@ class Folder:
         self.run = 1 + self.chain.last_run
 
     def _writable(self) -> None:
-        """Raise SessionError where no file can be made."""
+        """Raise SessionError if no file can be made."""
         with as_session_error(self.path, "written"):
             probe = self.path / f".probe.{os.getpid()}"
             with probe.open("xb") as file:
@@ -133,52 +133,56 @@ class Folder:
         return self.chain.closed
 
     def _close_what_is_open(self) -> None:
-        """Put right and close what a run that came to a sudden end has left open."""
+        """Repair and close parts that an interrupted run left open."""
         if self.chain.repaired is not None:
-            self.repaired.append(f"a torn line of {CHAIN} is now in {self.chain.repaired.name}")
+            self.repaired.append(
+                f"an incomplete line of {CHAIN} was moved to {self.chain.repaired.name}"
+            )
         names = os.listdir(self.path)  # noqa: PTH208
         for name in sorted(names, key=_place):
             path = self.path / name
             if DRAFT.fullmatch(name):
                 path.unlink()
             if path.suffix == PARQUET:
-                path.with_suffix(".jsonl").unlink(missing_ok=True)  # what it was made of
+                path.with_suffix(".jsonl").unlink(missing_ok=True)  # the source of the Parquet file
             if name in self.closed or not PART.fullmatch(name) or not path.is_file():
                 continue
             size = whole_lines(path) if path.suffix in LINES else path.stat().st_size
             torn = path.stat().st_size - size
             if torn:
                 aside = set_aside(path, size)
-                self.repaired.append(f"{torn} bytes of a torn last row of {name} in {aside.name}")
+                self.repaired.append(
+                    f"{torn} bytes of an incomplete last row of {name} were moved to {aside.name}"
+                )
             elif not size:
-                path.unlink()  # made, and nothing written yet
+                path.unlink()  # created, but not written yet
             if size:
                 last = self.chain.last_run
                 run = last + 1 if DESCRIBED.fullmatch(name) else max(1, last)
                 self.chain.add(run, name, sha256_of(path), bytes=size, recovered=True)
 
     def describe(self, description: Mapping[str, object]) -> None:
-        """Write down how this run measures; raises SessionError."""
+        """Write the description of this run. Raises SessionError."""
         told_of = {"session": SCHEMA, "run": self.run, **description}
         self._description = json.dumps(told_of, indent=1) + "\n"
         with as_session_error(self.path, "written"):
             self.add_whole(DESCRIPTION, self._description)
 
     def add_whole(self, stem: str, text: str) -> None:
-        """A part that is written at once. Raises OSError."""
+        """Write and close a part. Raises OSError."""
         path = new_name(self.path, stem, ".json")
         data = write_whole(path, text)
         self.chain.add(self.run, path.name, sha256_of(path), bytes=len(data))
 
     @property
     def there(self) -> bool:
-        """Whether the folder still is the one that was opened."""
+        """Whether the path still names the opened folder."""
         return self.chain.there
 
     def restore(self) -> None:
-        """Make the folder anew where it was deleted; raises OSError where it cannot be.
+        """Make the folder again if it was deleted. Raises OSError.
 
-        Not where its disk is gone: what is then in its place belongs to another one.
+        If its disk is gone, the path is on another disk, and nothing is made.
         """
         if self.there:
             return
@@ -193,7 +197,7 @@ class Folder:
             self.add_whole(DESCRIPTION, self._description)
 
     def close(self) -> None:
-        """Let others write it."""
+        """Release the lock."""
         self.chain.close()
 
 
@@ -206,12 +210,12 @@ DRAFT = re.compile(
 
 
 def _place(name: str) -> tuple[bool, bool, str]:
-    """Descriptions come first; Parquet before the text that it was made of."""
+    """Sort key of names: descriptions first; Parquet before the text that it was made from."""
     return not DESCRIBED.fullmatch(name), not name.endswith(PARQUET), name
 
 
 def whole_lines(path: Path) -> int:
-    """How many bytes of a part are whole lines of it: up to the first that is torn."""
+    """Size in bytes of the complete lines of a part, up to the first incomplete one."""
     size = 0
     is_line = _is_json if path.suffix == ".jsonl" else _IsCsv()
     with path.open("rb") as file:
@@ -230,7 +234,7 @@ def _is_json(line: bytes) -> bool:
 
 
 class _IsCsv:
-    """Whether a line of CSV has as many cells as the names before it; cells hold no commas."""
+    """Whether a line of CSV has as many cells as the line of names; cells have no commas."""
 
     def __init__(self) -> None:
         self._cells: int | None = None
@@ -247,7 +251,7 @@ class _IsCsv:
 
 
 def read_descriptions(path: Path) -> list[JsonDict]:
-    """How each run of a session measured, in their order; raises SessionError."""
+    """Read the descriptions of all runs, in order. Raises SessionError."""
     found = []
     with as_session_error(path, "read"):
         names = [name for name in os.listdir(path) if DESCRIBED.fullmatch(name)]  # noqa: PTH208
@@ -265,5 +269,5 @@ def read_descriptions(path: Path) -> list[JsonDict]:
                 raise SessionError(f"{path / name} does not describe a session")
             found.append(description)
     if not found:
-        raise SessionError(f"{path} is no session: there is no {DESCRIPTION}.json in it")
+        raise SessionError(f"{path} is not a session: it has no {DESCRIPTION}.json")
     return sorted(found, key=lambda description: int(description["run"]))

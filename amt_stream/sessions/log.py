@@ -1,4 +1,4 @@
-"""A log of a measurement: rows, events and, if asked for, sound in a folder that survives."""
+"""A log of a measurement: rows, events and optionally sound, in a crash-safe folder."""
 
 import contextlib
 import json
@@ -40,24 +40,24 @@ from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, 
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
 CHANGES = ("calibrated", "swapped")
-"""Kinds of events after which rows are read with something else than their header says."""
+"""Kinds of events that change the header of the following rows."""
 
 FLUSH_S = 1.0
-"""Between two times that what came is brought to the disk."""
+"""Time between writes to the disk."""
 
 RETRY_S = 2.0
 SLOW_S = 5.0
 TOLD_S = 10.0
 WAITING_ROWS = 100_000
-"""Rows and events that wait where the disk takes none; the oldest go first."""
+"""Largest number of rows and events that wait for the disk; then the oldest are dropped."""
 
 WAITING_BYTES = 1 << 26
-"""Of sound that waits; of 48 kHz in two channels almost three minutes."""
+"""Largest size of the sound that waits; almost three minutes at 48 kHz in two channels."""
 
 
 @dataclass
 class _Waiting:
-    """What is to be written, in its order; `count` rows and events, and few intervals besides."""
+    """What waits to be written, in order; `count` rows and events, and a few intervals."""
 
     rows: deque[Rows] = field(default_factory=deque)
     intervals: list[Rows] = field(default_factory=list)
@@ -74,7 +74,7 @@ class _Waiting:
             self.count += len(item)
 
     def drop(self) -> int:
-        """Forget the oldest rows, or else the oldest event; gives how many."""
+        """Drop the oldest rows, or the oldest event, and return how many."""
         if self.rows:
             gone = len(self.rows.popleft())
         else:
@@ -86,36 +86,34 @@ class _Waiting:
 
 @thread_checked
 class SessionLog:
-    """A sink that keeps the rows of a measurement, what happened meanwhile, and its sound.
+    """A sink that logs the rows and the events of a measurement.
 
         with SessionLog("night", table) as log, Engine(source, models, [log]) as engine:
             engine.wait()
 
-    What came is on the disk within some 2 s, in a thread of the log's own. Where the disk takes
-    nothing (it is full, or the folder is gone) `note` says so, which an engine tells as an event
-    and in its health; the measurement goes on, the last rows wait, and what found no room is
-    counted in `dropped`. A folder that holds a session already is gone on with, as another run.
+    A separate thread writes to the disk within about 2 s. If the disk fails (it is full, or the
+    folder is gone), `note` says so, which an engine reports as an event and in its health; the
+    measurement continues, the newest rows wait, and `dropped` counts those that are lost. In the
+    folder of an existing session, the log is another run.
 
-    path: of the folder, new or a session's
-    table: makes the rows; this log's own, since it counts. `done` is set at the end of the part of
-        the sound that it covers. Its header is that of the files: before the engine is told to
-        calibrate or swap, call `table.calibrate` or `table.swap`
-    format: "sqlite" (a database, which others may read meanwhile), or "csv" and "jsonl": text files
-        by the hour; or "parquet": the same, of JSON lines, each made Parquet when it is closed
-    settings: what else is needed to measure the same again, as data for JSON
-    restore: go on where the folder's last snapshot was taken, if it has one: the table counts on
-        from there, and `engine_state` is what `Engine(restore=)` takes. Rows that the folder has
-        from after it stay, and are not written again
+    path: folder, new or of a session
+    table: makes the rows; for this log only, as it counts. `done` is set at the end of the part of
+        the sound that it covers. The files have its header: before the engine calibrates or swaps,
+        call `table.calibrate` or `table.swap`
+    format: "sqlite" (a database, which other programs may read meanwhile), "csv" or "jsonl" (hourly
+        text files), or "parquet" (hourly JSON lines, converted when they are closed)
+    settings: further settings that are needed to repeat the measurement, as data for JSON
+    restore: continue from the last snapshot in the folder, if any: the table continues, and
+        `engine_state` is for `Engine(restore=)`. Rows after the snapshot that are in the folder
+        stay and are not written again
+    tell: called with marks of other processes (`marks.mark`), such as `Engine.tell_event`, which
+        tells all sinks; by default marks are only in this log
 
-    tell: what is called with the marks of other processes (`marks.mark`), such as
-        `Engine.tell_event`, which tells all sinks; by default they are in this log alone
+    A snapshot of engine and table replaces the previous one about once a second and at the end,
+    once all before it is on the disk. A run without `restore` removes the previous snapshot.
 
-    A snapshot of engine and table replaces the one before about once a second, and at the end,
-    when all that came before it is on the disk. A run without `restore` begins anew, and the
-    snapshot of the one before is gone.
-
-    Raises SessionError for a folder that holds something else, is in use, or cannot be written, and
-    for a snapshot that was taken with other settings.
+    Raises SessionError for a folder that is not a session, is in use, or cannot be written, and for
+    a snapshot with other settings.
     """
 
     keeps_sound = False
@@ -131,7 +129,7 @@ class SessionLog:
         restore: bool = False,
     ) -> None:
         if format not in LOG_FORMATS:
-            raise SessionError(f"the format {format!r} is none of {', '.join(LOG_FORMATS)}")
+            raise SessionError(f"the format is {format!r}: give one of {', '.join(LOG_FORMATS)}")
         self.table = table
         self.done = threading.Event()
         self.dropped = 0
@@ -178,12 +176,12 @@ class SessionLog:
 
     @property
     def run(self) -> int:
-        """The number of this run in its folder, counted from 1."""
+        """Number of this run in its folder, counted from 1."""
         return self.folder.run
 
     @property
     def note(self) -> str:
-        """What troubles it, in one sentence, or "" [any-thread]."""
+        """Its fault as one sentence, or "" [any-thread]."""
         if self._trouble:
             return self._trouble
         since = self._writing_since
@@ -194,21 +192,22 @@ class SessionLog:
         return ""
 
     def __call__(self, frames: Frames) -> None:
-        """Keep the rows, and intervals, that these frames complete [sink-thread]."""
+        """Log the rows and intervals that these frames complete [sink-thread]."""
         self._heard = frames
         self._keep(self.table.rows(frames))
-        self._keep_intervals()
+        self._write_intervals()
         if self.table.rows.covered:
             self.done.set()
 
     def snapshot(self, snapshot: Snapshot) -> None:
-        """Keep where the measurement stands, once all before it is on the disk [sink-thread].
+        """Store a snapshot once all before it is on the disk [sink-thread].
 
-        Not behind the part of the sound that rows cover: from what they left out none goes on.
+        There is no snapshot past the part that rows cover: a run cannot continue from excluded
+            sound.
         """
         if snapshot.sample > self.table.rows.to_s * self.table.sound.fs:
             return
-        self._keep_intervals()  # those that end in frames that the rows have yet to take
+        self._write_intervals()  # those that end in frames not yet in rows
         saved = Saved(
             self.run,
             snapshot.sample,
@@ -222,7 +221,7 @@ class SessionLog:
     def go_on_with(self, rows: AnyRows) -> None:
         """Let other rows of this measurement begin where the log does [before start].
 
-        Where they are the same rows, as a screen may have them, what they count goes on too.
+        If they have the same settings, such as those of a screen, their statistics continue too.
         """
         if self._saved is None:
             return
@@ -232,30 +231,31 @@ class SessionLog:
             rows.begin(self._saved.sample / self.table.sound.fs)
 
     def event(self, event: Event) -> None:
-        """Keep what happened [sink-thread]."""
+        """Log an event [sink-thread]."""
         self.table.rows.event(event)
         self._put(LoggedEvent(event, self._header_now if event.kind in CHANGES else None))
 
     def afterwards(self, action: Callable[[], None]) -> None:
-        """Call `action` in the log's thread once all that came so far is on the disk.
+        """Call `action` in the log's thread once all so far is on the disk.
 
-        One that still waits is replaced. An OSError of it is trouble, and it is called again.
+        It replaces an action that still waits. After an OSError, `note` has it, and it is called
+        again.
         """
         with self._changed:
             self._waiting.afterwards = action
 
     def ended(self, end_s: float | None) -> None:
-        """Write what is left, and close; told by an engine [sink-thread]."""
+        """Write the rest and close; called by an engine [sink-thread]."""
         if not self._closed:
             if end_s is not None:
                 self._keep(self.table.rows.rest(end_s))
-            self._keep_intervals(self.table.rows.reached_s if end_s is None else end_s)
+            self._write_intervals(self.table.rows.reached_s if end_s is None else end_s)
         self.close()
 
     def close(self, timeout: float | None = None) -> bool:
-        """Write what waits, sum up, and let the folder go; more than once does no harm.
+        """Write what waits, write the summary, and release the folder; may be repeated.
 
-        False where the disk has not taken it in `timeout` seconds.
+        Returns False if the disk did not write it within `timeout` seconds.
         """
         with self._changed:
             self._ending = True
@@ -277,8 +277,8 @@ class SessionLog:
 
     @property
     def _header_now(self) -> MakeHeader:
-        """What makes headers with the calibration and the settings of this moment."""
-        # Its rows are the same, and tell when the sound began.
+        """A function that makes headers with the present calibration and settings."""
+        # Its rows are shared, as they know when the sound began.
         return partial(copy(self.table).header, host=self._host)
 
     def _description(self, format: str, settings: Mapping[str, object]) -> JsonDict:
@@ -298,14 +298,14 @@ class SessionLog:
 
     @property
     def _settings(self) -> JsonDict:
-        """What has to be the same for a run to go on where another stopped."""
+        """The settings that must agree to continue a run."""
         same = {"source": self.table.sound.told, **self.table.settings}
-        # It may go on for longer.
+        # A continued run may be longer.
         same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
         return same
 
     def _go_on(self) -> None:
-        """From the last snapshot, if there is one."""
+        """Continue from the last snapshot, if there is one."""
         saved = read_snapshot(self.path)
         if saved is None:
             return
@@ -313,7 +313,7 @@ class SessionLog:
         try:
             self.table.rows.load_state_dict(saved.rows)
         except Unfitting as refusal:
-            raise SessionError(f"{self.path} cannot be gone on with: {refusal}") from refusal
+            raise SessionError(f"{self.path} cannot be continued: {refusal}") from refusal
         last = Session(self.path).last_sample(saved.run)
         self._written_to = max(saved.written_to, last)
         self._intervals_to_s = Session(self.path).last_interval_s(saved.run)
@@ -321,7 +321,7 @@ class SessionLog:
         self.engine_state = saved.engine
 
     def _keep(self, rows: Rows) -> None:
-        """Have rows written that the folder has not yet."""
+        """Queue rows that the folder does not have yet."""
         if len(rows) and rows["sample"][0] <= self._written_to:
             rows = rows.where(rows["sample"] > self._written_to)
         if len(rows):
@@ -329,8 +329,8 @@ class SessionLog:
                 self._put(LoggedEvent(event))
             self._put(rows)
 
-    def _keep_intervals(self, end_s: float | None = None) -> None:
-        """Have intervals written that have ended, and that the folder has not yet."""
+    def _write_intervals(self, end_s: float | None = None) -> None:
+        """Queue ended intervals that the folder does not have yet."""
         if self.table.rows.intervals is None:
             return
         found = self.table.rows.intervals_ended(end_s)
@@ -353,7 +353,7 @@ class SessionLog:
                 self.dropped += self._waiting.drop()
 
     def _run(self) -> None:
-        """The log's thread: bring what waits to the disk, again and again."""
+        """The log's thread: write what waits to the disk, repeatedly."""
         try:
             ending = False
             while not ending:
@@ -369,7 +369,7 @@ class SessionLog:
             left = self._waiting.count + self._at_store
             if self._trouble and left:
                 self.dropped += left
-                self._trouble = f"{self._trouble}; {left} rows and events are not in it"
+                self._trouble = f"{self._trouble}; {left} rows and events are lost"
         except BaseException as error:
             self._error = error
             self._trouble = f"the log in {self.path} has failed: {error}"
@@ -381,14 +381,14 @@ class SessionLog:
             self.folder.close()
 
     def _take_marks(self) -> None:
-        """Tell everybody of the marks that other processes have left in the folder."""
+        """Report the marks that other processes have put into the folder."""
         if self._heard is None:
             return
         for text in marks_in(self.path):
             self.tell(self._heard.moment("mark", text))
 
     def _try(self, act: Callable[[], None]) -> None:
-        """Do something that the disk may refuse, and say so; what is gone is made anew first."""
+        """Do something on the disk, after making deleted files again; errors become `note`."""
         self._writing_since = time.monotonic()
         try:
             if self._trouble and not (self.folder.there and self._there):
@@ -400,7 +400,7 @@ class SessionLog:
                 self._failing_since = time.monotonic()
             self._trouble = (
                 f"the log in {self.path} cannot be written: {error.strerror or error}; the "
-                "measurement goes on"
+                "measurement continues"
             )
         else:
             if self._failing_since is not None:
@@ -410,18 +410,18 @@ class SessionLog:
 
     def _recovered(self, after_s: float) -> None:
         self._failing_since = None
-        lost = f"; {self.dropped} rows and events found no room" if self.dropped else ""
-        self._news = f"the log in {self.path} is written again after {after_s:.0f} s{lost}"
+        lost = f"; {self.dropped} rows and events were lost" if self.dropped else ""
+        self._news = f"the log in {self.path} can be written again after {after_s:.0f} s{lost}"
         self._news_until = time.monotonic() + TOLD_S
         self._trouble = ""
 
     @property
     def _there(self) -> bool:
-        """Whether what is written still has its name."""
+        """Whether the files still exist under their names."""
         return self._store.there
 
     def _reopen(self) -> None:
-        """Begin new parts, because the old ones are gone."""
+        """Begin new parts if the old ones are gone."""
         self._store.reopen()
 
     def _write(self) -> None:
@@ -441,7 +441,7 @@ class SessionLog:
             self._afterwards = None
 
     def _write_sound(self) -> None:
-        """There is none."""
+        """Do nothing: there is no sound."""
 
     def _sum_up(self) -> None:
         self._store.close()
@@ -451,14 +451,15 @@ class SessionLog:
 
 @thread_checked
 class SoundLog(SessionLog):
-    """A `SessionLog` that keeps the sound too, all channels of it as they were let in.
+    """A `SessionLog` that also records the sound, all channels as the engine received them.
 
-    Its folder, where it is new, and its files of sound are for their owner alone.
+    Only the owner may access a new folder and the sound files.
 
     fs, channels: of the source
-    sound: "flac" (24 bits; what it cannot hold is counted and said) or "wav" (32-bit float, exact)
+    sound: "flac" (24 bits; what it cannot store is counted and reported) or "wav" (32-bit float,
+        exact)
 
-    Samples that find no room because the disk takes none are counted in `unrecorded`.
+    `unrecorded` counts samples that are lost because the disk fails.
     """
 
     keeps_sound = True
@@ -490,18 +491,18 @@ class SoundLog(SessionLog):
 
     @property
     def _notes(self) -> JsonDict:
-        """What files of sound say of this moment besides."""
+        """Further comments of sound files at this moment."""
         return {"fs": self._fs, "calibration": self.table.sound.calibration_of_columns}
 
     def event(self, event: Event) -> None:
-        """Keep what happened [sink-thread]."""
+        """Log an event [sink-thread]."""
         super().event(event)
         if event.kind == "calibrated":
             with self._changed:
                 self._noted.append((event.sample, self._notes))
 
     def sound(self, chunk: Chunk) -> None:
-        """Keep what was heard [sink-thread]."""
+        """Record the sound [sink-thread]."""
         size = chunk.samples.nbytes
         with self._changed:
             while self._bytes + size > WAITING_BYTES and not (self._trouble or self._closed):
@@ -541,11 +542,11 @@ class SoundLog(SessionLog):
     def note(self) -> str:
         told = [super().note] if super().note else []
         if self.unrecorded:
-            told.append(f"some of the sound is missing in {self.path}: its disk did not take it")
+            told.append(f"sound is missing in {self.path}: its disk did not write it")
         if self._recording is not None and self._recording.cut:
             told.append(
-                "FLAC does not hold all of this sound, which goes beyond full scale or has samples "
-                "that are no numbers: wav would"
+                "FLAC cannot store all of this sound, which exceeds full scale or has NaN or "
+                "infinity: wav can"
             )
         return "; ".join(told)
 
@@ -555,12 +556,12 @@ def _joined(blocks: Sequence[Rows]) -> Rows | None:
 
 
 def local_now() -> str:
-    """This second by the clock on the wall, with its zone."""
+    """The local time to the second, with its offset."""
     return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:
-    """Of all that may make a difference to numbers."""
+    """Versions of all packages that may affect the numbers."""
     found = {"amt_stream": __version__, "python": platform.python_version()}
     for name in ("torch", "numba", "numpy", "soundfile"):
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -165,7 +165,7 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
     [
         ("none.wav", "there is no file none.wav"),
         ("", "'' is no name: give a file"),
-        ("-", "'-' is standard input, which `meter --source -` hears: give a file"),
+        ("-", "'-' is standard input, which `meter --source -` reads: give a file"),
     ],
 )
 def test_what_is_not_there_is_all_that_is_said(said, sound_file, name, words):
@@ -316,7 +316,7 @@ def test_calibrations_in_a_table(run, sound_file, tmp_path):
         ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: invalid literal for int"),
         ("file,channel,full_scale_db\na.wav,1\n", "line 2: "),
         ("file,channel,full_scale_db\na.wav,1,nan\n", "line 2: full_scale_db_spl is nan"),
-        ("file,channel,full_scale_db\na.wav,1,1\na.wav,1,2\n", "line 3: a.wav channel 1 is told"),
+        ("file,channel,full_scale_db\na.wav,1,1\na.wav,1,2\n", "line 3: a.wav channel 1 is listed"),
     ],
 )
 def test_tables_that_are_refused(tmp_path, text, words):

@@ -84,8 +84,11 @@ def test_a_sound_that_was_changed_is_measured_again(said, day, sound_file, tmp_p
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (["--step-ms", "20"], "was measured with another step_ms (10, and not 20): give the same"),
-        (["--no-header"], "was measured with another no_header (false, and not true): give"),
+        (
+            ["--step-ms", "20"],
+            "was measured with another step_ms (10, instead of 20): give the same",
+        ),
+        (["--no-header"], "was measured with another no_header (false, instead of true): give"),
         (["--full-scale-db", "94"], "was measured with another calibration ("),
         (["--model", "bs1770"], "was measured with another model ("),
     ],
@@ -327,7 +330,7 @@ def test_groups_of_rows_follow_one_another(tmp_path):
     ("arguments", "words"),
     [
         ([], "parquet needs a file or a folder: name it with --out"),
-        (["--out", "x.csv"], "x.csv ends in .csv and --format is parquet: drop one"),
+        (["--out", "x.csv"], "x.csv ends in .csv and --format is parquet: leave one out"),
     ],
 )
 def test_parquet_that_cannot_be_written(said, day, arguments, words):

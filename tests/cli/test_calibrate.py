@@ -71,7 +71,7 @@ def test_each_channel_has_its_own(run, home, playing, sound_file):
         whole = run(*METER, **home)
     assert (second.status, first.status) == (0, 0), second.err + first.err
     assert "listening to channel 2 only (-c 1 measures another) of virtual_mic" in second.err
-    assert "listening to channel 1 alone (-c 2 takes another) of virtual_mic" in first.err
+    assert "listening to channel 1 only (-c 2 measures another) of virtual_mic" in first.err
     assert "channel 1 of 'virtual_mic' has no calibration" in half.err
     assert {one["calibrated"] for one in half.about["calibration"]} == {False}
     levels = [one["full_scale_db_spl"] for one in whole.about["calibration"]]
@@ -124,7 +124,7 @@ def test_a_recording_gives_the_number_but_is_no_device(run, home, sound_file):
     done = run(*wanted, "-c", 2, **home)
     assert done.status == 0, done.err
     assert "channel 2: full-scale sine = 140.500 dB SPL" in done.out
-    assert "not kept" in done.err
+    assert "not stored" in done.err
     assert not Path(home["XDG_CONFIG_HOME"]).exists()
 
 

@@ -62,7 +62,7 @@ def test_rows_of_a_meter_have_it_each_channel_its_own(said, folder):
     [
         (["--correction", "odd.cal"], 1, "odd.cal, line 2: 10 Hz comes after 20 Hz"),
         (["--correction", "no.cal"], 1, "the correction file no.cal cannot be read"),
-        (["--correction-inverted"], 2, "name it with --correction FILE"),
+        (["--correction-inverted"], 2, "add --correction FILE"),
         (["--correction", "mic.cal"] * 3, 1, "3 corrections for 2 channels"),
     ],
 )
@@ -101,7 +101,7 @@ def test_what_is_kept_is_listed_and_removed(said, folder):
     assert [one.get("overdue") for one in told] == [None, True, False]
     assert said("calibrate", "--remove", 4)[0] == 2
     status, _, err = said("calibrate", "--remove", 2)
-    assert (status, "forgotten: usb mic channel 1" in err) == (0, True)
+    assert (status, "deleted: usb mic channel 1" in err) == (0, True)
     said("calibrate", "--remove", 1)
     assert [(one.device, one.channel) for one in kept_channels()] == [("usb mic", 2)]
     said("calibrate", "--remove", 1)

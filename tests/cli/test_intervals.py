@@ -103,4 +103,4 @@ def test_a_session_with_intervals_is_measured_again(said, sound):
     typed = ["meter", "--source", sound, "--fast", "--model", "spl", "--quiet", "--interval", "1s"]
     assert said(*typed, "--log", "night", "--log-sound", "wav")[0] == 0
     status, out, _ = said("replay", "night")
-    assert (status, "the same" in out) == (0, True)
+    assert (status, "identical" in out) == (0, True)

@@ -78,7 +78,7 @@ def test_verify_says_what_is_wrong_by_its_status_too(run, tmp_path):
         (["--quiet"], "--quiet needs a log: add --log PATH", 2),
         (["--log-sound"], "--log-sound needs a log", 2),
         (["--log", "x", "--quiet", "--format", "csv"], "--format does: leave one out", 2),
-        (["--log", ".", "--quiet"], "holds something else than a session", 1),
+        (["--log", ".", "--quiet"], "is not a session (it has", 1),
         (["--log", "file", "--quiet"], "is no folder", 1),
     ],
 )

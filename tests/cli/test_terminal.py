@@ -98,7 +98,7 @@ def test_what_has_no_room_is_counted_and_the_keys_stay():
         "... 26 more lines: make the window higher",
         "29",
     ]
-    assert shortened(lines, 9, 5)[3] == "... 26 l~"
+    assert shortened(lines, 9, 5)[3] == "... 26 m~"
     assert shortened(lines, 80, 2) == ["0", "1"]
 
 

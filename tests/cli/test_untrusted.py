@@ -169,7 +169,7 @@ def test_a_beginning_beyond_the_end_is_told(said, sound_file):
         ("sound.wav", 1, "sound.wav is one of the files to analyze"),
         ("loop", 1, "loop cannot be read: Too many levels of symbolic links"),
         (f"{'n' * 252}.csv", 1, "cannot be read: File name too long"),
-        ("pipe", 1, "pipe exists and is no file: name another one"),
+        ("pipe", 1, "pipe exists and is not a file: name another one"),
         ("sound.wav/x.csv", 1, "sound.wav/x.csv cannot be written: File exists"),
     ],
 )

@@ -66,7 +66,7 @@ def test_an_unknown_name_tells_the_nearest():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"name": "a,b"}, "called 'a,b': give letters"),
+        ({"name": "a,b"}, "the model name is 'a,b': give letters"),
         ({"model": "amt_stream.Gain"}, "toy: model is 'amt_stream.Gain': give 'module:name'"),
         ({"input_unit": "Pa"}, "toy: input_unit is 'Pa': give 'pascal' or"),
     ],

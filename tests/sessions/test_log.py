@@ -156,12 +156,12 @@ def test_what_is_no_session_is_refused(new_log, written, tmp_path):
     (other / "song.wav").write_bytes(b"")
     file = tmp_path / "file"
     file.write_text("")
-    for path, why in ((other, "holds something else"), (file, "is no folder")):
+    for path, why in ((other, "is not a session"), (file, "is not a folder")):
         with pytest.raises(SessionError, match=why):
             new_log(path)
     assert [path.name for path in other.iterdir()] == ["song.wav"]
     folder = written(tmp_path / "night")
-    with new_log(folder), pytest.raises(SessionError, match="written by a meter that runs"):
+    with new_log(folder), pytest.raises(SessionError, match="a running meter writes"):
         new_log(folder)
     with pytest.raises(SessionError, match="cannot be written"):
         new_log("/proc/self/night")
@@ -198,7 +198,7 @@ def test_a_torn_row_is_moved_aside_and_said(written, new_log, tmp_path, format):
     assert verify(folder).open == [part.name]
     with new_log(folder, format) as log:
         repaired = " ".join(log.folder.repaired)
-    assert f"torn last row of {part.name} in {part.name}.torn" in repaired
+    assert f"incomplete last row of {part.name} were moved to {part.name}.torn" in repaired
     assert "chain.jsonl.torn" in repaired
     assert (folder / "chain.jsonl.torn").read_bytes() == lines[2][:40]
     assert list(Session(folder).rows(1)) == whole[:-1]

@@ -47,6 +47,6 @@ def test_nothing_is_overwritten(tmp_path, measured):
         save_session(path, measured.rows, measured.header)
     (tmp_path / "else").mkdir()
     (tmp_path / "else" / "a.txt").write_text("mine")
-    with pytest.raises(SessionError, match="something else than a session"):
+    with pytest.raises(SessionError, match=r"is not a session \(it has"):
         save_session(tmp_path / "else", measured.rows, measured.header)
     assert read_results(path).summary == {}

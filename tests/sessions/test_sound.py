@@ -160,7 +160,7 @@ def test_what_flac_cannot_hold_is_said_and_wav_holds_it(new_log, chunks, tmp_pat
         (lines,) = log.path.glob("sound-*.jsonl")
         last = json.loads(lines.read_text().splitlines()[-1])
         if sound == "flac":
-            assert "beyond full scale" in log.note
+            assert "exceeds full scale" in log.note
             assert last == {"end": 3, "exact": False, "cut": 2, "invalid": 2}
             full = 1 - 2.0**-23
             np.testing.assert_array_equal(samples, [[full, 0], [-1, full], [0, 0]])

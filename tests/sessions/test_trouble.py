@@ -54,7 +54,7 @@ def test_a_full_disk_loses_nothing_that_waits(new_log, at, full_disk, tmp_path, 
         for one in blocks[400:]:
             log(one)
         full_disk(None)
-        until(lambda: "is written again" in log.note)
+        until(lambda: "can be written again" in log.note)
         assert log.dropped == 0
     assert [row["time_s"] for row in Session(log.path).rows()] == TIMES
     assert verify(log.path).word == "intact"
@@ -96,7 +96,7 @@ def test_a_disk_that_stays_full_is_told_at_the_end(new_log, at, full_disk, tmp_p
     began = time.monotonic()
     log.close()
     assert time.monotonic() - began < 20
-    assert "51 rows and events are not in it" in log.note
+    assert "51 rows and events are lost" in log.note
     assert log.dropped == 51
 
 
@@ -113,7 +113,7 @@ def test_sound_goes_on_after_a_full_disk(table, full_disk, noise_chunks, tmp_pat
             log.sound(chunk)
         until(lambda: "cannot be written" in log.note)
         full_disk(None)
-        until(lambda: "is written again" in log.note)
+        until(lambda: "can be written again" in log.note)
         for chunk in noise_chunks[200:]:
             log.sound(chunk)
     heard = list(Session(log.path).sound())
@@ -139,7 +139,7 @@ def test_a_folder_that_is_deleted_is_made_anew(new_log, at, tmp_path, until, for
         shutil.rmtree(log.path)
         for one in blocks[250:]:
             log(one)
-        until(lambda: "is written again" in log.note)
+        until(lambda: "can be written again" in log.note)
     rows = [row["time_s"] for row in Session(log.path).rows()]
     assert rows == TIMES[-len(rows) :]
     assert len(rows) >= 25
@@ -160,7 +160,7 @@ def test_sound_goes_on_in_a_folder_made_anew(table, noise_chunks, tmp_path, unti
         shutil.rmtree(log.path)
         for chunk in noise_chunks[100:]:
             log.sound(chunk)
-        until(lambda: "is written again" in log.note)
+        until(lambda: "can be written again" in log.note)
     heard = list(Session(log.path).sound())
     assert heard[0].sample <= 200 * 480
     assert heard[-1].sample + len(heard[-1]) == 300 * 480
@@ -192,7 +192,7 @@ def test_trouble_is_an_event_and_in_health(table, full_disk, tmp_path, until):
         heard = engine.health.samples
         until(lambda: engine.health.samples > heard + FS // 4)
         full_disk(None)
-        until(lambda: "is written again" in engine.health.note)
+        until(lambda: "can be written again" in engine.health.note)
     told = [event.text for event in Session(log.path).events() if event.kind == "sink"]
     assert "cannot be written" in told[0]
     assert log.dropped == 0

@@ -84,7 +84,7 @@ def test_the_chain_itself_is_checked(written, tmp_path):
     assert "the chain: line 2 was edited" in verdict.edited
 
     chain.write_text("\n".join([lines[0], "nonsense", *lines[2:], ""]))
-    with pytest.raises(SessionError, match="line 2 is no entry of a chain"):
+    with pytest.raises(SessionError, match="line 2 is not an entry of a chain"):
         verify(folder)
 
 
@@ -170,7 +170,7 @@ def test_what_is_no_session_is_said(tmp_path):
     with pytest.raises(SessionError, match="is no session"):
         verify(tmp_path)
     (tmp_path / "chain.jsonl").write_text("[" * 100000 + "\n\n")
-    with pytest.raises(SessionError, match="line 1 is no entry"):
+    with pytest.raises(SessionError, match="line 1 is not an entry"):
         verify(tmp_path)
 
 

@@ -39,7 +39,7 @@ with Engine(source, models, [log]) as engine:
     heard = engine.health.samples
     until(lambda: engine.health.samples > heard + 2 * source.fs)
     (disk / "filler").unlink()
-    until(lambda: "is written again" in engine.health.note)
+    until(lambda: "can be written again" in engine.health.note)
     notes.append(engine.health.note)
 found = [row["time_s"] for row in Session(log.path).rows()]
 word = verify(log.path).word

@@ -197,7 +197,7 @@ def test_logs_that_follow_one_another_are_one_place(short):
 
 
 def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
-    with pytest.raises(NoDayLevels, match="when it was measured is not known"):
+    with pytest.raises(NoDayLevels, match="the time of the measurement is unknown"):
         day_levels([short])
     utc_s, level = levels(WEEKS["autumn"], 200, step_s=7200)
     coarse = made(short, utc_s, level, "laeq_2h_db", 7200)
@@ -218,4 +218,4 @@ def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
         with pytest.raises(NoDayLevels, match=r"the hours .* are none"):
             hours_named(text)
     assert run_command(["lden", str(tmp_path)]) == 1
-    assert "holds no log" in capsys.readouterr().err
+    assert "has no log" in capsys.readouterr().err
