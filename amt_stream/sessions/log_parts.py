@@ -19,28 +19,28 @@ from amt_stream.sessions.folder import Folder
 from amt_stream.sessions.outputs import FORMATS, LiveWriter
 
 LONGEST_PART_S = 5400.0
-"""Of sound in one part, whatever UTC says: a wrong clock must not make one without end."""
+"""Longest part in seconds of sound, so that a wrong clock cannot make an endless part."""
 
 
 MakeHeader = Callable[[], JsonMap]
 
 
 class LoggedEvent(NamedTuple):
-    """An event, and what makes the header of the rows after it where that is another one."""
+    """An event, and a function for the header of the rows after it if that changes."""
 
     event: Event
     header: MakeHeader | None = None
 
 
 class Store(Protocol):
-    """Where rows, events and intervals of a session go; all of it raises OSError.
+    """Storage of rows, events and intervals of a session. All methods raise OSError.
 
-    What was given to `write` is kept until it is on the disk: after an error `flush` goes on.
+    Data given to `write` waits until it is on the disk: after an error, `flush` continues.
     """
 
     @property
     def there(self) -> bool:
-        """Whether what it writes still has its name."""
+        """Whether its files still exist under their names."""
         ...
 
     def write(
@@ -50,16 +50,16 @@ class Store(Protocol):
     def flush(self) -> None: ...
 
     def reopen(self) -> None:
-        """Begin new parts, because the old ones are gone."""
+        """Begin new parts if the old ones are gone."""
 
     def close(self) -> None:
-        """Close the parts that are open."""
+        """Close the open parts."""
 
 
 class Headers:
-    """Under which header rows stand: another one begins with the first row after its event.
+    """The headers of rows: a new one applies from the first row after its event.
 
-    That may come much later, since rows lag behind what is told.
+    That row may come much later, as rows lag behind events.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Headers:
     def pieces(
         self, rows: Rows | None, told: Sequence[LoggedEvent]
     ) -> Iterator[tuple[MakeHeader | None, Rows]]:
-        """Rows under one header each, and that one where it begins with them, else None."""
+        """Split rows by header; with each piece, its header if that is new, else None."""
         self._waiting += [(event.sample, made) for event, made in told if made is not None]
         if rows is None:
             return
@@ -87,20 +87,20 @@ class Headers:
 
 
 def hour_of(utc: np.datetime64) -> str:
-    """The hour of a time in UTC, as in the names of parts."""
+    """The hour of a time in UTC, for the names of parts."""
     hour = np.datetime64("now", "h") if np.isnat(utc) else utc.astype("datetime64[h]")
     return str(hour).replace("-", "") + "Z"
 
 
 class LogHour:
-    """Which hour is written. It never goes back, so that no row is before one already written."""
+    """The current hour. It never goes back, so that rows stay in order."""
 
     def __init__(self) -> None:
         self.name = ""
         self._since_s = 0.0
 
     def pieces(self, rows: Rows | None) -> Iterator[tuple[bool, Rows]]:
-        """Rows by the hour, and whether a new one begins with them."""
+        """Split rows by hour; yields whether a new hour begins, and the rows."""
         if rows is None or not len(rows):
             return
         hours = rows["utc"].astype("datetime64[h]")
@@ -110,7 +110,7 @@ class LogHour:
             yield self.turns(piece["utc"][0], float(piece["time_s"][0])), piece
 
     def turns(self, utc: np.datetime64, time_s: float) -> bool:
-        """Whether another hour begins with what stands there."""
+        """Whether a new hour begins at this time."""
         name = hour_of(utc)
         if name <= self.name and time_s - self._since_s < LONGEST_PART_S:
             return False
@@ -118,19 +118,19 @@ class LogHour:
         return True
 
     def end(self) -> None:
-        """Another part begins with the next rows, of the same hour if it has not turned."""
+        """Begin a new part with the next rows, even in the same hour."""
         self._since_s = -math.inf
 
 
 def event_line(event: Event) -> str:
-    """An event as a line of JSON."""
+    """An event as a JSON line."""
     return json.dumps(asdict(event)) + "\n"
 
 
 class TextParts:
-    """A `Store` of CSV or JSON lines; every part has its own header.
+    """A `Store` of CSV or JSON lines; every part has a header.
 
-    header: gives what goes before the rows; asked when a part begins
+    header: returns the header; called when a part begins
     """
 
     def __init__(self, folder: Folder, format: str, header: MakeHeader) -> None:
@@ -151,14 +151,14 @@ class TextParts:
 
     @property
     def _files(self) -> list[GrowingFile]:
-        """Those that are open."""
+        """The open files."""
         files = self._rows, self._events, self._intervals
         return [file for file in files if file is not None]
 
     def write(
         self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
-        if told:  # first: rows with a hole in them are never without what tells of it
+        if told:  # events first, so that a gap in the rows is never without its event
             lines = "".join(event_line(event) for event, _ in told).encode()
             self._steps.append(partial(self._put_events, lines))
         for header, some in self._headers.pieces(rows, told):

@@ -1,14 +1,14 @@
-"""What a batch has done: a line for each part, so that an interrupted run goes on.
+"""The manifest of a batch: a line for each part, so that an interrupted run can continue.
 
-Lines of JSON, in a file beside the parts that only grows, each on the disk before the next is due:
+JSON lines in an append-only file beside the parts, each on the disk before the next one:
 
-    {"run": 1, "date": ..., "settings": {...}}     a run begins, and how it measures
-    {"part": "a.csv", "state": "planned", "sound": {...}}   free to be written, and of which sound
+    {"run": 1, "date": ..., "settings": {...}}     a run begins, with its settings
+    {"part": "a.csv", "state": "planned", "sound": {...}}   will be written, from this sound
     {"part": "a.csv", "state": "done", "bytes": 123, "summary": {...}}
     {"part": "a.csv", "state": "failed", "why": "..."}
 
-The last line of a part holds. A part has its name once it is complete, and its line "done" after
-that: one that is only planned may be there all the same, and is then measured again.
+The last line of a part is valid. A part gets its name once it is complete, and then its line
+"done"; a part that exists and is only planned is measured again.
 """
 
 import json
@@ -24,18 +24,18 @@ from amt_stream.meters.calibration import utc_now
 from amt_stream.sessions.files import GrowingFile, held_elsewhere
 
 NAME = "_manifest.jsonl"
-"""What reads a folder of Parquet as one table leaves out names that begin so."""
+"""Readers of a folder of Parquet files ignore names with this prefix."""
 
 
 class ManifestError(RuntimeError):
-    """A batch cannot be kept account of, or gone on with; the message says why in one sentence."""
+    """A manifest cannot be read or written, or its batch cannot be continued."""
 
 
 @dataclass(frozen=True)
 class BatchPart:
-    """What is known of a part: its state, its sound, and the settings it was measured with.
+    """A part: its state, its sound, and its settings.
 
-    length: its bytes, once it is done
+    length: size in bytes, once it is done
     """
 
     state: str
@@ -46,9 +46,9 @@ class BatchPart:
 
 
 class Manifest:
-    """The manifest of a folder: read at once, written from `begin` on, by one run at a time.
+    """The manifest of a folder, read immediately and written from `begin` on, by one run at a time.
 
-    Raises ManifestError for one that cannot be read, and what is none.
+    Raises ManifestError if it cannot be read or is invalid.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,11 +67,11 @@ class Manifest:
             self._file.close()
 
     def known(self, part: str) -> BatchPart | None:
-        """What was told of a part last; None where nothing was."""
+        """The last entry of a part, or None."""
         return self._parts.get(part)
 
     def begin(self, settings: JsonMap, planned: Mapping[str, JsonMap]) -> None:
-        """A run begins that is to write these parts, of these sounds; nobody else may meanwhile."""
+        """Lock the manifest and begin a run that writes these parts from these sounds."""
         try:
             self._open()
         except OSError as error:
@@ -81,25 +81,25 @@ class Manifest:
         self._tell([run, *plan])
 
     def done(self, part: str, summary: Mapping[str, object]) -> None:
-        """A part is there, complete."""
+        """Record a part as complete."""
         length = (self.folder / part).stat().st_size
         self._tell([{"part": part, "state": "done", "bytes": length, "summary": summary}])
 
     def failed(self, part: str, why: str) -> None:
-        """A part could not be made."""
+        """Record a part as failed."""
         self._tell([{"part": part, "state": "failed", "why": why}])
 
     def _open(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         new = not os.path.lexists(self.path)
         self._file = file = GrowingFile(self.path, None if new else self._size)
-        # Whoever held it since it was read has told more.
+        # Another run may have added lines since it was read.
         length = os.fstat(file.fileno()).st_size
         if held_elsewhere(file.fileno()) or length > self._size + self._torn:
             self._file.close()
             self._file = None
             raise ManifestError(
-                f"{self.folder} is written by another run: wait for it, or give another folder"
+                f"another run writes {self.folder}: wait for it, or give another folder"
             )
         os.ftruncate(file.fileno(), self._size)
 
@@ -111,7 +111,7 @@ class Manifest:
             raise ManifestError(f"{self.path} cannot be written: {why(error)}") from error
 
     def _read(self) -> None:
-        """Hear all lines; what a kill has left of the last one is none."""
+        """Read all lines, except an incomplete last one."""
         try:
             with self.path.open("rb") as stream:
                 for number, line in enumerate(stream, 1):
@@ -122,7 +122,7 @@ class Manifest:
                         if not stream.read(1):
                             return
                         raise ManifestError(
-                            f"{self.path}, line {number} is none of a manifest: give another folder"
+                            f"{self.path}, line {number} is not of a manifest: give another folder"
                         ) from error
                     self._size += len(line)
         except FileNotFoundError:

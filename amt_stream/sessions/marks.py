@@ -1,4 +1,4 @@
-"""Marks that another process puts into a log while it is written."""
+"""Marks that other processes add to a running log."""
 
 import contextlib
 import json
@@ -15,20 +15,20 @@ PATIENCE_S = 5.0
 PREFIX, SUFFIX = ".mark-", ".json"
 LONGEST = 1 << 16
 LONGEST_TEXT = 5000
-"""Characters; in JSON each takes 12 bytes at most."""
+"""Longest text in characters; JSON needs at most 12 bytes for each."""
 
 
 def mark(folder: str | Path, text: str) -> None:
-    """Have the meter that writes a log put a mark into it, with this text, and wait until it has.
+    """Add a mark to a running log, and wait until its meter has written it.
 
-    Raises SessionError where no meter writes the log, where the meter has not taken the mark after
-    5 s, and for a text that is empty or too long.
+    Raises SessionError if no meter writes the log, if it does not accept the mark within 5 s, or if
+    the text is empty or too long.
     """
     folder = Path(folder)
     if not is_locked(folder):
-        raise SessionError(f"no meter writes {folder}: a mark goes into a log that is written")
+        raise SessionError(f"no meter writes {folder}: marks need a running log")
     if not text.strip():
-        raise SessionError("the mark has no text: say what happened")
+        raise SessionError("the mark has no text: describe what happened")
     if len(text) > LONGEST_TEXT:
         raise SessionError(f"the mark has {len(text)} characters: give at most {LONGEST_TEXT}")
     data = json.dumps({"text": text}).encode()
@@ -43,12 +43,12 @@ def mark(folder: str | Path, text: str) -> None:
     while path.exists():
         if time.monotonic() > give_up:
             path.unlink(missing_ok=True)
-            raise SessionError(f"the meter that writes {folder} did not take the mark")
+            raise SessionError(f"the meter that writes {folder} did not accept the mark")
         time.sleep(0.02)
 
 
 def marks_in(folder: Path) -> Iterator[str]:
-    """The texts of marks that wait, the oldest first; they are then gone. Raises OSError."""
+    """Take the texts of waiting marks, the oldest first. Raises OSError."""
     for path in _waiting(folder):
         try:
             text = json.loads(small_content(path, LONGEST))["text"]
@@ -60,7 +60,7 @@ def marks_in(folder: Path) -> Iterator[str]:
 
 
 def forget_marks(folder: Path) -> None:
-    """Remove marks that nobody took before the log came to its end."""
+    """Remove marks that were not taken before the log ended."""
     with contextlib.suppress(OSError):
         for path in _waiting(folder):
             path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Parts of a log as Parquet, once they are closed: without its end nobody can read such a file."""
+"""Closed parts of a log as Parquet; an open Parquet file could not be read."""
 
 import json
 import os
@@ -19,20 +19,20 @@ from amt_stream.sessions.log_parts import MakeHeader, TextParts
 from amt_stream.sessions.outputs import ParquetWriter
 
 AT_ONCE = 1024
-"""Rows that are values of Python at a time, a megabyte or two."""
+"""Rows per batch, one or two megabytes of Python objects."""
 
 
 def refuse_no_parquet() -> None:
-    """Raise SessionError where what reads and writes Parquet is not installed."""
+    """Raise SessionError if pyarrow is not installed."""
     if find_spec("pyarrow") is None:
         raise SessionError(
             'parquet needs pyarrow, which is not installed: pip install "amt_stream[data]", or '
-            "take another format"
+            "choose another format"
         )
 
 
 class ParquetParts(TextParts):
-    """A `Store` of Parquet by the hour; the hour that goes on is JSON lines, which survive a kill.
+    """A `Store` of hourly Parquet files; the current hour is JSON lines, which are crash-safe.
 
     Raises SessionError without pyarrow.
     """
@@ -49,7 +49,7 @@ class ParquetParts(TextParts):
             super()._close_part(file)
             return
         path = file.path.with_suffix(PARQUET)
-        if not path.exists():  # else it is tried again, because what comes then has failed
+        if not path.exists():  # else only the steps after it failed
             _write(file.path, path)
         if path.name not in self._folder.closed:
             size = path.stat().st_size
@@ -59,7 +59,7 @@ class ParquetParts(TextParts):
 
 
 def _write(text: Path, path: Path) -> None:
-    """The rows of a part of JSON lines as Parquet; raises OSError."""
+    """Convert a part of JSON lines to Parquet. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with text.open(encoding="utf-8") as lines, draft.open("w", encoding="utf-8") as file:
@@ -77,7 +77,7 @@ def _write(text: Path, path: Path) -> None:
 
 
 def rows_in(path: Path) -> Iterator[JsonDict]:
-    """The rows of a part, as JSON lines have them; raises SessionError where it is damaged."""
+    """The rows of a part, in the form of JSON lines. Raises SessionError if it is damaged."""
     refuse_no_parquet()
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile

@@ -1,4 +1,4 @@
-"""What the rows of a measurement tell of a part of it: levels, maxima, percentiles, energy."""
+"""Statistics of a part of a measurement from its rows: levels, maxima, percentiles, energy."""
 
 import math
 from collections.abc import Iterable
@@ -24,11 +24,12 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pieces:
-    """Mean powers, re 20 uPa squared, of stretches of sound, in their order (n,).
+    """Mean powers re (20 uPa)^2 of consecutive pieces of sound (n,).
 
-    begin_s, end_s: of each, in seconds of sound; measured_s: how much of it was measured
-    utc_s: when each ends, NaN where that is not known
-    how: what they are from, in words
+    begin_s, end_s: bounds in seconds of sound
+    measured_s: measured duration
+    utc_s: Unix time of the end, NaN if unknown
+    how: description of the source
     """
 
     begin_s: Numbers
@@ -39,7 +40,7 @@ class Pieces:
     how: str
 
     def level_db(self, begin_s: float, end_s: float) -> float | None:
-        """The equivalent level from one time to another; of a piece across one, its part."""
+        """The equivalent level between two times; pieces across a bound count in proportion."""
         overlap = np.minimum(self.end_s, end_s) - np.maximum(self.begin_s, begin_s)
         share = np.clip(overlap, 0.0, None) / np.maximum(self.end_s - self.begin_s, SAME_S)
         weight = share * self.measured_s
@@ -50,10 +51,10 @@ class Pieces:
 
 
 class PartsOfRows:
-    """Statistics of parts of a measurement, as far as its rows tell them.
+    """Statistics of parts of a measurement, as far as its rows have them.
 
-    A row tells of the time since the row before it. `how` says of each statistic that was asked for
-    what it was made from, in words.
+    A row covers the time since the row before. `how` describes the source of each statistic
+    computed.
     """
 
     def __init__(self, results: Results) -> None:
@@ -66,7 +67,7 @@ class PartsOfRows:
 
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
-        """From when to when nothing was counted."""
+        """Begin and end of each pause."""
         found: list[tuple[float, float]] = []
         since: float | None = None
         for event in sorted(self.results.events, key=lambda event: event.time_s):
@@ -79,12 +80,12 @@ class PartsOfRows:
 
     @cached_property
     def gaps(self) -> list[tuple[float, float]]:
-        """From when to when sound is missing."""
+        """Begin and end of each gap in the sound."""
         return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault == "gap"]
 
     @cached_property
     def known(self) -> dict[str, JsonMap]:
-        """Columns by name: those of the rows, and others that their models have."""
+        """Columns by name: those of the rows, and further ones of their models."""
         models = [str(one["name"]) for one in self.results.header["models"]]
         made = readings_of(
             [name for name in models if name in catalog.entries()],
@@ -94,16 +95,16 @@ class PartsOfRows:
         return {**offered, **self.results.columns}
 
     def measured_s(self, begin_s: float, end_s: float) -> float:
-        """How long the sound was there and counted, up to the last row."""
+        """Duration of sound that was present and counted, up to the last row."""
         spans = np.array([begin_s]), np.array([min(end_s, self.results.duration_s)])
-        return float(self._heard(*spans)[0])
+        return float(self._counted_s(*spans)[0])
 
     def paused_s(self, begin_s: float, end_s: float) -> float:
-        """How long nothing was counted."""
+        """Duration of pauses."""
         return sum(max(0.0, min(end_s, b) - max(begin_s, a)) for a, b in self.pauses)
 
-    def _heard(self, begin_s: Numbers, end_s: Numbers) -> Numbers:
-        """How much of stretches of sound was there and counted, in seconds."""
+    def _counted_s(self, begin_s: Numbers, end_s: Numbers) -> Numbers:
+        """Seconds of sound in each piece that were present and counted."""
         found = end_s - begin_s
         for left_out in (self.gaps, self.pauses):
             for a, b in left_out:
@@ -111,7 +112,7 @@ class PartsOfRows:
         return np.clip(found, 0.0, None)
 
     def fault(self, begin_s: float, end_s: float) -> int:
-        """What was wrong with the sound, bits of `Fault`."""
+        """Faults of the sound, bits of `Fault`."""
         there = (self.time_s > begin_s + SAME_S) & (self.time_s <= end_s + SAME_S)
         return int(np.bitwise_or.reduce(self.rows["fault"][there], initial=0))
 
@@ -120,7 +121,7 @@ class PartsOfRows:
         return inside & self._counted
 
     def values(self, names: Iterable[str], begin_s: float, end_s: float) -> dict[str, float | None]:
-        """Statistics by name, None for what the rows do not tell."""
+        """Statistics by name, None if the rows do not have them."""
         return {name: self._value(name, begin_s, end_s) for name in names if name in self.known}
 
     def _value(self, name: str, begin_s: float, end_s: float) -> float | None:
@@ -133,19 +134,19 @@ class PartsOfRows:
         if statistic in ("maximum", "minimum"):
             return self._extreme(name, statistic == "maximum", begin_s, end_s)
         if statistic.startswith("exceeded ") and statistic.endswith(" % of the time"):
-            now = self._now(name, begin_s, end_s)
+            now = self._instantaneous(name, begin_s, end_s)
             percent = float(statistic.split()[1])
             return None if now is None else float(np.percentile(now, 100.0 - percent))
         return None
 
-    def _now(self, name: str, begin_s: float, end_s: float) -> Numbers | None:
-        """The values of the moment that a statistic is of, settled ones; None for none."""
+    def _instantaneous(self, name: str, begin_s: float, end_s: float) -> Numbers | None:
+        """The settled instantaneous values behind a statistic, or None."""
         quantity = self.known[name]["quantity"], self.known[name]["unit"]
         for other, column in self.results.columns.items():
             if column["statistic"] != "instantaneous" or other not in self.rows.columns:
                 continue
             if (column["quantity"], column["unit"]) == quantity:
-                self.how[name] = f"{other} each {1000 * self.results.step_s:g} ms"
+                self.how[name] = f"{other} every {1000 * self.results.step_s:g} ms"
                 settling = self._settling(other)
                 values = self.rows[other][self._within(begin_s, end_s) & ~settling]
                 values = values[np.isfinite(values)]
@@ -158,27 +159,27 @@ class PartsOfRows:
         return np.array([of_this[text] for text in texts], np.bool_)
 
     def _extreme(self, name: str, highest: bool, begin_s: float, end_s: float) -> float | None:
-        """Of the values of the moment; where the one that counts on has changed, exactly that."""
+        """The extreme of instantaneous values, or the accumulated one if it changed here."""
         inside = self._within(begin_s, end_s)
         if name in self.rows.columns and inside.any():
             places = np.flatnonzero(inside)
             so_far = self.rows[name]
             last = float(so_far[places[-1]])
             before = float(so_far[places[0] - 1]) if places[0] else math.nan
-            # What has changed meanwhile, has done so here.
+            # A change since the begin happened in this part.
             changed = math.isnan(before) or (last > before if highest else last < before)
             if math.isfinite(last) and changed:
                 self.how[name] = name
                 return last
-        now = self._now(name, begin_s, end_s)
+        now = self._instantaneous(name, begin_s, end_s)
         return None if now is None else float(now.max() if highest else now.min())
 
     def pieces(self) -> Pieces | None:
-        """A-weighted mean powers, from the best that there is; None where nothing tells them."""
+        """A-weighted mean powers from the best source; None without one."""
         return self._of_intervals() or self.pieces_of_rows()
 
     def pieces_of_rows(self) -> Pieces | None:
-        """The same from the rows, whether or not there is a table of intervals."""
+        """A-weighted mean powers from the rows, ignoring a table of intervals."""
         return self._pieces_of("laeq_db") if "laeq_db" in self.known else None
 
     def _of_intervals(self) -> Pieces | None:
@@ -192,7 +193,7 @@ class PartsOfRows:
         return Pieces(*spans, f"the log's own intervals of {seconds} s")
 
     def _pieces_of(self, name: str) -> Pieces | None:
-        """Of an equivalent level by the name of the one that counts on."""
+        """Pieces of an equivalent level, given the name of the accumulated one."""
         if name not in self._made:
             self._made[name] = self._make_pieces(name)
         return self._made[name]
@@ -221,7 +222,7 @@ class PartsOfRows:
             return self._differences(counting)
         if windows:
             window = max(windows)
-            how = f"{windows[window]}, of {window:g} s each {step_s:g} s"
+            how = f"{windows[window]}, of {window:g} s every {step_s:g} s"
             return self._windows(windows[window], np.flatnonzero(self.time_s > 0), step_s, how)
         now = next(
             (
@@ -233,7 +234,7 @@ class PartsOfRows:
         )
         if now is None:
             return None
-        how = f"{now} each {1000 * step_s:g} ms"
+        how = f"{now} every {1000 * step_s:g} ms"
         return self._windows(now, np.flatnonzero(self.time_s > 0), step_s, how)
 
     def _windows(self, name: str, places: NDArray[np.int64], window_s: float, how: str) -> Pieces:
@@ -242,19 +243,19 @@ class PartsOfRows:
         end_s = self.time_s[places]
         begin_s = np.maximum(end_s - window_s, 0.0)
         utc_s = _in_s(self.rows["utc"][places])
-        return Pieces(begin_s, end_s, utc_s, self._heard(begin_s, end_s), _power(values), how)
+        return Pieces(begin_s, end_s, utc_s, self._counted_s(begin_s, end_s), _power(values), how)
 
     def _differences(self, name: str) -> Pieces:
-        """Of a level that counts on: the energy that came since the row before."""
+        """Pieces of an accumulated level: the energy added since the row before."""
         values = self.rows[name]
         places = np.flatnonzero(np.isfinite(values) & (self.time_s > 0))
         end_s, utc_s = self.time_s[places], _in_s(self.rows["utc"][places])
         begin_s = np.concatenate(
             [[min(one["from_s"] for one in self.results.header["statistics"].values())], end_s[:-1]]
         )[: len(end_s)]
-        heard_s = self._heard(begin_s, end_s)
+        heard_s = self._counted_s(begin_s, end_s)
         total_s = np.concatenate([[0.0], np.cumsum(heard_s)])
-        # Since when it counts: from the start, or from the last reset.
+        # The begin of the accumulation: the start, or the last reset.
         resets = np.array(
             [0.0, *(e.time_s for e in self.results.events if e.kind == "readings_reset")]
         )
@@ -264,7 +265,7 @@ class PartsOfRows:
         begins = np.diff(since, prepend=-1) > 0
         came = np.where(begins, energy, np.diff(energy, prepend=0.0))
         power = np.clip(came, 0.0, None) / np.maximum(heard_s, SAME_S)
-        how = f"{name}, as it changes from row to row"
+        how = f"changes of {name} from row to row"
         return Pieces(begin_s, end_s, utc_s, heard_s, np.where(heard_s > 0, power, 0.0), how)
 
 
@@ -273,7 +274,7 @@ def _power(level_db: NDArray[np.floating]) -> Numbers:
 
 
 def _in_s(utc: NDArray[np.datetime64]) -> Numbers:
-    """Seconds since 1970, NaN where they are not known."""
+    """Unix time in seconds, NaN if unknown."""
     found = utc.astype("datetime64[ms]").astype(np.int64) / 1000.0
     return np.where(np.isnat(utc), np.nan, found)
 
@@ -289,9 +290,9 @@ class Part:
 def part_of(
     results: Results, begin: Moment | None, end: Moment | None, zone: tzinfo | None = None
 ) -> Part:
-    """The part between two moments; by the clock of `zone`, or else that of the measurement.
+    """The part between two moments, in `zone`, by default that of the measurement.
 
-    Raises ResultsError for one that is not in the measurement.
+    Raises ResultsError if it is not in the measurement.
     """
     start = results.start_utc
     start_s = None if start is None else float(_in_s(np.array([start]))[0])
@@ -305,9 +306,9 @@ def part_of(
     for name, given, time_s in (("--from", begin, begin_s), ("--to", end, end_s)):
         if given is not None and not first_s - SAME_S <= time_s <= last_s + SAME_S:
             span = _span(first_s, last_s, start_s, by)
-            raise ResultsError(f"{results.name} goes {span}: {name} {given.text} is not in it")
+            raise ResultsError(f"{results.name} is {span}: {name} {given.text} is outside")
     if not end_s > begin_s:
-        raise ResultsError(f"{results.name}: --to is not after --from, so there is nothing between")
+        raise ResultsError(f"{results.name}: --to is not after --from")
     return Part(begin_s, end_s)
 
 
@@ -319,7 +320,7 @@ def _span(begin_s: float, end_s: float, start_s: float | None, zone: tzinfo | No
 
 
 def results_of_part(results: Results, part: Part) -> Results:
-    """The results of a part: its rows, and a summary as far as the rows tell one."""
+    """The results of a part: its rows, and a summary as far as the rows allow."""
     parts = PartsOfRows(results)
     values = parts.values(parts.known, part.begin_s, part.end_s)
     inside = (results.rows["time_s"] > part.begin_s - SAME_S) & (
@@ -350,8 +351,9 @@ def results_of_part(results: Results, part: Part) -> Results:
 class IntervalTable:
     """Statistics of each interval of a measurement.
 
-    rows: as a table of intervals has them; names: of the readings in it
-    how: what they were made of, in words
+    rows: rows of the table of intervals
+    names: names of its readings
+    how: description of the source
     """
 
     rows: Rows
@@ -360,12 +362,12 @@ class IntervalTable:
 
 
 def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> IntervalTable:
-    """The table of intervals of a measurement: that which its log keeps, or made from its rows.
+    """The table of intervals of a measurement, from its log or made from its rows.
 
-    zone: whose clock; by default that of the measurement. Where its clock is not known, intervals
-        are of elapsed time
+    zone: time zone; by default that of the measurement. If its time is unknown, intervals are of
+        elapsed time
 
-    Raises ResultsError where the rows tell nothing of any reading.
+    Raises ResultsError if the rows have no suitable reading.
     """
     kept = _kept(results, seconds, zone)
     if kept is not None:
@@ -385,7 +387,7 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
     begin_s, end_s = results.begin_s, results.duration_s
     while begin_s < end_s - SAME_S:
         utc = epoch + begin_s
-        if start is not None:  # the clock and the count of samples drift apart
+        if start is not None:  # as clock and sample count drift apart
             utc = float(utc_s[place := np.searchsorted(time_s, begin_s - SAME_S)])
             utc += begin_s - float(time_s[place])
         until_s = begin_s + clock.end(utc) - utc
@@ -407,9 +409,7 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
         begin_s = until_s
     names = tuple(n for n in wanted if any(row.get(n) is not None for row in found))
     if not names:
-        raise ResultsError(
-            f"{results.name} tells of no interval: there is no level or loudness in its rows"
-        )
+        raise ResultsError(f"{results.name} has no intervals: its rows have no level or loudness")
     rows = Rows.of(
         [{k: v for k, v in row.items() if k not in wanted or k in names} for row in found]
     )
@@ -425,7 +425,7 @@ def _kept(results: Results, seconds: int, zone: tzinfo | None) -> IntervalTable 
         return None
     columns = told.get("columns", ())
     names = tuple(str(one["name"]) for one in columns if one["model"])
-    words = "counted while it was measured, by every frame"
+    words = "counted during the measurement, every frame"
     return IntervalTable(results.intervals, names, words)
 
 

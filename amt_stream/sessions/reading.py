@@ -1,4 +1,4 @@
-"""A session as it is read, while it is written or later."""
+"""Reading a session, even while it is being written."""
 
 import csv
 import json
@@ -28,32 +28,32 @@ from amt_stream.sessions.parquet import rows_in
 
 WORDS = ("utc", "local", "fault", "settling_columns")
 MOST_SAMPLES = (1 << 63) - 1
-"""What counts samples is of 64 bits."""
+"""Largest count of samples, which has 64 bits."""
 
 LONGEST_S = 1e9
-"""No measurement goes on for longer."""
+"""Longest duration of a measurement."""
 
 UNREAD = KeyError, OverflowError, TypeError, ValueError
-"""What a number or a name that is none raises where it is read."""
+"""Errors of reading invalid numbers or names."""
 
 TRUTHS = ("settling", "calibrated", "partial")
 
 
 class Session:
-    """What a session holds, run by run, counted from 1.
+    """The content of a session by run, counted from 1.
 
-    `descriptions` tell how each run measured; `entries` are those of the chain, which closed parts
-    have. Nothing is checked here: that does `verify`.
+    `descriptions` are the settings of each run; `entries` are those of the chain, one per closed
+    part. Nothing is checked here; `verify` does that.
 
-    Raises SessionError for what is no session, and for what cannot be read.
+    Raises SessionError if it is not a session or cannot be read.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.is_dir():
-            raise SessionError(f"{self.path} is no session: there is no such folder")
+            raise SessionError(f"{self.path} is not a session: there is no such folder")
         if not (self.path / CHAIN).is_file():
-            raise SessionError(f"{self.path} is no session: there is no {CHAIN} in it")
+            raise SessionError(f"{self.path} is not a session: it has no {CHAIN}")
         require_files(self.path)
         self.entries = read_chain(self.path / CHAIN)[0]
 
@@ -66,7 +66,7 @@ class Session:
         return tuple(self.descriptions)
 
     def files(self, run: int, what: str) -> list[Path]:
-        """Parts of a run in their order: "rows", "events" or "sound", those still open last."""
+        """Parts of a run in order, of "rows", "events" or "sound"; open ones last."""
         last = max(self.runs)
         closed = {entry["part"]: entry["run"] for entry in self.entries}
         names = [name for name, of_run in closed.items() if of_run == run and _is(name, what)]
@@ -75,7 +75,7 @@ class Session:
         return [self.path / name for name in names]
 
     def open_parts(self, what: str = "") -> list[str]:
-        """Names of parts that no entry of the chain tells of, the oldest first."""
+        """Names of parts that are not in the chain, the oldest first."""
         closed = {entry["part"] for entry in self.entries}
         names = [name for name in os.listdir(self.path) if _is(name, what)]  # noqa: PTH208
         return sorted((name for name in names if name not in closed), key=self._age)
@@ -85,11 +85,11 @@ class Session:
         return stem.rstrip("Z"), int(number) if number.isdigit() else 1, name
 
     def rows(self, run: int | None = None) -> Generator[JsonDict]:
-        """The rows of a run, of the last one by default, each as a dict by column."""
+        """Yield the rows of a run, by default of the last one, each as a dict by column."""
         yield from self._table("rows", max(self.runs) if run is None else run)
 
     def intervals(self, run: int | None = None) -> list[JsonDict]:
-        """The table of intervals of a run, by default of the last one, as `rows`."""
+        """The table of intervals of a run, by default of the last one, as in `rows`."""
         return [*self._table("intervals", max(self.runs) if run is None else run)]
 
     def _table(self, table: str, run: int) -> Generator[JsonDict]:
@@ -101,11 +101,11 @@ class Session:
                 yield from ROWS_IN[path.suffix](path)
 
     def last_sample(self, since: int) -> int:
-        """Where the last row stands of all runs from `since` on; -1 where there is none."""
+        """Sample of the last row of all runs from `since` on; -1 if there is none."""
         return max((self._last_of(run) for run in self.runs if run >= since), default=-1)
 
     def last_interval_s(self, since: int) -> float:
-        """Where the last interval ends of all runs from `since` on, in seconds of sound."""
+        """End of the last interval of all runs from `since` on, in seconds of sound."""
         ends = (row["end_s"] for run in self.runs if run >= since for row in self.intervals(run))
         return max((end for end in ends if isinstance(end, float)), default=-math.inf)
 
@@ -124,7 +124,7 @@ class Session:
         return sample if isinstance(sample, int) else -1
 
     def events(self, run: int | None = None) -> list[Event]:
-        """What happened in a run, by default in the last one."""
+        """Events of a run, by default of the last one."""
         run = max(self.runs) if run is None else run
         found: list[dict[str, object]] = []
         if (self.path / DATABASE).exists():
@@ -136,12 +136,12 @@ class Session:
         try:
             return [_event(one) for one in found]
         except UNREAD as error:
-            raise SessionError(f"{self.path} has an event that is none: {brief(error)}") from error
+            raise SessionError(f"{self.path} has an invalid event: {brief(error)}") from error
 
     def sound(self, run: int | None = None) -> Iterator[Chunk]:
-        """The sound of a run as the engine let it in, in chunks of a second at most.
+        """Yield the sound of a run as the engine received it, in chunks of at most 1 s.
 
-        Of FLAC it is that of 24 bits. What is missing in a recording is `Chunk.missed`.
+        Sound from FLAC has 24 bits. `Chunk.missed` counts samples missing from the recording.
         """
         import soundfile
 
@@ -151,7 +151,7 @@ class Session:
                 continue
             lines = path.with_suffix(".jsonl")
             if not lines.exists() or not lines.stat().st_size:
-                continue  # it came to a sudden end before its first sound
+                continue  # interrupted before its first sound
             try:
                 with as_session_error(path, "read"), soundfile.SoundFile(path) as file:
                     yield from _chunks(file, [*_json_lines(lines)])
@@ -160,14 +160,14 @@ class Session:
 
 
 def _chunks(file: Any, lines: list[JsonDict]) -> Iterator[Chunk]:
-    """Of one part: `lines` tell where its sound stands."""
+    """Yield the chunks of a part; `lines` have the positions of its sound."""
     fs, frames = file.samplerate, file.frames
     places = [line for line in lines if "at" in line and 0 <= _count(line["at"]) <= frames]
     for place, end in zip(places, [*(_count(p["at"]) for p in places[1:]), frames], strict=True):
         at, sample, utc = _count(place["at"]), _count(place["sample"]), float(place["utc"])
         more = {name: _count(place[name]) for name in ("lost", "flags", "missed")}
         if min(more.values()) < 0 or more["flags"] > sum(Fault):
-            raise ValueError(f"{brief(place)} tells of no sound")
+            raise ValueError(f"{brief(place)} has no sound")
         while True:
             file.seek(at)
             samples = file.read(min(fs, max(0, end - at)), dtype="float32", always_2d=True)
@@ -182,7 +182,7 @@ def _is(name: str, what: str) -> bool:
 
 
 def _count(value: Any) -> int:
-    """A count of samples; raises ValueError, TypeError or OverflowError for what is none."""
+    """Check a count of samples. Raises ValueError, TypeError or OverflowError."""
     count = int(value)
     if abs(count) > MOST_SAMPLES:
         raise ValueError(f"more than {MOST_SAMPLES} samples are counted")
@@ -191,7 +191,7 @@ def _count(value: Any) -> int:
 
 def _event(told: JsonDict) -> Event:
     kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str)
-    given = {**told, "microphone": told.get("microphone") or ""}  # an older log has none
+    given = {**told, "microphone": told.get("microphone") or ""}  # older logs lack it
     values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
     event = Event(*values)
     if not abs(event.time_s) <= LONGEST_S:
@@ -200,12 +200,12 @@ def _event(told: JsonDict) -> Event:
 
 
 class opened:
-    """A database to be read, also where nothing may be written beside it."""
+    """A database open for reading, even in a read-only folder."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / DATABASE
         uri = path.absolute().as_uri()
-        # Where nobody writes there is no log beside it, and none is to be made by reading.
+        # Without a writer there is no write-ahead log, and reading must not make one.
         closed = not path.with_name(f"{DATABASE}-wal").exists()
         self.connection = self._connected(f"{uri}?immutable=1" if closed else f"{uri}?mode=ro")
         try:
@@ -215,7 +215,7 @@ class opened:
             self.connection = self._connected(f"{uri}?immutable=1")
 
     def _connected(self, uri: str) -> sqlite3.Connection:
-        # Rows that are given up half read are collected by any thread, which closes this.
+        # Any thread may collect an unfinished generator of rows, which closes this.
         return sqlite3.connect(uri, uri=True, timeout=2.0, check_same_thread=False)
 
     def _look(self) -> None:
@@ -233,7 +233,7 @@ class opened:
 
 
 class told_of_database:
-    """SessionError in place of what SQLite says."""
+    """Turns errors of SQLite into SessionError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -261,7 +261,7 @@ def _selected(
 
 
 def _json_lines(path: Path) -> Iterator[JsonDict]:
-    """The objects of a file of lines, up to one that is torn."""
+    """Yield the objects of a file of JSON lines, up to an incomplete one."""
     with path.open("rb") as file:
         while line := file.readline(LONGEST_LINE):
             try:
@@ -286,7 +286,7 @@ def _csv_rows(path: Path) -> Iterator[JsonDict]:
 
 
 ROWS_IN = {".csv": _csv_rows, ".jsonl": _json_rows, PARQUET: rows_in}
-"""What reads the rows of a part, by its ending."""
+"""Readers of rows by the ending of a part."""
 
 
 def _value(name: str, text: str) -> Any:

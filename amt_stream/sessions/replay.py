@@ -1,4 +1,4 @@
-"""A session measured again, from its sound, its settings and its gaps."""
+"""Measuring a session again from its sound, its settings and its gaps."""
 
 import hashlib
 import math
@@ -25,31 +25,32 @@ from amt_stream.sessions.files import SessionError
 from amt_stream.sessions.reading import Session
 
 CLOCK = "utc"
-"""The column that no sound tells."""
+"""The column that does not depend on the sound."""
 
 UNMADE = LookupError, TypeError, AttributeError, ValueError, OverflowError, SourceError
-"""What making an engine raises of a description that was edited."""
+"""Errors of making an engine from an edited description."""
 
 VALUES = (str, int, float, type(None))
 MOST = (1 << 63) - 1
-"""What a value of a row may be."""
+"""Types of the values of rows."""
 
 CHANGES = (
     *("overload", "recovered", "swapped", "calibrated", "filters_reset"),
     *("paused", "continued", "readings_reset"),
 )
-"""Kinds of events with which a measurement became another one."""
+"""Kinds of events that changed the measurement."""
 
 
 @dataclass
 class Replayed:
-    """What a replay has found.
+    """The result of a replay.
 
-    run: of the session; rows: how many were compared; absent: how many more were measured again
-        between the first of these and the last
-    differs: the first row that is another one, in a sentence; "" where all are the same
-    notes: what else has to be known, in sentences, such as why not all could be measured again
-    logged, again: SHA-256 of the rows compared, as they were logged and as they were measured
+    run: run of the session
+    rows: number of rows compared
+    absent: number of rows between them that the log lacks
+    differs: sentence about the first different row; "" if all are identical
+    notes: further sentences, such as why not all could be measured again
+    logged, again: SHA-256 of the compared rows, as logged and as measured again
     """
 
     run: int
@@ -68,26 +69,26 @@ class Replayed:
 def replay_session(path: str | Path, run: int | None = None) -> Replayed:
     """Measure a run of a session again, by default the last, and compare all its rows.
 
-    What was measured before by runs that it went on from counts too. Nothing is written.
+    Runs that it continues are included. Nothing is written.
 
-    Raises SessionError for a session without sound, and for what is none.
+    Raises SessionError if there is no sound, or if it is not a session.
     """
     session = Session(path)
     run = max(session.runs) if run is None else run
     if run not in session.runs:
         told = ", ".join(map(str, session.runs))
         raise SessionError(f"{session.path} has no run {run}: there are {told}")
-    sound = _Heard(session, run)
+    sound = _RecordedSound(session, run)
     with closing(session.rows(run)) as logged:
         comparison = _Comparison(_whole(logged, session.path))
         for rows in _measured(session, run, sound):
             comparison.add(rows)
-    otherwise = _otherwise(session.path, session.descriptions[run])
+    otherwise = _differences(session.path, session.descriptions[run])
     return comparison.result(run, (*sound.notes, *otherwise))
 
 
-class _Heard:
-    """The sound of a run, that of the runs that it went on from before it, as far as it is there.
+class _RecordedSound:
+    """The recorded sound of a run and of the runs that it continues.
 
     notes: why it ends before the run
     """
@@ -107,7 +108,7 @@ class _Heard:
             position = chunk.sample + len(chunk)
 
     def _until(self, run: int, end: float) -> Iterator[Chunk]:
-        """What begins before sample `end`."""
+        """Yield the chunks that begin before sample `end`."""
         restored = self._session.descriptions[run].get("restored")
         if restored is not None:
             before, sample = self._came_from(run, restored)
@@ -124,23 +125,23 @@ class _Heard:
             yield chunk if whole else replace(chunk, samples=chunk.samples[: -int(over)])
         if changed is not None:
             self.notes.append(
-                f"only what was heard before sample {changed.sample} is measured again: "
+                f"only the sound before sample {changed.sample} is measured again: "
                 f"{changed.kind}, {changed.text}"
             )
 
     def _came_from(self, run: int, told: object) -> tuple[int, int]:
-        """The run that this one goes on from, and at which sample."""
+        """The run that this one continues, and from which sample."""
         found = [told.get(name) for name in ("run", "sample")] if isinstance(told, dict) else []
         before, sample = found if len(found) == 2 else (0, 0)
         if not (isinstance(before, int) and isinstance(sample, int) and 0 < before < run):
-            raise SessionError(f"{self._session.path}: run {run} goes on from no run before it")
+            raise SessionError(f"{self._session.path}: run {run} continues no earlier run")
         if before not in self._session.runs:
             raise SessionError(f"{self._session.path}: run {before} is missing")
         return before, sample
 
 
 class _Recorded(Source):
-    """Sound out of a session, which whoever reads it hands to the models itself."""
+    """The source of an engine whose models are called directly."""
 
     live = False
     deliver: Deliver
@@ -152,7 +153,7 @@ class _Recorded(Source):
         self.deliver = deliver
 
     def stop(self) -> None:
-        """It never delivers by itself."""
+        """Do nothing: it delivers no sound itself."""
 
 
 class _Maker:
@@ -172,8 +173,8 @@ class _Maker:
             self.rows.append(self._table.rest(end_s))
 
 
-def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
-    """All rows of that sound."""
+def _measured(session: Session, run: int, sound: _RecordedSound) -> Iterator[Rows]:
+    """Yield all rows of the sound."""
     chunks = iter(sound)
     first = next(chunks, None)
     if first is None:
@@ -193,19 +194,19 @@ def _measured(session: Session, run: int, sound: _Heard) -> Iterator[Rows]:
             chunk = next(chunks, None)
         source.deliver(None)
         if not engine.wait() or engine.health.sink_errors:
-            raise engine.error or RuntimeError(f"run {run} of {session.path} came to no end")
+            raise engine.error or RuntimeError(f"run {run} of {session.path} did not end")
     yield from maker.rows
 
 
 def _why_none(session: Session, run: int, notes: list[str]) -> str:
-    """Why there is nothing to begin with."""
+    """Why no sound can be measured."""
     if next(session.sound(run), None) is None:
         return f"{session.path} has no sound of run {run}: it was not recorded"
     return f"run {run} of {session.path} cannot be measured again: {'; '.join(notes)}"
 
 
 def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Recorded, _Maker]:
-    """An engine that measures as is described, and what makes rows."""
+    """Make an engine and rows from a description."""
     told, settings = description["header"]["source"], description["engine"]
     heard = tuple(told["channels"])
     calibration = [Calibration.from_dict(one) for one in description["calibration"]]
@@ -239,8 +240,8 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
     return engine, source, maker
 
 
-def _otherwise(path: Path, description: JsonMap) -> Iterator[str]:
-    """What is not as it was, though the settings are the same."""
+def _differences(path: Path, description: JsonMap) -> Iterator[str]:
+    """What differs from the original measurement despite equal settings."""
     versions = description.get("versions")
     was = versions.get("amt_stream") if isinstance(versions, dict) else None
     if was != __version__:
@@ -252,21 +253,21 @@ def _otherwise(path: Path, description: JsonMap) -> Iterator[str]:
 
 
 def _whole(rows: Iterator[JsonDict], path: Path) -> Iterator[JsonDict]:
-    """Rows that can be compared; raises SessionError for one that is none."""
+    """Yield rows, checked for the comparison. Raises SessionError for an invalid one."""
     for number, row in enumerate(rows, 1):
         for name, value in row.items():
             kinds = (int, float) if name in ("sample", "time_s") else VALUES
             if not isinstance(value, kinds) or (isinstance(value, int) and abs(value) > MOST):
                 raise SessionError(
-                    f"{path} has a row that is none: {name} is {brief(repr(value))} in row {number}"
+                    f"{path} has an invalid row: {name} is {brief(repr(value))} in row {number}"
                 )
         if "sample" not in row:
-            raise SessionError(f"{path} has a row that is none: row {number} tells no sample")
+            raise SessionError(f"{path} has an invalid row: row {number} has no sample")
         yield row
 
 
 class _Comparison:
-    """Rows as they were logged, against those that are measured again in the same order."""
+    """Comparison of logged rows with those measured again, in the same order."""
 
     def __init__(self, logged: Iterator[JsonDict]) -> None:
         self._logged = logged
@@ -276,7 +277,7 @@ class _Comparison:
         self._digests = hashlib.sha256(), hashlib.sha256()
 
     def add(self, rows: Rows) -> None:
-        """Compare those that the log has, in their order."""
+        """Compare rows with those of the log, in order."""
         for again in rows:
             was = self._next
             if was is None:
@@ -299,7 +300,7 @@ class _Comparison:
 
 
 def _comparable(row: Mapping[str, object]) -> JsonDict:
-    """A row without its clock, every number in one form."""
+    """A row without its clock, with numbers in one form."""
     return {
         name: float(value) if isinstance(value, int | float) else value
         for name, value in row.items()

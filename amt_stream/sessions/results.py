@@ -1,4 +1,4 @@
-"""What was measured, read back from where it was kept: a log, or a file of rows."""
+"""Results of a measurement, read from a log or a file of rows."""
 
 import math
 from bisect import bisect_right
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from amt_stream.offline.measure import Measured
 
 AT_ONCE = 4096
-"""Rows that are dicts at a time."""
+"""Rows per batch of dicts."""
 
 GAPS = ("gap", "dropped", "lost")
-"""Events that say why something is missing."""
+"""Kinds of events that explain a gap."""
 
 MARK = "mark"
-"""Kind of the event with which somebody has marked a moment."""
+"""The kind of events for marks."""
 
 NUMBER = (int, float)
 MAYBE = (*NUMBER, type(None))
@@ -64,33 +64,33 @@ HEADER: JsonDict = {
     "step_ms": NUMBER,
     "statistics": dict,
 }
-"""What is needed of a header, and of which kind it has to be."""
+"""Required fields of a header, and their types."""
 
 LIMIT = {"name": str, "column": str}
 STOOD = LIMIT | {"exceeded": (bool, type(None)), "whole": bool, "times": NUMBER, "red_s": NUMBER}
 STOOD |= {"worst": MAYBE, "worst_s": MAYBE, "verdict": str}
 COVERED = {"from_s": NUMBER}
 SETTINGS = {"header": dict, "source": dict, "versions": dict}
-"""Of a log's description what is read here, where it is there."""
+"""Fields of a log's description that are used here, if present."""
 
 YEARS = np.array(["1900", "2500"], "datetime64[Y]")
 LARGEST = 1e12
-"""What is beyond these, and LONGEST_S, was not measured."""
+"""Values beyond these, and times beyond LONGEST_S, cannot be measured ones."""
 
 NO_ROW = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
-"""What reading raises of rows that were edited."""
+"""Errors of reading edited rows."""
 
 Wanted = Callable[[JsonMap], bool]
-"""Whether a column is to be read, by what the header tells of it."""
+"""Whether to read a column, given its entry in the header."""
 
 
 class ResultsError(Refusal, RuntimeError):
-    """Nothing that was measured can be read there; the message says why in one sentence."""
+    """Results cannot be read."""
 
 
 @dataclass(frozen=True)
 class FaultySpan:
-    """A part of the sound in which something was wrong: the word of a fault, seconds, the cause."""
+    """A part of the sound with a fault: its word, its time in seconds, its cause."""
 
     fault: str
     begin_s: float
@@ -100,20 +100,20 @@ class FaultySpan:
 
 @dataclass(frozen=True)
 class Results:
-    """What one measurement has given.
+    """The results of one measurement.
 
-    name: of the folder or file, or of the sound
-    header: what goes before the rows
-    rows: of the columns that were wanted, and those before and after the readings
-    last: the last row by name, all columns of it
-    summary: what is told of the whole sound; empty where it came to a sudden end, or still goes on
-    events: what happened meanwhile, as a log tells it
-    settings: how it was measured, as a log tells it
-    intervals: the table of intervals that a log keeps, if it does
-    part: from when to when it was cut out of a longer measurement, in seconds of its sound
-    proof: what `verify` found of the log's folder before it was read; None of anything else
-    uncounted: parts of the time, in seconds, whose rows a run that was restored did not count: what
-        came after the snapshot that it goes on from
+    name: name of the folder or file, or of the sound
+    header: header of the rows
+    rows: rows with the chosen columns, and those before and after the readings
+    last: all columns of the last row, by name
+    summary: summary of the whole sound; empty if the measurement was interrupted or is running
+    events: events of a log
+    settings: settings of a log
+    intervals: table of intervals of a log, if any
+    part: begin and end in seconds, if this is a part of a longer measurement
+    proof: result of `verify` before a log was read; None otherwise
+    uncounted: times in seconds whose rows a restored run did not count, as they came after the
+        snapshot that it continues
     """
 
     name: str
@@ -130,7 +130,7 @@ class Results:
 
     @classmethod
     def of_measured(cls, measured: "Measured", name: str = "") -> "Results":
-        """What `measure` gave."""
+        """Results from the return value of `measure`."""
         header, rows = measured.header, measured.rows
         (last,) = rows.where(slice(-1, None))
         name = name or header["source"]["name"]
@@ -139,22 +139,22 @@ class Results:
 
     @property
     def step_s(self) -> float:
-        """From row to row."""
+        """Seconds between rows."""
         return float(self.header["step_ms"]) / 1000
 
     @property
     def begin_s(self) -> float:
-        """Where it begins, in seconds of sound: 0, unless it is a part."""
+        """Begin in seconds of sound: 0 unless it is a part."""
         return 0.0 if self.part is None else self.part[0]
 
     @property
     def duration_s(self) -> float:
-        """Until the last row."""
+        """Time of the last row in seconds."""
         return float(self.rows["time_s"][-1])
 
     @property
     def start_utc(self) -> np.datetime64 | None:
-        """When time 0 was; None where that is not known, as of a file."""
+        """UTC of time 0; None if unknown, as for a file."""
         known = ~np.isnat(self.rows["utc"])
         if not known.any():
             return None
@@ -164,10 +164,10 @@ class Results:
 
     @property
     def zone(self) -> tzinfo | None:
-        """Of the clock where it was measured, as a log tells it.
+        """Time zone of the measurement, from a log.
 
-        With the rules of its place where those are known, as when summer time ends, and give the
-        offset that the log has; else that offset.
+        It is the named zone, with its rules of daylight saving, if that is known and has the offset
+        in the log; else a fixed offset.
         """
         try:
             began = datetime.fromisoformat(str(self.settings.get("began_local")))
@@ -181,22 +181,22 @@ class Results:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the level was known all the time."""
+        """Whether the sound was calibrated all the time."""
         return bool(self.rows["calibrated"].all())
 
     @property
     def columns(self) -> dict[str, JsonMap]:
-        """What the header tells of each reading, by name."""
+        """The header's entries of the readings, by name."""
         return {str(one["name"]): one for one in self.header["columns"]}
 
     @property
     def marks(self) -> list[Event]:
-        """Moments that somebody has marked."""
+        """Marks of the user."""
         return [event for event in self.events if event.kind == MARK]
 
     @property
     def stretches(self) -> list[FaultySpan]:
-        """What was wrong with the sound, in its order; faults of rows side by side are one."""
+        """Faults of the sound in order; those of adjacent rows are merged."""
         found: list[FaultySpan] = []
         for bit, word in FAULT_NAMES.items():
             marked = np.flatnonzero(self.rows["fault"] & bit)
@@ -205,7 +205,7 @@ class Results:
         return sorted(found, key=lambda one: (one.begin_s, one.fault))
 
     def _stretch(self, bit: Fault, word: str, rows: Any) -> FaultySpan:
-        """Of rows that follow one another; each tells of what was since the one before."""
+        """The span of adjacent rows, each of which covers the time since the one before."""
         time_s, first = self.rows["time_s"], int(rows[0])
         begin_s = float(time_s[first - 1]) if first else 0.0
         end_s = float(time_s[rows[-1]])
@@ -216,7 +216,7 @@ class Results:
             if (event.kind in GAPS if bit == Fault.GAP else event.kind == word)
         ]
         missing = [event for event in own if event.kind == GAPS[0] and event.samples]
-        if missing and bit == Fault.GAP:  # a log knows it to the sample
+        if missing and bit == Fault.GAP:  # a log has it to the sample
             begin_s, last = missing[0].time_s, missing[-1]
             end_s = last.time_s + last.samples / self.header["source"]["fs"]
         text = next((event.text for event in own if event.text), "")
@@ -224,14 +224,14 @@ class Results:
 
     @property
     def limits(self) -> list[JsonMap]:
-        """How each limit was kept, as a summary tells it, and judged from the rows without one."""
+        """The result of each limit, from the summary, or from the rows without one."""
         if "limits" in self.summary:
             return [*self.summary["limits"]]
         given = self.header.get("limits", ())
         return [self._stood(one) for one in given if STATE + one["name"] in self.rows.columns]
 
     def _stood(self, told: Mapping[str, object]) -> JsonMap:
-        """What the judge of a limit makes of these rows, and of what was to be counted."""
+        """The result of a limit from these rows, for the counted times."""
         limit = limit_of(told)
         column = self.columns.get(limit.column, {})
         adds_up = str(column.get("statistic", "")).startswith(EQUIVALENT)
@@ -258,11 +258,11 @@ class Results:
 def _counting(
     events: Iterable[Event], uncounted: Sequence[tuple[float, float]]
 ) -> list[tuple[str, float]]:
-    """What events tell of what was counted: the kind and the time of each pause and reset.
+    """Kind and time of each pause and reset, from events.
 
-    A reset that was undone has not been, nor one before it that could still be undone then.
+    A reset that was undone is left out, as are resets before it that could still be undone then.
 
-    uncounted: parts of the time that a run which was restored knows nothing of
+    uncounted: times that a restored run does not know
     """
     found: list[tuple[str, float]] = []
     resets: list[tuple[str, float]] = []
@@ -282,7 +282,7 @@ def _counting(
 
 
 def window_s_of(column: Mapping[str, object]) -> float:
-    """The window of a rolling column, by what a header tells of it; 0 of any other."""
+    """The window of a rolling column in seconds, from the header; 0 for others."""
     _, _, window = str(column.get("statistic", "")).partition("last ")
     return window_s(window) if window else 0.0
 
@@ -294,31 +294,31 @@ def read_results(
     run: int | None = None,
     microphone: str | None = None,
 ) -> Results:
-    """What a log's folder holds, or a file of rows as `analyze` and `meter` write it.
+    """Read a log, or a file of rows of `analyze` or `meter`.
 
-    run: of a log with several runs, by default the last; what it went on from comes before it
-    microphone: the name of one of several that were heard, each by itself
+    run: run of a log, by default the last; the runs that it continues are included
+    microphone: name of one of several microphones
 
-    Raises ResultsError, or SessionError, for what cannot be read, or holds no row.
+    Raises ResultsError or SessionError if it cannot be read or has no row.
     """
     path = Path(path)
     if path.is_dir():
         found: _Kept = _Log(path, run)
     elif run is not None:
-        raise ResultsError(f"{path} is no log, so that there is no run {run}: leave it out")
+        raise ResultsError(f"{path} is not a log and has no run {run}: leave it out")
     else:
         found = _File(path)
     header, summary = found.header, found.summary
     if fault := _fault(header, summary):
-        raise ResultsError(f"{path} has no header or summary as rows have them: {fault}")
+        raise ResultsError(f"{path} has an invalid header or summary: {fault}")
     if not header.get("statistics"):
         raise ResultsError(
-            f"{path} has a row for each cell of a spectrum: give results of a model with readings"
+            f"{path} has a row for each cell of a spectrum: choose a model with readings"
         )
     interval = header.get("interval", {})
     if isinstance(interval, dict) and interval and "columns" not in interval:
         raise ResultsError(
-            f"{path} holds a table of intervals and no rows: give the log, or a file of rows"
+            f"{path} has a table of intervals and no rows: give the log, or a file of rows"
         )
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
     limited = {one["column"] for one in header.get("limits", ())}
@@ -332,11 +332,11 @@ def read_results(
         rows, last = _narrowed(found.rows(), names, microphone)
     except NO_ROW as error:
         words = f"{type(error).__name__}: {brief(error)}"
-        raise ResultsError(f"{path} has rows that are none ({words})") from error
+        raise ResultsError(f"{path} has invalid rows ({words})") from error
     if not len(rows):
-        raise ResultsError(f"{path} holds no row yet")
+        raise ResultsError(f"{path} has no row yet")
     if fault := _fault_of_rows(rows):
-        raise ResultsError(f"{path} has rows that are none: {fault}")
+        raise ResultsError(f"{path} has invalid rows: {fault}")
     name, events = path.name, found.events
     if microphone:
         name = f"{name}, {microphone}"
@@ -349,20 +349,20 @@ def read_results(
 
 
 def _intervals(path: Path, given: Iterable[JsonDict], microphone: str | None) -> Rows | None:
-    """The table of intervals as it was kept; None where there is none."""
+    """The stored table of intervals, or None."""
     own = [one for one in given if microphone in (None, one.get(MICROPHONE))]
     try:
         table = Rows.of(own) if own else None
         for name in ("time_s", "end_s", "measured_s"):
             if table is not None and not (np.abs(table[name]) <= LARGEST).all():
-                raise ValueError(f"{name} is no time")
+                raise ValueError(f"{name} is not a time")
     except NO_ROW as error:
-        raise ResultsError(f"{path} has intervals that are none ({brief(error)})") from error
+        raise ResultsError(f"{path} has invalid intervals ({brief(error)})") from error
     return table
 
 
 def _fault_of_rows(rows: Rows) -> str:
-    """What of them no meter has measured, in a sentence, or ""."""
+    """The first value that cannot be measured, as a sentence, or ""."""
     time_s, utc = rows["time_s"], rows["utc"]
     wrong = ~((time_s >= 0) & (time_s <= LONGEST_S))
     if wrong.any():
@@ -384,9 +384,9 @@ def _fault_of_rows(rows: Rows) -> str:
 
 
 def _fault(header: JsonMap, summary: JsonMap) -> str:
-    """What of them is not as it has to be, or ""."""
+    """The first invalid field of header or summary, or ""."""
     if not isinstance(summary, dict):
-        return "the summary is no object"
+        return "the summary is not an object"
     fault = _fault_of(header)
     if not fault and header.get("limits", []) != []:
         fault = _fault_of(header["limits"], [LIMIT], "limits ") or _refused_limit(header["limits"])
@@ -394,11 +394,11 @@ def _fault(header: JsonMap, summary: JsonMap) -> str:
         fault = fault or _fault_of(one, COVERED, "statistics ")
     named = header["source"].get("microphones", {}) if not fault else {}
     if not isinstance(named, dict) or (named and (fault := _fault_of([*named.values()], [[int]]))):
-        fault = fault or "the microphones of its source are none"
+        fault = fault or "the microphones of its source are invalid"
     named = summary.get("microphones")
     every = [summary, *(named.values() if isinstance(named, dict) else ())]
     if not fault and not all(isinstance(one, dict) for one in every):
-        fault = "the summary of a microphone is no object"
+        fault = "the summary of a microphone is not an object"
     for one in every:
         if not fault and one.get("limits", []) != []:
             fault = _fault_of(one["limits"], [STOOD], "summary limits ")
@@ -409,9 +409,9 @@ def _fault(header: JsonMap, summary: JsonMap) -> str:
                 fault = f"summary limits verdict is {brief(stood['verdict'])}"
             window = [stood.get(key, 0.0) for key in ("heard_s", "window_s", "projection")]
             if not all(type(part) in NUMBER and math.isfinite(part) for part in window):
-                fault = "summary limits tell of no window"
+                fault = "summary limits have no window"
             if stood["worst"] is not None and (at_s is None or not math.isfinite(at_s)):
-                fault = "summary limits worst_s is no time"
+                fault = "summary limits worst_s is not a time"
     return fault
 
 
@@ -425,17 +425,20 @@ def _refused_limit(limits: Sequence[Mapping[str, object]]) -> str:
 
 
 def _fault_of(told: object, form: object = HEADER, where: str = "") -> str:
-    """What of a header is not as `form` has it, or "": a dict or list of forms, or a type."""
+    """The first field that does not have the required form, or "".
+
+    form: a type, or a dict or list of forms
+    """
     if isinstance(form, dict):
         if not isinstance(told, dict):
-            return f"{where or 'it'} is no object"
+            return f"{where or 'it'} is not an object"
         missing = next((key for key in form if key not in told), None)
         if missing is not None:
             return f"{where}{missing} is missing"
         parts = ((f"{where}{key} ", told[key], form[key]) for key in form)
     elif isinstance(form, list):
         if not isinstance(told, list) or not told:
-            return f"{where}is no list, or empty"
+            return f"{where}is not a list, or is empty"
         parts = ((where, one, form[0]) for one in told)
     else:
         kinds = form if isinstance(form, tuple) else (form,)
@@ -449,12 +452,12 @@ def _refuse_microphone(path: Path, there: Mapping[str, object], microphone: str 
         raise ResultsError(f"{path} has several microphones: choose one of {', '.join(there)}")
     if microphone and not there:
         raise ResultsError(
-            f"{path} has no microphone called {microphone!r}: one alone was heard, leave that out"
+            f"{path} has no microphone called {microphone!r}: there was only one, leave that out"
         )
 
 
 def _header_of(header: JsonMap, microphone: str) -> JsonDict:
-    """The header as it would be if this microphone were the only one."""
+    """The header of one microphone, as if it were the only one."""
     own = header["source"]["microphones"][microphone]
     source = {key: value for key, value in header["source"].items() if key != "microphones"}
     calibration = [one for one in header["calibration"] if one["channel"] in own]
@@ -464,7 +467,7 @@ def _header_of(header: JsonMap, microphone: str) -> JsonDict:
 def _narrowed(
     given: Iterator[JsonDict], names: Sequence[str], microphone: str | None
 ) -> tuple[Rows, JsonDict]:
-    """These columns of rows, and the whole last row."""
+    """The chosen columns of rows, and the whole last row."""
     parts: list[Rows] = []
     last: JsonDict = {}
     own = (one for one in given if microphone is None or one[MICROPHONE] == microphone)
@@ -475,7 +478,7 @@ def _narrowed(
 
 
 class _Log:
-    """A session's folder: one run, and those that it went on from."""
+    """A run of a session, and the runs that it continues."""
 
     def __init__(self, path: Path, run: int | None) -> None:
         self.proof = verify(path)
@@ -488,7 +491,7 @@ class _Log:
         for key, kind in SETTINGS.items():
             if not isinstance(self.settings.get(key, {}), kind):
                 raise ResultsError(
-                    f"{path} does not say how run {self._run} was measured: its {key} is no object"
+                    f"{path} has no settings of run {self._run}: its {key} is not an object"
                 )
         self.header: JsonMap = self.settings.get("header", {})
 
@@ -498,7 +501,7 @@ class _Log:
         while isinstance(restored := self._session.descriptions[found[0]].get("restored"), dict):
             before = restored.get("run")
             if before not in self._session.runs or before >= found[0]:
-                raise SessionError(f"{self._session.path}: run {found[0]} goes on from no run")
+                raise SessionError(f"{self._session.path}: run {found[0]} continues no run")
             found.insert(0, before)
         return found
 
@@ -510,7 +513,9 @@ class _Log:
         found: list[JsonDict] = []
         for run in self._runs:
             own = self._session.intervals(run)
-            if own and found:  # an interval that a run left off goes on in the run that restores it
+            if (
+                own and found
+            ):  # an interval of an interrupted run continues in the run that restores it
                 found = [one for one in found if one["end_s"] <= own[0]["time_s"]]
             found += own
         return iter(found)
@@ -519,7 +524,7 @@ class _Log:
     def summary(self) -> JsonMap:
         for path in self._session.files(self._run, SUMMARY):
             if not path.is_file():
-                continue  # the chain tells of it: `verify` says that it is missing
+                continue  # it is in the chain: `verify` reports it as missing
             with as_session_error(path, "read"):
                 text = path.read_text(encoding="utf-8", errors="replace")
             found: JsonMap = json_object(text).get("summary", {})
@@ -536,7 +541,7 @@ class _Log:
         for run in self._runs[1:]:
             sample = self._session.descriptions[run]["restored"].get("sample")
             for event in self._session.events(run):
-                # A file is heard again from the snapshot on; of a microphone that part is a gap.
+                # A file is read again from the snapshot on; with a microphone that part is a gap.
                 if event.kind == GAPS[0] and event.sample == sample:
                     found.append((event.sample / fs, (event.sample + event.samples) / fs))
         return found
@@ -555,7 +560,7 @@ class _File:
         if path.suffix not in ROWS_IN:
             endings = ", ".join(ROWS_IN)
             raise ResultsError(
-                f"{path} holds no results: give the folder of a log, or a file of rows ({endings})"
+                f"{path} has no results: give the folder of a log, or a file of rows ({endings})"
             )
         self.summary: JsonMap = {}
         try:
@@ -581,7 +586,7 @@ class _File:
         return found or self._beside_csv()
 
     def _beside_csv(self) -> JsonMap:
-        """Of a file that begins with the names of its columns."""
+        """The header of a CSV file that begins with the column names."""
         beside = header_path(self._path)
         try:
             header = json_object(small_text(beside)).get("header", {})

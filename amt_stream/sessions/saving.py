@@ -1,4 +1,4 @@
-"""A measurement that was in no log, kept as a session afterwards."""
+"""Saving a measurement without a log as a session afterwards."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from amt_stream.sessions.log import local_now, versions
 from amt_stream.sessions.log_parts import LoggedEvent
 
 AT_ONCE = 8192
-"""Rows in one transaction."""
+"""Rows per transaction."""
 
 
 def save_session(
@@ -33,14 +33,14 @@ def save_session(
     events: Sequence[Event] = (),
     settings: JsonMap | None = None,
 ) -> Path:
-    """Write what a screen has kept of a measurement as a session of one run; gives its folder.
+    """Write the rows of a measurement as a session of one run, and return its folder.
 
     rows: `time_s`, `utc`, readings, `fault`, `settling`, `calibrated`
-    header: of those rows; columns that they have not are left out of it
-    summary: what is told of the whole sound
-    settings: what else is needed to measure the same again
+    header: header of these rows; it may have further columns, which are left out
+    summary: summary of the whole sound
+    settings: further settings that are needed to repeat the measurement
 
-    Raises SessionError for a folder that holds something already, and for what cannot be written.
+    Raises SessionError if the folder is not empty, or cannot be written.
     """
     path = Path(path)
     if (path / CHAIN).exists():
@@ -86,7 +86,7 @@ def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
 
 
 def whole_rows(rows: Rows, header: JsonMap) -> Rows:
-    """With the columns that every log has, made of what is there."""
+    """Add the columns that every log has."""
     given = {name: rows[name] for name in rows.columns}
     given.setdefault("sample", np.rint(rows["time_s"] * header["source"]["fs"]).astype(np.int64))
     settling = np.where(rows["settling"], ALL, "").astype(object)

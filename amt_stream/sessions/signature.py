@@ -1,7 +1,6 @@
-"""A signature of the last hash of a session: who has the public key can tell that it is its end.
+"""A signature of the last hash of a session, with the user's key (Ed25519, RFC 8032).
 
-A chain of hashes cannot show that its end was taken away. A signature with a key of the user's own
-(Ed25519, RFC 8032) can, and says when it was made.
+A hash chain alone cannot show that its end was removed. The signature can, and has its time.
 """
 
 import base64
@@ -18,9 +17,9 @@ SIGNATURE = "signature.json"
 
 
 def sign(folder: Path, head: str, private_key: Path) -> str:
-    """Sign the last hash with the key in a PEM file; gives when, in UTC.
+    """Sign the last hash with the key in a PEM file, and return the time in UTC.
 
-    Raises SessionError for what is no such key, and where nothing can be written.
+    Raises SessionError if the key is invalid, or the signature cannot be written.
     """
     key = _key(private_key, "private")
     utc = rfc3339(datetime.now(UTC))
@@ -34,7 +33,7 @@ def sign(folder: Path, head: str, private_key: Path) -> str:
 
 
 def signed(folder: Path, public_key: Path) -> tuple[str, str]:
-    """The hash that was signed, and when; raises SessionError where it was not, by that key."""
+    """The signed hash and its time. Raises SessionError if the key did not sign it."""
     from cryptography.exceptions import InvalidSignature
 
     key = _key(public_key, "public")
@@ -46,12 +45,12 @@ def signed(folder: Path, public_key: Path) -> tuple[str, str]:
     except NotThatFile as error:
         raise SessionError(f"{path} {error}: the session was not signed") from error
     except (KeyError, TypeError, ValueError, RecursionError, InvalidSignature) as error:
-        raise SessionError(f"{path} is no signature by the key in {public_key}") from error
+        raise SessionError(f"{path} is not a signature by the key in {public_key}") from error
     return head, utc
 
 
 def _signed(head: str, utc: str) -> bytes:
-    """What a signature is of."""
+    """The signed bytes."""
     return f"amt_stream session\n{head}\n{utc}\n".encode()
 
 
@@ -76,13 +75,13 @@ def _key(path: Path, kind: str) -> Any:
         raise SessionError(f"{path} {error}") from error
     except UnsupportedAlgorithm:
         right = False
-    except (TypeError, ValueError) as error:  # a TypeError is of a key with a password
+    except (TypeError, ValueError) as error:  # TypeError: a key with a password
         raise SessionError(
-            f"{path} holds no {kind} key in PEM without a password: {error}"
+            f"{path} has no {kind} key in PEM without a password: {error}"
         ) from error
     if not right:
         raise SessionError(
-            f"{path} holds a {kind} key of another kind: make one of Ed25519 (openssl genpkey "
+            f"{path} has a {kind} key of another kind: make one of Ed25519 (openssl genpkey "
             "-algorithm ed25519)"
         )
     return key

@@ -1,7 +1,7 @@
-"""The last snapshot of a session, from which another run goes on.
+"""The last snapshot of a session, from which another run continues.
 
-A file of numbers, words and arrays by name: a line that says so, the SHA-256 of all that follows, a
-line of JSON, and the arrays' bytes one after another. Nothing in it is ever executed or unpickled.
+The file has a line of identification, the SHA-256 of the rest, a JSON line, and the bytes of
+arrays. Nothing in it is ever executed or unpickled.
 """
 
 import hashlib
@@ -23,20 +23,21 @@ SNAPSHOT = "snapshot.state"
 DRAFT = f".{SNAPSHOT}"
 FIRST_LINE = b"amt_stream state 1\n"
 LARGEST = 1 << 26
-"""Bytes of a snapshot; five models with rolling windows of a day have 20 MB."""
+"""Largest snapshot in bytes; five models with rolling windows of a day need 20 MB."""
 
 KINDS = ("|b1", "|u1", "<i4", "<i8", "<f4", "<f8")
-"""Numbers of arrays, little-endian whatever the computer is."""
+"""Types of arrays, little-endian on every computer."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A measurement at one sample: `engine` and `rows` are what they say of their states.
+    """The states of engine and rows at one sample.
 
-    run: of the session, counted from 1; sample: of its input
-    settings: what it was measured with, as data for JSON
-    written_to: of the sample counts of rows the last that runs before this one have written, where
-        it went on from one that came further than its snapshot; -1 for none
+    run: run of the session, counted from 1
+    sample: sample of the input
+    settings: settings of the measurement, as data for JSON
+    written_to: sample of the last row written by the runs that this one continues, if they came
+        further than their snapshot; else -1
     """
 
     run: int
@@ -47,18 +48,18 @@ class Saved:
     written_to: int = -1
 
     def refuse_other(self, settings: Mapping[str, object]) -> None:
-        """Raise SessionError where it was measured with other settings than these."""
+        """Raise SessionError if its settings are not these."""
         was, now = (_flat(json.loads(json.dumps(one))) for one in (self.settings, settings))
         for name in [*was, *now]:
             if was.get(name) != now.get(name):
                 raise SessionError(
-                    f"{name} was {was.get(name)!r:.80} and is {now.get(name)!r:.80}: go on with "
-                    "the same, or without --restore, as another run"
+                    f"{name} was {was.get(name)!r:.80} and is {now.get(name)!r:.80}: continue with "
+                    "the same, or leave out --restore to begin another run"
                 )
 
 
 def _flat(value: object, name: str = "") -> JsonDict:
-    """The values in tables and lists of data by their dotted name."""
+    """The values of nested data by dotted name."""
     if isinstance(value, list):
         value = {str(k): one for k, one in enumerate(value, 1)}
     if not isinstance(value, dict):
@@ -68,7 +69,7 @@ def _flat(value: object, name: str = "") -> JsonDict:
 
 
 def write_snapshot(folder: Path, saved: Saved) -> None:
-    """Put a snapshot in the place of the one before, whole or not at all; raises OSError."""
+    """Replace the snapshot atomically. Raises OSError."""
     state = {"run": saved.run, "sample": saved.sample, "settings": json.dumps(saved.settings)}
     state |= (
         {"written_to": saved.written_to} | under("engine", saved.engine) | under("rows", saved.rows)
@@ -78,13 +79,13 @@ def write_snapshot(folder: Path, saved: Saved) -> None:
 
 
 def read_snapshot(folder: Path) -> Saved | None:
-    """The last snapshot; None where there is none. Raises SessionError for what is none."""
+    """The last snapshot, or None. Raises SessionError if it is invalid."""
     path = folder / SNAPSHOT
     with as_session_error(path, "read"):
         if not os.path.lexists(path):
             return None
         if not path.is_file() or path.stat().st_size > LARGEST:
-            raise SessionError(f"{path} is no snapshot: that is a file of up to {LARGEST} bytes")
+            raise SessionError(f"{path} is not a snapshot: that is a file of up to {LARGEST} bytes")
         data = path.read_bytes()
     try:
         state = of_bytes(data)
@@ -94,24 +95,24 @@ def read_snapshot(folder: Path) -> Saved | None:
         settings: Any = json.loads(str(state["settings"]))
         counts = run, sample, written_to
         if not (all(isinstance(one, int) for one in counts) and isinstance(settings, dict)):
-            raise TypeError("it does not say what was measured")
+            raise TypeError("it has no settings")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         why = str(error).partition("\n")[0]
         raise SessionError(
-            f"{path} is damaged, or no snapshot ({why}): without --restore another run begins"
+            f"{path} is damaged or not a snapshot ({why}): leave out --restore to begin another run"
         ) from error
     engine, rows = state_under(state, "engine"), state_under(state, "rows")
     return Saved(run, sample, settings, engine, rows, written_to)
 
 
 def forget_snapshot(folder: Path) -> None:
-    """Remove the snapshot of a run that is not gone on with; raises SessionError."""
+    """Remove the snapshot of a run that is not continued. Raises SessionError."""
     with as_session_error(folder / SNAPSHOT, "removed"):
         (folder / SNAPSHOT).unlink(missing_ok=True)
 
 
 def _in_bytes(state: Mapping[str, object]) -> bytes:
-    """A state as the bytes of a file."""
+    """A state as bytes of a file."""
     numbers: dict[str, object] = {}
     arrays: list[tuple[str, str, list[int]]] = []
     content = []
@@ -128,23 +129,23 @@ def _in_bytes(state: Mapping[str, object]) -> bytes:
 
 
 def of_bytes(data: bytes) -> SavedState:
-    """The state that `_in_bytes` made these bytes of; raises ValueError, TypeError or KeyError."""
+    """Read the bytes of `_in_bytes`. Raises ValueError, TypeError or KeyError."""
     first, digest, rest = data.split(b"\n", 2)
     if first + b"\n" != FIRST_LINE:
-        raise ValueError("its first line is another")
+        raise ValueError("its first line is wrong")
     if hashlib.sha256(rest).hexdigest().encode() != digest:
-        raise ValueError("its digest is another")
+        raise ValueError("its digest is wrong")
     head, _, content = rest.partition(b"\n")
     given = json.loads(head)
     state: SavedState = {}
     for name, value in given["numbers"].items():
         if not isinstance(value, str | float | int | None):
-            raise TypeError(f"{name!r:.40} is no number")
+            raise TypeError(f"{name!r:.40} is not a number")
         state[name] = value
     at = 0
     for name, kind, shape in given["arrays"]:
         if kind not in KINDS or not all(type(n) is int and 0 <= n <= LARGEST for n in shape):
-            raise ValueError(f"{name!r:.40} is no array")
+            raise ValueError(f"{name!r:.40} is not an array")
         dtype, count = np.dtype(kind), math.prod(shape)
         size = count * dtype.itemsize
         if at + size > len(content):

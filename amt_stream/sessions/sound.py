@@ -1,4 +1,4 @@
-"""The sound of a session, by the hour, and where it stands in the count of samples."""
+"""The sound of a session in hourly files, and its position in the count of samples."""
 
 import contextlib
 import hashlib
@@ -24,25 +24,27 @@ FILES: dict[str, type[FlacFile] | type[WavFile]] = {"flac": FlacFile, "wav": Wav
 
 
 def refuse_sound(format: str, fs: int, channels: int) -> None:
-    """Raise SessionError for a format that there is not, and for what FLAC cannot hold."""
+    """Raise SessionError for an unknown format, and for what FLAC cannot store."""
     if format not in SOUND_FORMATS:
-        raise SessionError(f"the sound {format!r} is none of {', '.join(SOUND_FORMATS)}")
+        raise SessionError(
+            f"the format of sound is {format!r}: give one of {', '.join(SOUND_FORMATS)}"
+        )
     if format == "flac" and (channels > LARGEST_CHANNELS or fs > LARGEST_FS):
         raise SessionError(
-            f"FLAC holds {LARGEST_CHANNELS} channels at {LARGEST_FS} Hz at most, and the sound has "
-            f"{channels} at {fs} Hz: take wav"
+            f"FLAC stores at most {LARGEST_CHANNELS} channels at {LARGEST_FS} Hz, and the sound "
+            f"has {channels} at {fs} Hz: choose wav"
         )
 
 
 class SoundRecording:
-    """Writes sound into parts of an hour: FLAC of 24 bits, or WAV of 32-bit float.
+    """Writes sound in hourly parts: 24-bit FLAC, or 32-bit float WAV.
 
-    Beside each stands a file of lines: from the sample `at` of the file on, the sound is that from
-    `sample` in the count of the measurement, with what the engine was told of it: how many were
-    `lost` before it, `flags`, and how many were `missed` by this recording. The last line of a part
-    says whether it holds the samples `exact`ly as they were let in.
+    Beside each part is a file of JSON lines: from sample `at` of the file on, the sound is that
+    from `sample` of the measurement on; `lost` samples were missing before it for the engine,
+    `missed` ones only for this recording, and `flags` are as for the engine. The last line says
+    whether the part has the samples `exact`ly as the engine received them.
 
-    notes: for the comments of each file, as data for JSON, until others are given
+    notes: comments of each file, as data for JSON, until they change
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class SoundRecording:
 
     @property
     def cut(self) -> bool:
-        """Whether there was sound that FLAC cannot hold [any-thread]."""
+        """Whether there was sound that FLAC cannot store [any-thread]."""
         part = self._part
         sound = None if part is None else part.sound
         return self._cut or (isinstance(sound, FlacFile) and sound.cut + sound.invalid > 0)
@@ -80,10 +82,10 @@ class SoundRecording:
     def write(
         self, chunks: Sequence[Chunk], changes: Sequence[tuple[int, Mapping[str, object]]] = ()
     ) -> None:
-        """Put them on the disk; raises OSError, and goes on with the next `flush`.
+        """Write chunks to the disk. Raises OSError, after which `flush` continues.
 
-        changes: samples from which on other notes hold, in their order: a new part begins there, or
-            with the first chunk that comes afterwards
+        changes: samples, in order, from which new notes apply: a new part begins there, or with the
+            first chunk after that
         """
         self._changes.extend(changes)
         for chunk in chunks:
@@ -94,7 +96,7 @@ class SoundRecording:
         self.flush()
 
     def _pieces(self, chunk: Chunk) -> Iterator[Chunk]:
-        """A chunk, in two where other notes begin within it."""
+        """A chunk, split if new notes begin within it."""
         while self._changes and self._changes[0][0] < chunk.sample + len(chunk):
             sample, notes = self._changes.popleft()
             if sample > chunk.sample:
@@ -124,7 +126,7 @@ class SoundRecording:
                 self._part.write(together, self._next)
             except OSError:
                 if isinstance(self._part.sound, FlacFile):
-                    # What it took before and has not written is lost; the next part tells of it.
+                    # Sound that it did not write is lost; the next part has the count.
                     if self._next is not None:
                         self._next -= before - self._part.sound.frames
                     self._finish_part()
@@ -134,7 +136,7 @@ class SoundRecording:
                 self._waiting.popleft()
 
     def reopen(self) -> None:
-        """Begin a new part, because the old one is gone."""
+        """Begin a new part if the old one is gone."""
         if self._part is not None and not self._part.there:
             self._part.abandon()
             self._part = None
@@ -163,7 +165,7 @@ class SoundRecording:
             self._finished, self._part = self._part, None
 
     def _close_finished(self) -> None:
-        """Tell the chain of a part that is finished; it may take several attempts."""
+        """Add a finished part to the chain; it may take several attempts."""
         if self._finished is None:
             return
         for name, told in self._finished.hashes():
@@ -173,14 +175,14 @@ class SoundRecording:
 
 
 def _parted(chunk: Chunk, count: int, fs: int) -> tuple[Chunk, Chunk]:
-    """The first samples of a chunk, and the rest; what it is marked with is told of the first."""
+    """The first samples of a chunk, with its marks, and the rest."""
     before, after = chunk.samples[:count], chunk.samples[count:]
     rest = Chunk(after, chunk.sample + count, chunk.utc + count / fs)
     return replace(chunk, samples=before), rest
 
 
 class _SoundPart:
-    """A file of sound and the lines beside it."""
+    """A sound file and the lines beside it."""
 
     def __init__(self, sound: FlacFile | WavFile, lines: Path) -> None:
         self.sound = sound
@@ -196,11 +198,11 @@ class _SoundPart:
 
     @property
     def kept(self) -> bool:
-        """Whether both files are there, once they are finished."""
+        """Whether both files still exist, once they are finished."""
         return self.sound.path.exists() and self._lines.path.exists()
 
     def write(self, chunks: list[Chunk], expected: int | None) -> None:
-        """The lines first: of sound without them nobody would know where it stands."""
+        """Write chunks; the lines first, as sound without them has no position."""
         self._written = False
         lines: list[dict[str, object]] = []
         at, after = self.sound.frames, expected
@@ -220,7 +222,7 @@ class _SoundPart:
         self._take_hash()
 
     def _take_hash(self) -> None:
-        """Of what is new behind the header, so that it costs nothing at the end."""
+        """Update the hash with new data after the header, so that the end is fast."""
         with self.sound.path.open("rb") as file:
             file.seek(self._hashed)
             while block := file.read(1 << 20):
@@ -228,7 +230,7 @@ class _SoundPart:
                 self._hashed += len(block)
 
     def finish(self) -> None:
-        """Nothing more comes; what is whole stays. Without its last line a part is not exact."""
+        """End the part; complete data stays. Without its last line a part is not exact."""
         self.sound.finish()
         end: dict[str, object] = {"end": self.sound.frames, "exact": self.sound.exact}
         if isinstance(self.sound, FlacFile):
@@ -243,7 +245,7 @@ class _SoundPart:
         self._lines.close()
 
     def hashes(self) -> Iterator[tuple[str, JsonDict]]:
-        """Of both files, as the chain tells of them."""
+        """Names and entries of both files for the chain."""
         self._take_hash()
         path, head = self.sound.path, self.sound.head
         digest = self._digest.copy()

@@ -1,4 +1,4 @@
-"""Whether a session is as it was written."""
+"""Checking that a session is unchanged."""
 
 import sqlite3
 from dataclasses import dataclass, field
@@ -18,14 +18,13 @@ LONGEST_HEAD = 1 << 20
 
 @dataclass
 class Verdict:
-    """What `verify` has found.
+    """The result of `verify`.
 
-    edited, missing: what is not as it was written, and what is not there any more, in sentences
-    open: parts that are not closed, whose content nothing proves: of a meter that runs, or of one
-        that came to a sudden end
-    gaps: sound that was lost while it was measured, with the run and the rate of each
-    head: the last hash of the chain, which stands for all that is closed
-    proved: why nothing can be missing at the end, in words; "" where nobody can tell
+    edited, missing: sentences about changed and missing data
+    open: open parts, whose content is not proven: of a running meter or an interrupted run
+    gaps: run, sampling rate and event of each loss of sound during the measurement
+    head: last hash of the chain, which covers all closed parts
+    proved: why nothing is missing at the end; "" if unknown
     """
 
     parts: int = 0
@@ -44,19 +43,19 @@ class Verdict:
 
     @property
     def whole(self) -> bool:
-        """Whether all that is there is as it was written, and proven to be."""
+        """Whether everything is proven to be unchanged."""
         return self.word == "intact" and not self.open
 
 
 def verify(
     path: str | Path, head: str | None = None, public_key: str | Path | None = None
 ) -> Verdict:
-    """Compare every closed part of a session with the hash that the chain has of it.
+    """Compare every closed part of a session with its hash in the chain.
 
-    head: a last hash that was noted earlier. Where the chain no longer has it, its end is missing
-    public_key: file of the key with which the last hash was signed (`signature.sign`); the same
+    head: last hash noted earlier; if the chain does not have it, its end is missing
+    public_key: file with the key to check the signature of the last hash (`signature.sign`)
 
-    Nothing is written. Raises SessionError for what is no session, and for one that was not signed.
+    Nothing is written. Raises SessionError if it is not a session, or was not signed.
     """
     session = Session(path)
     verdict = Verdict(parts=len(session.entries), running=is_locked(session.path))
@@ -71,32 +70,30 @@ def verify(
     if rows or (session.path / DATABASE).exists():
         _compare_database(session.path, rows, verdict)
     if head is not None:
-        _compare_end(session.entries, head, "which was noted", verdict)
+        _compare_end(session.entries, head, "noted earlier", verdict)
     if public_key is not None:
         signed_head, utc = signed(session.path, Path(public_key))
-        _compare_end(session.entries, signed_head, f"which was signed at {utc}", verdict)
+        _compare_end(session.entries, signed_head, f"signed at {utc}", verdict)
     _open_parts(session, verdict)
     _gaps(session, verdict)
     return verdict
 
 
 def _compare_end(entries: list[Entry], head: str, which: str, verdict: Verdict) -> None:
-    """Whether the chain still has this hash, as it had once as its last one."""
+    """Check that the chain still has this former last hash."""
     hashes = [entry["hash"] for entry in entries]
     if head not in hashes:
-        verdict.missing.append(
-            f"the hash {head[:80]}, {which}: the end was taken away or made anew"
-        )
+        verdict.missing.append(f"the hash {head[:80]}, {which}: the end was removed or rewritten")
         return
     later = len(hashes) - 1 - hashes.index(head)
     behind = f", {later} closed parts came later" if later else ""
-    verdict.proved = f"all is there up to the hash {which}{behind}"
+    verdict.proved = f"everything is present up to the hash {which}{behind}"
 
 
 def _compare_file(folder: Path, entry: Entry, verdict: Verdict) -> None:
     name = entry["part"]
     if not PART.fullmatch(name):
-        verdict.edited.append(f"the chain names a part that is none: {name[:80]!r}")
+        verdict.edited.append(f"the chain names an invalid part: {name[:80]!r}")
         return
     path = folder / name
     try:
@@ -136,12 +133,12 @@ def _compare_table(
         first, last, columns = (entry.get(key) for key in ("first", "last", "columns"))
         where = f"{table} {first} to {last} of {DATABASE}"
         if not (_is_number(first) and _is_number(last) and isinstance(columns, list)):
-            verdict.edited.append(f"line {entry['n'] + 1} of the chain tells of no {table}")
+            verdict.edited.append(f"line {entry['n'] + 1} of the chain has no {table}")
             continue
         if entry.get("hour"):
             where = f"{where} ({entry['hour']})"
         if first != end + 1:
-            verdict.missing.append(f"the chain tells nothing of {table} {end + 1} to {first - 1}")
+            verdict.missing.append(f"the chain lacks {table} {end + 1} to {first - 1}")
         end = last
         count = f"SELECT count(*) FROM {table} WHERE id BETWEEN ? AND ?"
         held = connection.execute(count, (first, last)).fetchone()[0]
@@ -163,12 +160,12 @@ def _is_number(value: object) -> TypeGuard[int]:
 
 
 def _open_parts(session: Session, verdict: Verdict) -> None:
-    """One part of each kind may be open; of others the chain should tell."""
+    """Find open parts: only one of each kind may be; others must be in the chain."""
     seen: set[str] = set()
     for name in reversed(session.open_parts()):
         kind = name.partition("-")[0] + Path(name).suffix
         if kind in seen or DESCRIBED.fullmatch(name):
-            verdict.edited.append(f"{name} was added: the chain does not tell of it")
+            verdict.edited.append(f"{name} was added: it is not in the chain")
         else:
             verdict.open.append(name)
         seen.add(kind)
@@ -181,4 +178,4 @@ def _gaps(session: Session, verdict: Verdict) -> None:
             gaps = (event for event in session.events(run) if event.kind == "gap")
             verdict.gaps += [(run, fs, event) for event in gaps]
     except (*UNREAD, SessionError) as error:
-        verdict.edited.append(f"what happened cannot be read: {error}")
+        verdict.edited.append(f"the events cannot be read: {error}")

@@ -1,7 +1,6 @@
-"""WAV of 32-bit float that is whole after every write, and as long as it needs to be.
+"""32-bit float WAV that is valid after every write, and may exceed 4 GiB.
 
-The header keeps room for the 64-bit sizes of EBU Tech 3306 (RF64), which take its place where the
-file outgrows 4 GiB.
+The header has room for the 64-bit sizes of EBU Tech 3306 (RF64), which are used above 4 GiB.
 """
 
 import json
@@ -16,10 +15,10 @@ from amt_stream.sessions.files import PRIVATE, GrowingFile
 IEEE_FLOAT = 3
 LARGEST_RIFF = 0xFFFFFFFF
 LONGEST_COMMENT = 2000
-"""Bytes of a comment that libsndfile reads; where one is longer it reads none of the notes."""
+"""Longest comment in bytes that libsndfile reads; with a longer one it reads no tags."""
 
 SIZES = struct.Struct("<QQQI")
-"""Of ds64: the file but 8 bytes, its data, samples of each channel, a table of no entries."""
+"""Fields of ds64: file size less 8 bytes, data size, frames, and an empty table."""
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:
@@ -27,11 +26,11 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 class WavFile:
-    """A new file of sound; raises OSError.
+    """A new sound file. Raises OSError.
 
-    notes: what the file says of itself: `comment`, which is JSON, `date`, `title`, `software`.
-        libsndfile reads no comment of more than 2 kB: a longer one stands in a chunk of its own,
-        `WHOLE_COMMENT`, and what fits of it in the comment
+    notes: tags of the file: `comment`, which is JSON, `date`, `title`, `software`. libsndfile reads
+        no comment of more than 2 kB: a longer one is in a separate chunk, `WHOLE_COMMENT`, and the
+        comment has what fits
     """
 
     exact = True
@@ -81,7 +80,7 @@ class WavFile:
         )
 
     def write(self, chunks: list[Chunk]) -> None:
-        """All of it, or nothing."""
+        """Write chunks, completely or not at all."""
         data = b"".join(chunk.samples.astype("<f4", copy=False).tobytes() for chunk in chunks)
         self._file.write(data)
         self.frames += len(data) // self._width
@@ -89,12 +88,12 @@ class WavFile:
         self._file.sync()
 
     def finish(self) -> None:
-        """Nothing more comes."""
+        """End the file."""
         self._file.close()
 
 
 def _brief(comment: str) -> str:
-    """A comment that libsndfile reads: the level at full scale of each channel, if it has room."""
+    """A short comment for libsndfile: the level of full scale of each channel, if it fits."""
     if len(comment.encode()) <= LONGEST_COMMENT:
         return comment
     about: dict[str, object] = {"whole": f"in the chunk {WHOLE_COMMENT.decode()}"}

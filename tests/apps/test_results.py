@@ -80,7 +80,7 @@ def test_what_is_no_session_is_said(qtbot, tmp_path):
     opened = ResultsLoader(QtWidgets.QApplication.instance())
     with qtbot.waitSignal(opened.refused, timeout=WAIT_MS) as found:
         opened.read(tmp_path)
-    assert "is no session" in found.args[0]
+    assert "is not a session" in found.args[0]
 
 
 def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):

@@ -26,16 +26,16 @@ def rows(printed, sound_file, tone, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("", "", "has no header or summary as rows have them"),
-        ("utc", 5, "has rows that are none (ValueError: utc is 5)"),
+        ("", "", "has an invalid header or summary"),
+        ("utc", 5, "has invalid rows (ValueError: utc is 5)"),
         ("utc", "99999-01-01T00:00:00Z", "utc is '99999-01-01T00:00:00Z'"),
         ("utc", "0001-01-01T00:00:00Z", "utc is 0001-01-01"),
         ("time_s", float("inf"), "time_s is inf in row 3"),
         ("time_s", -1, "time_s is -1.0 in row 3"),
-        ("sample", 10**40, "has rows that are none (OverflowError: "),
-        ("laf_db", [], "has rows that are none ("),
+        ("sample", 10**40, "has invalid rows (OverflowError: "),
+        ("laf_db", [], "has invalid rows ("),
         ("laf_db", -1e300, "laf_db is -1e+300 in row 3"),
-        ("fault", 3, "has rows that are none (KeyError: 3)"),
+        ("fault", 3, "has invalid rows (KeyError: 3)"),
         ("settling_columns", True, "settling_columns is True in row 3"),
     ],
 )
@@ -51,13 +51,13 @@ def test_a_file_of_rows_that_was_edited_is_refused_in_a_sentence(said, rows, key
 @pytest.mark.parametrize(
     ("table", "column", "value", "words"),
     [
-        ("rows", "time_s", b"\xff\x00", "has rows that are none"),
-        ("rows", "utc", 5, "has rows that are none"),
-        ("rows", "sample", "soon", "has rows that are none"),
-        ("rows", "laf_db", "loud", "has rows that are none"),
-        ("rows", "settling_columns", None, "has rows that are none"),
-        ("events", "time_s", 1e18, "has an event that is none"),
-        ("events", "sample", "x" * 5000, "has an event that is none"),
+        ("rows", "time_s", b"\xff\x00", "has invalid rows"),
+        ("rows", "utc", 5, "has invalid rows"),
+        ("rows", "sample", "soon", "has invalid rows"),
+        ("rows", "laf_db", "loud", "has invalid rows"),
+        ("rows", "settling_columns", None, "has invalid rows"),
+        ("events", "time_s", 1e18, "has an invalid event"),
+        ("events", "sample", "x" * 5000, "has an invalid event"),
     ],
 )
 def test_a_database_that_was_edited_is_refused_in_a_sentence(

@@ -96,7 +96,7 @@ def test_a_table_of_intervals_is_no_file_of_rows(said, sound):
     for command in ("report", "lden"):
         status, _, err = said(command, "table.csv")
         assert status == 1
-        assert "holds a table of intervals and no rows" in err
+        assert "has a table of intervals and no rows" in err
 
 
 def test_a_session_with_intervals_is_measured_again(said, sound):

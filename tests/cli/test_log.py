@@ -69,7 +69,7 @@ def test_verify_says_what_is_wrong_by_its_status_too(run, tmp_path):
     assert (done.status, done.out.partition(":")[0]) == (1, "gapped")
     done = run("verify", ".")
     assert done.status == 1
-    assert done.lines == ["amt-stream: . is no session: there is no chain.jsonl in it"]
+    assert done.lines == ["amt-stream: . is not a session: it has no chain.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_mark_goes_into_a_log_that_is_written(begin, run, tmp_path):
     refused = run("mark", "night", "too early")
     assert (refused.status, refused.lines) == (
         1,
-        ["amt-stream: no meter writes night: a mark goes into a log that is written"],
+        ["amt-stream: no meter writes night: marks need a running log"],
     )
     call = ["meter", "--source", "demo", "--model", "spl", "--log", "night", "--quiet"]
     with begin(*call) as meter:

@@ -47,7 +47,7 @@ def test_what_cannot_be_reported_is_said_in_a_sentence(said, log, tmp_path):
         assert given == status
         assert match in err.splitlines()[-1]
 
-    refused("no session", tmp_path)
+    refused("not a session", tmp_path)
     refused("cannot be read: No such file", "gone.csv")
     refused("give a name that ends in .html or .pdf", log, "--out", "a.doc", status=2)
     refused("not a time zone", log, "--zone", "Nowhere/Here", status=2)

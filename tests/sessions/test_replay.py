@@ -136,7 +136,7 @@ def test_what_cannot_be_measured_again(tmp_path):
         replay_session(folder)
     with pytest.raises(SessionError, match="has no run 4: there are 1"):
         replay_session(folder, 4)
-    with pytest.raises(SessionError, match="no session"):
+    with pytest.raises(SessionError, match="not a session"):
         replay_session(tmp_path / "nowhere")
 
 

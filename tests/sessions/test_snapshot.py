@@ -116,10 +116,10 @@ def refused(folder, why="."):
 
 def test_what_is_no_file_is_refused(tmp_path):
     (tmp_path / SNAPSHOT).mkdir()
-    refused(tmp_path, "is no snapshot")
+    refused(tmp_path, "is not a snapshot")
     (tmp_path / SNAPSHOT).rmdir()
     os.mkfifo(tmp_path / SNAPSHOT)
-    refused(tmp_path, "is no snapshot")
+    refused(tmp_path, "is not a snapshot")
     for target in ("/dev/zero", "nowhere", SNAPSHOT):
         (tmp_path / SNAPSHOT).unlink()
         (tmp_path / SNAPSHOT).symlink_to(target)
@@ -127,7 +127,7 @@ def test_what_is_no_file_is_refused(tmp_path):
     (tmp_path / SNAPSHOT).unlink()
     with (tmp_path / SNAPSHOT).open("wb") as file:
         file.truncate(LARGEST + 1)
-    refused(tmp_path, "is no snapshot")
+    refused(tmp_path, "is not a snapshot")
 
 
 def signed(head, content=b""):

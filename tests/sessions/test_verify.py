@@ -40,7 +40,7 @@ def test_an_added_part_is_named(written, tmp_path):
         (folder / name).write_bytes((folder / "rows-20261122T14Z.csv").read_bytes())
     verdict = verify(folder)
     assert verdict.open == ["rows-20261122T16Z.csv"]
-    assert verdict.edited == ["rows-20261122T15Z.csv was added: the chain does not tell of it"]
+    assert verdict.edited == ["rows-20261122T15Z.csv was added: it is not in the chain"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_an_end_that_was_taken_away_is_known_by_a_hash_that_was_noted(written, t
     folder = written(tmp_path / "night", "csv")
     first = json.loads((folder / "chain.jsonl").read_text().splitlines()[0])["hash"]
     noted = verify(folder).head
-    assert verify(folder, head=noted).proved == "all is there up to the hash which was noted"
+    assert verify(folder, head=noted).proved == "everything is present up to the hash noted earlier"
     assert without_end(folder) == noted
     assert (verify(folder).word, verify(folder).proved) == ("intact", "")
     assert verify(folder, head=noted).word == "gapped"
@@ -149,8 +149,8 @@ def test_a_signature_tells_it_too(written, keys, tmp_path, capsys):
     assert (status, "not known: whether later parts were removed" in out) == (0, True)
     assert "signed at 20" in out
     status, out = said(*check, public)
-    assert (status, "all is there up to the hash which was signed at 20" in out) == (0, True)
-    assert "is no signature by the key in" in said(*check, other)[1]
+    assert (status, "everything is present up to the hash signed at 20" in out) == (0, True)
+    assert "is not a signature by the key in" in said(*check, other)[1]
     assert "holds no public key in PEM" in said(*check, private)[1]
     assert "another kind: make one of Ed25519" in said("verify", str(folder), "--sign", curve)[1]
     unsupported = tmp_path / "unsupported.pem"
@@ -161,13 +161,13 @@ def test_a_signature_tells_it_too(written, keys, tmp_path, capsys):
     assert said(*check, public)[0] == 1
     signature = folder / "signature.json"
     signature.write_text(signature.read_text().replace('"utc": "20', '"utc": "30'))
-    assert "is no signature by the key in" in said(*check, public)[1]
+    assert "is not a signature by the key in" in said(*check, public)[1]
 
 
 def test_what_is_no_session_is_said(tmp_path):
     with pytest.raises(SessionError, match="no such folder"):
         verify(tmp_path / "nothing")
-    with pytest.raises(SessionError, match="is no session"):
+    with pytest.raises(SessionError, match="is not a session"):
         verify(tmp_path)
     (tmp_path / "chain.jsonl").write_text("[" * 100000 + "\n\n")
     with pytest.raises(SessionError, match="line 1 is not an entry"):
@@ -188,7 +188,7 @@ def test_a_number_that_no_meter_counts_to_is_no_event(written, tmp_path, name):
     file = next(path.glob("events-*.jsonl"))
     told = json.loads(file.read_text())
     file.write_text(json.dumps(told | {name: 10**400}) + "\n")
-    assert "has an event that is none" in "\n".join(verify(path).edited)
+    assert "has an invalid event" in "\n".join(verify(path).edited)
 
 
 @pytest.mark.parametrize("utc", [1e18, -1e18, 1e300, float("nan")])

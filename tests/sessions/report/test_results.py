@@ -89,7 +89,7 @@ def test_what_holds_no_results_is_refused_in_a_sentence(log, tmp_path):
             read_results(path, **more)
 
     refused(tmp_path / "none.csv", "cannot be read: No such file")
-    refused(tmp_path, "no session", SessionError)
+    refused(tmp_path, "not a session", SessionError)
     (tmp_path / "a.txt").write_text("x")
     refused(tmp_path / "a.txt", "give the folder of a log")
     (tmp_path / "a.csv").write_text("time_s\n1\n")
@@ -123,7 +123,7 @@ def test_a_row_that_is_none_is_refused(tmp_path):
     path = tmp_path / "rows.jsonl"
     row = {**next(iter(given.rows)), "laf_db": "loud"}
     path.write_text(json.dumps({"header": given.header}) + "\n" + json.dumps(row) + "\n")
-    with pytest.raises(ResultsError, match="rows that are none"):
+    with pytest.raises(ResultsError, match="invalid rows"):
         read_results(path)
 
 
