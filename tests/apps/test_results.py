@@ -195,10 +195,10 @@ def test_two_are_compared_and_a_common_place_makes_it_sure(qtbot, shown, log, tm
     window = shown(ComparisonDialog(read_results(log), softer))
     (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
     assert row[3] == f"{20 * math.log10(0.95):+.2f}"
-    assert row[5:] == ["0.57", "no sure difference"]
+    assert row[5:] == ["0.57", "no significant difference"]
     window.place.click()
     (row,) = [row for row in texts(window.table) if row[0] == "LAeq"]
-    assert row[5:] == ["0.00", "A is louder here, repeatability not known"]
+    assert row[5:] == ["0.00", "A is louder here, repeatability unknown"]
     window.choice.setCurrentIndex(window.choice.findData("laf_db"))
     window.choice.activated.emit(window.choice.currentIndex())
     assert len(window._difference.y) > 10

@@ -23,7 +23,7 @@ def test_two_files_differ_by_their_gain(said, sound_file):
     assert status == 0
     (line,) = [line for line in out.splitlines() if line.startswith("LAeq ")]
     assert line.split()[3:9] == ["-6.02", "dB", "1.41", "A", "is", "louder"]
-    assert "repeatability not known" in line
+    assert "repeatability unknown" in line
     assert "its error cancels" in out.splitlines()[-2]
     assert "includes repeatability" in out.splitlines()[-1]
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_compared_is_said(said, sound_file):
     a = sound_file(NOISE, name="a.wav")
     status, _, err = said("compare", a, "gone.wav", "--model", "spl")
     assert status == 1
-    assert "gone.wav is no file: give a log" in err
+    assert "gone.wav is not a file: give a log" in err
     status, _, err = said("compare", a, a, "--calibration-uncertainty", "1")
     assert status == 2
     assert "there is no calibration" in err

@@ -213,7 +213,7 @@ def test_a_key_writes_the_last_of_the_sound_where_it_is_kept(typist, begin, tmp_
     call = ["meter", "--terminal", "--source", "demo", "--model", "spl"]
     call += ["--event-folder", tmp_path / "sounds", "--keep-sound", "1"]
     with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
-        person.wait_for("the last 1 s of sound are kept in memory: i writes a file")
+        person.wait_for("the last 1 s of sound are in memory: i writes a file")
         person.wait_for("Hz  2.")
         after = person.press("i")
         person.wait_for("written", since=after)

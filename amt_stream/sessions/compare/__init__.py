@@ -1,4 +1,4 @@
-"""Two measurements side by side: how much louder one is, how sure that is, and a page of it."""
+"""Comparison of two measurements, with uncertainties, and its page."""
 
 from amt_stream.sessions.compare.difference import (
     Comparison,

@@ -1,4 +1,4 @@
-"""Two measurements side by side: how much louder one is, and how sure that is."""
+"""Comparison of two measurements: differences of readings, and their uncertainties."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,34 +26,34 @@ from amt_stream.sessions.results import Results, ResultsError, Wanted, read_resu
 
 LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS")
 UNITS = (*LEVELS, *LOUDNESS, *FULL_SCALE)
-"""Of readings whose difference says something."""
+"""Units of readings that can be compared."""
 
 OFTEN = 1000
-"""Readings that are compared, as many as there are."""
+"""Statistics that are compared, if present."""
 
 Known = tuple[float, float]
-"""By how many dB a level may be off, k = 2: the calibration, and the microphone for this sound."""
+"""Uncertainties in dB, k = 2: of the calibration, and of the microphone for this sound."""
 
 SAME_KEYS = (
     *("full_scale_db_spl", "calibrated", "calibration_uncertainty_db"),
     *("date", "origin", "correction"),
 )
-"""Of a calibration in a header: where all these are the same, it is one."""
+"""Fields of a calibration in a header; if all are equal, it is the same calibration."""
 
 
 class NotComparable(Refusal, ValueError):
-    """Two measurements have nothing in common that could be compared."""
+    """Two measurements have no reading in common."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One reading of both: `b` - `a`, and how far off that may be (k = 2).
+    """The difference `b` - `a` of a reading, and its uncertainty (k = 2).
 
-    uncertainty: in `unit`; None where nobody knows it
-    times: b / a of the same loudness in sone, where there is one
-    repeatability: the share of the uncertainty that the spread of parts of both gives; None where
-        it is not in it, as of a maximum or of too few parts. A reading of full scale is of the
-        programme itself, and has none
+    uncertainty: in `unit`; None if unknown
+    times: b / a of the same loudness in sone, if there is one
+    repeatability: part of the uncertainty due to the spread of parts; None if it is not included,
+        as for a maximum or too few parts. Readings of full scale describe the programme itself and
+        have none
     """
 
     name: str
@@ -72,7 +72,7 @@ class Difference:
 
     @property
     def sure(self) -> bool | None:
-        """Whether one is higher for sure; None where nobody knows how sure that is."""
+        """Whether the difference exceeds its uncertainty; None if that is unknown."""
         return None if self.uncertainty is None else abs(self.difference) > self.uncertainty
 
     @property
@@ -82,27 +82,27 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """Which one is louder, in words; nothing where nobody knows, or it is no loudness."""
+        """Which one is louder, as text; "" if unknown or if the reading is not a loudness."""
         if self.sure is None or self.unit not in ("dB", "phon", "LUFS"):
             return ""
         if not self.sure:
-            return "no sure difference"
+            return "no significant difference"
         louder = f"{'B' if self.difference > 0 else 'A'} is louder"
         if not self.repeats:
-            return f"{louder} here, repeatability not known"
+            return f"{louder} here, repeatability unknown"
         return louder if self.times is None else f"{louder}: B has {self.times:.2f} times the sone"
 
     def to_dict(self) -> JsonDict:
-        """As data for JSON."""
+        """Data for JSON."""
         keys = ("name", "unit", "a", "b", "difference", "uncertainty", "repeatability", "sure")
         return {key: getattr(self, key) for key in (*keys, "times")}
 
 
 @dataclass(frozen=True)
 class Course:
-    """The difference of a reading over time, both from their first samples on: arrays (row,).
+    """The difference of a reading over time since the start of each: arrays (row,).
 
-    low, high: where the difference lies (k = 2), or None where nobody knows
+    low, high: bounds of the difference (k = 2), or None if unknown
     """
 
     name: str
@@ -120,19 +120,19 @@ class Course:
 
 @dataclass(frozen=True)
 class IntervalPair:
-    """An interval of both: its readings, by the names that both have."""
+    """An interval of both measurements, with the common readings."""
 
     names: Sequence[str]
     a: JsonMap
     b: JsonMap
 
     def difference(self, name: str) -> float | None:
-        """B - A of a reading, where both have it."""
+        """B - A of a reading, or None."""
         a, b = self.a[name], self.b[name]
         return None if a is None or b is None else b - a
 
     def to_dict(self) -> JsonDict:
-        """As data for JSON."""
+        """Data for JSON."""
         told = ("time_s", "local", "end_s", "measured_s", "partial", *self.names)
         differences = {name: self.difference(name) for name in self.names}
         a, b = ({key: row[key] for key in told} for row in (self.a, self.b))
@@ -140,7 +140,7 @@ class IntervalPair:
 
 
 def _keys(rows: Rows, clocks: bool) -> list[Any]:
-    """What intervals of both are told by: days since the first and time of day, or elapsed time."""
+    """Keys to match intervals: days since the first and time of day, or elapsed time."""
     if not clocks:
         return [*range(len(rows))]
     when = [datetime.fromisoformat(text) for text in rows["local"]]
@@ -150,11 +150,11 @@ def _keys(rows: Rows, clocks: bool) -> list[Any]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two measurements, `b` against `a`.
+    """Two measurements, `b` compared with `a`.
 
-    common: whether the error of the calibration is the same in both; `same_place`, whether that of
-        the microphone is
-    why: what is known of that, in a sentence
+    common: whether both have the same error of calibration
+    same_place: whether both have the same error of the microphone
+    why: the reason, as a sentence
     """
 
     a: Results
@@ -166,7 +166,7 @@ class Comparison:
 
     @property
     def intervals(self) -> list[IntervalPair]:
-        """Intervals of one time of day, or since the start where a clock is not known."""
+        """Intervals matched by time of day, or by time since the start if a clock is unknown."""
         if self.of_each is None:
             return []
         first, second = (table.rows for table in self.of_each)
@@ -178,7 +178,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What else makes them differ, in sentences: settings of a model, a log that was edited."""
+        """Other causes of differences, as sentences: settings of a model, an edited log."""
         first, second = (
             {model["name"]: model for model in results.header["models"]}
             for results in (self.a, self.b)
@@ -200,7 +200,7 @@ class Comparison:
 
     @property
     def differences(self) -> list[Difference]:
-        """Of all readings of the whole sound that both have."""
+        """Differences of all common readings of the whole sound."""
         first, second = (
             {one.name: one for group in readings(results, OFTEN).values() for one in group}
             for results in (self.a, self.b)
@@ -224,7 +224,7 @@ class Comparison:
         return found
 
     def _repeatability(self, name: str, unit: str) -> float | None:
-        """Of the difference: both measurements are of sounds of their own."""
+        """The repeatability of the difference; the sounds of both are independent."""
         if unit in FULL_SCALE:
             return None
         spreads = [repeatability(results, name) for results in (self.a, self.b)]
@@ -232,14 +232,14 @@ class Comparison:
 
     @property
     def repeats(self) -> str:
-        """What the uncertainties say of repeatability, in a sentence."""
+        """Whether the uncertainties include repeatability, as a sentence."""
         without = [one.symbol for one in self.differences if not one.repeats]
         words = "+- includes repeatability, from the spread of parts of each measurement"
-        return f"{words}, but not of {', '.join(without)}" if without else words
+        return f"{words}, but not for {', '.join(without)}" if without else words
 
     @property
     def names(self) -> list[str]:
-        """Readings of the moment that both have."""
+        """Names of the common instantaneous readings."""
         return [
             name
             for name, column in self.a.columns.items()
@@ -250,7 +250,7 @@ class Comparison:
         ]
 
     def course(self, name: str) -> Course:
-        """The difference of one of `names` over time, at the times that both have rows of."""
+        """The difference of one of `names` over time, at the times of rows of both."""
         first, second = (_at_times(results, name) for results in (self.a, self.b))
         times, here, there = np.intersect1d(first[0], second[0], return_indices=True)
         a, b = first[1][here], second[1][there]
@@ -263,12 +263,12 @@ class Comparison:
     def _uncertainty(
         self, name: str, unit: str, in_pascal: bool, a: np.ndarray, b: np.ndarray
     ) -> np.ndarray | None:
-        """Of b - a, by the law of propagation: parts of each, and what is common to both."""
+        """The uncertainty of b - a by the law of propagation: separate and common parts."""
         if unit in FULL_SCALE or not in_pascal:
             return np.zeros_like(a)
         known = _known(self.a), _known(self.b)
         if self.common and unit in LEVELS:
-            # It is off by the same in both, whether anybody knows by how much or not.
+            # A common error cancels even if its size is unknown.
             own = [0.0 if self.same_place else _microphone(results) for results in (self.a, self.b)]
             return np.full_like(a, math.hypot(*own))
         if known[0] is None or known[1] is None:
@@ -287,7 +287,7 @@ class Comparison:
         return [(self.a, a), (self.b, b)]
 
     def to_dict(self) -> JsonDict:
-        """As data for JSON."""
+        """Data for JSON."""
         return {
             "a": self.a.name,
             "b": self.b.name,
@@ -318,21 +318,21 @@ def compare(
     interval: int | None = None,
     zone: tzinfo | None = None,
 ) -> Comparison:
-    """How much louder `b` is than `a`: two logs, files of rows, files of sound, or results.
+    """Compare `b` with `a`: two logs, files of rows, sound files, or results.
 
-    What makes both read too high by as much cancels: that part of the uncertainty of a calibration
-    which both share. Of a level in dB it cancels altogether; of loudness in phon as far as both
-    models rise alike with the level, which their bands tell.
+    Errors that are common to both cancel, such as that of one calibration: completely for a level
+    in dB, and for loudness in phon as far as both models rise equally with level, which their bands
+    show.
 
-    same_place: the same microphone stood at the same place, so that its error is common too. That
-        is true of sounds with spectra alike
-    independent: take the calibrations for two, though all that is told of them is the same
-    models, calibration: of files of sound, as `measure` takes them
-    begin, end: compare this part of each alone
-    interval: compare intervals of so many seconds too
-    zone: whose clock the times are by; by default that of each measurement
+    same_place: the same microphone was at the same place, so that its error is common too; this
+        holds for sounds with similar spectra
+    independent: treat the calibrations as independent, even if their descriptions are equal
+    models, calibration: for sound files, as in `measure`
+    begin, end: compare only this part of each
+    interval: length in seconds of intervals that are compared too
+    zone: time zone; by default that of each measurement
 
-    Raises NotComparable for two that have no reading in common, and what reading them raises.
+    Raises NotComparable if there is no common reading, and errors of reading the files.
     """
     whole = begin is None and end is None
     wanted = is_followed if whole and interval is None else _every
@@ -355,7 +355,7 @@ def compare(
 
 
 def _every(column: Mapping[str, object]) -> bool:
-    """Of a part, or of intervals, all columns tell something."""
+    """Accept all columns, which a part or intervals need."""
     return True
 
 
@@ -371,14 +371,14 @@ def _results(
         return Results.of_measured(given)
     if not isinstance(given, str | Path):
         raise TypeError(
-            f"{brief(repr(given))} is nothing to compare: give a path, what `measure` gave, or "
-            "Results"
+            f"{brief(repr(given))} cannot be compared: give a path, the return value of `measure`, "
+            "or Results"
         )
     path = Path(given)
     if path.is_dir() or path.suffix in ROWS_IN:
         return read_results(path, wanted)
     if not path.is_file():
-        raise ResultsError(f"{path} is no file: give a log, or a file of rows or of sound")
+        raise ResultsError(f"{path} is not a file: give a log, or a file of rows or of sound")
     step_ms = 100
     return Results.of_measured(
         measure(path, None, models, calibration=calibration, step_ms=step_ms)
@@ -386,27 +386,27 @@ def _results(
 
 
 def _common(a: Results, b: Results, independent: bool) -> tuple[bool, str]:
-    """Whether both have one calibration, and why."""
+    """Whether both have the same calibration, and why."""
     first, second = (
         [{key: one.get(key) for key in SAME_KEYS} for one in results.header["calibration"]]
         for results in (a, b)
     )
     if not all(one["calibrated"] for one in [*first, *second]):
         if first != second or independent:
-            return False, "not both are calibrated: how sure the difference is, nobody knows"
+            return False, "not both are calibrated: the uncertainty of the difference is unknown"
         return True, (
-            "neither is calibrated: levels in dB differ as told if the gain was the same, and how "
-            "sure the difference of loudness is, nobody knows"
+            "neither is calibrated: differences of levels in dB hold if the gain was the same; the "
+            "uncertainty of differences of loudness is unknown"
         )
     if independent:
-        return False, "the calibrations are taken for two: nothing cancels"
+        return False, "the calibrations are treated as independent: nothing cancels"
     same = [*map(_key, first)] == [*map(_key, second)]
     if not same:
-        return False, "the calibrations are two: nothing cancels"
+        return False, "the calibrations differ: nothing cancels"
     if all(one["date"] is None for one in first):
         return (
             True,
-            "the same level was given for both, taken for one calibration: its error cancels",
+            "both have the same level, treated as one calibration: its error cancels",
         )
     return True, "both have the same calibration: its error cancels"
 
@@ -416,7 +416,7 @@ def _key(one: Mapping[str, object]) -> tuple[Any, ...]:
 
 
 def _known(results: Results) -> Known | None:
-    """The larger uncertainties of all channels; None where those of one are not known."""
+    """The largest uncertainties of all channels; None if those of one are unknown."""
     found = results.header["calibration"]
     if any(not c["calibrated"] or c.get("calibration_uncertainty_db") is None for c in found):
         return None
@@ -429,9 +429,9 @@ def _microphone(results: Results) -> float:
 
 
 def _slope(results: Results, name: str, unit: str, values: np.ndarray) -> np.ndarray | None:
-    """By how much a reading rises with the level, per dB, at these values of it.
+    """The slope of a reading per dB of level, at these values.
 
-    Of loudness that is how wide the model's own band is; None where the model tells none.
+    For loudness it follows from the width of the model's band; None without a band.
     """
     if unit in LEVELS:
         return np.ones_like(values)
@@ -454,7 +454,7 @@ def _in_pascal(column: Mapping[str, object]) -> bool:
 
 
 def _at_times(results: Results, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Times in ms, and the readings at those where nothing settles and nothing is wrong."""
+    """Times in ms and readings, without settling and faults."""
     rows = results.rows
     settling = np.array(
         [text == "all" or name in text.split() for text in rows["settling_columns"]]

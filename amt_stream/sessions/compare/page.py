@@ -1,4 +1,4 @@
-"""Two measurements side by side, on a page to hand on."""
+"""The page of a comparison."""
 
 from amt_stream import __version__
 from amt_stream.meters.calibration import utc_now
@@ -12,11 +12,11 @@ from amt_stream.sessions.report.times import Clock
 
 HEADS = ("", "A", "B", "B - A", "±", "", "", "")
 BOTH, APART = 150.0, 110.0
-"""Heights of pictures."""
+"""Heights of charts."""
 
 
 def comparison_page(found: Comparison, title: str = "") -> str:
-    """How much louder B is than A, over all and over time; HTML that needs nothing else."""
+    """The differences between A and B, overall and over time, as self-contained HTML."""
     title = title or "Two measurements compared"
     body = [
         f"<h1>{escaped(title)}</h1>\n",
@@ -29,7 +29,7 @@ def comparison_page(found: Comparison, title: str = "") -> str:
 
 
 def _whole(found: Comparison) -> str:
-    """What both are."""
+    """Names and facts of both."""
     rows = []
     for side, results in (("A", found.a), ("B", found.b)):
         facts = [
@@ -50,10 +50,12 @@ def _differences(found: Comparison) -> str:
     rows = "".join(f"<tr>{_cells(one)}</tr>" for one in found.differences)
     notes = [f"{found.why} (k = 2)"]
     if found.same_place:
-        notes.append("the microphone stood at one place, with spectra alike: its error cancels")
+        notes.append(
+            "the microphone was at the same place, with similar spectra: its error cancels"
+        )
     told = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
     return (
-        f'<h2>B against A</h2><table class="lines tight"><tr>{head}</tr>{rows}</table>'
+        f'<h2>B compared with A</h2><table class="lines tight"><tr>{head}</tr>{rows}</table>'
         f"<p>{told}.</p>\n"
     )
 
@@ -70,7 +72,7 @@ def _cells(one: Difference) -> str:
 
 
 def _drawn(found: Comparison) -> list[str]:
-    """The reading that matters of each unit that both have."""
+    """The main common reading of each unit."""
     columns = [found.a.columns[name] for name in found.names]
     return [names[-1] for names in drawn(columns, ()).values()]
 

@@ -1,10 +1,10 @@
-"""How far a reading of a whole measurement would differ, had another part of the sound been heard.
+"""Repeatability: how much a reading would differ for another part of the same sound.
 
-A measurement is cut into parts of equal length, so long that what one part reads tells little of
-the next. The spread of the parts gives the standard uncertainty of their mean (JCGM 100:2008, GUM,
-4.2.3: type A), s / sqrt(n), and Student's t for n - 1 degrees of freedom the factor in place of
-k = 2 (GUM G.3.2, table G.2, 95.45 %). Parts are as long as ten correlation times, so that batch
-means are nearly independent (Law and Carson, Operations Research 27, 1979).
+A measurement is divided into parts of equal length, which are nearly independent. Their spread
+gives the standard uncertainty of the mean (JCGM 100:2008, GUM, 4.2.3: type A), s / sqrt(n), and
+Student's t for n - 1 degrees of freedom replaces k = 2 (GUM G.3.2, table G.2, 95.45 %). Parts are
+ten correlation times long, so that batch means are nearly independent (Law and Carson, Operations
+Research 27, 1979).
 """
 
 import math
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from amt_stream.sessions.results import Results
 
 TIMES = 10.0
-"""Of the correlation time, a part is that long."""
+"""Length of a part in correlation times."""
 
 SHORTEST_S, FEWEST, MOST = 1.0, 4, 100
-"""Of a part; how many parts there are at least, and at most."""
+"""Shortest part in seconds; the smallest and the largest number of parts."""
 
 STUDENT = {1: 13.97, 2: 4.53, 3: 3.31, 4: 2.87, 5: 2.65, 6: 2.52, 7: 2.43, 8: 2.37, 9: 2.32}
 STUDENT |= {10: 2.28, 12: 2.23, 14: 2.20, 16: 2.17, 18: 2.15, 20: 2.13, 30: 2.09, 50: 2.05}
 """Student's t for 95.45 %, by degrees of freedom (GUM, table G.2)."""
 
 ENERGY = {"laeq_db": "laf_db", "lceq_db": "lcf_db", "lzeq_db": "lzf_db"}
-"""Equivalent levels, and the level whose energy they are the mean of."""
+"""Equivalent levels, and the instantaneous level whose energy they average."""
 
 _EXCEEDED = re.compile(r"exceeded (\d+) % of the time")
 
@@ -35,10 +35,10 @@ Values = NDArray[np.float64]
 
 
 def repeatability(results: Results, name: str) -> float | None:
-    """By how much a reading may be off in its own unit (95.45 %), by the spread of its parts.
+    """The uncertainty of a reading in its unit (95.45 %) from the spread of its parts.
 
-    None of a reading that is no mean and no percentile of a column of the rows, as a maximum, and
-    where there are fewer than four parts.
+    None if the reading is not a mean or a percentile of a column of the rows, such as a maximum, or
+    if there are fewer than four parts.
     """
     columns = results.columns
     source, percent = ENERGY.get(name, ""), None
@@ -47,7 +47,7 @@ def repeatability(results: Results, name: str) -> float | None:
         if found is None:
             return None
         percent = float(found[1])
-        source = _of_the_moment(columns, name)
+        source = _instantaneous(columns, name)
     if source not in results.rows.columns:
         return None
     values = results.rows[source]
@@ -67,8 +67,8 @@ def repeatability(results: Results, name: str) -> float | None:
     return float(factor * 10.0 / math.log(10.0) * spread)
 
 
-def _of_the_moment(columns: Mapping[str, Mapping[str, object]], name: str) -> str:
-    """The column of the moment that a percentile is of."""
+def _instantaneous(columns: Mapping[str, Mapping[str, object]], name: str) -> str:
+    """The instantaneous column behind a percentile."""
     own = columns[name]
     alike = ("quantity", "model", "unit")
     for other, column in columns.items():
@@ -78,7 +78,7 @@ def _of_the_moment(columns: Mapping[str, Mapping[str, object]], name: str) -> st
 
 
 def _part(values: Values, step_s: float) -> int:
-    """How many rows a part has; 0 where they are too few to tell."""
+    """Number of rows per part; 0 if there are too few rows."""
     if len(values) < 2 * FEWEST:
         return 0
     return max(round(SHORTEST_S / step_s), math.ceil(TIMES * _correlated(values)), 1)

@@ -1,4 +1,4 @@
-"""Sounds worth keeping: the last of what was heard, in memory, and files of parts of it."""
+"""Recording of sound events: the latest sound in memory, and files of parts of it."""
 
 from amt_stream.sessions.events.keeper import SoundKeeper, keeper_in, tables_of_files
 from amt_stream.sessions.events.memory import SampleSpan, SoundMemory

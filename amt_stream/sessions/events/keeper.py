@@ -1,4 +1,4 @@
-"""The sink that keeps the last of the sound, and writes files of what is worth it."""
+"""The sink that holds the latest sound and writes files of events."""
 
 import re
 import socket
@@ -29,10 +29,10 @@ from amt_stream.sessions.files import SessionError, as_session_error
 from amt_stream.sessions.sound import refuse_sound
 
 LAG_S = 5.0
-"""By so much at most rows come after their sound; memory reaches back so much further."""
+"""Largest delay of rows after their sound in seconds; memory holds this much more."""
 
 GAP_S = 1.0
-"""A gap that is longer ends a file: no file is mostly silence."""
+"""A longer gap in seconds ends a file, so that no file is mostly silence."""
 
 PATIENCE_S = 10.0
 TOLD = 100
@@ -42,18 +42,18 @@ SOUND_KEPT = "sound_kept"
 
 
 def keeper_in(sinks: Iterable[object]) -> "SoundKeeper | None":
-    """The one of these sinks that keeps sound, if there is one."""
+    """The `SoundKeeper` among these sinks, if any."""
     return next((sink for sink in sinks if isinstance(sink, SoundKeeper)), None)
 
 
 def tables_of_files(sinks: Iterable[object]) -> list[Table]:
-    """Of these sinks those of logs and of what keeps sound: their headers stand in files."""
+    """Tables of logs and keepers among these sinks, whose headers are in files."""
     return [sink.table for sink in sinks if isinstance(sink, SessionLog | SoundKeeper)]
 
 
 @dataclass
 class _OpenEvent:
-    """An event of sound that is not in files yet, from the sample `start` on; `end` once known."""
+    """A sound event that is not in files yet, from sample `start` on; `end` once known."""
 
     began: Spotted
     start: int
@@ -63,27 +63,26 @@ class _OpenEvent:
 
 @thread_checked
 class SoundKeeper:
-    """A sink that keeps the last seconds of sound in memory, and files of events of it.
+    """A sink that holds the last seconds of sound in memory, and writes files of events.
 
         keeper = SoundKeeper("sounds", table, fs=48000, channels=2)
         with Engine(source, models, [keeper]) as engine:
             path = keeper.replay(10)
 
-    A file is FLAC of 24 bits with all channels of the source as they came, before any calibration.
-    Its comment is JSON: the calibration of each channel, the header of the rows, the rows of that
-    time, gaps (which are silence in it) and the event. What a disk does not take is lost and said,
-    in `note` and on the next occasion as an event; the measurement goes on.
+    A file is 24-bit FLAC with all channels of the source, uncalibrated. Its comment is JSON: the
+    calibration of each channel, the header of the rows, the rows of that time, gaps (silence in the
+    file) and the event. If a disk fails, the sound is lost; `note` says so, and later an event; the
+    measurement continues.
 
-    folder: of the files, made with the first of them
-    table: makes the rows; this keeper's own, since it counts. Events are those of its preset
+    folder: folder of the files, made with the first of them
+    table: makes the rows; for this keeper only, as it counts. Events are those of its preset
     fs, channels: of the source
-    keep_s: how much of the sound is in memory; the longest file too: what goes on for longer is in
-        several
-    before_s, after_s: of an event what is kept before it and after it
-    longest_s: of one event no more is kept
-    tell: is told of each file
+    keep_s: seconds of sound in memory, and the longest file; a longer event is in several files
+    before_s, after_s: seconds of sound before and after an event in its file
+    longest_s: longest stored part of one event in seconds
+    tell: called with an event for each file
 
-    Raises SessionError for a folder that cannot be one, and for what FLAC cannot hold.
+    Raises SessionError for an unusable folder, and for what FLAC cannot store.
     """
 
     hears_tail = True
@@ -104,22 +103,22 @@ class SoundKeeper:
         refuse_sound("flac", fs, channels)
         if before_s > keep_s:
             raise SessionError(
-                f"{before_s:g} s before an event are to be kept, and of the sound {keep_s:g} s: "
-                "keep more of it"
+                f"files begin {before_s:g} s before an event, and {keep_s:g} s of sound are in "
+                "memory: hold more"
             )
         self.folder, self.table, self.keep_s = Path(folder), table, keep_s
         with as_session_error(self.folder, "written"):
             self.folder.mkdir(parents=True, exist_ok=True)
         self.tell = tell
         self.files = 0
-        """How many were written [any-thread]."""
+        """Number of written files [any-thread]."""
         self.told: deque[Event] = deque(maxlen=TOLD)
-        """The last events of files: an engine that is over tells no more of them."""
+        """The last events of files, which an ended engine no longer reports."""
         self._fs = fs
         self._before, self._after, self._longest, self._most = (
             round(seconds * fs) for seconds in (before_s, after_s, longest_s, keep_s)
         )
-        # By the time that an event is known to be one, what came before it has to be there.
+        # When an event is detected, the sound before it must still be in memory.
         lags = [LAG_S + trigger.for_s for trigger in table.triggers]
         self._memory = SoundMemory(fs, channels, keep_s + max(lags, default=0.0))
         self._rows: deque[Rows] = deque()
@@ -127,18 +126,18 @@ class SoundKeeper:
         self._running: list[_OpenEvent] = []
         self._trouble = ""
         self._host = socket.gethostname()
-        # Of rows and what they tell; a replay may be asked for in any thread.
+        # Guards rows and their state, as any thread may call `replay`.
         self._lock = threading.Lock()
         self._writer = WriterThread(f"sounds {folder}")
 
     @property
     def words(self) -> str:
-        """That sound is kept, for whoever looks at the meter [any-thread]."""
-        return f"the last {self.keep_s:g} s of sound are kept in memory"
+        """Text for meters about the sound in memory [any-thread]."""
+        return f"the last {self.keep_s:g} s of sound are in memory"
 
     @property
     def note(self) -> str:
-        """What troubles it, in one sentence, or "" [any-thread]."""
+        """Its fault as one sentence, or "" [any-thread]."""
         return self._trouble
 
     def __call__(self, frames: Frames) -> None:
@@ -168,27 +167,27 @@ class SoundKeeper:
             self._running = []
 
     def close(self, timeout: float | None = None) -> bool:
-        """Write what waits; False where the disk has not taken it in `timeout` seconds."""
+        """Write what waits; returns False if the disk did not write it within `timeout` seconds."""
         return self._writer.close(timeout)
 
     def replay(self, seconds: float | None = None) -> Path:
-        """Write a file of the last seconds, or of all that is kept [any-thread].
+        """Write a file of the last seconds, or of all sound in memory [any-thread].
 
-        Raises SessionError where there is no sound yet, and where it cannot be written.
+        Raises SessionError if there is no sound yet, or it cannot be written.
         """
         with self._lock:
             end = self._memory.end
             count = self._most if seconds is None else min(self._most, round(seconds * self._fs))
             stretch = self._memory.between(end - count, end)
             if stretch is None:
-                raise SessionError("no sound is kept yet: try again once some was heard")
+                raise SessionError("no sound in memory yet: try again later")
             written = self._write(REPLAY, stretch, {"event": None})
         try:
             return written.result(PATIENCE_S)
         except TooLate:
             raise SessionError(
-                f"{self.folder} has not taken the sound in {PATIENCE_S:g} s; it is written once "
-                "the disk takes it"
+                f"the disk of {self.folder} did not write the sound within {PATIENCE_S:g} s; it "
+                "is written as soon as possible"
             ) from None
         except OSError as error:
             raise SessionError(f"no file in {self.folder}: {why(error)}") from error
@@ -217,7 +216,7 @@ class SoundKeeper:
         self._running.append(_OpenEvent(spotted, start))
 
     def _stop(self, running: _OpenEvent) -> int:
-        """Where the sound of an event ends in files, as far as is known."""
+        """The last sample of an event in files, as far as it is known."""
         stop = running.began.sample + self._longest
         return stop if running.end is None else min(stop, running.end.sample + self._after)
 
@@ -232,13 +231,13 @@ class SoundKeeper:
                 self._running.remove(running)
 
     def _break(self, sample: int) -> None:
-        """Sound is missing until `sample`: what is there until then is kept."""
+        """Sound is missing until `sample`: write events up to the gap."""
         for running in self._running:
             self._cut(running, min(self._memory.end, self._stop(running)))
             running.start = sample
 
     def _cut(self, running: _OpenEvent, stop: int) -> None:
-        """Write what is not in a file yet, up to there."""
+        """Write the part that is not in a file yet, up to sample `stop`."""
         stretch = self._memory.between(running.start, stop) if running.start < stop else None
         running.start = max(running.start, stop)
         if stretch is None:
@@ -265,12 +264,13 @@ class SoundKeeper:
         return written
 
     def _written(self, stretch: SampleSpan, written: "Future[Path]") -> None:
-        """Tell what became of a file [writer-thread, sink-thread]."""
+        """Report a written file or its failure [writer-thread, sink-thread]."""
         error = written.exception()
         if error is not None:
             self._trouble = (
-                f"sound of {len(stretch) / self._fs:.1f} s could not be kept in {self.folder}: "
-                f"{why(error) if isinstance(error, Exception) else error}; the measurement goes on"
+                f"{len(stretch) / self._fs:.1f} s of sound could not be written to {self.folder}: "
+                f"{why(error) if isinstance(error, Exception) else error}; the measurement "
+                "continues"
             )
             return
         self._trouble = ""
@@ -284,5 +284,5 @@ class SoundKeeper:
 
 
 def _fit(name: str) -> str:
-    """What the name of a file may hold everywhere."""
+    """A name with only characters that are allowed in file names on all systems."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from amt_stream.meters.frames import Chunk
 
 JOINED_S = 0.1
-"""Chunks that follow one another are kept in pieces of about so much sound."""
+"""Consecutive chunks are merged to pieces of about this many seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampleSpan:
-    """Sound from the sample `start` to `stop`, by the count of the measurement.
+    """Sound from sample `start` to `stop` of the measurement.
 
-    pieces: what there is of it, in its order; a first and a last one may reach beyond it
+    pieces: available pieces in order; the first and the last one may extend beyond the span
     """
 
     pieces: tuple[Chunk, ...]
@@ -32,12 +32,12 @@ class SampleSpan:
 
     @property
     def utc(self) -> float:
-        """Of the first sample, seconds since 1970."""
+        """Unix time of the first sample."""
         first = self.pieces[0]
         return first.utc + (self.start - first.sample) / self.fs
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Samples (time, channel), a second at a time; silence where there are none."""
+        """Yield samples (time, channel), a second at a time, with silence in gaps."""
         for begin in range(0, len(self), self.fs):
             size = min(self.fs, len(self) - begin)
             block = np.zeros((size, self.channels), np.float32)
@@ -50,7 +50,7 @@ class SampleSpan:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """Where there is none: the place in this stretch, and how many samples."""
+        """Gaps: position in this span, and number of samples."""
         found, end = [], 0
         for piece, at in self._placed():
             if at > end:
@@ -65,10 +65,9 @@ class SampleSpan:
 
 
 class SoundMemory:
-    """Keeps the last `seconds` of sound, all channels of it [any-thread].
+    """Holds the last `seconds` of sound, all channels [any-thread].
 
-    It takes 4 bytes for each sample of each channel, and no more than that and a tenth of a second.
-    Sound that is missing takes no room, and its time passes.
+    It needs 4 bytes per sample and channel, plus up to a tenth of a second. Gaps need no memory.
     """
 
     def __init__(self, fs: int, channels: int, seconds: float) -> None:
@@ -82,18 +81,18 @@ class SoundMemory:
 
     @property
     def first(self) -> int:
-        """The sample from which on there is sound."""
+        """The first sample in memory."""
         with self._lock:
             there = self._pieces or self._open
             return max(there[0].sample, self._end - self._most) if there else self._end
 
     @property
     def end(self) -> int:
-        """The sample after the last one."""
+        """The sample after the last one in memory."""
         return self._end
 
     def add(self, chunk: Chunk) -> None:
-        """Keep what follows, and forget what is too long ago."""
+        """Add a chunk, and drop sound that is too old."""
         if not len(chunk):
             return
         with self._lock:
@@ -113,14 +112,14 @@ class SoundMemory:
         self._open = []
 
     def between(self, start: int, stop: int) -> SampleSpan | None:
-        """What is there of these samples; None where there is nothing at all."""
+        """The available span within these samples, or None."""
         start, stop = max(start, self.first), min(stop, self.end)
         with self._lock:
             there = [*self._pieces, *self._open]
         pieces = tuple(p for p in there if p.sample < stop and p.sample + len(p) > start)
         if not pieces:
             return None
-        # It neither begins nor ends with silence that was never heard.
+        # The span neither begins nor ends with a gap.
         start = max(start, pieces[0].sample)
         stop = min(stop, pieces[-1].sample + len(pieces[-1]))
         return SampleSpan(pieces, start, stop, self.fs, self.channels)

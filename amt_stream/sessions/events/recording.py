@@ -1,4 +1,4 @@
-"""A stretch of sound as a file that says how it was measured: FLAC of 24 bits."""
+"""A recording of a span of sound with its measurement: 24-bit FLAC."""
 
 import io
 import json
@@ -16,17 +16,17 @@ from amt_stream.sessions.files import PRIVATE, drafted, give_name, new_name
 from amt_stream.sessions.flac import In24Bits
 
 MOST_CELLS = 500_000
-"""Of a trace in the comments of a file: those of FLAC end at 16 MiB."""
+"""Largest trace in the comments of a file; those of FLAC are limited to 16 MiB."""
 
 
 def write_recording(
     folder: Path, name: str, stretch: SampleSpan, about: Mapping[str, object], trace: Rows | None
 ) -> Path:
-    """A new file in the folder, whole or not at all; raises OSError.
+    """Write a new file in the folder atomically. Raises OSError.
 
-    about: what its comment says, as data for JSON, besides what it says of the sound itself: the
-        `sample` and `utc` where it begins, how many there are, its `gaps` (places and lengths,
-        which are silence), and what was `cut` because it was beyond full scale
+    about: data for its comment besides those of the sound itself: `sample` and `utc` of the begin,
+        the number of samples, `gaps` (positions and lengths, silent in the file), and the number of
+        samples `cut` at full scale
     trace: rows of that time
     """
     cut = invalid = 0
@@ -44,11 +44,11 @@ def write_recording(
         "cut": cut,
         "invalid": invalid,
         "exact": exact,
-        "trace": _told(trace),
+        "trace": _trace_data(trace),
     }
     data = _flac(stretch, {"comment": json.dumps(comment), "date": utc, "title": name})
     folder.mkdir(0o700, parents=True, exist_ok=True)
-    # Of 2026-11-22T14:15:02.345Z what a name may hold everywhere.
+    # 2026-11-22T14:15:02.345Z without characters that some systems refuse.
     stem = f"{utc.translate({ord(one): None for one in '-:'})}-{name}"
     path = new_name(folder, stem, ".flac")
     with drafted(folder / f".{path.name}.{os.getpid()}", data, PRIVATE) as draft:
@@ -73,8 +73,8 @@ def _flac(stretch: SampleSpan, notes: Mapping[str, str]) -> bytes:
     return stream.getvalue()
 
 
-def _told(trace: Rows | None) -> JsonDict:
-    """Rows as a table; of far too many each second one, or fewer."""
+def _trace_data(trace: Rows | None) -> JsonDict:
+    """Rows as data; if there are too many, only every second one or fewer."""
     if trace is None or not len(trace):
         return {"columns": [], "rows": []}
     every = 1 + len(trace) * len(trace.columns) // MOST_CELLS

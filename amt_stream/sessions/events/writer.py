@@ -1,4 +1,4 @@
-"""Writes files in a thread of its own, one after the other."""
+"""A thread that writes files one after the other."""
 
 import queue
 import threading
@@ -11,11 +11,11 @@ from amt_stream.engine.thread_check import runs_as
 Write = Callable[[], Path]
 
 MOST_WAIT = 4
-"""Files that wait where a disk stands still; what holds their sound is in memory meanwhile."""
+"""Largest number of files that wait for a slow disk, with their sound in memory."""
 
 
 class WriterThread:
-    """`put` hands it what writes a file; the result says where that is, or has its OSError."""
+    """`put` queues a function that writes a file; the future has its path or its OSError."""
 
     def __init__(self, name: str) -> None:
         self._queue: queue.SimpleQueue[tuple[Write, Future[Path]] | None] = queue.SimpleQueue()
@@ -29,13 +29,13 @@ class WriterThread:
         if self._closed:
             result.set_exception(OSError(None, "the measurement has ended"))
         elif self._queue.qsize() >= MOST_WAIT:
-            result.set_exception(OSError(None, "its disk stands still"))
+            result.set_exception(OSError(None, "its disk does not respond"))
         else:
             self._queue.put((write, result))
         return result
 
     def close(self, timeout: float | None = None) -> bool:
-        """Write what waits and end; False where the disk has not taken it in that time."""
+        """Write what waits and end; returns False if the disk did not write it in that time."""
         self._closed = True
         self._queue.put(None)
         self._thread.join(timeout)

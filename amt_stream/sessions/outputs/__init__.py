@@ -1,4 +1,4 @@
-"""Where rows go: written as CSV or as JSON lines, kept to be shown, or recorded to learn from."""
+"""Outputs of rows: files of CSV, JSON lines or Parquet, the latest for display, and a recorder."""
 
 from amt_stream.sessions.outputs.csv import CsvWriter
 from amt_stream.sessions.outputs.jsonl import JsonLinesWriter
@@ -8,10 +8,10 @@ from amt_stream.sessions.outputs.parquet import ParquetWriter
 from amt_stream.sessions.outputs.recorder import TransitionRecorder
 
 FORMATS: dict[str, type[LiveWriter]] = {"csv": CsvWriter, "jsonl": JsonLinesWriter}
-"""Writers by the name of their format, which is also the ending of their files."""
+"""Writers by format, which is also the ending of their files."""
 
 WRITERS: dict[str, type[LiveWriter]] = {**FORMATS, "parquet": ParquetWriter}
-"""And of those in a file, also the one that nobody can read before its end."""
+"""Writers for files, including one whose files cannot be read before their end."""
 
 __all__ = [
     "FORMATS",

@@ -1,4 +1,4 @@
-"""Rows as comma-separated values, with what says what they are before or beside them."""
+"""Rows as CSV, with their header in comments or beside them."""
 
 import json
 from collections.abc import Mapping
@@ -11,17 +11,16 @@ from amt_stream.core.clock import local_time
 from amt_stream.meters.rows import Rows
 
 LOCAL_TIME = "local_time"
-"""The column after `utc` with the same time by a clock, as a spreadsheet reads a date."""
+"""The column after `utc` with the local time in a form that spreadsheets read."""
 
 
 class CsvWriter:
-    """Lines "# key: JSON value", the names of the columns, then a line a row.
+    """Writes lines "# key: JSON value", the names of the columns, then a line per row.
 
-    Decimal points always; what has no value is empty. `pandas.read_csv(comment="#")` reads it.
+    Missing values are empty; the decimal sign is a point. `pandas.read_csv(comment="#")` reads it.
 
-    beside: takes the header, as one line {"header": {...}}, so that the names of the columns come
-        first
-    local: add `local_time`, by the clock of `zone`; None is that of this computer
+    beside: stream for the header as one line {"header": {...}}, so that the column names come first
+    local: add `local_time` in `zone`; None is that of this computer
     """
 
     def __init__(
@@ -51,7 +50,7 @@ class CsvWriter:
         self._stream.writelines(",".join(map(_cell, row)) + "\n" for row in rows.tuples())
 
     def finish(self, summary: Mapping[str, object]) -> None:
-        """The end; a table has no place for a summary."""
+        """End the table, which has no summary."""
 
     def _with_local_time(self, rows: Rows) -> Rows:
         texts = np.array([self._clock_of(time) for time in rows["utc"]], dtype=object)

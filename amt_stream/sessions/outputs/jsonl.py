@@ -1,4 +1,4 @@
-"""Rows as JSON lines, between one that says what they are and one that sums them up."""
+"""Rows as JSON lines, between a header and a summary."""
 
 import json
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ from amt_stream.meters.rows import Rows
 
 
 class JsonLinesWriter:
-    """A line {"header": {...}}, an object a row, a last line {"summary": {...}}.
+    """Writes a line {"header": {...}}, an object per row, and a last line {"summary": {...}}.
 
-    `pandas.read_json(lines=True)` reads it; the rows are those that have a `time_s`.
+    `pandas.read_json(lines=True)` reads it; rows are the objects with a `time_s`.
     """
 
     def __init__(self, stream: TextIO, header: Mapping[str, object]) -> None:
@@ -22,7 +22,7 @@ class JsonLinesWriter:
             self._write(row)
 
     def finish(self, summary: Mapping[str, object]) -> None:
-        """The last line."""
+        """Write the summary."""
         self._write({"summary": summary})
 
     def _write(self, value: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""The readings of the moment, for whoever looks."""
+"""The latest readings, for displays."""
 
 import math
 import threading
@@ -14,17 +14,17 @@ from amt_stream.meters.rows.readings import Summary
 
 SUMMARY_S = 0.5
 UNTAKEN = 6000
-"""Rows, ten minutes of the usual ones, that wait for a screen which does not look."""
+"""Largest number of rows that wait for a display: ten minutes at the usual step."""
 EVENTS = 1000
 
 
 @thread_checked
 class LatestReadings:
-    """A sink that keeps the newest row of several models, and what they tell of the whole sound.
+    """A sink that holds the newest row of several models, and their main statistics.
 
-    `row` has the columns of `rows` by name; `totals` the headlines of each model's summary, every
-    half second. Both are replaced, never changed: take them once to read them [any-thread]. What
-    accumulates can be paused and reset; no filter is touched by that.
+    `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary,
+    every half second. Both are replaced and never changed, so that any thread may read them.
+    Pausing and resetting affect statistics and not filters.
     """
 
     only_reads = True
@@ -34,8 +34,8 @@ class LatestReadings:
         self.row: JsonDict | None = None
         self.totals: Summary = {}
         self.measured_s = 0.0
-        """How long was counted since the start or the last reset, without pauses and gaps."""
-        # How long was counted before the resets that can be undone, and when the last of them was.
+        """Seconds counted since the start or the last reset, without pauses and gaps."""
+        # Seconds counted before the resets that can be undone, and the time of the last one.
         self._before_s, self._reset_s = 0.0, -math.inf
         self.models, self.limits = tuple(rows.readings), rows.limits
         self.rows = rows
@@ -47,7 +47,7 @@ class LatestReadings:
             self._take(self.rows(frames))
 
     def ended(self, end_s: float | None) -> None:
-        """Take the last rows of a sound that has ended by itself [sink-thread]."""
+        """Take the last rows of a sound that has ended [sink-thread]."""
         if end_s is None:
             return
         with self._lock:
@@ -66,7 +66,7 @@ class LatestReadings:
             self._sum_up(time_s)
 
     def event(self, event: Event) -> None:
-        """Be told of a gap, or of what to count."""
+        """Handle a gap, a pause or a reset."""
         with self._lock:
             self.rows.event(event)
             if event.kind == "readings_reset":
@@ -79,10 +79,10 @@ class LatestReadings:
                 self._before_s, self._reset_s = 0.0, -math.inf
 
     def _keep(self, rows: Rows) -> None:
-        """These rows are new [sink-thread]."""
+        """Take new rows [sink-thread]."""
 
     def reset(self) -> None:
-        """Forget maxima, percentiles and what else accumulated."""
+        """Restart maxima, percentiles and other statistics."""
         with self._lock:
             self.rows.reset()
             self.measured_s = 0.0
@@ -90,7 +90,7 @@ class LatestReadings:
 
     @property
     def paused(self) -> bool:
-        """Whether nothing accumulates."""
+        """Whether statistics are paused."""
         return self.rows.paused
 
     @paused.setter
@@ -99,7 +99,7 @@ class LatestReadings:
             self.rows.paused = value
 
     def stood(self) -> list[Stood]:
-        """How each limit was kept."""
+        """The result of each limit."""
         with self._lock:
             return self.rows.stood()
 
@@ -109,14 +109,14 @@ class LatestReadings:
         calibration: Sequence[Calibration],
         source: Mapping[str, object],
     ) -> JsonDict:
-        """What is told of the whole sound until now; arguments as of `rows.header`."""
+        """The summary of the sound so far; arguments are those of `rows.header`."""
         with self._lock:
             return summary(self.rows, models, calibration, source)
 
     def of(self, model: str) -> JsonDict:
-        """The newest readings of one model by name, those of the moment and the headlines.
+        """The newest readings of one model by name: instantaneous ones and headlines.
 
-        Forecasts are of limits, which tell them.
+        Forecasts are left out, as they are shown with limits.
         """
         readings, row = self.rows.readings[model], self.row or {}
         shown = [column.name for column in readings.columns if column.statistic != "forecast"]
@@ -124,7 +124,7 @@ class LatestReadings:
         return now | {name: self.totals.get(name) for name in readings.headlines}
 
     def sum_up(self) -> None:
-        """Bring `totals` up to the newest frames."""
+        """Update `totals` to the newest frames."""
         with self._lock:
             self._sum_up(self._summed_s)
 
@@ -140,10 +140,10 @@ class LatestReadings:
 
 @thread_checked
 class FollowedReadings(LatestReadings):
-    """The same for a screen that draws a history: each row once, and where the measurement stands.
+    """`LatestReadings` for a display with a history: it also has all rows, and a snapshot.
 
-    `standing` is the newest snapshot: an engine that restores it goes on with this sink, which
-    keeps the events of both.
+    `standing` is the newest snapshot: an engine that restores it continues with this sink, which
+    has the events of both.
     """
 
     def __init__(self, rows: AnyRows) -> None:
@@ -152,7 +152,7 @@ class FollowedReadings(LatestReadings):
         self._new: deque[Rows] = deque()
         self._waiting = 0
         self.events: tuple[Event, ...] = ()
-        """What happened, the oldest first: the last 1000 that tell what counts, and of the rest."""
+        """Events, oldest first: the last 1000 about counting, and the last 1000 others."""
 
     def event(self, event: Event) -> None:
         super().event(event)
@@ -161,7 +161,7 @@ class FollowedReadings(LatestReadings):
         alike = [k for k, one in enumerate(kept) if (one.kind in COUNTING) == counting]
         if len(alike) > EVENTS:
             del kept[alike[0]]
-        # Replaced, never changed: whoever draws takes it without a lock.
+        # Replaced and never changed: displays read it without a lock.
         self.events = tuple(kept)
 
     def snapshot(self, snapshot: Snapshot) -> None:
@@ -169,7 +169,7 @@ class FollowedReadings(LatestReadings):
         self.standing = snapshot
 
     def take(self) -> list[Rows]:
-        """The rows since this was last called, the oldest first [any-thread]."""
+        """Take the rows since the last call, oldest first [any-thread]."""
         with self._lock:
             taken, self._new, self._waiting = [*self._new], deque(), 0
         return taken

@@ -1,4 +1,4 @@
-"""Rows while they are measured."""
+"""Writing rows during a measurement."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from amt_stream.meters.rows import AnyRows, Rows
 
 
 class LiveWriter(Protocol):
-    """Writes rows to a text stream: their header before them, a summary after them."""
+    """The interface of writers: a header, rows, and a summary."""
 
     def __init__(self, stream: TextIO, header: Mapping[str, object]) -> None: ...
 
@@ -19,11 +19,11 @@ class LiveWriter(Protocol):
 
 
 class LiveRows:
-    """A sink that writes the rows that `table` makes of frames, or its intervals, and flushes.
+    """A sink that writes and flushes the rows of frames, or their intervals.
 
-    `begin` gives the writer; it is asked when there is something to write, or at the end.
-    `done` is set at the end of the part of the sound that the table covers, or when the stream
-    takes no more: `error` then says why. While `writing` the stream may hang.
+    `begin` makes the writer, before the first output or at the end. `done` is set at the end of the
+    part of the sound that the rows cover, or when the stream fails, with the reason in `error`.
+    While `writing` is true, the stream may hang.
     """
 
     hears_tail = True
@@ -52,13 +52,13 @@ class LiveRows:
             self.done.set()
 
     def event(self, event: Event) -> None:
-        """Be told of a gap."""
+        """Handle a gap."""
         self._table.event(event)
 
     def finish(self, end_s: float, summary: Callable[[], Mapping[str, object]]) -> None:
-        """Write the rows until `end_s` that are still to come, and the summary.
+        """Write the remaining rows until `end_s`, and the summary.
 
-        Sound that gave no row has a header and a summary too; where there was none, nothing is
+        Sound too short for a row still gets a header and a summary; without any sound nothing is
         written.
         """
         if self.error is not None or end_s <= 0:

@@ -8,16 +8,16 @@ from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import python_values
 
 GROUP = 1 << 16
-"""Rows that are written together: a few megabytes, whatever the length of the sound."""
+"""Rows per group, a few megabytes, so that memory does not grow with the sound."""
 
 
 class ParquetWriter:
-    """The columns of rows, after `file` and `channels`, which tell rows of many sounds apart.
+    """Writes the columns of rows after `file` and `channels`, which identify the sound.
 
-    What has no value is null. Header and summary are JSON in the metadata of the schema, under
-    `header` and `summary`. Needs pyarrow: pip install "amt_stream[data]".
+    Missing values are null. Header and summary are JSON in the schema's metadata, under `header`
+    and `summary`. Needs pyarrow: pip install "amt_stream[data]".
 
-    stream: one over bytes, as of an open file; what is text in it stays untouched
+    stream: text stream over a binary one, such as an open file; only the binary one is used
     """
 
     def __init__(self, stream: TextIO, header: JsonMap) -> None:
@@ -35,7 +35,7 @@ class ParquetWriter:
             self._write_group()
 
     def finish(self, summary: JsonMap) -> None:
-        """The last rows, and the end of the file, without which nothing can read it."""
+        """Write the last rows and the footer, without which the file cannot be read."""
         self._write_group()
         self._writer.add_key_value_metadata({"summary": json.dumps(summary)})
         self._writer.close()

@@ -1,4 +1,4 @@
-"""Rows of a stream as transitions, for torchrl to learn from."""
+"""Rows of a stream as transitions for reinforcement learning with torchrl."""
 
 import math
 import threading
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from tensordict import TensorDict
 
 Observe = Callable[[Frames], Mapping[str, ArrayLike]]
-"""Gives what is observed of n frames: name to array (n, ...), the frames first."""
+"""Returns observations of n frames: name to array (n, ...)."""
 
 Act = Callable[[dict[str, np.ndarray]], ArrayLike]
-"""Answers one observation with an action, and carries it out."""
+"""Chooses and carries out an action for one observation."""
 
 Reward = Callable[["TensorDict"], Any]
-"""Gives the rewards, a tensor (T,) or (T, 1), of transitions that have all keys but this one."""
+"""Computes rewards, a tensor (T,) or (T, 1), from transitions with all other keys."""
 
 UNHEARD = Fault.GAP | Fault.NON_FINITE | Fault.OFF
 MARKS = ("time_s", "fault", "settling")
@@ -30,27 +30,27 @@ TAKEN = {*MARKS, "action", "collector", "next", "reward", "done", "terminated", 
 
 @thread_checked
 class TransitionRecorder:
-    """A sink that keeps rows of a stream, and gives them as transitions for torchrl.
+    """A sink that records rows of a stream as transitions for torchrl.
 
         recorder = TransitionRecorder(["ltl"], lambda t: -t["next", "ltl"], act=rider)
         with Engine(source, model, [recorder]) as engine:
             engine.wait()
         data = MultiStep(gamma=0.95, n_steps=5)(recorder.take(ended=True))
 
-    A transition goes from one kept row to the next. An episode ends, truncated, where the stream
-    ends, where rows are missing, and with a reset or swap of the model or another calibration, so
-    that no n-step return reaches across. Rows that heard lost or non-finite samples show no sound
-    that was there: they are in no episode. Nor are those that would have stood within a gap.
-    Never is an episode `terminated`: the sound goes on where the recording does not.
+    A transition connects two consecutive recorded rows. An episode ends, truncated, at the end of
+    the stream, at missing rows, and at a reset or swap of the model or a new calibration, so that
+    no n-step return spans them. Rows with lost or non-finite samples, and rows within a gap, belong
+    to no episode. Episodes are never `terminated`, as the sound continues after the recording.
 
-    observe: a function of `Frames`, or names of outputs with one number per frame, or "level_db"
-    reward: computed once for all transitions that are taken
-    act: called for each kept row, as soon as it is there, in the sink's thread; the rows of a block
-        come together, so `every` should span a block at least
-    every: keep one row in so many
-    rows: memory, allocated with the first row; then the oldest go and are counted in `dropped`
+    observe: function of `Frames`, or names of outputs with one number per frame, or "level_db"
+    reward: called once for all transitions of `take`
+    act: called immediately for each recorded row, in the sink's thread; the rows of a block come
+        together, so `every` should span at least a block
+    every: record one of this many rows
+    rows: capacity, allocated with the first row; then the oldest rows are dropped, counted in
+        `dropped`
 
-    Raises ModuleNotFoundError without tensordict, ValueError for no rows or names.
+    Raises ModuleNotFoundError without tensordict, and ValueError without rows or names.
     """
 
     def __init__(
@@ -87,19 +87,19 @@ class TransitionRecorder:
         self._time_s, self._step_s, self._stretch = math.nan, math.nan, 0
 
     def __len__(self) -> int:
-        """Rows that wait to be taken [any-thread]."""
+        """Number of rows waiting for `take` [any-thread]."""
         return self._count - self._first
 
     def __call__(self, frames: Frames) -> None:
-        """Keep rows, and act on them [sink-thread].
+        """Record rows and act on them [sink-thread].
 
-        Raises ValueError for frames of several that are heard, each by itself.
+        Raises ValueError for frames of several microphones.
         """
         self._microphone = frames.microphone if self._microphone is None else self._microphone
         if frames.microphone != self._microphone:
             raise ValueError(
-                f"a TransitionRecorder of {self._microphone!r} hears {frames.microphone!r} too: "
-                "give it the frames of one microphone"
+                f"a TransitionRecorder of {self._microphone!r} got frames of "
+                f"{frames.microphone!r}: give it the frames of one microphone"
             )
         self.left_out += frames.skipped
         chosen, begins = self._choose(frames)
@@ -117,14 +117,14 @@ class TransitionRecorder:
         self._time_s = float(frames.time_s[-1])
 
     def take(self, ended: bool = False) -> "TensorDict":
-        """Give the transitions so far, once, as a TensorDict of batch size [T] [any-thread].
+        """Take the transitions so far as a TensorDict of batch size [T] [any-thread].
 
         Keys: the observations, `action`, the marks `time_s`, `fault` and `settling`; all but the
         action again under "next", with `reward`, `done`, `terminated` and `truncated` (T, 1); and
         ("collector", "traj_ids") (T,), the number of the episode.
 
-        ended: the stream is over, and so is its last episode. Otherwise the newest transition waits
-            until it is known whether another follows on from it.
+        ended: whether the stream and its last episode have ended. Otherwise the newest transition
+            is held back until it is known whether another one follows.
 
         Raises RuntimeError before the first row.
         """
@@ -156,7 +156,7 @@ class TransitionRecorder:
         return transitions
 
     def _choose(self, frames: Frames) -> tuple[list[int], list[bool]]:
-        """Which rows to keep, and which of them begin an episode."""
+        """Which rows to record, and which of them begin an episode."""
         at = self._at if self._follows(frames) else 0
         chosen, begins = [], []
         for i, fault in enumerate(frames.fault.tolist()):
@@ -172,7 +172,7 @@ class TransitionRecorder:
         return chosen, begins
 
     def _follows(self, frames: Frames) -> bool:
-        """Whether these rows come right after the last ones; until they are kept, none do."""
+        """Whether these rows directly follow the last recorded ones."""
         gap_s, self._time_s = float(frames.time_s[0]) - self._time_s, math.nan
         known_s = gap_s if math.isnan(self._step_s) else self._step_s
         step_s = float(frames.time_s[1] - frames.time_s[0]) if len(frames) > 1 else known_s
@@ -201,14 +201,14 @@ class TransitionRecorder:
             self._hole = True
 
     def _take_rows(self, ended: bool) -> tuple[dict[str, np.ndarray], NDArray[np.int64], int]:
-        """The rows that wait, the episode of each, and how many transitions may be given."""
+        """The waiting rows, their episodes, and the number of transitions that may be taken."""
         with self._lock:
             if not self._columns:
                 raise RuntimeError("nothing was recorded yet: let the engine run first")
             places = np.arange(self._first, self._count) % self.rows
             rows = {name: column[places] for name, column in self._columns.items()}
             if self._hole and self._held:
-                # What was given before ends at the last row held back, and not across the hole.
+                # Earlier transitions end at the row held back, and do not span the dropped rows.
                 rows["begins"][0] = True
                 rows = {name: np.concatenate([self._held[name], rows[name]]) for name in rows}
             begins = rows["begins"]
@@ -233,7 +233,7 @@ def _by_name(names: tuple[str, ...]) -> Observe:
 
 
 def _rows(name: str, value: ArrayLike, frames: Frames) -> np.ndarray:
-    """An observation as (n, ...), at least one number wide, in single precision."""
+    """An observation as float32 (n, ...), with at least one number per frame."""
     rows = np.asarray(value)
     if name in TAKEN or rows.shape[:1] != (len(frames),):
         raise ValueError(
@@ -260,6 +260,6 @@ def _same_layout(have: dict[str, np.ndarray], given: dict[str, np.ndarray]) -> N
     now = {name: value.shape[1:] for name, value in given.items()}
     if was != now:
         raise ValueError(
-            f"the recorder began with rows of {was} and is given {now}: make a new recorder for "
+            f"the recorder began with rows of {was} and got {now}: make a new recorder for "
             "another model"
         )

@@ -1,4 +1,4 @@
-"""What a measurement has given on one page, to be handed on: HTML that is whole in itself."""
+"""The report of a measurement as self-contained HTML."""
 
 from amt_stream.sessions.report.content import About
 from amt_stream.sessions.report.page import PAGE_CHARTS, report_page

@@ -1,4 +1,4 @@
-"""A chart over time as SVG, of plain lines and text alone, which every program draws alike."""
+"""A chart over time as SVG, with only simple elements that all programs draw alike."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,19 +16,19 @@ from amt_stream.sessions.report.times import Clock
 INK, SECOND, GRID, ACCENT, PALE = "#16181d", "#5b616e", "#d9dce2", "#0a66c2", "#86b4e0"
 RED, HATCH = "#cf222e", "#9aa1ad"
 THIRD = ("#0a66c2", "#c2570a", "#6a2c91")
-"""Of curves that matter, where there are several."""
+"""Colors of the main curves."""
 
 DASHES = "5 3"
-"""Of all of these but the first: color is never alone."""
+"""Dashes of the curves after the first, so that color is not the only difference."""
 
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 SIZE = 11.0
 LETTER = 0.54 * SIZE
 NAME_ROOM = 39.0
-"""Around the name of a curve."""
+"""Margin around the name of a curve."""
 
 LEFT, RIGHT, TOP, BOTTOM, BARE = 46.0, 12.0, 20.0, 20.0, 4.0
-"""Around the inside: numbers of the scale, a little air, the names of the curves, times, none."""
+"""Margins of the plot: for the scale, the top, the names of curves, the times, and none."""
 
 HATCH_PX = 5.0
 RISING, SMALLEST = 0.01, 1.0
@@ -36,17 +36,17 @@ RISING, SMALLEST = 0.01, 1.0
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves of one unit.
+    """A chart of curves of one unit.
 
-    unit: of the scale
-    clock: what times are called
-    begin_s, end_s: what is seen of the time
-    limits: values that are not to be passed, each with its word
-    band: a curve's lower and upper bound
-    hatched: parts of the time in which something was wrong
-    marks: moments, numbered from 1
-    zero: whether 0 is seen in any case
-    times: whether its times stand below it, or those of another one do
+    unit: unit of the scale
+    clock: formats times
+    begin_s, end_s: range of the time axis
+    limits: values of limits, each with its label
+    band: lower and upper bound of a curve
+    hatched: times with faults
+    marks: times of marks, numbered from 1
+    zero: whether the scale includes 0
+    times: whether the time axis is labeled
     """
 
     unit: str
@@ -64,7 +64,7 @@ class Chart:
     times: bool = True
 
     def svg(self) -> str:
-        """The picture; what it shows stands in its title."""
+        """The chart as SVG, with a title."""
         words = ", ".join(one.words for one in self.curves)
         title = escape(plain(f"{words} in {self.unit} against time"))
         return (
@@ -80,12 +80,12 @@ class Chart:
 
     @cached_property
     def scale(self) -> tuple[float, float, float]:
-        """The lowest and the highest value that is seen, and the step between two lines."""
+        """Lowest and highest value of the scale, and the step between lines."""
         found = [self.band[0].low, self.band[1].high] if self.band else []
         found += [array for one in self.curves for array in (one.low, one.high)]
         values = np.concatenate([*found, [0.0] if self.zero else []])
         values = values[np.isfinite(values)]
-        # What rises from silence in the first moments would leave no room for all the others.
+        # Without the rise from silence at the start, which would compress everything else.
         low, high = (np.quantile(values, RISING), values.max()) if len(values) else (0.0, 1.0)
         kept = [value for value, _ in self.limits]
         low, high = float(min(low, *kept, high)), float(max(high, *kept, low))
@@ -139,7 +139,7 @@ class Chart:
         yield text(left - 6, top - 8, self.unit, INK, "end")
 
     def _hatch(self, begin_s: float, end_s: float) -> Iterator[str]:
-        """Slanted lines, at least so wide that they are seen."""
+        """Hatching, at least wide enough to be visible."""
         left, top, right, bottom = self._inside
         x0, x1 = max(left, self._x(begin_s)), min(right, self._x(end_s))
         if x1 - x0 < 3:
@@ -209,7 +209,7 @@ class Chart:
 
 
 def rounded(wide: float, most: int) -> float:
-    """The smallest round step of which so many fit."""
+    """The smallest round step for at most `most` steps."""
     tens = 10.0 ** math.floor(math.log10(wide / most))
     return next(each for k in (1, 2, 5, 10) if wide / (each := k * tens) <= most)
 
@@ -220,7 +220,7 @@ def _number(value: float, step: float) -> str:
 
 
 def _runs(there: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> Iterator[list[int]]:
-    """Places that follow one another."""
+    """Yield runs of consecutive indices."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]])))
     yield from ([*range(a, b)] for a, b in list(pairwise(edges))[::2])
 
@@ -238,7 +238,7 @@ def segment(
     wide: float = 1.0,
     dashes: str = "",
 ) -> str:
-    """A straight line."""
+    """A straight line as SVG."""
     more = _dashed(dashes)
     return (
         f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" stroke="{color}" '
@@ -260,7 +260,7 @@ def _patch(
 
 
 def text(x: float, y: float, words: str, color: str, anchor: str = "start") -> str:
-    """Words, whatever is in them."""
+    """Text as SVG, escaped."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{color}" text-anchor="{anchor}">'
         f"{escape(plain(words))}</text>"

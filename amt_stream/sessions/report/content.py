@@ -1,4 +1,4 @@
-"""What stands in a report: facts, readings, limits and events, in words."""
+"""The content of a report as text: facts, readings, limits and events."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ from amt_stream.sessions.results import Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
-"""What a person looks for first: one of each model, then these."""
+"""Readings shown first: one of each model, then these."""
 
 MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
-"""So many as one page has room for."""
+"""Largest number of readings on one page."""
 
 SIDES = ("_left_", "_right_")
 TOLD: tuple[str, ...] = (
@@ -36,11 +36,11 @@ TOLD: tuple[str, ...] = (
     "filters_reset",
 )
 TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
-"""Kinds of events that whoever reads a report wants to know of."""
+"""Kinds of events in a report."""
 
 RISE = (
-    "percentiles, means and minima leave out what is lower in the rise from silence than all that "
-    "comes after it"
+    "percentiles, means and minima leave out the rise from silence, while it is lower than all "
+    "later values"
 )
 
 Facts = list[tuple[str, str]]
@@ -48,7 +48,7 @@ Facts = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class About:
-    """What only people know of a measurement."""
+    """Details of a measurement that the user gives."""
 
     title: str = ""
     place: str = ""
@@ -58,7 +58,7 @@ class About:
 
     @property
     def facts(self) -> Facts:
-        """What is given, but for the title."""
+        """The details except the title."""
         names = [one.name for one in fields(self) if one.name != "title"]
         return [(name.capitalize(), value) for name in names if (value := getattr(self, name))]
 
@@ -67,9 +67,10 @@ class About:
 class Reading:
     """A reading of the whole sound.
 
-    symbol: short, as LAeq; words: what it is
-    value, unit: as they are written, and the `number` itself
-    band: from the lowest to the highest that it may be, or ""
+    symbol: short name, such as LAeq
+    words: description
+    value, unit: as text; `number` is the value itself
+    band: uncertainty band as text, or ""
     in_pascal: whether it needs a calibration
     """
 
@@ -84,7 +85,7 @@ class Reading:
 
 
 def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
-    """The readings that a person looks for, by the title of their model, so many in all."""
+    """The main readings, at most `most`, by the title of their model."""
     names = tuple(str(one["name"]) for one in results.header["models"])
     known = _columns_of(names, len(results.header["source"]["channels"]))
     values = _values(results)
@@ -111,7 +112,7 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
 
 
 def _stands(name: str, column: JsonMap, headlines: Sequence[str], limited: Iterable[str]) -> bool:
-    """Whether a column is told of the whole sound: what has accumulated, of both sides in one."""
+    """Whether a column is a statistic of the whole sound, of both channels together."""
     statistic = column["statistic"]
     accumulated = statistic not in ("instantaneous", "forecast") and "last " not in statistic
     usual = name in headlines or name in limited
@@ -124,7 +125,7 @@ def _stands(name: str, column: JsonMap, headlines: Sequence[str], limited: Itera
 def _columns_of(
     chosen: tuple[str, ...], channels: int
 ) -> dict[str, tuple[dict[str, JsonMap], Sequence[str]]]:
-    """Of each model of the catalog all its columns, and the names of its headlines."""
+    """All columns of each model of the catalog, and the names of its headlines."""
     names = [name for name in chosen if name in catalog.entries()]
     made = readings_of(names, channels, band=True)
     return {
@@ -141,7 +142,7 @@ def _all(offered: Iterable[Column], headlines: Iterable[str], readings: Any) -> 
 
 
 def _values(results: Results) -> dict[str, float | None]:
-    """Of the whole sound by name: as its summary has them, else as they stood at the end."""
+    """Readings of the whole sound by name: from the summary, or else from the last row."""
     told = results.summary or results.last
     return {n: v for n, v in told.items() if isinstance(v, (int, float)) and type(v) is not bool}
 
@@ -155,7 +156,7 @@ def _reading(
 
 
 def _band(name: str, values: Mapping[str, float | None]) -> str:
-    """From the lower to the upper bound of a loudness, where there are some."""
+    """The uncertainty band of a loudness as text, or ""."""
     edges = [re.sub(r"(stl|ltl)_(?=sone|phon)", rf"\1_{edge}_", name) for edge in ("low", "high")]
     if name in edges or any(values.get(edge) is None for edge in edges):
         return ""
@@ -163,19 +164,19 @@ def _band(name: str, values: Mapping[str, float | None]) -> str:
 
 
 def large(results: Results) -> list[Reading]:
-    """The few readings that stand large."""
+    """The few readings in large type."""
     every = {one.name: one for group in readings(results, 1000).values() for one in group}
     order = [name for name in (*FIRST, *THEN) if name in every]
     return [every[name] for name in [*dict.fromkeys([*order, *every])][:MOST_LARGE]]
 
 
 def when(results: Results, clock: Clock) -> Facts:
-    """When it was, and how long."""
+    """Time and duration of the measurement."""
     begin, end = clock.at(results.begin_s), clock.at(results.duration_s)
     long = duration(results.duration_s - results.begin_s)
     part = [] if results.part is None else [("Part", _part(results))]
     if begin is None or end is None:
-        return [("Measured", long), ("Began", "not known: sound of a file"), *part]
+        return [("Measured", long), ("Began", "unknown: sound file"), *part]
     same = begin.date() == end.date()
     utc = f"{begin.astimezone(_utc()):%Y-%m-%d %H:%M:%S} UTC"
     local = f"{begin:%d %B %Y, %H:%M:%S}".lstrip("0")
@@ -191,7 +192,7 @@ def when(results: Results, clock: Clock) -> Facts:
 
 
 def _part(results: Results) -> str:
-    """From when to when it was cut out, and what its readings are."""
+    """The bounds of a part, and the source of its readings."""
     return (
         f"{elapsed(results.begin_s)} to {elapsed(results.duration_s)} of a longer measurement; its "
         f"readings are made from rows every {results.header['step_ms']:g} ms"
@@ -199,10 +200,10 @@ def _part(results: Results) -> str:
 
 
 def _open(results: Results) -> str:
-    """Words for a log without a summary."""
+    """A note for a log without a summary."""
     if results.summary or not results.settings:
         return ""
-    return "; as far as it is written: it was broken off, or still runs"
+    return "; incomplete: it was interrupted or is still running"
 
 
 def _utc() -> Any:
@@ -212,7 +213,7 @@ def _utc() -> Any:
 
 
 def integrity(results: Results) -> Facts:
-    """Whether a log is as it was written; nothing of what no log holds."""
+    """Whether a log is unchanged; nothing for other results."""
     proof = results.proof
     if proof is None:
         return []
@@ -225,13 +226,13 @@ def integrity(results: Results) -> Facts:
         more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
         words = f"{kind}: {'; '.join(map(brief, told[:MOST_TOLD]))}{more}{head}"
     if proof.open:
-        why = "a meter writes it" if proof.running else "the log was not ended in order"
+        why = "a meter is writing it" if proof.running else "the run was interrupted"
         words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
     return [("Log", words)]
 
 
 def device(results: Results) -> Facts:
-    """What was heard, and by what."""
+    """Source and device of the sound."""
     source = results.header["source"]
     kind = str(results.settings.get("source", {}).get("kind", ""))
     what = "File" if kind == "FileSource" or not results.settings else "Input"
@@ -243,7 +244,7 @@ def device(results: Results) -> Facts:
 
 
 def calibration(results: Results) -> Facts:
-    """Of each channel what full scale means, how sure that is, since when and by what."""
+    """The calibration of each channel: level, uncertainty, date and origin."""
     told: dict[str, list[int]] = {}
     for one in results.header["calibration"]:
         told.setdefault(_calibration(one), []).append(one["channel"])
@@ -260,21 +261,21 @@ def _calibration(one: JsonMap) -> str:
     if not one["calibrated"]:
         return f"NONE. All levels and loudness assume that a full-scale sine has {level}"
     doubt, own = one["uncertainty_db"], one["calibration_uncertainty_db"]
-    sure = "uncertainty not known"
+    sure = "uncertainty unknown"
     if doubt is not None and own is not None:
         sure = (
             f"uncertainty {doubt:.1f} dB (k = {COVERAGE}: calibration {own:g} dB, microphone "
             f"{one['microphone_uncertainty_db']:g} dB)"
         )
     date = one.get("date")
-    of = f"{one.get('origin') or 'origin not known'}{f', {date}' if date else ', no date'}"
+    of = f"{one.get('origin') or 'origin unknown'}{f', {date}' if date else ', no date'}"
     response = one.get("correction")
-    off = "" if not response else f"; response of the microphone taken off: {response['name']}"
+    off = "" if not response else f"; response of the microphone compensated: {response['name']}"
     return f"full-scale sine = {level}, {sure}; {of}{off}"
 
 
 def uncertainty(results: Results) -> str:
-    """How sure a level is, in a few words; nothing where nobody knows."""
+    """The uncertainty of levels as text; "" if unknown."""
     known = [one["uncertainty_db"] for one in results.header["calibration"]]
     if not known or None in known:
         return ""
@@ -282,21 +283,21 @@ def uncertainty(results: Results) -> str:
 
 
 def methods(results: Results) -> list[str]:
-    """What each model implements, a sentence each."""
+    """A sentence for each model about its method."""
     return [_method(one["name"]) for one in results.header["models"]]
 
 
 def _method(name: str) -> str:
     entry = catalog.entries().get(name)
     if entry is None:
-        return f"{name}: a model that this program has no description of."
+        return f"{name}: a model without a description in this program."
     what, _, source = entry.method.partition(": ")
     source = source.replace(", the method of ", ", ").partition("; ")[0]
     return f"{entry.title} ({what}) implements the method of {source}."
 
 
 def settings(results: Results) -> Facts:
-    """With what it was measured."""
+    """The settings of the measurement."""
     found: Facts = []
     for model in results.header["models"]:
         given = [f"{key} {value}" for key, value in model.items() if key != "name" and value]
@@ -312,7 +313,7 @@ def settings(results: Results) -> Facts:
 
 
 def program(results: Results) -> str:
-    """Who measured."""
+    """The program that measured."""
     header = results.header
     versions = results.settings.get("versions", {})
     on = f" on {versions['platform']}" if "platform" in versions else ""
@@ -321,7 +322,7 @@ def program(results: Results) -> str:
 
 @dataclass(frozen=True)
 class LimitLine:
-    """How a limit was kept: its words, `verdict` (of VERDICTS), and what there is."""
+    """The result of a limit: its description, `verdict` (of VERDICTS) and details."""
 
     words: str
     verdict: str
@@ -354,7 +355,7 @@ def _limit_line(one: JsonMap, clock: Clock) -> LimitLine:
 
 
 def faults(results: Results) -> list[str]:
-    """What was wrong with the sound, a sentence for each kind of fault."""
+    """Faults of the sound, a sentence for each kind."""
     found = []
     for word in FAULT_NAMES.values():
         own = [one for one in results.stretches if one.fault == word]
@@ -369,7 +370,7 @@ def faults(results: Results) -> list[str]:
 
 
 def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int]:
-    """Moments with words, marks first numbered as in the history; and how many more there are."""
+    """Events with times, marks first and numbered as in the history; and the number left out."""
     marks = [
         (f"{number}  {clock.moment(one.time_s)}", sentence(one.text) or "mark")
         for number, one in enumerate(results.marks, 1)

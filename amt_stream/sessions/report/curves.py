@@ -1,4 +1,4 @@
-"""Readings over time, as many points as a picture has room for."""
+"""Readings over time, reduced to the points of a chart."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.results import Results
 
 UNITS = ("dB", "phon", "LUFS", "sone")
-"""That have a chart of their own; of sone only where there is nothing in phon."""
+"""Units with a separate chart; sone only if there is no phon."""
 
 BESIDE = ("third_octave", "octave")
 """Models with too many readings for curves."""
 
 PREFERRED = ("laf_db", "las_db", "stl_phon", "ltl_phon", "momentary_lufs", "short_term_lufs")
 MOST = 2
-"""Curves of the moment in one chart, beside those that have limits."""
+"""Largest number of instantaneous curves in a chart, besides those with limits."""
 
 
 Numbers = NDArray[np.float64]
@@ -28,11 +28,11 @@ Summed = tuple[Numbers, Numbers, Numbers, Numbers]
 
 @dataclass(frozen=True)
 class Curve:
-    """A reading over time: in each of n parts of the time the least, the mean and the highest.
+    """A reading over time: minimum, mean and maximum in each of n parts of the time.
 
-    time_s: in the middle of each part, (n,); the others are NaN where there is no reading
-    words, symbol: what it is called, in full and short
-    strong: whether it is what matters in its chart
+    time_s: middle of each part, (n,); the others are NaN without a reading
+    words, symbol: full and short name
+    strong: whether it is the main curve of its chart
     """
 
     name: str
@@ -46,7 +46,7 @@ class Curve:
 
 
 def curve(results: Results, name: str, parts: int, strong: bool = False) -> Curve:
-    """The column of that name in so many parts of the time."""
+    """The curve of a column in a number of parts."""
     told = results.columns.get(name, {})
     time_s, values = results.rows["time_s"], results.rows[name]
     found = summed_up(time_s, values, parts)
@@ -54,7 +54,7 @@ def curve(results: Results, name: str, parts: int, strong: bool = False) -> Curv
 
 
 def summed_up(time_s: NDArray[np.float64], values: NDArray[np.float64], parts: int) -> Summed:
-    """In each of so many parts of the time: its middle, the least, the mean, the highest value."""
+    """Middle, minimum, mean and maximum of each part of the time."""
     place, middle = _places(time_s, parts)
     finite = np.isfinite(values)
     place, values = place[finite], values[finite]
@@ -69,7 +69,7 @@ def summed_up(time_s: NDArray[np.float64], values: NDArray[np.float64], parts: i
 
 
 def _places(time_s: NDArray[np.float64], parts: int) -> tuple[Any, NDArray[np.float64]]:
-    """The part of the time that each row is in, and the middle of each part."""
+    """The part of each row, and the middle of each part."""
     parts = max(1, min(parts, len(time_s)))
     wide = max(float(time_s[-1] - time_s[0]), 1e-9)
     place = ((time_s - time_s[0]) / wide * parts).astype(np.int64)
@@ -78,7 +78,7 @@ def _places(time_s: NDArray[np.float64], parts: int) -> tuple[Any, NDArray[np.fl
 
 
 def words_of(column: Mapping[str, object]) -> str:
-    """What a column is, in words that stand alone."""
+    """The full description of a column."""
     quantity = str(column.get("quantity", "")).partition(", higher of")[0]
     statistic = str(column.get("statistic", "instantaneous"))
     more = statistic.removeprefix("equivalent").removeprefix("exposure").removeprefix(", ")
@@ -88,12 +88,12 @@ def words_of(column: Mapping[str, object]) -> str:
 
 
 def is_followed(column: Mapping[str, object]) -> bool:
-    """Whether the course of a reading is worth its room in memory: of many bands it is not."""
+    """Whether to hold the history of a reading in memory; not for many bands."""
     return column["model"] not in BESIDE and column["statistic"] != "forecast"
 
 
 def is_drawn(column: Mapping[str, object]) -> bool:
-    """Whether a reading is one of those that change from moment to moment."""
+    """Whether a reading is instantaneous."""
     return (
         column.get("unit") in UNITS
         and column.get("statistic") == "instantaneous"
@@ -103,14 +103,14 @@ def is_drawn(column: Mapping[str, object]) -> bool:
 
 
 def is_limited(column: Mapping[str, object], limited: Sequence[str]) -> bool:
-    """Whether a reading has a limit that a picture can show; of a maximum it would be a stair."""
+    """Whether a reading has a limit and suits a chart; a maximum would only rise in steps."""
     return column["name"] in limited and column["statistic"] != "maximum"
 
 
 def drawn(columns: Sequence[JsonMap], limited: Sequence[str]) -> dict[str, list[str]]:
-    """Names of the readings that each unit's chart has, the one that matters last.
+    """Names of the readings in the chart of each unit, the main one last.
 
-    limited: the columns that have limits
+    limited: columns with limits
     """
     charts: dict[str, list[str]] = {}
     for unit in UNITS:

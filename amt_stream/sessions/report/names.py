@@ -9,7 +9,7 @@ _SHORT |= {"spectrum_peak": "strongest line", "spectrum_max": "strongest line ma
 
 
 def symbol(name: str) -> str:
-    """The short name of a column, as it is written in texts: LAeq, LTL max, N5.
+    """The usual symbol of a column: LAeq, LTL max, N5.
 
     >>> [symbol(name) for name in ("laeq_15min_db", "lafmax_db", "max_ltl_phon", "ltl_n5_phon")]
     ['LAeq,15min', 'LAFmax', 'LTL max', 'LTL N5']

@@ -1,4 +1,4 @@
-"""The page itself: HTML of plain tables, which browsers and Qt's documents lay out alike."""
+"""The page: HTML of plain tables, which browsers and Qt lay out alike."""
 
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
@@ -41,7 +41,7 @@ from amt_stream.sessions.report.times import Clock, duration
 from amt_stream.sessions.results import Results
 
 PARTS = 600
-"""Of the time in a picture of the history."""
+"""Number of parts of the time in a chart."""
 
 PAGE_CHARTS = 3
 CHART_HEIGHTS = {1: 210.0, 2: 150.0, 3: 98.0}
@@ -79,7 +79,7 @@ svg { width: 100%; height: auto; display: block; }
 
 KINDS = {EXCEEDED: "exceeded", KEPT: "kept", "above so far": "doubt", "below so far": "doubt"}
 SIGNS = {"exceeded": "&#9632; ", "kept": "&#9679; ", "doubt": "&#9650; "}
-"""How the word of a limit looks, and what stands before it, so that color is never alone."""
+"""The style and the sign of a limit's word, so that color is not the only difference."""
 
 
 def report_page(
@@ -88,10 +88,10 @@ def report_page(
     zone: tzinfo | None = None,
     interval: int | None = None,
 ) -> str:
-    """The whole page, as HTML that needs nothing else.
+    """Make the report as self-contained HTML.
 
-    zone: in which times are told; by default that of the log, or else of this computer
-    interval: with a table of intervals of so many seconds
+    zone: time zone; by default that of the log, or of this computer
+    interval: length of intervals in seconds, to add their table
     """
     about = about or About()
     clock = Clock(results.start_utc, zone or results.zone, results.duration_s)
@@ -114,7 +114,7 @@ def report_page(
 
 
 def html(title: str, body: str) -> str:
-    """A page that is whole in itself; of its body whoever makes that has escaped what is in it."""
+    """Make a self-contained page; the body must be escaped already."""
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -124,7 +124,7 @@ def html(title: str, body: str) -> str:
 
 
 def charts(results: Results, clock: Clock) -> list[Chart]:
-    """The pictures of the history, one for each unit."""
+    """The charts of the history, one for each unit."""
     limits = results.header.get("limits", ())
     limited = [one["column"] for one in limits]
     of_units = drawn(results.header["columns"], limited)
@@ -160,7 +160,7 @@ def charts(results: Results, clock: Clock) -> list[Chart]:
 
 
 def escaped(text: object) -> str:
-    """Text from outside, as what it is and nothing else."""
+    """Text escaped for HTML."""
     return escape(plain(text))
 
 
@@ -199,7 +199,7 @@ def _large(found: Sequence[Reading], results: Results) -> str:
 
 
 def _facts(facts: Facts, beside: Facts | None = None) -> str:
-    """Names and what they are, in one column or two."""
+    """A table of names and facts, in one column or two."""
     rows: list[tuple[tuple[str, str], ...]] = [(one,) for one in facts]
     if beside:
         rows = [*zip_longest(facts, beside, fillvalue=("", ""))]
@@ -212,7 +212,7 @@ def _facts(facts: Facts, beside: Facts | None = None) -> str:
 
 
 def _lines(text: str) -> str:
-    """Text with its line ends."""
+    """Text with line breaks as HTML."""
     return "<br>".join(map(_e, text.splitlines()))
 
 
@@ -236,7 +236,7 @@ def _limits(lines: Sequence[LimitLine]) -> str:
 
 
 def _day_levels(results: Results, zone: tzinfo | None) -> str:
-    """Day, evening and night, of what lasts a day or longer."""
+    """Levels of day, evening and night, for a measurement of a day or longer."""
     if results.duration_s - results.begin_s < DAY_S:
         return ""
     try:
@@ -244,7 +244,7 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
     except NoDayLevels:
         return ""
     names = [*levels.hours.periods]
-    heads = ["", "Lden", *(f"L{name}" for name in names), f"measured of {', '.join(names)}"]
+    heads = ["", "Lden", *(f"L{name}" for name in names), f"measured ({', '.join(names)})"]
     lines = []
     for one in (*levels.days, levels.whole):
         told = [one.rating_db, *(period.level_db for period in one.periods.values())]
@@ -255,7 +255,7 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
         lines.append("".join(f"<td>{_e(cell)}</td>" for cell in cells))
     head = "".join(f"<th>{_e(word)}</th>" for word in heads)
     rows = "".join(f"<tr>{line}</tr>" for line in lines)
-    words = f"dB; {levels.hours.words}; by the clock of {levels.clock}; from {levels.how}."
+    words = f"dB; {levels.hours.words}; time zone {levels.clock}; from {levels.how}."
     return (
         f'<h2>Day, evening and night</h2><table class="lines"><tr>{head}</tr>{rows}</table>'
         f'<p class="second">{_e(words)}</p>\n'
@@ -263,7 +263,7 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
 
 
 def _intervals(table: IntervalTable, clock: Clock) -> str:
-    """Each interval: when, what was measured of it, and its readings."""
+    """A table of intervals: time, measured duration and readings."""
     known = [(name, symbol(name), name.rpartition("_")[2]) for name in table.names]
     units = {"db": "dB", "hz": "Hz", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}
     heads = "".join(

@@ -1,4 +1,4 @@
-"""Levels in third octaves as SVG: of each band the equivalent level, and the highest above it."""
+"""Third-octave levels as SVG: the equivalent and the highest level of each band."""
 
 import math
 import re
@@ -23,12 +23,12 @@ WIDTH, HEIGHT = 720.0, 120.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 12.0, 20.0, 20.0
 AIR_DB = 3.0
 EVERY = 3
-"""Bands between two that are named: an octave."""
+"""Step between labeled bands: an octave."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """One band: its midband frequency in hertz; its levels in dB, the highest where it is known."""
+    """A band: its midband frequency in hertz, and its levels in dB; the highest may be None."""
 
     hz: float
     level_db: float
@@ -36,7 +36,7 @@ class Band:
 
 
 def bands(results: Results) -> list[Band]:
-    """The bands that the whole sound has levels of, from the lowest up; none without such."""
+    """The bands with levels of the whole sound, in order of frequency."""
     told = results.summary or results.last
     found = []
     for name, value in told.items():
@@ -48,8 +48,8 @@ def bands(results: Results) -> list[Band]:
 
 
 def spectrum(found: list[Band]) -> str:
-    """The picture of some bands."""
-    title = "equivalent level of each third octave, and its highest"
+    """The chart of bands as SVG."""
+    title = "equivalent and highest level of each third octave"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" '
         f'width="{WIDTH:g}" height="{HEIGHT:g}" role="img" aria-label="{escape(title)}" '
@@ -84,4 +84,4 @@ def _parts(found: list[Band]) -> Iterator[str]:
             hz = f"{one.hz / 1000:g}k" if one.hz >= 1000 else f"{one.hz:g}"
             yield text(x + wide / 2, HEIGHT - 5, hz, SECOND, "middle")
     yield text(LEFT - 6, TOP - 8, "dB", INK, "end")
-    yield text(LEFT + 6, TOP - 7, "third octaves, Hz: equivalent level, and the highest (F)", INK)
+    yield text(LEFT + 6, TOP - 7, "third octaves, Hz: equivalent and highest level (F)", INK)

@@ -1,4 +1,4 @@
-"""Times of a measurement as people read them, and round ones for an axis."""
+"""Times of a measurement as text, and round times for an axis."""
 
 import math
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800,
 DAY_S = 86400
 
 CLOSE = 0.75
-"""Times of an axis are not nearer to one another than that, in steps."""
+"""Smallest distance between times on an axis, in steps."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What seconds of sound are called: by the clock where it is known, else since the start.
+    """Formats times of sound: local time if the start is known, else time since the start.
 
     start: UTC of time 0, or None
-    zone: whose clock; by default that of this computer
-    end_s: until when it is read: where the clock is set meanwhile, as at the end of summer time,
-        every time is told with its offset
+    zone: time zone; by default that of this computer
+    end_s: end of the measurement: if the offset changes before it, as with daylight saving, all
+        times have their offset
     """
 
     start: np.datetime64 | None
@@ -30,7 +30,7 @@ class Clock:
     end_s: float = 0.0
 
     def at(self, time_s: float) -> datetime | None:
-        """The local time, with its zone; None where nobody knows it."""
+        """The local time with its zone; None if unknown."""
         if self.start is None:
             return None
         begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
@@ -40,7 +40,7 @@ class Clock:
 
     @cached_property
     def changes(self) -> list[float]:
-        """When the clock is set to another offset, in seconds of sound, up to `end_s`."""
+        """Times of changes of the offset up to `end_s`, in seconds of sound."""
         if self.start is None:
             return []
         days = [*np.arange(0.0, self.end_s, DAY_S), self.end_s]
@@ -55,7 +55,7 @@ class Clock:
         return None if when is None else when.utcoffset()
 
     def _change(self, before: float, after: float) -> float:
-        """When the offset changes between two times, to less than a millisecond."""
+        """The time of a change of the offset between two times, within a millisecond."""
         old = self._offset(before)
         while after - before > 1e-4:
             middle = (before + after) / 2
@@ -64,7 +64,7 @@ class Clock:
 
     @property
     def name(self) -> str:
-        """What its times are, in words."""
+        """Description of the times."""
         begin = self.at(0.0)
         if begin is None:
             return "since the start"
@@ -76,21 +76,21 @@ class Clock:
         return words
 
     def moment(self, time_s: float) -> str:
-        """One moment, to a second."""
+        """A time to the second, as text."""
         when = self.at(time_s)
         return elapsed(time_s) if when is None else f"{when:%H:%M:%S}{self._zone_of(when)}"
 
     def _zone_of(self, when: datetime) -> str:
-        """Its offset, where the clock has several."""
+        """The offset of a time as text, if the clock has several."""
         return f" {zone_words(when).removeprefix('UTC') or 'UTC'}" if self.changes else ""
 
     def day_and_moment(self, time_s: float) -> str:
-        """One moment with its day, where that is known."""
+        """A time with its day, if known, as text."""
         when = self.at(time_s)
         return self.moment(time_s) if when is None else f"{when:%d %b} {self.moment(time_s)}"
 
     def ticks(self, begin_s: float, end_s: float, most: int) -> list[tuple[float, str]]:
-        """So many round times at most, each with its words."""
+        """At most `most` round times, with their texts."""
         wide = max(end_s - begin_s, 1e-9)
         days = DAY_S * math.ceil(wide / DAY_S / most)
         step = next((step for step in STEPS_S if wide / step <= most), days)
@@ -102,7 +102,7 @@ class Clock:
             first = since + math.ceil(passed / step - 1e-9) * step - passed
             count = math.floor((until - first) / step + 1e-6) + 1
             times = [first + k * step for k in range(count)]
-            # After the clock was set, round times stand elsewhere: none is to lie on another.
+            # After a change of the offset, round times may come close to earlier ones.
             found += [one for one in times if not found or one - found[-1] >= CLOSE * step]
         return [(time_s, self._tick(time_s, step)) for time_s in found]
 
@@ -136,7 +136,7 @@ def elapsed(time_s: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """How long something was, in words."""
+    """A duration as text."""
     if seconds < 60:
         return f"{seconds:.3g} s"
     minutes = round(seconds / 60) if seconds >= 3600 else int(seconds // 60)

@@ -97,7 +97,7 @@ def test_the_course_stands_at_the_times_of_both_without_what_settles(loud, soft)
 def test_other_settings_are_said_and_nothing_in_common_is_refused(loud):
     diffuse = measured(field="diffuse")
     assert compare(loud, diffuse).notes == ["moore2016 has field free in A and diffuse in B"]
-    with pytest.raises(TypeError, match="3 is nothing to compare: give a path"):
+    with pytest.raises(TypeError, match="3 cannot be compared: give a path"):
         compare(loud, 3)
     with pytest.raises(NotComparable, match="no reading in common"):
         compare(loud, measured(models="bs1770"))
