@@ -1,4 +1,4 @@
-"""Frames of whole sounds, of files in little memory however long they are."""
+"""Frames of whole sounds; the memory needed does not grow with the length of a file."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,23 +34,25 @@ Measured = TypeVar("Measured", bound=Measurement)
 
 
 class InvalidSample(SourceError):
-    """A sound holds something that is no sound: NaN, infinity, or a number beyond reason."""
+    """A sound has an invalid sample: NaN, infinity, or an absurdly large number."""
 
 
 class CheckedFile:
-    """A sound file, read through once and found good.
+    """A sound file that was read once and checked.
 
-    `name` is its path as it was given. `channels` are one or two numbers (1, 2, ...); all are taken
-    where it has no more than `most`, else they have to be chosen. Raises SourceError for what is no
-    sound, and InvalidSample for NaN, infinity or a sample beyond LARGEST_SAMPLE unless
-    `replace_invalid`: they are then read as 0, and `replaced` says how many. `cut_off` says
-    what is missing of a file that ends before its header says, or "".
+    `name` is its path as given. `channels` are one or two numbers (1, 2, ...); by default all, if
+    there are at most `most`. With `replace_invalid`, invalid samples are read as 0, and `replaced`
+    counts them. `cut_off` says what is missing if the file ends earlier than its header says, or
+    "".
+
+    Raises SourceError if it is not a sound file or has more channels, and InvalidSample for NaN,
+    infinity or a sample beyond LARGEST_SAMPLE.
     """
 
     cut_off = ""
     begin = 0
-    """The first sample that is read."""
-    _remedy = "repair the file, or have such samples read as 0 (--replace-invalid)"
+    """The first sample to read."""
+    _remedy = "repair the file, or replace such samples by 0 (--replace-invalid)"
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class CheckedFile:
         return self.samples / self.fs
 
     def sound(self, calibration: Sequence[Calibration], began_utc_s: float = math.nan) -> Sound:
-        """What a header says of it: also how many samples were read as 0."""
+        """The description for headers, with the number of replaced samples."""
         return Sound(
             self.name,
             self.fs,
@@ -83,18 +85,18 @@ class CheckedFile:
         )
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The chosen channels (time, channel), block after block."""
+        """Yield blocks of the chosen channels (time, channel)."""
         for block in self._blocks():
             yield np.where(_valid(block), block, np.float32(0.0))
 
     def between(self, begin: int, stop: int) -> Self:
-        """Samples [begin, stop) of this one, which are not looked at again."""
+        """Samples [begin, stop) of this recording, which are not checked again."""
         part = copy(self)
         part.begin, part.samples = self.begin + begin, stop - begin
         return part
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """The same as it is, invalid samples included, as many as there were at first."""
+        """Yield blocks with invalid samples, of as many samples as there were at first."""
         left = self.samples
         file = FileSource(self.path, paced=False)
         if self.begin:
@@ -105,8 +107,8 @@ class CheckedFile:
             if left <= 0:
                 return
         raise SourceError(
-            f"{self.path} changed while it was read: of {self.samples} samples the last {left} are "
-            "gone"
+            f"{self.path} changed while it was read: the last {left} of {self.samples} samples are "
+            "missing"
         )
 
     def _choose(self, channels: Sequence[int] | None, offered: int, most: int) -> None:
@@ -136,23 +138,23 @@ class CheckedFile:
 
     def _refuse(self, value: float, sample: int, column: int) -> None:
         raise InvalidSample(
-            f"{self.name} holds {value} at sample {sample} ({sample / self.fs:.6f} s), channel "
+            f"{self.name} has {value} at sample {sample} ({sample / self.fs:.6f} s), channel "
             f"{self.channels[column]}: {self._remedy}"
         )
 
 
 class ArrayRecording(CheckedFile):
-    """Sound in memory, found good: the same as a file that holds it.
+    """Sound in memory that was checked, like a `CheckedFile`.
 
     x: (time,) or (time, channel), an array or a torch tensor: fractions of full scale, or PCM as
         int16 or int32
     fs: sampling rate in whole hertz
-    name: what messages call it
+    name: name in messages
 
-    The rest is as of `CheckedFile`. Raises SourceError for another shape, rate or kind of number.
+    Other arguments are those of `CheckedFile`. Raises SourceError for another shape, rate or type.
     """
 
-    _remedy = "repair the sound, or have such samples read as 0 (replace_invalid=True)"
+    _remedy = "repair the sound, or replace such samples by 0 (replace_invalid=True)"
 
     def __init__(
         self,
@@ -184,12 +186,12 @@ class ArrayRecording(CheckedFile):
 
 
 def _in_columns(x: object, name: str) -> np.ndarray:
-    """Sound as an array (time, channel), whatever the numbers in it are."""
+    """Sound as an array (time, channel)."""
     array = as_array(x, name)
     if array.dtype.kind != "f" and array.dtype not in (np.int16, np.int32):
         raise SourceError(
-            f"{name} holds {array.dtype}: give fractions of full scale as floating-point numbers, "
-            "or PCM as int16 or int32"
+            f"{name} has the type {array.dtype}: give fractions of full scale as floating-point "
+            "numbers, or PCM as int16 or int32"
         )
     columns = array[:, None] if array.ndim == 1 else array
     if columns.ndim != 2:
@@ -205,18 +207,18 @@ def _in_columns(x: object, name: str) -> np.ndarray:
 
 
 def as_array(x: object, name: str = "array") -> np.ndarray:
-    """The numbers of an array, a tensor or a list. Raises SourceError for what is none of them."""
+    """An array, a tensor or a list as a numpy array. Raises SourceError for other objects."""
     try:
         return np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)
     except (TypeError, ValueError) as error:
         raise SourceError(
-            f"{name} is no array ({str(error).partition('. ')[0]}): give numbers (time,) or (time, "
-            "channel), of a type that numpy has"
+            f"{name} is not an array ({str(error).partition('. ')[0]}): give numbers (time,) or "
+            "(time, channel), of a numpy type"
         ) from error
 
 
 def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Where there is a sample that can be one; NaN compares as false."""
+    """Where samples are valid; NaN compares as false."""
     valid: NDArray[np.bool_] = np.abs(block) <= LARGEST_SAMPLE
     return valid
 
@@ -228,16 +230,17 @@ def analyze(
     began_utc_s: float = math.nan,
     tail: bool = False,
 ) -> Iterator[Frames]:
-    """Frames of one model, or of several by name, from 0 to the end of a recording.
+    """Yield frames of one model, or of several by name, for a whole recording.
 
-    tail: those too that a model gives of the sound after its end (`Frames.ended_s`)
+    tail: whether to include frames of models after the end of the sound (`Frames.ended_s`)
+    began_utc_s: Unix time of the first sample, NaN if unknown
 
-    They are those of an `Engine`, without its threads: each model's latency is taken out, the frame
-    that stands at the very end is there. One channel goes to both ears; a model that takes
-    fractions of full scale gets them, all chosen channels. Frames are too small to share among
-    threads: it is fastest in a thread that has called `torch.set_num_threads(1)` and
-    `torch.set_flush_denormal(True)`. A model on a CUDA device runs there. `began_utc_s` is when the
-    first sample was, where that is known.
+    Frames are those of an `Engine`, without its threads: the latency of each model is compensated,
+    and the frame at the very end is included. One channel goes to both ears; a model that takes
+    fractions of full scale gets all chosen channels. A model on a CUDA device runs there. Frames
+    are too small to
+    share among threads: it is fastest after `torch.set_num_threads(1)` and
+    `torch.set_flush_denormal(True)` in the calling thread.
     """
     models = model if isinstance(model, Mapping) else {"": model}
     arrived: list[Frames] = []
@@ -256,7 +259,7 @@ def measurements_of(
     begin: int = 0,
     kind: type[Measured] = Measurement,  # type: ignore[assignment]
 ) -> list[Measured]:
-    """A measurement of each model on a recording, from the sample `begin` on."""
+    """Make a measurement of each model on a recording, from sample `begin` on."""
     heard = len(recording.channels)
     return [
         kind(
@@ -275,7 +278,7 @@ def measurements_of(
 def frames_of(
     recording: CheckedFile, measurements: Sequence[Measurement], arrived: list[Frames], tail: bool
 ) -> Iterator[Frames]:
-    """What measurements that emit to `arrived` make of a recording; `tail` as of `analyze`."""
+    """Yield the frames of measurements that emit to `arrived`; `tail` as in `analyze`."""
     for block in recording.blocks():
         with torch.inference_mode():
             for measurement in measurements:

@@ -1,8 +1,7 @@
-"""How fast models and stages run on this machine: thread CPU seconds per second of sound.
+"""Speed of models and stages on this machine: thread CPU seconds per second of sound.
 
-Seconds say as much of the machine as of the code, and of how busy it is just now.
-`calibration_loop` times a fixed loop of arithmetic, so that figures of two machines can be compared
-by their ratio.
+Seconds depend on the machine and its load as much as on the code. `calibration_loop` times a fixed
+loop of arithmetic, so that ratios to it can be compared between machines.
 """
 
 import contextlib
@@ -33,15 +32,15 @@ from amt_stream.meters import catalog
 FS = 48000
 NOISE_S = 0.5
 RMS = 0.02
-"""In Pa 60 dB SPL; of a model that takes fractions of full scale, 31 dB below a full-scale sine."""
+"""60 dB SPL in Pa; for models that take full scale, 31 dB below a full-scale sine."""
 WARM_S = 0.1
-"""The first of it load the kernels and fill the caches."""
+"""Seconds at the start that are not timed: they load kernels and fill caches."""
 FEWEST = 20
-"""Turns that are timed at least."""
+"""Least number of timed turns."""
 
 
 def machine() -> str:
-    """Processor, its cores, and the versions that matter."""
+    """Processor, number of cores, and relevant versions."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -58,7 +57,7 @@ _compiled: Any = numba.njit
 
 @_compiled
 def _arithmetic(x: NDArray[np.float32], turns: int) -> float:
-    """Products that fill the vector registers, and a chain of divisions, each waiting."""
+    """Products that fill the vector registers, and a chain of dependent divisions."""
     last = 3.0
     for _ in range(turns):
         for i in range(x.size):
@@ -69,7 +68,7 @@ def _arithmetic(x: NDArray[np.float32], turns: int) -> float:
 
 
 def calibration_loop(turns: int = 40_000) -> float:
-    """Thread CPU seconds of a fixed loop of arithmetic: how fast this machine is just now."""
+    """Thread CPU seconds of a fixed loop of arithmetic, for the present speed of this machine."""
     x = np.full(4096, 2, np.float32)
     _arithmetic(x, 1)
     start = time.thread_time()
@@ -79,9 +78,9 @@ def calibration_loop(turns: int = 40_000) -> float:
 
 @dataclass(frozen=True)
 class Speed:
-    """What one core does just now: `calibration_loop`, `products_gflops`, `copies_gb_s`.
+    """The present speed of one core: `calibration_loop`, `products_gflops`, `copies_gb_s`.
 
-    machine: its processor, cores and versions, in words
+    machine: processor, cores and versions, as text
     """
 
     machine: str
@@ -91,14 +90,14 @@ class Speed:
 
 
 def speed() -> Speed:
-    """How fast this machine is."""
+    """Measure the speed of this machine."""
     with _alone():
         return Speed(machine(), calibration_loop(), products_gflops(), copies_gb_s())
 
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """The calling thread works as that of an engine does, and then as before."""
+    """Within this context, the calling thread works like that of an engine."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -109,7 +108,7 @@ def _alone() -> Iterator[None]:
 
 
 def products_gflops(size: int = 512, turns: int = 8) -> float:
-    """Thousand millions of float32 operations a second, in products of matrices, on one core."""
+    """10^9 float32 operations per second in matrix products on one core."""
     a = torch.full((size, size), 0.5)
     torch.mm(a, a)
     start = time.thread_time()
@@ -119,7 +118,7 @@ def products_gflops(size: int = 512, turns: int = 8) -> float:
 
 
 def copies_gb_s(megabytes: int = 64, turns: int = 4) -> float:
-    """GB a second that one core reads, and writes elsewhere."""
+    """GB per second that one core copies."""
     source = torch.ones(megabytes * 2**18)
     target = torch.empty_like(source)
     target.copy_(source)
@@ -131,12 +130,12 @@ def copies_gb_s(megabytes: int = 64, turns: int = 4) -> float:
 
 @dataclass(frozen=True)
 class Figure:
-    """What one stage costs, in one form.
+    """The cost of one stage in one form.
 
-    model, stage: its name in the catalog, and that of the stage in it; "" for the whole
-    block_ms, streams, dtype: of the blocks, and how many listeners one call hears
+    model, stage: name of the model, and of its stage; "" for the whole model
+    block_ms, streams, dtype: block length, number of listeners per call, and type
     median, p99: thread CPU seconds per second of sound, of all streams together
-    state_bytes: what all streams keep from block to block
+    state_bytes: size of the state of all streams
     """
 
     model: str
@@ -157,13 +156,13 @@ def figures(
     seconds: float = 2.0,
     stages: bool = False,
 ) -> Iterator[Figure]:
-    """What a model costs on white noise at 48 kHz; then, of a chain, each stage by itself.
+    """Yield the cost of a model on white noise at 48 kHz, and then of each stage of a chain.
 
-    name: of the catalog
-    block_ms: of the blocks; a model whose own are longer gets as many as they hold
-    seconds: of sound, at most what is timed; but always a few blocks
+    name: name in the catalog
+    block_ms: block length; at least that of the model
+    seconds: seconds of sound, but at least a few blocks
 
-    Raises CatalogError for another name, ValueError for blocks below a sample.
+    Raises CatalogError for an unknown name, and ValueError for blocks shorter than a sample.
     """
     size = round(block_ms * 1e-3 * FS)
     if size < 1 or streams < 1:
@@ -185,7 +184,7 @@ def figures(
 
 
 def _leaves(chain: Chain) -> dict[str, Stage]:
-    """The stages of a chain, of chains in it too, in the order in which sound goes through."""
+    """The stages of a chain, including those of nested chains, in order."""
     found: dict[str, Stage] = {}
     for name, member in chain.stages().items():
         inner = _leaves(member) if isinstance(member, Chain) else {}
@@ -194,7 +193,7 @@ def _leaves(chain: Chain) -> dict[str, Stage]:
 
 
 class _Run:
-    """One stage on what comes, in its own blocks."""
+    """Runs one stage in blocks of its length."""
 
     def __init__(self, name: str, stage: Stage, shape: Shape) -> None:
         self.name = name
@@ -207,7 +206,7 @@ class _Run:
             return None
         stage = self._live.stage
         start = time.thread_time()
-        # As the engine does: blocks that are whole need no door.
+        # As in the engine: whole blocks need no input gate.
         whole = x.shape[stage.time_dim] % stage.block_size == 0
         y = self._live(x) if whole else self._door.push(x)
         self.spent_s += time.thread_time() - start
@@ -232,10 +231,9 @@ def _timed(
     dtype: torch.dtype,
     seconds: float,
 ) -> list[list[float]]:
-    """Of each stage in a line, its CPU seconds per second of sound, turn by turn.
+    """CPU seconds per second of sound of each stage in series, for each turn.
 
-    A turn is of as many samples as make whole blocks of the model: a block with which nothing was
-    due cost nothing, and is the share of no sound.
+    A turn has whole blocks of the model, so that no turn is without work.
     """
     generator = torch.Generator().manual_seed(0)
     length = turn * math.ceil(NOISE_S * FS / turn)
@@ -259,10 +257,9 @@ def _timed(
 
 @dataclass(frozen=True)
 class Start:
-    """What a new process takes until a model has given its first frames.
+    """The cost of a new process up to a model's first frames.
 
-    imported_s, built_s, first_s: CPU seconds until it is imported, until it is made, and until
-        100 ms of sound have gone through it
+    imported_s, built_s, first_s: CPU seconds to import the model, to make it, and to process 100 ms
     resident_mb: memory of the process then, in MiB
     """
 
@@ -274,7 +271,7 @@ class Start:
 
 
 def start(name: str) -> Start:
-    """How a process of its own starts with a model. Raises CatalogError for another name."""
+    """Time the start of a new process with a model. Raises CatalogError for an unknown name."""
     catalog.entry(name)
     command = module_command("amt_stream.offline.benchmark", name)
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The same work on many items: here, in several processes at once, or on a cluster."""
+"""Parallel work on many items, in processes or on a cluster."""
 
 import contextlib
 import logging
@@ -13,21 +13,21 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 TRIES = 3
-"""As often is an item tried whose process is lost meanwhile, killed or crashed."""
+"""Number of attempts for an item whose process was killed or crashed."""
 
 
 class WorkerLost(RuntimeError):
-    """An item took every process along that tried it."""
+    """Every process that worked on an item was lost."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"the process that worked on it was lost {TRIES} times: it was killed, for want of "
-            "memory perhaps, or it crashed; try fewer at once"
+            f"its process was lost {TRIES} times: it was killed, perhaps for lack of memory, or "
+            "it crashed; use fewer processes"
         )
 
 
 def refuse_jobs(jobs: object) -> None:
-    """Raise ValueError for what is no number of processes."""
+    """Raise ValueError for an invalid number of processes."""
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ValueError(f"jobs is {jobs!r}: give a whole number of processes, 1 or more")
 
@@ -35,10 +35,13 @@ def refuse_jobs(jobs: object) -> None:
 def each(
     function: Callable[[Item], Found], items: Sequence[Item], jobs: int, ahead: int = 0
 ) -> Generator[Found]:
-    """What `function` gives for each item, in their order, by so many processes at once.
+    """Yield `function` of each item, in order, computed by a number of processes.
 
-    With one job everything happens here. What is given and what comes back is pickled. `ahead` is
-    how many items more wait for a process that is done. Raises WorkerLost.
+    With one job everything runs in this process. Arguments and results are pickled.
+
+    ahead: number of further items queued for the processes
+
+    Raises WorkerLost.
     """
     held: dict[int, Found] = {}
     told = 0
@@ -54,10 +57,10 @@ def each(
 def as_done(
     function: Callable[[Item], Found], items: Sequence[Item], jobs: int, ahead: int = 0
 ) -> Iterator[tuple[int, Found | WorkerLost]]:
-    """The same as soon as each is done, with its place; WorkerLost stands for what cannot be had.
+    """Yield index and result of each item as soon as it is done; a lost one gives a WorkerLost.
 
-    Where a process is lost, others take its place, and do again what was not done: one by one, so
-    that no item is blamed for what another does to its process.
+    If a process is lost, new processes repeat its unfinished items one by one, so that one item
+    does not affect the others.
     """
     refuse_jobs(jobs)
     if min(jobs, len(items)) <= 1:
@@ -83,7 +86,7 @@ def as_done(
                 tries[place] += 1
                 try:
                     running[pool.submit(function, items[place])] = place
-                except BrokenProcessPool:  # while it had nothing to do
+                except BrokenProcessPool:  # an idle process was lost
                     left.append(place)
                     tries[place] -= 1
                     break
@@ -106,20 +109,20 @@ def as_done(
 
 
 def _pool(jobs: int, items: int) -> ProcessPoolExecutor:
-    # A child that was forked would have torch's locks, and not the threads that hold them.
+    # A forked child would have torch's locks without the threads that hold them.
     return ProcessPoolExecutor(max(1, min(jobs, items)), get_context("spawn"), _prepare)
 
 
 def on_ray(
     function: Callable[[Item], Found], items: Sequence[Item], address: str = "auto"
 ) -> Iterator[tuple[int, Found | WorkerLost]]:
-    """The same as `as_done` on a cluster of Ray, one core an item: pip install "amt_stream[ray]".
+    """`as_done` on a Ray cluster, one core per item: pip install "amt_stream[ray]".
 
-    Every machine of it has this package, and the same files under the same paths. What a machine or
-    a process was at that is lost, another does again.
+    Every machine needs this package, and the same files at the same paths. Items of a lost machine
+    or process are repeated elsewhere.
 
-    address: of a cluster; "auto" is the one that RAY_ADDRESS names, or that runs here; "local" is
-        made here, for this call
+    address: address of the cluster; "auto" is that of RAY_ADDRESS, or the one on this computer;
+        "local" starts one for this call
     """
     import ray
     from ray.exceptions import RayError, RayTaskError
@@ -146,7 +149,7 @@ def on_ray(
                 place = running.pop(done)
                 try:
                     found = ray.get(done)
-                except RayTaskError:  # what the function raised
+                except RayTaskError:  # an error of the function
                     raise
                 except RayError:
                     found = WorkerLost()
@@ -154,7 +157,7 @@ def on_ray(
 
 
 def _in_folder(folder: str, function: Callable[[Item], Found], item: Item) -> Found:
-    """What a function gives, where names of files mean what they mean to whoever asks."""
+    """The result of a function, run in the caller's working directory."""
     os.chdir(folder)
     _prepare()
     return function(item)

@@ -1,4 +1,4 @@
-"""A whole sound in one call: its readings as arrays."""
+"""Measuring a whole sound in one call, with readings as arrays."""
 
 import difflib
 import json
@@ -51,17 +51,17 @@ Level = float | Calibration | Literal["pascal"]
 Response = Correction | str | Path
 
 PASCAL = 4096.0
-"""At full scale, of a sound that is given in pascal: a power of two, so that nothing is rounded."""
+"""Full scale in pascal for sound in pascal: a power of two, so that nothing is rounded."""
 
 IN_PASCAL = Calibration(pa_to_db_spl(PASCAL / math.sqrt(2)), source="samples in pascal")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What the numbers along an axis of an output stand for.
+    """An axis of an output.
 
     name: "erb_number" in Cam, "bark", "hz", "ear" or "channel"
-    center_hz: of auditory filters; None where there is no frequency
+    center_hz: center frequencies of auditory filters, or None
     """
 
     name: str
@@ -72,12 +72,11 @@ class Axis:
 class Measured:
     """The readings of one sound.
 
-    `m["ltl_phon"]` is a column as an array, (row,), NaN where there is no reading, and
-    `m["specific_loudness"]` an output that was asked for, (row, ...), along `m.axes`. `m.columns`
-    are the names of all columns and `m.outputs` those of outputs. `header` tells what the numbers
-    are of and how they were measured, `summary` what is told of the whole sound: the same as of
-    `amt-stream analyze`. `intervals` are the rows of the table of intervals, where that was asked
-    for: `m.intervals["laeq_db"]` is a column of it.
+    `m["ltl_phon"]` is a column as an array (row,), NaN without a reading, and
+    `m["specific_loudness"]` a chosen output (row, ...) along `m.axes`. `m.columns` are the names of
+    all columns, and `m.outputs` those of outputs. `header` describes the sound, the columns and the
+    settings, and `summary` has the statistics of the whole sound, as in `amt-stream analyze`.
+    `intervals` has the table of intervals, if chosen: `m.intervals["laeq_db"]` is a column of it.
     """
 
     def __init__(
@@ -96,12 +95,12 @@ class Measured:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns, the time first."""
+        """Names of the columns, beginning with the time."""
         return self.rows.columns
 
     @property
     def time_s(self) -> NDArray[np.float64]:
-        """Times of the rows."""
+        """Times of the rows in seconds."""
         return self["time_s"]
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -112,7 +111,7 @@ class Measured:
         return self.rows[name]
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.rows)
 
     def __repr__(self) -> str:
@@ -121,7 +120,7 @@ class Measured:
         return f"<Measured {source['name']}: {len(self)} rows of {names}>"
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The columns as a data frame, a row each; `attrs` holds the header.
+        """The rows as a data frame; `attrs` has the header.
 
         Needs pandas: pip install "amt_stream[data]".
         """
@@ -131,10 +130,10 @@ class Measured:
         return frame
 
     def to_xarray(self) -> "xarray.Dataset":
-        """Columns and outputs along `time_s`, with their units.
+        """Columns and outputs along `time_s`, with units.
 
-        Rows of which there are several at a time, as of a spectrum, stand along `row`. The header
-        is JSON, as netCDF takes no dicts: json.loads(data.attrs["header"]). Needs xarray: pip
+        If there are several rows at a time, such as of a spectrum, they are along `row`. The header
+        is JSON text, as netCDF has no dicts: json.loads(data.attrs["header"]). Needs xarray: pip
         install "amt_stream[data]".
         """
         xarray = _extra("xarray")
@@ -157,12 +156,11 @@ class Measured:
 
 
 def to_pandas(measured: "Iterable[Measured | Exception]") -> "pandas.DataFrame":
-    """One data frame of many sounds: a row each, with its name and its summary.
+    """A data frame of the results of `measure_files`, with a row per sound: its name and summary.
 
-    Takes what `measure_files` gives. Of a sound that could not be measured there is
-    the reason alone, in the column `error`. The rows of all sounds in one frame are
-    `pandas.concat({m.header["source"]["name"]: m.to_pandas() for m in measured})`. Needs pandas:
-    pip install "amt_stream[data]".
+    A sound that failed only has the reason, in the column `error`. To get the rows of all sounds in
+    one frame, use `pandas.concat({m.header["source"]["name"]: m.to_pandas() for m in measured})`.
+    Needs pandas: pip install "amt_stream[data]".
     """
     pandas = _extra("pandas")
     found = [
@@ -176,7 +174,7 @@ def to_pandas(measured: "Iterable[Measured | Exception]") -> "pandas.DataFrame":
 
 
 def _extra(package: str) -> Any:
-    """A package of the extra `data`; raises ModuleNotFoundError, which says how it is installed."""
+    """Import a package of the extra `data`. Raises ModuleNotFoundError, which names the extra."""
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
@@ -187,24 +185,21 @@ def _extra(package: str) -> Any:
 
 
 class MeasureSettings(TypedDict, total=False):
-    """What `measure` takes by name; `amt_stream.meters.specification` says what each is and may be.
+    """Keyword arguments of `measure`; `amt_stream.meters.specification` has all their values.
 
-    Those of `ModelSettings`: of the models that have them, another package's besides.
-    Those of `RowSettings`: which rows, and of which part of the sound.
-    correction: a `Correction`, or the path of a file with a microphone's response, which is taken
-        off the sound first; or one for each channel, None for those that stay as they are
-    outputs: what models of the catalog give besides, such as "specific_loudness", by name. They and
-        the columns are given as the models are
-    channels: one or two numbers (1, 2, ...) of those that the sound has
-    replace_invalid: whether to read NaN, infinity and samples beyond reason as 0
-    limits: norms by name, such as "who-venues", lines such as "laeq_15min_db>100", or `Limit`s; the
-        summary tells how each was kept. Their columns come besides, where a model has them
-    interval: seconds, or text such as "15min" or "24h": `m.intervals` has the statistics of each
-        such interval of the sound, or of the clock with `began`
-    began: when the first sample was, as a datetime or text such as "2026-11-20T22:00:00"; rows then
-        have it in `utc`
-    jobs: so many processes at once, for several files or the parts of a long sound. A script that
-        asks for more than one guards what it does with `if __name__ == "__main__":`
+    Those of `ModelSettings` apply to models that have them, including models of other packages.
+    Those of `RowSettings` choose the rows and the part of the sound. correction: a `Correction`, or
+    the path of a file with the frequency response of a microphone, which is compensated first; or
+    one for each channel, with None for no correction outputs: further outputs of models by name,
+    such as "specific_loudness"; like columns, they may be a sequence, or names separated by commas
+    channels: one or two channels of the sound (1, 2, ...) replace_invalid: whether to read NaN,
+    infinity and absurdly large samples as 0 limits: names of norms, such as "who-venues", text such
+    as "laeq_15min_db>100", or `Limit`s; the summary has the result of each. Their columns are
+    added, if a model has them interval: seconds, or text such as "15min" or "24h": `m.intervals`
+    has the statistics of each interval since the start, or of the clock with `began` began: time of
+    the first sample, as a datetime or text such as "2026-11-20T22:00:00"; rows then have `utc`
+    jobs: number of processes, for several files or the parts of a long sound. A script with more
+    than one needs the guard `if __name__ == "__main__":`
     """
 
     field: str | None
@@ -243,11 +238,11 @@ def measure(
     fs: sampling rate of an array in whole hertz; a file has its own
     models: one name of the catalog, several separated by commas, or a sequence of them
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
-        pascal, or one of these for each channel; without it a recording of ours is calibrated as
-        its comment says, and other sound is not
+        pascal, or one of these for each channel. Without it, the calibration in the comment of a
+        file recorded by amt_stream is used; other sound is uncalibrated
     settings: those of `MeasureSettings`, such as step_ms=100 or field="diffuse"
 
-    Raises SourceError for what is no sound, and ValueError for what models and rows have not.
+    Raises SourceError for invalid sound, and ValueError for settings that models or rows lack.
 
     >>> m = measure(np.zeros(4800), 48000, calibration=100.0, step_ms=20)
     >>> m["ltl_sone"].max()
@@ -267,9 +262,9 @@ def measure_files(
     calibration: Level | Sequence[Level] | None = None,
     **settings: Unpack[MeasureSettings],
 ) -> list[Measured | Exception]:
-    """Measure several files, each as `measure` does, in their order.
+    """Measure several files like `measure`, and return the results in order.
 
-    One that fails has its exception in its place, and the others are measured.
+    The result of a file that fails is its exception.
     """
     wanted = _wanted(models, calibration, settings)
     measured = partial(_measured_or_why, wanted=wanted)
@@ -278,7 +273,7 @@ def measure_files(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is asked for, of each sound."""
+    """The settings for all sounds."""
 
     preset: Preset
     calibration: Level | Sequence[Level] | None
@@ -396,7 +391,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
 def _recording(
     x: object, fs: int | None, wanted: _Wanted
 ) -> "tuple[CheckedFile, list[Calibration]]":
-    """The sound, found good, and a calibration for all its channels or for each."""
+    """The checked sound, and one calibration for all channels or one for each."""
     from amt_stream.offline.analysis import ArrayRecording, CheckedFile
 
     if isinstance(x, (list, tuple)) and any(isinstance(one, (str, os.PathLike)) for one in x):
@@ -464,13 +459,13 @@ def _calibration(level: Level | None) -> Calibration:
 
 
 def _in_full_scale(x: object, calibrations: Sequence[Calibration], preset: Preset) -> Any:
-    """An array as fractions of full scale, whatever it is in."""
+    """An array as fractions of full scale."""
     from amt_stream.offline.analysis import as_array
 
     if IN_PASCAL not in calibrations:
         return x
     if any(one != IN_PASCAL for one in calibrations):
-        raise ValueError('calibration is "pascal" of one channel and not of another: give one')
+        raise ValueError('calibration is "pascal" for some channels only: give it for all or none')
     full_scale = [entry.name for entry in preset.entries if entry.input_unit == "full scale"]
     if full_scale:
         raise ValueError(
@@ -484,7 +479,7 @@ def _in_full_scale(x: object, calibrations: Sequence[Calibration], preset: Prese
 
 
 def _entry_of(output: str, preset: Preset) -> Entry:
-    """The model that gives an output of that name."""
+    """The model that has the output of this name."""
     for entry in preset.entries:
         if output in entry.outputs:
             return entry
@@ -493,7 +488,7 @@ def _entry_of(output: str, preset: Preset) -> Entry:
 
 
 class _OutputTrack:
-    """One output of a model at the times of rows: of the latest frame that is not after a row."""
+    """An output of a model at the times of rows: that of the last frame up to each row."""
 
     def __init__(self, name: str, output: Output, model: Any, from_s: float) -> None:
         self.picked: list[NDArray[np.float32]] = []
@@ -509,7 +504,7 @@ class _OutputTrack:
             return
         values = np.moveaxis(getattr(frames.values, self._output.field), self._time_dim, 0)
         if self._values is None:
-            # Before the first frame there is nothing.
+            # Before the first frame there is no value.
             self._values = np.full((1, *values.shape[1:]), np.nan, np.float32)
             sizes = zip(self._output.axes, values.shape[1:], strict=True)
             self.axes = tuple(axis_of(name, size, self._frequencies) for name, size in sizes)
@@ -518,27 +513,28 @@ class _OutputTrack:
         self._forget(self._from_s)
 
     def until(self, time_s: NDArray[np.float64]) -> None:
-        """Pick for rows at `time_s`; what they pass is forgotten."""
+        """Pick the frames of rows at `time_s`, and drop earlier ones."""
         if not len(time_s) or self._values is None:
             return
         self.picked.append(self._values[self._places(time_s)])
         self._forget(time_s[-1])
 
     def _places(self, time_s: Any) -> Any:
-        # Two models may reckon the same time in floats that differ in the last digit.
+        # The same time may differ between models in the last digit.
         return np.searchsorted(self._time_s, time_s + 1e-6, side="right") - 1
 
     def _forget(self, time_s: float) -> None:
-        """Keep what a row at `time_s` would have, and all that is later."""
+        """Drop frames before that of a row at `time_s`."""
         place = max(0, self._places(time_s))
         assert self._values is not None
         self._values, self._time_s = self._values[place:], self._time_s[place:]
 
 
 def axis_of(name: str, size: int, frequencies: NDArray[np.float64] | None = None) -> Axis:
-    """The axis of an output of so many numbers, by its name in the catalog.
+    """The axis of an output, by its name in the catalog.
 
-    frequencies: in Hz, of the model, for an axis "hz"
+    size: number of values along it
+    frequencies: frequencies of the model in Hz, for an axis "hz"
     """
     if name == "hz" and frequencies is not None:
         return Axis(name, frequencies)

@@ -1,10 +1,9 @@
-"""One long sound through its models in several processes, a part of it in each.
+"""Analysis of one long sound in several processes, a part in each.
 
-Every part begins earlier than it counts, by so much that the models have forgotten silence by then.
-What they give is put together here, and goes through the same door, marks and meters as that of a
-sound in one piece. Where a model's single-precision state is not to the last bit what the part
-before has left, the part is run again from that. State in double precision has then forgotten the
-start to 1e-8.
+Every part has a run-in, so long that the models forget their initial state. The outputs are joined
+here, and go through the same input gate, marks and meters as those of an undivided sound. If a
+model's single-precision state differs in any bit from the end of the part before, the part is run
+again from that state. State in double precision has then forgotten the start to 1e-8.
 """
 
 import math
@@ -28,23 +27,23 @@ from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measure
 from amt_stream.offline.jobs import each, refuse_jobs
 
 RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0
-"""How long a part runs in: so often the time in which a model forgets, or this."""
+"""Length of the run-in: a multiple of the memory of a model, or at least this many seconds."""
 
 WORTH = 5.0
-"""A part is longer than its run-in by this."""
+"""Least ratio of a part to its run-in."""
 
 PARTS = 4
-"""For each process, so that all of them are busy to the end."""
+"""Parts per process, so that all processes are busy to the end."""
 
 MOST_BYTES = 2**27
-"""What a part gives is no more."""
+"""Largest output of a part."""
 
 Memory = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class _Segment:
-    """Samples [start, stop) of a sound, which is heard from `begin` on."""
+    """Samples [start, stop) of a sound, with a run-in from `begin`."""
 
     recording: CheckedFile
     begin: int
@@ -53,8 +52,8 @@ class _Segment:
 
 
 @dataclass
-class _Given:
-    """What the models gave of a part, by name, and their state where it starts and stops."""
+class _PartOutput:
+    """Outputs of the models for a part, by name, and their states at its start and stop."""
 
     outputs: JsonDict = field(default_factory=dict)
     before: dict[str, Memory] = field(default_factory=dict)
@@ -63,7 +62,7 @@ class _Given:
 
 @dataclass(frozen=True)
 class _Made:
-    """How the models are made, and the calibration of the sound."""
+    """Settings of the models, and the calibration of the sound."""
 
     preset: Preset
     takes: Mapping[Any, Any]
@@ -71,54 +70,54 @@ class _Made:
 
 
 class _Apart(Measurement):
-    """Keeps what the model gives, and makes no frames of it."""
+    """Stores the output of the model without making frames."""
 
-    given: list[Any]
+    outputs: list[Any]
 
     def _emit(self, y: object, blocks: int = 1) -> None:
-        self.given.append(map_fields(torch.clone, y))
+        self.outputs.append(map_fields(torch.clone, y))
 
 
 _models: dict[str, Mapping[str, Stage]] = {}
-"""The models of this process, for what they were made last."""
+"""The last models made in this process, by their settings."""
 
 
-def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None) -> _Given:
-    """What the models give of a part; from that state on, where one is given."""
+def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None) -> _PartOutput:
+    """Run the models on a part, from a state if one is given."""
     recording = part.recording
     key = repr((made.preset, made.takes, recording.fs, recording.channels))
     if key not in _models:
         _models.clear()
         models = made.preset.models(recording.fs, len(recording.channels), **made.takes)
         _models[key] = models
-    given = _Given()
+    found = _PartOutput()
     runs = measurements_of(
         recording, _models[key], made.calibration, lambda f: None, begin=part.begin, kind=_Apart
     )
     for run in runs:
-        run.given = []
+        run.outputs = []
     position = part.begin
     with torch.inference_mode():
         for block in recording.blocks():
             cut = min(max(0, part.start - position), len(block))
             for run in runs:
                 run.take(block[:cut])
-                if position + cut == part.start and run.name not in given.before:
-                    run.given.clear()
+                if position + cut == part.start and run.name not in found.before:
+                    run.outputs.clear()
                     if memory is not None:
                         run.memory = memory[run.name]
-                    given.before[run.name] = run.memory
+                    found.before[run.name] = run.memory
                 run.take(block[cut:])
             position += len(block)
     for run in runs:
-        whole = joined(*run.given, dims=run.ready.model.out_time_dim)
-        given.outputs[run.name] = map_fields(lambda v: v.numpy(), whole)
-        given.after[run.name] = run.memory
-    return given
+        whole = joined(*run.outputs, dims=run.ready.model.out_time_dim)
+        found.outputs[run.name] = map_fields(lambda v: v.numpy(), whole)
+        found.after[run.name] = run.memory
+    return found
 
 
 class _Parts:
-    """What comes of the parts, in their order, each found to go on from the one before."""
+    """Yields the outputs of parts in order, each continuous with the one before."""
 
     def __init__(self, made: _Made, parts: Sequence[_Segment], jobs: int) -> None:
         self.mended = 0
@@ -126,20 +125,20 @@ class _Parts:
         self._coming = each(partial(_run, made), parts, jobs, ahead=1)
         self._after: dict[str, Memory] | None = None
 
-    def __next__(self) -> _Given:
-        given, part = next(self._coming), self._parts.popleft()
-        if self._after is not None and not _goes_on(self._after, given.before):
+    def __next__(self) -> _PartOutput:
+        found, part = next(self._coming), self._parts.popleft()
+        if self._after is not None and not _goes_on(self._after, found.before):
             self.mended += 1
-            given = _run(self._made, part, self._after)
-        self._after = given.after
-        return given
+            found = _run(self._made, part, self._after)
+        self._after = found.after
+        return found
 
     def close(self) -> None:
         self._coming.close()
 
 
 def _goes_on(after: Mapping[str, Memory], before: Mapping[str, Memory]) -> bool:
-    """Whether all single-precision state is the same, and all that counts."""
+    """Whether all single-precision state and all counters are equal."""
     return all(
         np.array_equal(value, before[name][key])
         for name, memory in after.items()
@@ -149,7 +148,7 @@ def _goes_on(after: Mapping[str, Memory], before: Mapping[str, Memory]) -> bool:
 
 
 class _Fed(Measurement):
-    """Gives what the model gave elsewhere, up to the sample `until`; then runs it."""
+    """Uses outputs from elsewhere up to sample `until`, and then runs the model."""
 
     until: int
     parts: _Parts
@@ -163,23 +162,23 @@ class _Fed(Measurement):
         if self.wanted != self.ready.block:
             return None
         if not self.waiting:
-            given = next(self.parts)
+            found = next(self.parts)
             for one in self.all:
-                one.hear(given)
+                one.hear(found)
         y = self.waiting.popleft()
         if self.position == self.until:
             self.memory = self.memory_then
         return y
 
-    def hear(self, given: _Given) -> None:
-        """Take what the model gave of a part."""
-        whole = map_fields(torch.from_numpy, given.outputs[self.name])
+    def hear(self, found: _PartOutput) -> None:
+        """Take the output of the model for a part."""
+        whole = map_fields(torch.from_numpy, found.outputs[self.name])
         dims, frames = self.ready.model.out_time_dim, self.ready.frames
         count = fields(whole)[0].shape[dims[0] if isinstance(dims, tuple) else dims]
         for low in range(0, count, frames):
             block = map_fields(lambda v, dim, low=low: v.narrow(dim, low, frames), whole, dims)
             self.waiting.append(block)
-        self.memory_then = given.after[self.name]
+        self.memory_then = found.after[self.name]
 
 
 def analyze_split(
@@ -192,10 +191,10 @@ def analyze_split(
     takes: Mapping[Any, Any] | None = None,
     to_s: float = math.inf,
 ) -> Iterator[Frames]:
-    """As `analyze` with `tail`, by so many processes at once where the sound is long enough.
+    """`analyze` with `tail`, in several processes if the sound is long enough.
 
-    models: what `preset.models` made, with `takes` besides
-    to_s: nobody wants the sound after this time
+    models: made by `preset.models`, with `takes`
+    to_s: end of the part of the sound that is needed
     """
     refuse_jobs(jobs)
     arrived: list[Frames] = []
@@ -220,7 +219,7 @@ def analyze_split(
 def _parts_of(
     recording: CheckedFile, samples: int, ready: Sequence[ReadyModel], jobs: int
 ) -> list[_Segment]:
-    """Parts of the first samples of a sound that are worth it; none of so few that it is not."""
+    """Parts of the first samples of a sound; none if it is too short."""
     fs = recording.fs
     unit = math.lcm(*(one.block for one in ready))
     forgets_s = max(max(one.forget, one.start) / fs for one in ready)

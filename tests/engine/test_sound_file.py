@@ -67,7 +67,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path):
     soundfile.write(path, sound(), FS, subtype="PCM_16")
     recording = CheckedFile(path)
     os.truncate(path, 50000)
-    with pytest.raises(SourceError, match=r"changed while it was read: of 48000 samples the last"):
+    with pytest.raises(SourceError, match=r"changed while it was read: the last"):
         list(recording.blocks())
 
 

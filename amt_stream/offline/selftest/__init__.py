@@ -1,4 +1,4 @@
-"""The models against published values, each played through the chain that a meter has."""
+"""Checks of the models against published values, through the processing of a meter."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,23 +16,23 @@ def models() -> tuple[str, ...]:
 
 
 def build(name: str, **options: object) -> Stage:
-    """The model of that name; `options` are arguments of its class."""
+    """Make the model of this name; `options` are arguments of its class."""
     entry = catalog.entry(name)
     model: Stage = entry.load("model")(**{**entry.arguments, **options})
     return model
 
 
 def trials(names: Sequence[str] | None = None) -> list[Trial]:
-    """All that is played to these models, or to all, in order.
+    """All trials of these models, or of all models, in order.
 
-    Raises CatalogError for one that there is not, or that has no checks.
+    Raises CatalogError for an unknown model, or one without checks.
     """
     entries = [catalog.entry(name) for name in (models() if names is None else names)]
     return [trial for entry in entries for trial in entry.load_checks().CHECKS]
 
 
 def run_checks(names: Sequence[str] | None = None, build: Build = build) -> Iterator[Result]:
-    """Results of these models, or of all, one after another; `build` makes each that is tested.
+    """Yield the results of these models, or of all models; `build` makes the models.
 
     Frames are too small to share among threads: call `torch.set_num_threads(1)` before.
     """

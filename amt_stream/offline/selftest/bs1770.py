@@ -21,9 +21,9 @@ PEAKS = "independent calculation from ITU-R BS.1770-5, Annex 2"
 
 @dataclass(frozen=True)
 class Sines:
-    """Sines one after another, in all channels or in some: peak level in dBFS, seconds.
+    """Consecutive sines, in all channels or in some: peak level in dBFS, seconds.
 
-    A level of None is silence; `per_second` is by how much it changes along the way.
+    A level of None is silence; `per_second` is the change of level per second.
     """
 
     words: str
@@ -43,7 +43,7 @@ class Sines:
 
 @dataclass(frozen=True)
 class High:
-    """A sine of so many samples per period, faded in and out over 10 ms, in both channels."""
+    """A sine with a period in samples, faded in and out over 10 ms, in both channels."""
 
     period: int
     peak: float
@@ -62,7 +62,7 @@ class High:
 
 @dataclass(frozen=True)
 class Click:
-    """A few samples, and silence before and after, in both channels."""
+    """A few samples between silence, in both channels."""
 
     words: str
     values: Sequence[float]
@@ -83,7 +83,7 @@ class ProgrammeTrace(NamedTuple):
 
 
 def _metered(model: Stage, sound: object, options: Mapping[str, object]) -> ProgrammeTrace:
-    """The sound on the meter, in blocks of 10 ms."""
+    """Run the meter on a sound in blocks of 10 ms."""
     meter = ProgrammeLoudness()
     levels = [
         meter.update(*(v.squeeze(0).numpy() for v in y))
@@ -94,12 +94,12 @@ def _metered(model: Stage, sound: object, options: Mapping[str, object]) -> Prog
 
 
 def _of(name: str) -> Of:
-    """A reading of the meter; not a number where it has none."""
+    """A reading of the meter; NaN if it has none."""
     return lambda y: float("nan") if y.reading[name] is None else y.reading[name]
 
 
 def furthest(name: str, start: int, expected: float) -> Of:
-    """Of a level that has to be constant from a frame on, the value that is furthest off."""
+    """The largest deviation of a level that must be constant from a frame on."""
 
     def value(y: ProgrammeTrace) -> float:
         values = getattr(y, name)[start:]
@@ -118,13 +118,13 @@ def ebu(case: str, name: str, expected: float = -23.0) -> Requirement:
 
 
 def lra(case: int, expected: float) -> Requirement:
-    """The document allows 1 LU."""
+    """A loudness range; the document allows 1 LU."""
     source = TECH_3342.format(case)
     return published("loudness range", _of("lra_lu"), expected, "LU", 0.05, source)
 
 
 def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Requirement:
-    """A loudness that nobody has printed to so many digits."""
+    """A loudness that is not printed with enough digits."""
     return Requirement(WORDS[name], _of(name), expected, "LUFS", tolerance, source, scale="LU")
 
 
@@ -137,7 +137,7 @@ def ranged(sound: Sines, expected: float) -> Trial:
 
 
 def _weighted(f: float, expected: float) -> Trial:
-    """What K-weighting makes of a full-scale sine in one channel."""
+    """A full-scale sine in one channel, with K-weighting."""
     sound = Sines(f"{f:g} Hz, 0 dBFS, mono", [(0.0, 1.0)], f, gains=(1.0,))
     return _trial(sound, near(NOW, expected), channels=1)
 
@@ -145,7 +145,7 @@ def _weighted(f: float, expected: float) -> Trial:
 def peak(
     case: int, period: int, of_full: float, phase_deg: float, dbtp: float, near_to: float
 ) -> Trial:
-    """What is printed may be missed by +0.2 and -0.4 dB."""
+    """A true peak, with the printed tolerance of +0.2 and -0.4 dB."""
     read = _of("true_peak_dbtp")
     source = TECH_3341.format(case)
     return _trial(
@@ -156,7 +156,7 @@ def peak(
 
 
 def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> Trial:
-    """Samples of such signs and weights that every tap of a phase adds to its output."""
+    """Samples with signs and weights for which every tap of a phase adds to its output."""
     values = [
         0.5 * weight * (1 if sign == "+" else -1)
         for sign, weight in zip(signs, weights, strict=True)
@@ -249,13 +249,13 @@ CHECKS = (
         channels=1,
         fs=44100,
     ),
-    # About the gates: 2 % of each would count what does not, or not count what does.
+    # Near the gates: an error of 2 % would gate wrongly.
     _trial(Sines("-69, -71 dBFS, 2 s each", [(-69, 2), (-71, 2)]), near(ALL, -69.0570)),
     _trial(Sines("-20, -32.9 dBFS, 3 s each", [(-20, 3), (-32.9, 3)]), near(ALL, -20.2043)),
     _trial(Sines("-20, -32.7 dBFS, 3 s each", [(-20, 3), (-32.7, 3)]), near(ALL, -22.7764)),
     ranged(Sines("-20, -43.1 dBFS, 6 s each", [(-20, 6), (-43.1, 6)]), 6.2508),
     ranged(Sines("-20, -42.8 dBFS, 6 s each", [(-20, 6), (-42.8, 6)]), 22.8),
-    # 125 and 127 values: 2 % of a percentile move it to the next.
+    # 125 and 127 values: an error of 2 % moves a percentile to the next value.
     ranged(Sines("-20 dBFS, falling by 2 dB/s, 15.4 s", [(-20, 15.4)], per_second=-2.0), 21.2),
     ranged(Sines("-20 dBFS, falling by 2 dB/s, 15.6 s", [(-20, 15.6)], per_second=-2.0), 21.4),
 )

@@ -1,4 +1,4 @@
-"""A sound played to a model as a meter plays it, and what came of the readings."""
+"""Running a model on a sound as a meter does, and checking its readings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,18 +17,18 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.selftest.requirement import Requirement
 
 Build = Callable[..., Stage]
-"""Makes a model: its name on the command line, and keyword arguments of its class."""
+"""Makes a model from its name in the catalog and keyword arguments of its class."""
 
 BLOCK_S = 0.01
 
 CALIBRATION = Calibration(150.0, source="of the self-test")
-"""Of sounds in pascal: they reach a model as those of a microphone do."""
+"""The calibration of sounds in pascal, which reach a model like those of a microphone."""
 
 
 def output_blocks(model: Stage, sound: Any, options: JsonMap) -> Iterator[Any]:
-    """Output of `model`, as a meter has it, for each 10 ms of the sound, and for what is left.
+    """Yield the output of a model, with batch axis 1, for each 10 ms of the sound and for the rest.
 
-    Batch axis 1; in blocks of its own where the model cannot be cut into 10 ms.
+    If 10 ms are not whole blocks of the model, its block length is used.
     """
     fs = options["fs"]
     x = _as_recorded(model, sound.samples(fs))
@@ -43,7 +43,7 @@ def output_blocks(model: Stage, sound: Any, options: JsonMap) -> Iterator[Any]:
 
 
 def played(model: Stage, sound: object, options: Mapping[str, object]) -> Any:
-    """The whole output as arrays without a batch axis; frame 0 stands for time 0."""
+    """The whole output as arrays without a batch axis; frame 0 is at time 0."""
     dims = model.out_time_dim
     y = joined(*output_blocks(model, sound, options), dims=dims)
     early = ceil(model.latency * model.ratio)
@@ -55,7 +55,7 @@ def played(model: Stage, sound: object, options: Mapping[str, object]) -> Any:
 
 
 def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:
-    """Sound (1, channel, time) as it comes to a model from a source of float32 samples."""
+    """Sound (1, channel, time) as a model gets it from a source of float32 samples."""
     if not takes_pascal(model):
         return torch.from_numpy(samples.astype(np.float32))[None]
     scale = np.float32(CALIBRATION.pascal_per_unit)
@@ -65,9 +65,9 @@ def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Trial:
-    """A sound that is played to a model once, and the readings taken from that.
+    """A sound, and the readings to check after one run of a model on it.
 
-    hear: gives what the readings are taken from, of the model, the sound and the options
+    hear: runs the model on the sound with the options, and returns what the readings use
     """
 
     model: str
@@ -78,15 +78,15 @@ class Trial:
 
     @property
     def words(self) -> str:
-        """The sound, and what is not as usual about the model."""
+        """The sound and the unusual options of the model, as text."""
         if not hasattr(self.sound, "samples"):
             return self.sound.words
         rest = [v for key, v in self.options.items() if key not in ("fs", "channels")]
-        told = [f"{self.options['fs'] / 1000:g} kHz", *rest]
-        return f"{self.sound.words} ({', '.join(told)})"
+        texts = [f"{self.options['fs'] / 1000:g} kHz", *rest]
+        return f"{self.sound.words} ({', '.join(texts)})"
 
     def results(self, build: Build) -> Iterator["Result"]:
-        """Each reading; those that an error prevents have failed, and the others are taken."""
+        """Yield the result of each reading; readings after an error have failed."""
         try:
             y, problem = self.hear(build(self.model, **self.options), self.sound, self.options), ""
         except Exception as error:
@@ -106,7 +106,7 @@ def _told(error: Exception) -> str:
 
 
 class Result(NamedTuple):
-    """What came of a reading; `problem` tells of an error that left nothing to be read."""
+    """The result of a reading; `problem` is the error that prevented it, if any."""
 
     model: str
     sound: str
@@ -120,5 +120,5 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        # Not a number fails.
+        # NaN fails.
         return abs(self.deviation) <= self.reading.tolerance

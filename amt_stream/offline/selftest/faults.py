@@ -1,4 +1,4 @@
-"""Faults put into a sound, and what an engine counted of them."""
+"""Faults inserted into a sound, and how an engine counts them."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ WAIT_S = 60.0
 
 
 class Case(NamedTuple):
-    """Faults that one engine lives through; `paced` in their own time."""
+    """Faults for one engine; with `paced`, in real time."""
 
     words: str
     faults: Sequence[Injection | tuple[FaultKind, float, float]] | None
@@ -27,7 +27,7 @@ class Case(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What was injected, and what was counted of it."""
+    """The injected and the counted value."""
 
     case: str
     what: str
@@ -51,7 +51,7 @@ CASES = (
 
 
 def run_faults(cases: Sequence[Case] = CASES) -> Iterator[Compared]:
-    """All of them at once; what came of each, in their order."""
+    """Run all cases at once, and yield their results in order."""
     with contextlib.ExitStack() as stack:
         engines = [stack.enter_context(_made(case)) for case in cases]
         for case, engine in zip(cases, engines, strict=True):

@@ -59,7 +59,7 @@ def _printed(f: float, level_db: float, sone: float, where: str, percent: float 
 
 
 def _trial(sound: ComponentSound, *readings: Requirement, **options: object) -> Trial:
-    """In the reference mode unless the options say otherwise."""
+    """A trial in the reference mode, unless the options differ."""
     return Trial("gm2002", sound, readings, {"fs": 32000, "ear_filter": "linear"} | options)
 
 
@@ -112,14 +112,14 @@ CHECKS = (
     _trial(steady(3000, 60, 1), max_stl(6.84041), field="diffuse"),
     _trial(steady(1000, 3, 1), max_stl(0.00236368)),
     _trial(steady(1000, 112, 1), max_stl(160.991)),
-    # Next to where a component reaches the level below which nothing is heard.
+    # Near the threshold level of a component.
     _trial(steady(1000, -20.96, 1), max_stl(8.66751e-10, percent=2.0)),
     _trial(steady(1000, -21.05, 1), max_stl(6.20088e-11, percent=2.0)),
-    # The slopes of masking are at their flattest.
+    # At the flattest slopes of masking.
     _trial(steady(1000, 145, 1), max_stl(1776.2192, percent=0.001)),
     _trial(steady(14900, 80, 1), max_stl(1.41736)),
     _trial(together((80, 500, 1250, 2540, 4050), 60, 1), max_stl(19.3758)),
-    # Each component by itself.
+    # Each component separately.
     _trial(together((80, 500, 1250, 2540, 4050), 60, 1), max_stl(19.3758), accuracy="reference"),
     _trial(steady(1000, 145, 1), max_stl(1776.2192, percent=0.001), accuracy="reference"),
 )

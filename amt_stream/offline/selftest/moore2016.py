@@ -39,18 +39,18 @@ def annex_c(f: float, level_db: float, *others: float, ear: Ear = "both") -> Com
 
 
 def _printed(sone: float, percent: float = 4.0) -> Requirement:
-    """As printed, some with two digits; 4 % is half a phon."""
+    """A printed loudness, some with two digits; 4 % is half a phon."""
     return published(MAX_LTL, highest("ltl"), sone, "sone", percent, PRINTED, "%")
 
 
 def _phon(expected: float) -> Requirement:
-    """The scale of Table 5."""
+    """A loudness level on the scale of Table 5."""
     of = highest_phon("ltl")
     return Requirement(MAX_LTL + " level", of, expected, "phon", 0.01, CASES)
 
 
 def _trial(sound: ComponentSound, *readings: Requirement, **options: object) -> Trial:
-    """In the reference mode, whose latency is longer, unless the options say otherwise."""
+    """A trial in the reference mode, whose latency is longer, unless the options differ."""
     return Trial("moore2016", sound, readings, {"fs": 32000, "ear_filter": "linear"} | options)
 
 
@@ -62,13 +62,13 @@ TURNS = ComponentSound(
     0.8,
     (tone(1000, 70, 0.3, ear="left"), tone(1000, 70, 0.3, start=0.3, ear="right")),
 )
-# As far apart as one ear inhibits the other.
+# As far apart as binaural inhibition extends.
 APART = short(
     "60 dB SPL, 250 Hz left, 3150 Hz right",
     tone(250, 60, ear="left"),
     tone(3150, 60, ear="right"),
 )
-# 0.1 dB above what the other ear's tone would drop.
+# 0.1 dB above the level that the other ear's tone would suppress.
 UNEQUAL = short(
     "95 dB SPL, 1000 Hz left, 45.17 dB SPL, 4000 Hz right",
     tone(1000, 95, ear="left"),
@@ -106,10 +106,10 @@ CHECKS = (
     _trial(steady(3000, 60), max_stl(6.86297), field="diffuse"),
     _trial(steady(1000, 3), max_stl(0.00238179)),
     _trial(steady(1000, 112), max_stl(161.168)),
-    # Next to where a component reaches the level below which nothing is heard.
+    # Near the threshold level of a component.
     _trial(steady(1000, -20.88), max_stl(9.15873e-10, percent=2.0)),
     _trial(steady(1000, -20.96), max_stl(6.59044e-11, percent=2.0)),
-    # The slopes of masking are at their flattest.
+    # At the flattest slopes of masking.
     _trial(steady(1000, 145), max_stl(1783.2015, percent=0.001)),
     _trial(steady(14900, 80), max_stl(1.42302)),
     _trial(together((80, 500, 1250, 2540, 4050), 60), max_stl(19.4356)),
@@ -122,7 +122,7 @@ CHECKS = (
     _trial(annex_c(1000, 40), max_ltl(0.99898, CASES, 0.1), constants="author"),
     _trial(steady(63, 70), max_stl(1.2638), constants="author"),
     _trial(annex_c(1000, 80), max_ltl(15.24017, CASES, 0.3), accuracy="coarse"),
-    # Each component by itself.
+    # Each component separately.
     _trial(together((80, 500, 1250, 2540, 4050), 60), max_stl(19.4356), accuracy="reference"),
     _trial(steady(1000, 145), max_stl(1783.2015, percent=0.001), accuracy="reference"),
 )

@@ -17,7 +17,7 @@ from amt_stream.offline.selftest.third_octave import (
 )
 
 LIMITS = {10**0.0375: (-0.4, 0.5), 10**0.075: (-0.4, 0.7), 10**0.1125: (-0.4, 1.4)}
-"""Attenuation in dB from, to; by the frequency over that of the midband."""
+"""Limits of attenuation in dB, by the ratio of frequency to midband frequency."""
 
 
 def _trial(sound: ComponentSound, *readings: Requirement, fs: int = 48000) -> Trial:
@@ -25,7 +25,7 @@ def _trial(sound: ComponentSound, *readings: Requirement, fs: int = 48000) -> Tr
 
 
 def _midband(nominal: float, exact: float, fs: int = 48000, duration: float = 0.4) -> Trial:
-    """A tone in the middle of a band reads its level there, over the last fourth."""
+    """A tone at the midband frequency; its level in the band over the last quarter."""
     of = above(nominal, round(25 * duration))
     name = f"level at {nominal:g} Hz"
     return _trial(
@@ -37,7 +37,7 @@ def _midband(nominal: float, exact: float, fs: int = 48000, duration: float = 0.
 
 
 def _limited(nominal: float, exact: float, place: float, up: bool) -> Trial:
-    """A tone within a band, whose attenuation has limits on both sides."""
+    """A tone within a band, where the attenuation has limits on both sides."""
     least, most = LIMITS[place]
     middle, half = (least + most) / 2, (most - least) / 2
     of = published(f"level at {nominal:g} Hz", above(nominal), -middle, "dB", half, TABLE_1)
@@ -45,7 +45,7 @@ def _limited(nominal: float, exact: float, place: float, up: bool) -> Trial:
 
 
 def _attenuated(nominal: float, exact: float, place: float) -> Trial:
-    """A tone beside a band far below the sampling rate, as the analog filter attenuates it."""
+    """A tone outside a band far below the sampling rate, attenuated as by the analog filter."""
     narrowed = 10 ** (0.15 * sin(pi / 8) / (pi / 8))
     aside = (place - 1 / place) / (narrowed - 1 / narrowed)
     expected = -10 * log10(1 + aside**8)

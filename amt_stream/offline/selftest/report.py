@@ -1,4 +1,4 @@
-"""Results in words: a row each, what they come to, and the verification report."""
+"""Results as text: rows, summaries and the verification report."""
 
 import platform
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ COLUMNS = ("", "model", "sound: reading", "expected", "got", "deviation", "toler
 
 
 def cells(result: Result) -> tuple[str, ...]:
-    """One result under `COLUMNS`."""
+    """The cells of a result under `COLUMNS`."""
     reading, of = result.reading, result.reading.deviates_in
     return (
         "pass" if result.passed else "FAIL",
         result.model,
         f"{result.sound}: {reading.what}",
         f"{reading.expected:g} {reading.unit}",
-        # As wide as such a number can be.
+        # The widest such number.
         f"{result.got:<11.6g}" if not result.problem else result.problem,
         f"{result.deviation:<+8.2g} {of}",
         f"{reading.tolerance:g} {of}",
@@ -28,13 +28,13 @@ def cells(result: Result) -> tuple[str, ...]:
 
 
 def row(values: Sequence[str], widths: Sequence[int]) -> str:
-    """A line of columns; the last one as long as it is."""
+    """A line of columns; the last one is not padded."""
     padded = (f"{value:<{width}}" for value, width in zip(values, widths, strict=True))
     return "  ".join(padded).rstrip()
 
 
 def column_widths(trials: Sequence[Trial]) -> list[int]:
-    """Room for what can be known of `cells` before anything is played; none for the last."""
+    """Widths of columns, as far as known before the checks; 0 for the last."""
     known: list[tuple[str, ...]] = [COLUMNS]
     for trial in trials:
         for reading in trial.readings:
@@ -48,14 +48,14 @@ def _worst(results: Sequence[Result]) -> str:
     largest: dict[str, float] = {}
     for result in results:
         unit = result.reading.deviates_in
-        # A reading that is no number is worse than any.
+        # NaN is worse than any deviation.
         off = abs(result.deviation) if result.got == result.got else float("inf")
         largest[unit] = max(off, largest.get(unit, 0.0))
     return ", ".join(f"{off:.2g} {unit}" for unit, off in largest.items())
 
 
 def summary_text(results: Sequence[Result]) -> str:
-    """How many passed, and how far the worst is off."""
+    """The number of passed checks, and the worst deviation."""
     passed = sum(result.passed for result in results)
     return f"{passed} of {len(results)} passed, worst deviation {_worst(results)}"
 
@@ -68,7 +68,7 @@ def by_model(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 
 def statement(results: Sequence[Result]) -> str:
-    """What may be said of the models after these results."""
+    """A statement about the models after these results."""
     printed = [result for result in results if result.reading.published]
     others = len(results) - len(printed)
     failed = [result for result in results if not result.passed]

@@ -1,4 +1,4 @@
-"""What must be read of a sound, how closely, and who says so."""
+"""Required readings of sounds, with tolerances and sources."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,19 +9,18 @@ import numpy as np
 from amt_stream.dsp.scales import sone_to_phon
 
 Of = Callable[[Any], float]
-"""Takes a number from what a model gave."""
+"""Gets a number from the output of a model."""
 
 LOUDNESS = "independent calculation, tests/data/independent_loudness.py"
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A number that a sound must give.
+    """A required reading.
 
-    tolerance: in `scale`: "%" of what is expected, or what differences of the unit are told in,
-        where that is not the unit itself
-    source: the standard or paper, and where in it; or the independent calculation
-    published: whether it stands in the standard or paper itself
+    tolerance: in `scale`: "%" of the expected value, or the unit of differences if it is not `unit`
+    source: place in a standard or paper, or the independent calculation
+    published: whether it is printed in the standard or paper
     """
 
     what: str
@@ -34,7 +33,7 @@ class Requirement:
     scale: str = ""
 
     def deviation(self, got: float) -> float:
-        """How far `got` is off, in `deviates_in`."""
+        """The deviation of `got`, in `deviates_in`."""
         off = got - self.expected
         return 100 * off / self.expected if self.scale == "%" else off
 
@@ -46,14 +45,14 @@ class Requirement:
 def published(
     what: str, of: Of, expected: float, unit: str, tolerance: float, source: str, scale: str = ""
 ) -> Requirement:
-    """A reading that the standard or paper prints."""
+    """A reading printed in the standard or paper."""
     return Requirement(what, of, expected, unit, tolerance, source, True, scale)
 
 
 def calculated(
     what: str, of: Of, sone: float, source: str = LOUDNESS, percent: float = 0.03
 ) -> Requirement:
-    """A loudness that nobody has printed."""
+    """A loudness from an independent calculation."""
     return Requirement(what, of, sone, "sone", percent, source, scale="%")
 
 

@@ -32,7 +32,7 @@ class LevelTrace(NamedTuple):
 
 
 def _metered(model: Stage, sound: object, options: Mapping[str, object]) -> LevelTrace:
-    """The first channel on the meter, in blocks of 10 ms."""
+    """Run the meter on the first channel in blocks of 10 ms."""
     meter, powers = SoundLevelMeter(("laeq_1s_db", "lceq_1s_db")), []
     for y in output_blocks(model, sound, options):
         frames = [v.squeeze((0, 1)).numpy() for v in y]

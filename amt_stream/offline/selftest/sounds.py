@@ -1,4 +1,4 @@
-"""Sounds that the models are tested with."""
+"""Test sounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from amt_stream.meters.signals import Component, Tone, mix
 
 @dataclass(frozen=True)
 class ComponentSound:
-    """Components (`meters.signals`) in pascal over so many seconds, and what to call them."""
+    """A sound of components (`meters.signals`) in pascal, with duration and name."""
 
     words: str
     duration: float
@@ -26,12 +26,12 @@ class ComponentSound:
 
 
 def tone(f: float, level_db: float, duration: float = 0.35, **more: Any) -> Tone:
-    """A tone with ramps of 20 ms unless told otherwise."""
+    """A tone, by default with ramps of 20 ms."""
     return Tone(f, level_db=level_db, duration=duration, **({"ramp": 0.02} | more))
 
 
 def short(words: str, *tones: Tone, channels: int = 2) -> ComponentSound:
-    """Tones within 0.4 s: short-term loudness settles in them."""
+    """Tones within 0.4 s, in which short-term loudness settles."""
     return ComponentSound(words, 0.4, tones, channels)
 
 
@@ -43,7 +43,7 @@ def steady(f: float, level_db: float, channels: int = 2) -> ComponentSound:
 def tone_in_pascal(
     f: float, rms: float, duration: float, ramp: float = 0.1, channels: int = 2
 ) -> ComponentSound:
-    """A tone by its sound pressure, whatever the reference of levels is."""
+    """A tone with a sound pressure in pascal, independent of the reference of levels."""
     words = f"{f:g} Hz, {rms:g} Pa"
     of = (tone(f, pa_to_db_spl(rms), duration, ramp=ramp),)
     return ComponentSound(words, duration, of, channels)

@@ -46,7 +46,7 @@ def _falls(k: int, start_s: float, stop_s: float) -> Of:
 
 
 def mean_level(y: Any) -> float:
-    """Level of all bins together, less what each has of its neighbors' noise, after 0.8 s."""
+    """Level of all bins together after 0.8 s, corrected for the bandwidth of the window."""
     power = 10 ** (y.level_db[0, 20:] / 10)
     return float(10 * log10(power.sum(-1).mean() / 1.5))
 

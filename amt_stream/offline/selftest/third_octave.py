@@ -23,10 +23,10 @@ BANDWIDTH = "effective bandwidth of an ideal filter"
 
 LEVEL_DB = 90.0
 HALF = 10**0.05
-"""From a midband frequency to the upper edge of its band."""
+"""Ratio of the upper band edge to the midband frequency."""
 
 LIMITS = {1.055754: (-0.4, 0.7), 1.087457: (-0.4, 1.4)}
-"""Attenuation in dB from, to; by the frequency over that of the midband."""
+"""Limits of attenuation in dB, by the ratio of frequency to midband frequency."""
 
 
 class BandReadings(NamedTuple):
@@ -39,7 +39,7 @@ class BandReadings(NamedTuple):
 
 
 def band_readings(model: Any, sound: Any, options: JsonMap) -> BandReadings:
-    """The first channel on the meter, in blocks of 10 ms."""
+    """Run the meter on the first channel in blocks of 10 ms."""
     meter, given = ThirdOctaveMeter(model.nominal, fraction=model.fraction), []
     for y in output_blocks(model, sound, options):
         frames = [v.squeeze((0, 1)).numpy() for v in y]
@@ -82,7 +82,7 @@ def band_tone(f: float, duration: float = 0.4) -> ComponentSound:
 
 
 def _midband(nominal: float, fs: int = 48000, duration: float = 0.4) -> Trial:
-    """A tone in the middle of a band reads its level there, over the last fourth."""
+    """A tone at the midband frequency; its level in the band over the last quarter."""
     exact = 10 ** (round(10 * log10(nominal)) / 10)
     of = above(nominal, round(25 * duration))
     return _trial(
@@ -94,7 +94,7 @@ def _midband(nominal: float, fs: int = 48000, duration: float = 0.4) -> Trial:
 
 
 def _limited(nominal: float, place: float, fs: int = 48000) -> Trial:
-    """A tone within a band, whose attenuation has limits on both sides."""
+    """A tone within a band, where the attenuation has limits on both sides."""
     exact = 10 ** (round(10 * log10(nominal)) / 10)
     least, most = LIMITS[place if place > 1 else round(1 / place, 6)]
     middle, half = (least + most) / 2, (most - least) / 2
@@ -103,7 +103,7 @@ def _limited(nominal: float, place: float, fs: int = 48000) -> Trial:
 
 
 def _attenuated(nominal: float, place: float) -> Trial:
-    """A tone beside a band far below the sampling rate, as the analog filter attenuates it."""
+    """A tone outside a band far below the sampling rate, attenuated as by the analog filter."""
     narrowed = HALF ** (sin(pi / 8) / (pi / 8))
     aside = (place - 1 / place) / (narrowed - 1 / narrowed)
     expected = -10 * log10(1 + aside**8)

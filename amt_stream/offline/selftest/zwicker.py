@@ -30,7 +30,7 @@ PLAIN = "independent calculation, tests/data/independent_zwicker.py"
 
 @dataclass(frozen=True)
 class Burst(Component):
-    """A tone that begins and ends along a Gaussian, -3 dB at `start` and after `duration`."""
+    """A tone with Gaussian ramps, -3 dB at `start` and after `duration`."""
 
     frequency: float
     sigma: float = 0.0011855
@@ -48,7 +48,7 @@ class Burst(Component):
 
 @dataclass(frozen=True)
 class Rising(Tone):
-    """A tone whose level grows by `growth_db` along its duration."""
+    """A tone whose level rises by `growth_db` over its duration."""
 
     growth_db: float = 0.0
 
@@ -67,7 +67,7 @@ class StationaryBands:
 
 
 def from_levels(model: Any, levels: StationaryBands, options: JsonMap) -> float:
-    """Loudness in sone of levels, by all of the model that comes after its filters."""
+    """Loudness in sone of band levels, by the stages after the filters."""
     core = model.core.transform(torch.tensor(levels.level_db, dtype=torch.float32))
     n, _ = loudness_pattern(core, model.loudness.tables())
     return float(n)
@@ -82,7 +82,7 @@ def stationary(model: Stage, sound: ComponentSound, options: JsonMap) -> float:
 def sharpness_from_levels(
     model: Any, levels: StationaryBands, options: JsonMap
 ) -> dict[str, float]:
-    """Sharpness in acum of levels, by weighting."""
+    """Sharpness in acum of band levels, by weighting."""
     core = model.core.transform(torch.tensor(levels.level_db, dtype=torch.float32))
     _, specific = loudness_pattern(core, model.loudness.tables(), True)
     assert specific is not None
@@ -91,7 +91,7 @@ def sharpness_from_levels(
 
 
 def sharpness(model: Stage, sound: ComponentSound, options: JsonMap) -> float:
-    """Sharpness in acum of the specific loudness that the method for stationary sounds gives."""
+    """Sharpness in acum by the method for stationary sounds."""
     pascal = torch.from_numpy(sound.samples(options["fs"])[0].copy())
     return Sharpness().double()(zwicker_stationary(pascal, options["fs"]).specific[None]).item()
 
@@ -101,7 +101,7 @@ def nmax(y: Any) -> float:
 
 
 def n5(start: float, end: float) -> Of:
-    """What is exceeded 5 % of the time from `start` to `end` in seconds."""
+    """The loudness exceeded 5 % of the time from `start` to `end` in seconds."""
     return lambda y: float(exceeded(y.n[0, round(start * 500) : round(end * 500)], 5))
 
 
@@ -134,7 +134,7 @@ def _rising(f: float) -> ComponentSound:
 
 
 def noise(low: float, high: float, acum: float) -> Trial:
-    """Noise at 60 dB, and the sharpness that it has."""
+    """Noise at 60 dB, and its sharpness."""
     on = (Noise(low=low, high=high, level_db=60, duration=1.2),)
     sound = ComponentSound(f"noise, {low:g} to {high:g} Hz, 60 dB SPL", 1.2, on, 1)
     of = published("S, stationary", float, acum, "acum", 5.0, DIN, "%")
@@ -142,7 +142,7 @@ def noise(low: float, high: float, acum: float) -> Trial:
 
 
 def sharp(weighting: str, acum: float) -> Requirement:
-    """Sharpness by a weighting, calculated otherwise."""
+    """Sharpness by a weighting, from an independent calculation."""
     return Requirement(
         f"S, {weighting}", itemgetter(weighting), acum, "acum", 0.1, PLAIN, scale="%"
     )
@@ -159,7 +159,7 @@ def _trial(sound: Any, *readings: Requirement, fs: int = 48000, **more: Any) -> 
 
 SIGNAL_1 = dict(enumerate((-60, -60, 78, 79, 89, 72, 80, 89, 75, 87, 85, 79, 86, 80)))
 SIGNAL_1 |= dict(enumerate((71, 70, 72, 71, 72, 74, 69, 65, 67, 77, 68, 58, 45, 30), 14))
-# Each just above a level at which the correction of its band changes.
+# Each level is just above a change of the correction of its band.
 LOW = {0: 93.0, 1: 88.5, 2: 83.5, 3: 81.0, 4: 75.0, 5: 70.0}
 
 SHARPNESS_1 = {"din": 1.436527, "aures": 4.302148, "bismarck": 1.403986}
@@ -195,7 +195,7 @@ CHECKS = (
         annex(2, "N, stationary", float, 14.6545, 0.01),
         hear=stationary,
     ),
-    # Every calculation from the formulas gives 1.5565, 0.46 % more than is printed.
+    # All calculations from the formulas give 1.5565, 0.46 % more than printed.
     _trial(
         _tone(4000, 40, 1.2, ramp=0.0),
         annex(4, "N, stationary", float, 1.5494, 0.6),
