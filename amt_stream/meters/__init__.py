@@ -1,7 +1,7 @@
-"""Meters: what a measurement reads from frames, as rows of columns with statistics.
+"""Meters: readings and statistics of frames, as rows of columns.
 
-Frames, accumulators, rows, limits, calibration, presets and the catalog of models. No threads, no
-devices. May import `core` and `dsp`.
+Frames, accumulators, rows, limits, calibration, presets and the catalog of models. No threads and
+no devices. This room may import `core` and `dsp`.
 """
 
 import lazy_loader

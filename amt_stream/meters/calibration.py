@@ -1,4 +1,4 @@
-"""From fractions of full scale to pascal, and where the number came from."""
+"""Calibration: the factor from full scale to pascal, its origin and its uncertainty."""
 
 import json
 import math
@@ -20,24 +20,24 @@ from amt_stream.meters.correction import (
 )
 
 COVERAGE = 2
-"""Factor k of all uncertainties here: about 95 % of levels lie within them."""
+"""Coverage factor k of all uncertainties here, for about 95 %."""
 
 CALIBRATOR_UNCERTAINTY_DB = 0.25
-"""By default: as far as the level of a class 1 calibrator may be off (IEC 60942:2017)."""
+"""Default: the tolerance of the level of a class 1 calibrator (IEC 60942:2017)."""
 
 MICROPHONE_UNCERTAINTY_DB = 1.0
-"""By default, an assumption: a measurement microphone in a free field, its response and place."""
+"""Default, an assumption: response and position of a measurement microphone in a free field."""
 
 LARGEST_UNCERTAINTY_DB = 20.0
 
 VALID_DAYS = 90
-"""By default, an assumption: so long a microphone and its input gain stay as they were."""
+"""Default, an assumption: how long a microphone and its input gain are stable."""
 
 LONGEST_VALID_DAYS = 36500
 
 
 def root_sum_of_squares(*parts_db: float) -> float:
-    """Uncertainty in dB of several parts that know nothing of each other (JCGM 100, 5.1.2)."""
+    """Combined uncertainty in dB of independent parts (JCGM 100, 5.1.2)."""
     return math.hypot(*parts_db)
 
 
@@ -45,14 +45,13 @@ def root_sum_of_squares(*parts_db: float) -> float:
 class Calibration:
     """Level in dB SPL of a full-scale sine (peak 1.0), with its origin and date.
 
-    calibration_uncertainty_db: of that level, expanded (k = 2); None where it is not known, or
-        there is none
-    microphone_uncertainty_db: of the microphone for other sounds than the calibrator's, expanded;
-        it counts where the other is known
-    frequency_hz: of the tone that it was made with; None where it was none
-    valid_days: after which it is to be made again; None where nobody knows
-    correction: of the microphone's response, taken off before anything hears the sound, whether
-        the level is known or not
+    calibration_uncertainty_db: expanded uncertainty (k = 2) of that level; None if unknown
+    microphone_uncertainty_db: expanded uncertainty of the microphone for sounds other than the
+        calibrator's tone; used if the other one is known
+    frequency_hz: frequency of the calibrator's tone; None without one
+    valid_days: days until the next calibration is due; None if unknown
+    correction: response of the microphone, which is compensated before the models, whether or not
+        the level is known
 
     Raises ValueError for a level or uncertainties out of range.
     """
@@ -85,7 +84,7 @@ class Calibration:
         if not (min(parts) >= 0 and root_sum_of_squares(*parts) <= LARGEST_UNCERTAINTY_DB):
             raise ValueError(
                 f"the uncertainties are {parts[1]} dB of the calibration and {parts[0]} dB of the "
-                f"microphone: give 0 to {LARGEST_UNCERTAINTY_DB:g} dB, together no more"
+                f"microphone: give 0 to {LARGEST_UNCERTAINTY_DB:g} dB, also combined"
             )
 
     def __str__(self) -> str:
@@ -111,7 +110,7 @@ class Calibration:
 
     @property
     def uncertainty_db(self) -> float | None:
-        """Of every level read with it, expanded (k = 2); None where it is not known."""
+        """Expanded uncertainty (k = 2) of levels; None if unknown."""
         if not self.calibrated or self.calibration_uncertainty_db is None:
             return None
         return root_sum_of_squares(self.calibration_uncertainty_db, self.microphone_uncertainty_db)
@@ -119,22 +118,22 @@ class Calibration:
     def with_uncertainty(
         self, calibration_db: float | None = None, microphone_db: float | None = None
     ) -> "Calibration":
-        """The same with other uncertainties, or with its own where none is given.
+        """A copy with these uncertainties; None leaves one unchanged.
 
-        Raises ValueError for an uncertainty of what is not calibrated, and for that of the
-        microphone where that of the calibration is not known.
+        Raises ValueError if it is not calibrated, or if the microphone's uncertainty is given and
+        that of the calibration is unknown.
         """
         if calibration_db is None and microphone_db is None:
             return self
         if not self.calibrated:
             raise ValueError(
-                "an uncertainty is given and there is no calibration: give the level of a "
-                "full-scale sine, or calibrate"
+                "an uncertainty needs a calibration: give the level of a full-scale sine, or "
+                "calibrate"
             )
         known = self.calibration_uncertainty_db if calibration_db is None else calibration_db
         if known is None:
             raise ValueError(
-                "the microphone's uncertainty is given and that of the calibration is not known: "
+                "the microphone's uncertainty needs that of the calibration, which is unknown: "
                 "give both"
             )
         own = self.microphone_uncertainty_db if microphone_db is None else microphone_db
@@ -142,32 +141,32 @@ class Calibration:
 
     @property
     def valid_until(self) -> datetime | None:
-        """When it is to be made again, where that is known."""
+        """When the next calibration is due; None if unknown."""
         if self.valid_days is None or self.date is None:
             return None
         try:
             made = datetime.fromisoformat(self.date)
             made = made if made.tzinfo is not None else made.replace(tzinfo=UTC)
             return made + timedelta(days=self.valid_days)
-        except (OverflowError, ValueError):  # no date, or none that a calendar has
+        except (OverflowError, ValueError):  # no date, or an impossible one
             return None
 
     def reminder(self, now: datetime | None = None) -> str:
-        """A sentence where it is older than it was to hold, else ""."""
+        """A sentence if the next calibration is due, else ""."""
         until, now = self.valid_until, now or datetime.now(UTC)
         if until is None or now <= until:
             return ""
         assert self.valid_days is not None
         age = (now - until).days + self.valid_days
         return (
-            f"the calibration of {str(self.date)[:10]} is {age:.0f} days old, and was to hold for "
+            f"the calibration of {str(self.date)[:10]} is {age:.0f} days old and was valid for "
             f"{self.valid_days:g}: calibrate again"
         )
 
     def with_correction(self, correction: Correction | None) -> "Calibration":
-        """The same with another correction, or with none.
+        """A copy with another correction, or with none.
 
-        The calibrator's tone went through the microphone too: its reading stays as it was.
+        The reading of the calibrator's tone does not change, as its level included the response.
         """
         if correction is None and self.correction is None:
             return self
@@ -176,14 +175,14 @@ class Calibration:
 
     @classmethod
     def from_dict(cls, given: JsonMap) -> "Calibration":
-        """What `asdict` made a dict of. Raises TypeError or ValueError for anything else."""
+        """Make a calibration from its `asdict`. Raises TypeError or ValueError."""
         correction = given.get("correction")
         return cls(**{**given, "correction": correction and Correction(**correction)})
 
     @property
     def pascal_per_unit(self) -> float:
-        """Pascal that a sample of 1.0 stands for: the peak of the full-scale sine."""
-        from amt_stream.dsp.scales import pascal_per_unit  # numpy takes its time
+        """Pascal per unit of samples: the peak of the full-scale sine."""
+        from amt_stream.dsp.scales import pascal_per_unit  # numpy is slow to import
 
         return pascal_per_unit(self.full_scale_db_spl)
 
@@ -192,21 +191,21 @@ UNCALIBRATED = Calibration(100.0, source="nominal: not calibrated", calibrated=F
 
 
 def one_each(given: Sequence[Calibration], count: int) -> list[Calibration]:
-    """A calibration for each of `count` channels; a single one stands for all of them."""
+    """A calibration for each of `count` channels; a single one is for all."""
     return [*given] * (count if len(given) == 1 else 1)
 
 
 def calibration_words(calibrations: Sequence[Calibration]) -> str:
-    """The calibrations of both ears in one line, each told once."""
+    """The calibrations of both ears in one line, equal ones once."""
     return "; ".join(dict.fromkeys(map(str, calibrations)))
 
 
 def with_corrections(
     calibrations: Sequence[Calibration], corrections: Sequence[Correction | None]
 ) -> list[Calibration]:
-    """The same with a correction each; one of either goes with each of the other.
+    """Calibrations with corrections; a single one of either is combined with all of the other.
 
-    Raises ValueError where their numbers do not fit.
+    Raises ValueError if their numbers differ.
     """
     most = max(len(calibrations), len(corrections))
     if {len(calibrations), len(corrections)} - {1, most}:
@@ -223,14 +222,14 @@ def _each(given: Sequence[object], count: int) -> Sequence[Any]:
 
 
 def reminder_of(calibrations: Sequence[Calibration]) -> str:
-    """Of one that is older than it was to hold, the first of them; else ""."""
+    """The first reminder of a due calibration, or ""."""
     return next((told for one in calibrations if (told := one.reminder())), "")
 
 
 def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
-    """The larger uncertainty of both ears in dB; None where that of one is not known.
+    """The larger uncertainty of both ears in dB; None if that of one is unknown.
 
-    Both ears are taken to be off by the same, in the same direction.
+    Both ears are assumed to have the same error.
     """
     known = [c.uncertainty_db for c in calibrations if c.uncertainty_db is not None]
     return max(known) if len(known) == len(calibrations) else None
@@ -238,11 +237,11 @@ def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
 
 @dataclass(frozen=True)
 class Record:
-    """What a calibrator gave on one channel (1, 2, ...) of a device, by what identifies that.
+    """The measurement of a calibrator on a channel (1, 2, ...) of a device, given by its identity.
 
-    `measured_dbfs` is the level of the tone that has `reference_db_spl`, where a full-scale sine
-    has 0 dBFS. `date` is UTC, RFC 3339. `calibrator_uncertainty_db` is expanded (k = 2), None where
-    it was not kept. After `valid_days` it is to be made again; None for as many as by default.
+    `measured_dbfs` is the level of the tone of `reference_db_spl`, re a full-scale sine. `date` is
+    UTC, RFC 3339. `calibrator_uncertainty_db` is expanded (k = 2), None if unknown. The next
+    calibration is due after `valid_days`; None is the default.
     """
 
     device: str
@@ -259,7 +258,7 @@ class Record:
         return self.reference_db_spl - self.measured_dbfs
 
     def to_dict(self) -> JsonDict:
-        """As it is kept, with the level of full scale that follows from it."""
+        """Data for the user's file, with the resulting level of full scale."""
         kept = {key: value for key, value in asdict(self).items() if value is not None}
         return {**kept, "full_scale_db_spl": round(self.full_scale_db_spl, 4)}
 
@@ -278,34 +277,34 @@ class Record:
 
 
 def utc_now() -> str:
-    """This second in UTC, RFC 3339."""
+    """The present time in UTC to the second, RFC 3339."""
     return rfc3339(datetime.now(UTC))
 
 
 def rfc3339(moment: datetime) -> str:
-    """A moment in UTC, to the second."""
+    """A time in UTC to the second, RFC 3339."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def calibrations_path() -> Path:
-    """The user's file: JSON lines, one `Record` for each channel of each device."""
+    """Path of the user's file: JSON lines, a `Record` for each channel of each device."""
     return kept_path("calibrations.jsonl")
 
 
 def read_records(path: Path | None = None) -> list[Record]:
-    """The records in the user's file, none where there is no file.
+    """Read the records in the user's file; none without a file.
 
-    Raises CalibrationError, naming file and line, for a line that is not a record.
+    Raises CalibrationError with file and line for an invalid line.
     """
     return read_kept(path or calibrations_path(), _record)
 
 
 _LARGEST = 1e6
-"""No channel, level or frequency of a calibrator is beyond this."""
+"""Bounds of channels, levels and frequencies."""
 
 
 _OPTIONAL = ("calibrator_uncertainty_db", "valid_days")
-"""Keys of a record that older ones lack."""
+"""Keys that older records lack."""
 
 
 def _record(given: JsonDict) -> Record:
@@ -317,7 +316,7 @@ def _record(given: JsonDict) -> Record:
         "frequency_hz": (int, float),
         "date": str,
     }
-    given.pop("full_scale_db_spl", None)  # written for the reader; it follows from the others
+    given.pop("full_scale_db_spl", None)  # for human readers; it follows from the others
     for key in _OPTIONAL:
         if given.get(key) is None:
             given.pop(key, None)
@@ -328,10 +327,10 @@ def _record(given: JsonDict) -> Record:
     for key, kind in kinds.items():
         value = given[key]
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(f"{key} is {brief(repr(value))}, which is no such thing")
+            raise ValueError(f"{key} has the invalid value {brief(repr(value))}")
         # NaN compares as false.
         if isinstance(value, (int, float)) and not -_LARGEST <= value <= _LARGEST:
-            raise ValueError(f"{key} is {brief(value)}, which is no such number")
+            raise ValueError(f"{key} is {brief(value)}, which is out of range")
     if not 0 < given.get("valid_days", 1) <= LONGEST_VALID_DAYS:
         raise ValueError(f"valid_days is {given['valid_days']}: give 1 to {LONGEST_VALID_DAYS}")
     record = Record(**given)
@@ -340,14 +339,14 @@ def _record(given: JsonDict) -> Record:
 
 
 def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
-    """Add records to the user's file, each in place of an older one for its channel; atomic."""
+    """Add records to the user's file atomically, replacing older ones of their channels."""
     path = path or calibrations_path()
     merged = {(r.device, r.channel): r for r in [*read_records(path), *records]}
     return write_kept(path, [record.to_dict() for record in merged.values()])
 
 
 def remove_record(device: str, channel: int, path: Path | None = None) -> bool:
-    """Take out of the user's file what is kept of a channel; whether there was something."""
+    """Remove a channel from the user's file; returns whether it had one."""
     path = path or calibrations_path()
     records = read_records(path)
     left = [record for record in records if (record.device, record.channel) != (device, channel)]
@@ -357,21 +356,21 @@ def remove_record(device: str, channel: int, path: Path | None = None) -> bool:
 
 
 def told_by(comment: str, software: str, where: str) -> dict[int, Calibration]:
-    """Calibration by channel (1, 2, ...) as a recording of ours says; of other files nothing.
+    """Calibrations by channel (1, 2, ...) in the comment of a recording of amt_stream; else none.
 
-    A channel that was not calibrated is not there.
+    Uncalibrated channels are left out.
 
-    comment, software: what a file of sound says of itself
-    where: what the file is called
+    comment, software: tags of the sound file
+    where: name of the file
 
-    Raises ValueError for a recording of ours that says nothing that can be read.
+    Raises ValueError if the comment of such a recording cannot be read.
     """
     if not software.startswith("amt_stream"):
         return {}
     try:
         about = json.loads(comment)
         if "whole" in about:
-            raise ValueError("the rest of the comment is not there")
+            raise ValueError("the rest of the comment is missing")
         each = {one["channel"]: dict(one) for one in about["calibration"]}
         found = {}
         for channel, one in each.items():
@@ -380,20 +379,20 @@ def told_by(comment: str, software: str, where: str) -> dict[int, Calibration]:
             if not isinstance(channel, int):
                 raise TypeError(f"channel {channel!r}")
             if calibration.calibrated is True:
-                said = f"as {where} says: {brief(calibration.source)}"
-                found[channel] = replace(calibration, source=said, valid_days=None)
+                source = f"as {where} says: {brief(calibration.source)}"
+                found[channel] = replace(calibration, source=source, valid_days=None)
         return found
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(
-            f"{where} was recorded by amt_stream, and its comment no longer says how it was "
-            "calibrated: give the level in dB SPL of a full-scale sine yourself (--full-scale-db)"
+            f"{where} was recorded by amt_stream, but its comment no longer has the calibration: "
+            "give the level of a full-scale sine in dB SPL (--full-scale-db)"
         ) from error
 
 
 def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[Calibration]:
-    """Calibration of each channel as the user's files have it, UNCALIBRATED for the others.
+    """The stored calibration of each channel, or UNCALIBRATED.
 
-    devices: the names that the device is kept by
+    devices: identities of the device in the user's files
     """
     known = {r.channel: r.calibration for r in read_records() if r.device in devices}
     return [
@@ -404,7 +403,7 @@ def calibrations_of(devices: Collection[str], channels: Sequence[int]) -> list[C
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of one channel of a device: a calibration, a correction, or both."""
+    """The stored calibration or correction of a channel of a device, or both."""
 
     device: str
     channel: int
@@ -413,18 +412,18 @@ class Kept:
 
     @property
     def calibration(self) -> Calibration:
-        """What readings of it rest on."""
+        """The calibration with the correction."""
         known = UNCALIBRATED if self.record is None else self.record.calibration
         return known.with_correction(self.correction)
 
     def forget(self) -> None:
-        """Keep it no more."""
+        """Delete it from the user's files."""
         remove_record(self.device, self.channel)
         if self.correction is not None:
             keep_corrections(self.device, {self.channel: None})
 
     def to_dict(self) -> JsonDict:
-        """As data for JSON."""
+        """Data for JSON."""
         calibration = self.calibration
         until = calibration.valid_until
         told: dict[str, object] = {"device": self.device, "channel": self.channel}
@@ -438,9 +437,9 @@ class Kept:
 
 
 def kept_channels() -> list[Kept]:
-    """All that is kept, by device and channel.
+    """All stored calibrations and corrections, by device and channel.
 
-    Raises CalibrationError for files that cannot be read.
+    Raises CalibrationError if the files cannot be read.
     """
     records = {(one.device, one.channel): one for one in read_records()}
     responses = kept_corrections()
@@ -449,6 +448,6 @@ def kept_channels() -> list[Kept]:
 
 
 def uncalibrated(calibrations: Sequence[Calibration]) -> list[Calibration]:
-    """No level for any of these, each with its own correction; one that stands for all alike."""
+    """Uncalibrated copies with the same corrections; a single one if they are all equal."""
     each = [UNCALIBRATED.with_correction(one.correction) for one in calibrations]
     return each[:1] if len(set(each)) == 1 else each

@@ -1,4 +1,4 @@
-"""The tone of an acoustic calibrator, recognized and measured: one channel, numpy only."""
+"""Detection and measurement of an acoustic calibrator's tone: one channel, numpy only."""
 
 import math
 from collections import Counter, deque
@@ -20,24 +20,24 @@ PATIENCE_S = 2 * STABLE_S
 FREQUENCY_TOLERANCE = 0.02
 QUIET_DBFS = -70.0
 PURE_DB = -20.0
-# What a square wave, the most clipped of tones, holds beside its fundamental is 6.3 dB below it.
+# The harmonics of a square wave, the most clipped tone, are 6.3 dB below its fundamental.
 CLIPPED_DB = -6.0
 FULL_SCALE = 32767 / 32768
 LOWEST_DB = -200.0
 
 
 class Refused(Refusal, RuntimeError):
-    """What was heard is no calibrator tone; the message says why, with the value measured."""
+    """The sound is not a calibrator's tone."""
 
 
 @dataclass(frozen=True)
 class MeasuredTone:
     """A tone: the strongest sinusoid in a piece of sound.
 
-    level_dbfs      its level; a full-scale sine has 0
-    residual_db     level of all the rest re the sinusoid
-    total_dbfs      level of everything but the mean
-    clipped         samples at full scale, or crests lower than the sinusoid's
+    level_dbfs      its level re a full-scale sine
+    residual_db     level of the rest re the sinusoid
+    total_dbfs      level of all without the mean
+    clipped         samples at full scale, or peaks lower than those of the sinusoid
     """
 
     frequency: float
@@ -48,7 +48,7 @@ class MeasuredTone:
 
 
 def measure_tone(samples: object, fs: float) -> MeasuredTone:
-    """The sinusoid that fits `samples` (time,) best.
+    """Fit a sinusoid to `samples` (time,).
 
     Frequency from the Hann-windowed spectrum, then least squares with the same weights: exact
     within 0.001 dB for a pure tone of ten periods or more.
@@ -74,7 +74,7 @@ def measure_tone(samples: object, fs: float) -> MeasuredTone:
     total = float(np.average(x0**2, weights=window))
 
     highest = float(np.max(np.abs(x - fit[2])))
-    # A sample need not fall on a crest: it may be half a sampling interval away.
+    # The nearest sample to a peak may be half a sampling interval away.
     crest = amplitude * math.cos(math.pi * min(frequency / fs, 0.5))
     clipped = float(np.max(np.abs(x))) >= FULL_SCALE or crest > 1.005 * highest
     return MeasuredTone(
@@ -92,16 +92,15 @@ def _db(power: float) -> float:
 
 @dataclass(frozen=True)
 class ToneVerdict:
-    """What the last piece of sound says of a calibrator's tone.
+    """The verdict on a calibrator's tone after a piece of sound.
 
-    kind        "good" once the tone has been there for 3 s, stable within 0.1 dB; "short" before
-                that; else what is wrong: "quiet", "noise", "clipped", "frequency", "drift", "gap",
-                "invalid"
-    words       the same in a sentence, with the remedy
-    tone        what was measured of the piece, where it was sound
-    good_s      for how long it has been a tone of that frequency, 5 s at most
-    spread_db   by how much its level has moved meanwhile
-    mean        the tone of the last 3 s where it is good, which is what may be accepted
+    kind        "good" once the tone was stable within 0.1 dB for 3 s; "short" before that; else the
+                fault: "quiet", "noise", "clipped", "frequency", "drift", "gap", "invalid"
+    words       the verdict as a sentence, with the remedy
+    tone        the tone measured in the piece, if it is valid
+    good_s      duration of the tone with this frequency, at most 5 s
+    spread_db   range of its level in this time
+    mean        the mean tone of the last 3 s if it is good, which may be accepted
     """
 
     kind: str
@@ -113,7 +112,7 @@ class ToneVerdict:
 
 
 class ToneWatch:
-    """Says of sound, piece after piece, how it stands with a calibrator's tone of `frequency`."""
+    """Gives a verdict on a calibrator's tone of `frequency` for each piece of sound."""
 
     def __init__(self, fs: int, frequency: float = 1000.0) -> None:
         self.fs, self.frequency = fs, frequency
@@ -124,7 +123,7 @@ class ToneWatch:
         self._gaps = 0
 
     def push(self, samples: np.ndarray) -> list[ToneVerdict]:
-        """Take samples (time,), any number of them; the verdict on each piece that is complete."""
+        """Take any number of samples (time,), and return the verdicts on complete pieces."""
         self._held = np.concatenate([self._held, np.asarray(samples, np.float64)])
         verdicts = []
         while len(self._held) >= self._size:
@@ -134,21 +133,21 @@ class ToneWatch:
         return verdicts
 
     def interrupt(self) -> ToneVerdict:
-        """Samples are missing here: no tone reaches across that place."""
+        """Restart at missing samples."""
         self._held = self._held[:0]
         self._good.clear()
         self._gaps += 1
         self.verdict = ToneVerdict(
             "gap",
-            f"sound was lost on its way ({self._gaps} times), and {STABLE_S:g} s of the tone are "
-            "needed without a gap: is this computer busy, or the cable loose?",
+            f"sound was lost ({self._gaps} times), and {STABLE_S:g} s of the tone are needed "
+            "without a gap: is this computer busy, or the cable loose?",
         )
         return self.verdict
 
     def _judged(self, piece: NDArray[np.float64]) -> ToneVerdict:
         if not np.isfinite(piece).all():
             self._good.clear()
-            return ToneVerdict("invalid", "the input holds samples that are not numbers")
+            return ToneVerdict("invalid", "the input has NaN or infinity")
         tone = measure_tone(piece, self.fs)
         kind, words = self._fault(tone)
         if kind:
@@ -160,8 +159,8 @@ class ToneWatch:
         spread, last_s = _spread(last), len(last) * PIECE_S
         if spread > STABLE_DB:
             words = (
-                f"the level drifts: it moved by {spread:.2f} dB in {last_s:.1f} s, where "
-                f"{STABLE_DB:g} dB in {STABLE_S:g} s is the most; press the calibrator home and "
+                f"the level drifts: it changed by {spread:.2f} dB in {last_s:.1f} s, and at most "
+                f"{STABLE_DB:g} dB in {STABLE_S:g} s is allowed; press the calibrator home and "
                 "let it settle"
             )
             return ToneVerdict("drift", words, tone, good_s, seen)
@@ -171,7 +170,7 @@ class ToneWatch:
         return ToneVerdict("good", "the tone is stable", tone, good_s, seen, _mean(last))
 
     def _fault(self, tone: MeasuredTone) -> tuple[str, str]:
-        """What is wrong with a piece, as a key and in words; empty where it is a good tone."""
+        """The fault of a piece, as a kind and a sentence; empty for a good tone."""
         if tone.total_dbfs < QUIET_DBFS:
             return "quiet", (
                 f"the input is too quiet ({_level(tone.total_dbfs)}): is the calibrator on, the "
@@ -179,7 +178,7 @@ class ToneWatch:
             )
         if tone.residual_db > (CLIPPED_DB if tone.clipped else PURE_DB):
             return "noise", (
-                f"this is not a tone: what is beside its strongest sinusoid ({tone.frequency:.0f} "
+                f"this is not a tone: the rest beside its strongest sinusoid ({tone.frequency:.0f} "
                 f"Hz) is {_relative(tone.residual_db)} it, and must be {-PURE_DB:g} dB below"
             )
         if tone.clipped:
@@ -207,11 +206,11 @@ def _mean(tones: Sequence[MeasuredTone]) -> MeasuredTone:
 
 
 class CalibratorCheck:
-    """Listens until a tone of `frequency` has been there for 3 s, stable within 0.1 dB.
+    """Waits until a tone of `frequency` was stable within 0.1 dB for 3 s.
 
-    `push` samples of any length; `result` is then the tone, with the mean level of those 3 s.
-    Raises Refused once something else has lasted for 6 s; silence is waited through. `finish`
-    tells, when no more comes, what was wrong. After `interrupt` the 3 s begin again.
+    `push` any number of samples; `result` is then the tone, with the mean level of the 3 s. Raises
+    Refused after 6 s of another sound, but waits during silence. At the end of the sound, `finish`
+    has the result or says what was wrong. `interrupt` restarts the 3 s.
     """
 
     def __init__(self, fs: int, frequency: float = 1000.0) -> None:
@@ -224,11 +223,11 @@ class CalibratorCheck:
 
     @property
     def verdict(self) -> ToneVerdict | None:
-        """How it stands just now."""
+        """The latest verdict."""
         return self._watch.verdict
 
     def push(self, samples: np.ndarray) -> MeasuredTone | None:
-        """Take samples (time,) and give the result, None while there is none."""
+        """Take samples (time,), and return the result, or None."""
         if self.result is None:
             for verdict in self._watch.push(samples):
                 self._count(verdict)
@@ -239,11 +238,11 @@ class CalibratorCheck:
         return self.result
 
     def interrupt(self) -> None:
-        """Samples are missing here: no tone reaches across that place."""
+        """Restart at missing samples."""
         self._count(self._watch.interrupt())
 
     def finish(self) -> MeasuredTone:
-        """The result, or Refused with what was wrong most of the time."""
+        """Return the result. Raises Refused with the most frequent fault."""
         if self.result is not None:
             return self.result
         reasons = self._heard.copy()
@@ -252,7 +251,7 @@ class CalibratorCheck:
         if "gap" in reasons and not reasons.keys() - {"gap", "short"}:
             raise Refused(self._last_words["gap"])
         if not reasons:
-            raise Refused(f"nothing was heard: a calibrator tone of {STABLE_S:g} s is needed")
+            raise Refused(f"there was no sound: a calibrator tone of {STABLE_S:g} s is needed")
         raise Refused(self._last_words[reasons.most_common(1)[0][0]])
 
     def _count(self, verdict: ToneVerdict) -> None:
@@ -262,7 +261,7 @@ class CalibratorCheck:
         self._last_words[verdict.kind] = verdict.words
 
     def _refuse_lasting(self, verdict: ToneVerdict) -> None:
-        """Raise Refused for what will not go away by waiting."""
+        """Raise Refused for a lasting fault."""
         lasts = verdict.kind != "quiet" and self._in_a_row * PIECE_S >= PATIENCE_S
         if lasts or verdict.kind == "invalid":
             raise Refused(verdict.words)

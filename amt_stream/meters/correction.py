@@ -1,4 +1,4 @@
-"""What a microphone does to sound of each frequency, as a file says, to be taken off."""
+"""The frequency response of a microphone from a file, to be compensated."""
 
 import hashlib
 import math
@@ -21,34 +21,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LARGEST_DB = 40.0
-"""No microphone of use is off by more."""
+"""Largest response in dB of a usable microphone."""
 
 LEAST_HZ, HIGHEST_HZ = 1000.0, 1e6
-"""A response reaches the first at least; frequencies are below the second."""
+"""Lowest allowed end of a response, and upper bound of frequencies."""
 
 COMMENTS = ("*", "#", '"', ";", "/")
-"""What a line may begin with that holds no point."""
+"""Beginnings of comment lines."""
 
 REACH_HZ = 20.0, 20000.0
-"""Where a person hears: of what is beyond nobody is told."""
+"""The audible range, to which messages are limited."""
 
 _SPACE = re.compile(r"\s*[;\t]\s*|\s*,\s+|\s+,\s*|\s+")
 
 
 class CorrectionError(Refusal, ValueError):
-    """A file or numbers that are no microphone's response; the message says where and why."""
+    """A file or numbers are not the response of a microphone."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """The response of a microphone in dB at rising frequencies in hertz, which is taken off.
+    """The response of a microphone in dB at rising frequencies in hertz, which is compensated.
 
-    inverted: whether the numbers are what is to be added to readings, and not the response
-    reference_hz: where readings stay as they are: the frequency of the tone that a calibration was
-        made with, which heard the response there too; None leaves the numbers as they are
-    name, date, digest: of the file: its date of change, and its SHA-256
+    inverted: whether the numbers are corrections to add to readings, not the response
+    reference_hz: frequency at which readings do not change: that of the calibrator's tone, whose
+        level included the response; None for no reference
+    name, date, digest: name, date of change and SHA-256 of the file
 
-    Raises CorrectionError for what is no response.
+    Raises CorrectionError for invalid numbers.
     """
 
     frequencies_hz: tuple[float, ...] = field(repr=False)
@@ -73,12 +73,12 @@ class Correction:
         return f"corrected by {self.name}{when}{how} (sha256 {self.digest[:8]})"
 
     def at(self, reference_hz: float | None) -> "Correction":
-        """The same that leaves readings of this frequency as they are."""
+        """A copy that does not change readings at this frequency."""
         return replace(self, reference_hz=reference_hz)
 
     def gain_db(self, hz: object) -> "NDArray[np.float64]":
-        """What is added to readings of sound at `hz`, a number or an array."""
-        import numpy as np  # it takes its time
+        """The correction of readings in dB at `hz`, a number or an array."""
+        import numpy as np  # slow to import
 
         def added(f: object) -> Any:
             over = np.log(np.maximum(np.asarray(f, float), self.frequencies_hz[0] / 2))
@@ -97,7 +97,7 @@ class Correction:
         return np.stack([np.array(self.frequencies_hz), self.gain_db(self.frequencies_hz)], -1)
 
     def in_words(self) -> str:
-        """What it does where it does most, with its sign."""
+        """A sentence about the largest correction."""
         heard = [f for f in self.frequencies_hz if REACH_HZ[0] <= f <= REACH_HZ[1]]
         hz = max(heard or self.frequencies_hz, key=lambda f: abs(float(self.gain_db(f))))
         gain = float(self.gain_db(hz))
@@ -110,7 +110,7 @@ class Correction:
         return f"{told}: readings there are {what} by {abs(gain):.1f} dB{stays}"
 
     def to_dict(self) -> JsonDict:
-        """Which one it is, as headers have it."""
+        """Data for headers."""
         return {
             "name": self.name,
             "date": self.date,
@@ -126,11 +126,11 @@ def _hertz(hz: float) -> str:
 
 
 def read_correction(path: str | Path, inverted: bool = False) -> Correction:
-    """The response in a file of lines with frequency, dB and perhaps a phase, which is not used.
+    """Read a response from lines of frequency, dB and perhaps a phase, which is ignored.
 
-    Between the numbers stand commas, semicolons, blanks or tabs; decimals follow a point or, where
-    no comma stands between numbers, a comma. Lines that begin with one of COMMENTS, and words
-    before the first numbers, are passed over. Raises CorrectionError for any other file.
+    Numbers are separated by commas, semicolons, blanks or tabs; the decimal sign is a point, or a
+    comma if commas do not separate numbers. Lines that begin with one of COMMENTS, and text before
+    the first numbers, are ignored. Raises CorrectionError for any other file.
     """
     path = Path(path)
     try:
@@ -150,7 +150,7 @@ def read_correction(path: str | Path, inverted: bool = False) -> Correction:
 
 
 def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
-    """Frequency and dB of each line that has them."""
+    """Yield frequency and dB of each line with numbers."""
     before = 0.0
     for number, line in enumerate(_text(content).splitlines(), 1):
         line = line.strip()
@@ -161,7 +161,7 @@ def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
             hz, db = _numbers(line)
         except ValueError as error:
             if not before and not line[0].isdigit():
-                continue  # words before the first numbers
+                continue  # text before the first numbers
             raise CorrectionError(f"{where}: {error}") from error
         if not hz > before:  # false for NaN too
             rule = "frequencies above 0 that rise from line to line"
@@ -173,14 +173,14 @@ def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
 
 
 def _text(content: bytes) -> str:
-    """The numbers are the same in all these; remarks need not be."""
+    """Decode a file; numbers are the same in all these encodings, comments may differ."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", errors="replace")
     return content.decode("utf-8-sig", errors="replace")
 
 
 def _numbers(line: str) -> tuple[float, float]:
-    """Frequency and dB; raises ValueError for a line that does not have two or three numbers."""
+    """Frequency and dB of a line. Raises ValueError unless it has two or three numbers."""
     fields = [one for one in _SPACE.split(line) if one]
     if len(fields) == 1:
         fields = line.split(",")
@@ -194,9 +194,7 @@ def _numbers(line: str) -> tuple[float, float]:
     try:
         hz, db, *_ = map(float, fields)
     except ValueError as error:
-        raise ValueError(
-            f"{shown!r} is not made of numbers: give frequency in hertz and dB"
-        ) from error
+        raise ValueError(f"{shown!r} is not numbers: give frequency in hertz and dB") from error
     return hz, db
 
 
@@ -226,14 +224,14 @@ def _too_much(hz: float, db: float) -> str:
 
 
 def corrections_path() -> Path:
-    """The user's file: JSON lines, a response for each channel of each device that has one."""
+    """Path of the user's file: JSON lines, a response for each channel of each device."""
     return kept_path("corrections.jsonl")
 
 
 def kept_corrections(path: Path | None = None) -> dict[tuple[str, int], Correction]:
     """The corrections in the user's file, by device and channel.
 
-    Raises CalibrationError, naming file and line, for a line that is none.
+    Raises CalibrationError with file and line for an invalid line.
     """
     return dict(read_kept(path or corrections_path(), _kept))
 
@@ -241,7 +239,7 @@ def kept_corrections(path: Path | None = None) -> dict[tuple[str, int], Correcti
 def stored_corrections(
     devices: Collection[str], channels: Sequence[int]
 ) -> list[Correction | None]:
-    """What is kept of each channel of a device, by any of the names that it is kept by."""
+    """The stored correction of each channel of a device, by any of its identities."""
     kept = {channel: one for (name, channel), one in kept_corrections().items() if name in devices}
     return [kept.get(channel) for channel in channels]
 
@@ -251,7 +249,7 @@ def keep_corrections(
     corrections: Mapping[int, Correction | None],
     path: Path | None = None,
 ) -> Path:
-    """Keep those of channels of a device, in place of older ones; None keeps none. Atomic."""
+    """Store corrections of a device's channels atomically; None removes one."""
     path = path or corrections_path()
     merged: dict[tuple[str, int], Correction | None] = dict(kept_corrections(path))
     merged |= {(device, channel): one for channel, one in corrections.items()}
@@ -268,10 +266,10 @@ def keep_corrections(
 def _kept(given: JsonDict) -> tuple[tuple[str, int], Correction]:
     device, channel = given.pop("device", None), given.pop("channel", None)
     if not (isinstance(device, str) and type(channel) is int):
-        raise ValueError("it does not say of which device and channel it is")
+        raise ValueError("device or channel is missing")
     texts = [given.get(key) for key in ("name", "digest")]
     if not all(isinstance(text, str) for text in texts) or type(given.get("inverted")) is not bool:
-        raise ValueError("it does not say its name and digest, and whether it is inverted")
+        raise ValueError("name, digest or inverted is missing")
     if given.get("reference_hz") is not None:
-        raise ValueError("reference_hz is that of a calibration, and is not kept here")
+        raise ValueError("reference_hz belongs to a calibration and is not stored here")
     return (device, channel), Correction(**given)

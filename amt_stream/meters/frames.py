@@ -1,4 +1,4 @@
-"""Frames: what a model gave of a stretch of sound, when, and what was wrong with it."""
+"""Frames: the output of a model for a piece of sound, with times and faults."""
 
 import enum
 import math
@@ -14,19 +14,19 @@ from amt_stream.core.saved_state import SavedState
 
 
 class Fault(enum.IntFlag):
-    """What was wrong with the input that a frame has heard, or with the way it came.
+    """Faults of the input of a frame, or of its processing.
 
-    GAP         samples are missing: the source lost them, or they found no room in the ring
-    CLIP        samples reach full scale, so what was louder is cut off
-    NON_FINITE  samples were NaN, infinite or beyond all sound, and were taken as 0
-    OVERLOAD    sound or rows came too late: with GAP, sound that found no room; alone, sound that
-                came to a halt and then went on whole, a model too slow for its callback, or rows
-                that a slow sink missed before these. Sound handed in faster than it sounds is no
-                overload as long as it finds room
-    STALL       sound stood still, and it is not known yet whether the samples of that time will
-                still come or are lost: they come, or a GAP tells of them within a second
-    OFF         the model rested, as processing did not keep up: its values are NaN, and no sound is
-                missing
+    GAP         samples are missing: lost by the source, or the ring buffer was full
+    CLIP        samples reach full scale, so louder sound is cut off
+    NON_FINITE  samples were NaN, infinite or absurdly large, and were replaced by 0
+    OVERLOAD    sound or rows came too late: with GAP, the ring buffer was full; alone, sound
+                stopped and then continued without loss, a model was too slow for its callback, or a
+                slow sink missed rows before these. Sound delivered faster than real time is no
+                overload while there is room
+    STALL       sound stopped, and it is unknown whether its samples are late or lost: they come, or
+                a GAP follows within a second
+    OFF         the model was switched off because processing did not keep up: its values are NaN,
+                and no sound is missing
     """
 
     GAP = 1
@@ -39,14 +39,14 @@ class Fault(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a measurement, at a place in its sound.
+    """An event of a measurement.
 
-    kind: one word, as "gap"
-    sample, time_s: of the input, where it begins; by the sample count, as those of `Frames`
-    utc: seconds since 1970
-    samples: how many it spans, as those that are missing
-    text: one sentence to read, as the cause of a gap
-    microphone: the name of the one that it happened to, where several are heard and not to all
+    kind: one word, such as "gap"
+    sample, time_s: begin, by the count of input samples, as in `Frames`
+    utc: Unix time
+    samples: number of samples, such as those of a gap
+    text: one sentence, such as the cause of a gap
+    microphone: name of the microphone, if there are several and not all are concerned
     """
 
     kind: str
@@ -65,31 +65,31 @@ class Event:
 
 
 UNDO_S = 10.0
-"""So much sound after a reset of readings, it can be undone."""
+"""Seconds of sound within which a reset of readings can be undone."""
 
 
 COUNTING = ("paused", "continued", "readings_reset", "reset_undone")
-"""Kinds of events that tell which part of the sound is counted."""
+"""Kinds of events that change which sound is counted."""
 
 
 def undone_with(earlier_s: float, later_s: float) -> bool:
-    """Whether a reset of readings is undone with the one after it: if it still could be then.
+    """Whether undoing a reset also undoes the one before it, which could still be undone then.
 
-    earlier_s, later_s: when they were, by their events, in seconds
+    earlier_s, later_s: times of both resets in seconds
     """
     return later_s <= earlier_s + UNDO_S
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Samples as the engine let them in, before any calibration: what a recording keeps.
+    """Uncalibrated samples as the engine received them, for recordings.
 
     samples: `(time, channel)`, all channels of the source, fractions of full scale, read-only
-    sample, utc: of the first of them, as those of an `Event`
-    lost: how many are missing before it, by which the sample count has gone on
-    flags: bits of `Fault` that the source, or the way here, has given this block
-    missed: samples between the chunk before and this one that did not reach this sink, because it
-        was too slow; lost ones not included
+    sample, utc: sample count and Unix time of the first sample
+    lost: number of samples missing before it, which the sample count includes
+    flags: bits of `Fault` of this block
+    missed: number of samples before it that this sink missed because it was too slow, without
+        `lost`
     """
 
     samples: NDArray[np.float32]
@@ -105,7 +105,7 @@ class Chunk:
 
 @runtime_checkable
 class HearsEvents(Protocol):
-    """A sink that is told of events too, in its own thread, between frames."""
+    """A sink that also gets events, in its thread, between frames."""
 
     def __call__(self, frames: "Frames") -> Any: ...
 
@@ -114,7 +114,7 @@ class HearsEvents(Protocol):
 
 @runtime_checkable
 class HearsSound(Protocol):
-    """A sink that hears the sound too, in its own thread, each chunk before its frames."""
+    """A sink that also gets the sound, in its thread, each chunk before its frames."""
 
     def __call__(self, frames: "Frames") -> Any: ...
 
@@ -123,9 +123,9 @@ class HearsSound(Protocol):
 
 @runtime_checkable
 class HearsEnd(Protocol):
-    """A sink that is told in its own thread that nothing more comes.
+    """A sink with a method that is called at the end, in its thread.
 
-    end_s: seconds of the whole sound where it has ended by itself, else None
+    end_s: duration of the sound in seconds if it has ended, else None
     """
 
     def __call__(self, frames: "Frames") -> Any: ...
@@ -135,7 +135,7 @@ class HearsEnd(Protocol):
 
 @runtime_checkable
 class HasNote(Protocol):
-    """A sink with one sentence worth reading, or "": `Health.note` and an `Event` tell it."""
+    """A sink with a note, one sentence or "", which `Health.note` and an `Event` report."""
 
     @property
     def note(self) -> str: ...
@@ -143,12 +143,11 @@ class HasNote(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """What an engine holds between two blocks, for another one to go on with (`Engine(restore=)`).
+    """The state of an engine between blocks, from which another continues (`Engine(restore=)`).
 
-    sample: of the input, up to which all of it was heard; whoever gets this has had every frame
-        that the models gave until then
-    utc: of that sample, seconds since 1970
-    state: numbers, words and arrays by name; whoever gets it may keep it, and not change it
+    sample: number of input samples processed; the sink has received all frames up to it
+    utc: Unix time of that sample
+    state: numbers, texts and arrays by name; it must not be changed
     """
 
     sample: int
@@ -158,7 +157,7 @@ class Snapshot:
 
 @runtime_checkable
 class HearsSnapshots(Protocol):
-    """A sink that is given a snapshot too, about once a second and at the end, between frames."""
+    """A sink that also gets snapshots, about once a second and at the end, between frames."""
 
     def __call__(self, frames: "Frames") -> Any: ...
 
@@ -166,12 +165,12 @@ class HearsSnapshots(Protocol):
 
 
 class Later(Protocol):
-    """Makes arrays of frames, of the names in LATER, when somebody wants them.
+    """Makes arrays of frames (names in LATER) on demand.
 
-    ends_s: the first of `time_s` and the last
-    calm_s: the first of `since_s`, where none of them has a fault
-    settled: whether none of them settles
-    epoch: UTC of the first sample of the sound, as the last of them has it
+    ends_s: first and last value of `time_s`
+    calm_s: first value of `since_s`, if no frame has a fault
+    settled: whether no frame is settling
+    epoch: Unix time of the first sample of the sound, according to the last frame
     """
 
     @property
@@ -191,7 +190,7 @@ class Later(Protocol):
     def make(self, name: str) -> np.ndarray: ...
 
     def joined(self, after: Any) -> "Later | None":
-        """This and what comes after it in one, in time and marks; None where they are none."""
+        """This and the following frames as one, or None if they cannot be joined."""
 
 
 LATER = ("time_s", "sample", "utc", "fault", "settling", "since_s", "level_db")
@@ -201,30 +200,30 @@ LATER = ("time_s", "sample", "utc", "fault", "settling", "since_s", "level_db")
 class Frames:
     """A block of n rows, one per frame of the model.
 
-    `values` is the model's output with the batch row removed: its NamedTuple of arrays, time on the
-    axis that the model declares. `sample` is the input sample that a row stands for, `time_s` the
-    same in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears in dB SPL
-    over the block of input that completed these rows, or over the last one where the source has
-    ended (-100 for digital silence); of a model that takes fractions of full scale it is that of
-    its channels, two at least, in dB relative to a full-scale sine. `model` is the name of the
-    model where the engine runs several, `microphone` that of the microphone where it hears
-    several. `stretch` counts on with a reset or swap of the model and with another calibration.
+    `values` is the model's output without the batch axis: its NamedTuple of arrays, with time on
+    the axis that the model declares. `sample` is the input sample of a row, and `time_s` its time
+    in seconds, both by sample count. `level_db` `(2, n)` is the level of both ears in dB SPL over
+    the block of input that completed these rows, or over the last one if the source has ended (-100
+    for digital silence); for a model that takes fractions of full scale it is that of its channels,
+    at least two, in dB re a full-scale sine. `model` is the name of the model if the engine runs
+    several, and `microphone` that of the microphone if there are several. `stretch` increases with
+    a reset or swap of the model and with another calibration.
 
-    No frame stands within samples that are missing. `gaps` are those before the first of these, as
-    pairs of the first sample and the one after the last, and that frame says GAP; `skipped` frames
-    would have stood there. `missed` frames before these did not reach this sink because it was too
-    slow. Otherwise frames follow one another.
+    There are no frames within missing samples. `gaps` are those before the first frame, as pairs of
+    the first sample and the one after the last, and that frame has GAP; `skipped` is the number of
+    frames without rows there. `missed` is the number of frames before these that this sink missed
+    because it was too slow. Otherwise frames are consecutive.
 
-    `since_s` is how long before the time of each the last thing ended that unsettles: a fault, or a
-    reset, swap or calibration; infinite where there was none. Frames before `start_s` still rise
-    from the silence before the start. `settling` says that a model remembers either. `time_dim` is
-    the axis of time in `values`, one for each of its arrays.
+    `since_s` is the time of each frame since the end of the last disturbance: a fault, or a reset,
+    swap or calibration; infinite if there was none. Frames before `start_s` still rise from the
+    silence before the start. `settling` says that a model remembers either. `time_dim` is the axis
+    of time of each array in `values`.
 
-    `ended_s` is when the sound ended, of frames that come after its end, and infinite of all
-    others. Those are of silence, fed so that the model says all that it has to say of the sound
-    (`Stage.tail_s`); a sink gets them where its attribute `hears_tail` is true. Of the first of
-    them the share `part` is still sound, where a frame takes in a stretch of it. Where the sound
-    was going on and was `cut` off, what comes after that tells of its peaks alone.
+    `ended_s` is the end of the sound for frames after it, and infinite for others. Frames after the
+    end are of silence, which completes the model's output for the sound (`Stage.tail_s`); a sink
+    gets them if its attribute `hears_tail` is true. In the first of them, the share `part` is still
+    sound, if a frame covers a piece of it. If the sound was `cut` off, later frames only show its
+    peaks.
     """
 
     time_s: NDArray[np.float64]
@@ -249,15 +248,15 @@ class Frames:
     cut: bool = False
 
     later: Later | None = field(default=None, repr=False)
-    """What makes those arrays that are not there yet."""
+    """Makes the arrays that do not exist yet."""
 
     def __post_init__(self) -> None:
-        """Frames not made by `lazy`, as by `dataclasses.replace`, are what their arrays say."""
+        """Frames not made by `lazy`, such as by `dataclasses.replace`, have all arrays."""
         object.__setattr__(self, "later", None)
 
     @classmethod
     def lazy(cls, later: Later, **given: object) -> Self:
-        """Frames whose arrays are made when they are asked for, and are the same then."""
+        """Make frames whose arrays are made on first use."""
         frames = object.__new__(cls)
         for name, value in (_DEFAULTS | given).items():
             object.__setattr__(frames, name, value)
@@ -277,7 +276,7 @@ class Frames:
         return len(self.time_s) if self.later is None else len(self.later)
 
     def goes_on(self, before: "Frames") -> bool:
-        """Whether these follow others without anything that only one of them says."""
+        """Whether these directly follow others, with equal marks."""
         mine, theirs = self.later, before.later
         if mine is None or theirs is None or self.skipped or self.missed or self.gaps:
             return False
@@ -295,45 +294,45 @@ class Frames:
 
     @property
     def after_end(self) -> bool:
-        """Whether these come after the end of the sound."""
+        """Whether these are after the end of the sound."""
         return self.ended_s < math.inf
 
     @property
     def begin_s(self) -> float:
-        """The first of `time_s`."""
+        """First value of `time_s`."""
         return float(self.time_s[0]) if self.later is None else self.later.ends_s[0]
 
     @property
     def end_s(self) -> float:
-        """The last of `time_s`."""
+        """Last value of `time_s`."""
         return float(self.time_s[-1]) if self.later is None else self.later.ends_s[1]
 
     @property
     def calm_s(self) -> float:
-        """The first of `since_s`, the least, where it is known that none has a fault.
+        """First and lowest value of `since_s` if it is known that no frame has a fault.
 
-        Else minus infinity, and the arrays tell.
+        Else minus infinity; the arrays have the values.
         """
         return -math.inf if self.later is None else self.later.calm_s
 
     @property
     def settled(self) -> bool:
-        """Whether it is known that none is `settling`."""
+        """Whether it is known that no frame is `settling`."""
         return self.later is not None and self.later.settled
 
     @property
     def end_utc(self) -> float:
-        """The last of `utc`."""
+        """Last value of `utc`."""
         if self.later is None:
             return float(self.utc[-1])
         return self.later.epoch + self.later.ends_s[1]
 
     def moment(self, kind: str, text: str = "") -> Event:
-        """An event at the last of these."""
+        """Make an event at the last frame."""
         return Event(kind, int(self.sample[-1]), self.end_s, self.end_utc, text=text)
 
     def between(self, start: int, stop: int) -> "Frames":
-        """Some of these rows, which follow one another; the first has the gaps before all."""
+        """A slice of consecutive rows; the first one has the gaps before all."""
         values = self.values
         if isinstance(values, np.ndarray):
             some: Any = _cut(values, self.time_dim, start, stop)
@@ -348,7 +347,7 @@ class Frames:
         return replace(self, values=some, later=None, **told)
 
     def copy(self) -> "Frames":
-        """The same rows in arrays of their own."""
+        """A copy with copied arrays."""
         values = self.values
         if isinstance(values, np.ndarray):
             own = values.copy()
@@ -370,20 +369,20 @@ def _cut(values: np.ndarray, dim: int, start: int, stop: int) -> np.ndarray:
 
 
 _SLOTS = tuple((one.name, getattr(Frames, one.name).__get__) for one in fields(Frames))
-"""Getters that do not make what is missing."""
+"""Getters that do not make missing arrays."""
 
 _DEFAULTS = {one.name: one.default for one in fields(Frames) if one.default is not MISSING}
 
 
 class Joined:
-    """What makes the arrays of frames that follow one another as one."""
+    """Makes the arrays of consecutive frames that were joined."""
 
     def __init__(self, parts: Sequence[Later]) -> None:
         self.parts, self.whole = parts, parts[0]
         for part in parts[1:]:
             whole = self.whole.joined(part)
             if whole is None:
-                raise ValueError("these frames do not follow one another")
+                raise ValueError("these frames are not consecutive")
             self.whole = whole
         self.ends_s = self.whole.ends_s
         self.calm_s, self.settled = self.whole.calm_s, self.whole.settled
@@ -393,17 +392,17 @@ class Joined:
         return len(self.whole)
 
     def make(self, name: str) -> np.ndarray:
-        """Of UTC and level each part knows its own."""
+        """Make an array; UTC and level come from each part."""
         if name in ("utc", "level_db"):
             return np.concatenate([part.make(name) for part in self.parts], axis=-1)
         return self.whole.make(name)
 
     def joined(self, after: object) -> None:
-        """These are not joined any more."""
+        """Refuse: joined frames are not joined again."""
 
 
 def in_one(frames: Sequence[Frames]) -> Frames:
-    """Lazy frames of one model that follow one another without marks, as one block."""
+    """Join consecutive lazy frames of one model without marks to one block."""
     first = frames[0]
     if len(frames) == 1:
         return first
@@ -435,5 +434,5 @@ def in_one(frames: Sequence[Frames]) -> Frames:
 
 
 def scalar_field(values: object, name: str) -> NDArray[np.float32]:
-    """Column `name` of a model's output; a model without names has one, "value"."""
+    """Field `name` of a model's output; a model without named fields has one, "value"."""
     return values if name == "value" and isinstance(values, np.ndarray) else getattr(values, name)

@@ -1,4 +1,4 @@
-"""Limits: what a column of rows is not to be above, or below."""
+"""Upper or lower limits of columns of rows."""
 
 import re
 from collections.abc import Iterable
@@ -10,43 +10,43 @@ from amt_stream.core.safe_text import brief
 
 GREEN, AMBER, RED = range(3)
 STATES = ("green", "amber", "red", "unknown", "uncalibrated")
-"""How a column stands to a limit: the first three are told of what is known."""
+"""States of a limit; the first three are those of known values."""
 
 UNKNOWN, UNCALIBRATED = 3, 4
 COLORS = STATES[:UNKNOWN]
 
 STATE = "limit_"
-"""Before the name of a limit, that of the column of its state."""
+"""Prefix of the column with a limit's state, before the limit's name."""
 
 LARGEST = 1e9
 
 KEYS = ("column", "above", "below", "amber", "hysteresis", "hold_s", "at_end", "name", "source")
-"""Of the table of a limit in TOML."""
+"""Keys of a limit in TOML."""
 
 OF_TEXT = {"amber": "amber", "hysteresis": "hysteresis", "hold": "hold_s", "name": "name"}
-"""What may follow a limit that is written in one line."""
+"""Keys that may follow a limit written as text."""
 
 _TEXT = re.compile(r"(?P<column>\w+)\s*(?P<side>[<>])\s*(?P<threshold>[-+\d.eE]+)")
 
 
 class LimitError(Refusal, ValueError):
-    """A limit cannot be used; the message says which, why, and what to do."""
+    """A limit is invalid."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A column is not to be above a threshold; or below it, as the loudness of a programme.
+    """An upper limit of a column, or a lower one, such as of the loudness of a programme.
 
-    column: its name
-    threshold: in the unit of the column: red is above it, or below it where that is so
-    amber: from where on to be warned, on the near side of the threshold; None for no warning
-    hysteresis: how far it has to come back before the state does, in the unit of the column
-    hold_s: for how long, without a break; a worse state is told at once
-    at_end: what counts is where it ends, as of a programme, and not what it was on the way
-    name: letters, digits and _; by default that of the column without its unit, and the threshold
-    source: who has set it, and where that is written
+    column: name of the column
+    threshold: in the unit of the column; the state is red above it, or below it for a lower limit
+    amber: threshold of a warning, before the limit; None for no warning
+    hysteresis: how far the value must return before the state improves, in the unit of the column
+    hold_s: how long it must stay there; a worse state is reported immediately
+    at_end: whether only the final value counts, as for a programme
+    name: letters, digits and _; by default the column without its unit, and the threshold
+    source: regulation or document of the limit
 
-    Raises LimitError for what is no number, and for an amber beyond the threshold.
+    Raises LimitError for an invalid number, and for an amber beyond the threshold.
     """
 
     column: str
@@ -79,11 +79,11 @@ class Limit:
             object.__setattr__(self, "name", self._named())
         if not re.fullmatch(r"[a-z0-9_]{1,80}", self.name):
             raise LimitError(
-                f"a limit is called {brief(self.name)!r}: give small letters, digits and _"
+                f"the name of a limit is {brief(self.name)!r}: give small letters, digits and _"
             )
 
     def _named(self) -> str:
-        """Of what there is to tell it from others."""
+        """The default name."""
         stem = self.column.rpartition("_")[0] or self.column
         side = "_below" if self.below else ""
         number = f"{self.threshold:g}".replace("-", "m").replace(".", "_").replace("+", "")
@@ -91,46 +91,46 @@ class Limit:
 
     @property
     def sign(self) -> int:
-        """1, or -1 where lower is worse."""
+        """1, or -1 for a lower limit."""
         return -1 if self.below else 1
 
     @property
     def side(self) -> str:
-        """Where it is not to be."""
+        """ "above", or "below" for a lower limit."""
         return "below" if self.below else "above"
 
     def is_beyond(self, value: float | None) -> bool:
-        """Whether a value is where it is not to be."""
+        """Whether a value is beyond the limit."""
         return value is not None and self.sign * value > self.sign * self.threshold
 
     @property
     def words(self) -> str:
-        """As it is written in one line."""
+        """The limit as text."""
         return f"{self.column} {'<' if self.below else '>'} {self.threshold:g}"
 
     @property
     def state(self) -> str:
-        """Name of the column that tells the state."""
+        """Name of the column with the state."""
         return STATE + self.name
 
     def to_dict(self) -> JsonDict:
-        """As a table of TOML says it, and a header tells it: all but what is as usual."""
+        """Data for TOML and headers, without defaults."""
         told = {"name": self.name, "column": self.column, self.side: self.threshold}
         more = ("amber", "hysteresis", "hold_s", "at_end", "source")
         return told | {key: v for key in more if (v := getattr(self, key)) not in (None, False, "")}
 
 
 def limit_of(table: JsonMap) -> Limit:
-    """The limit that a table of TOML, or of JSON, describes.
+    """Make a limit from a table of TOML or JSON.
 
-    Raises LimitError for what is missing, unknown or of the wrong kind.
+    Raises LimitError for keys that are missing, unknown or of the wrong type.
     """
     for key in table:
         if key not in KEYS:
-            raise LimitError(f"{brief(key)} is nothing of a limit: there are {', '.join(KEYS)}")
+            raise LimitError(f"{brief(key)} is not a key of a limit: there are {', '.join(KEYS)}")
     column, sides = table.get("column"), [side for side in ("above", "below") if side in table]
     if not isinstance(column, str) or len(sides) != 1:
-        raise LimitError("a limit has a column, and either above or below which it is not to be")
+        raise LimitError("a limit needs a column, and either above or below")
     for key, kind in (("name", str), ("source", str), ("at_end", bool)):
         if key in table and not isinstance(table[key], kind):
             words = "true or false" if kind is bool else "text in quotes"
@@ -140,9 +140,9 @@ def limit_of(table: JsonMap) -> Limit:
 
 
 def limit_from_text(text: str) -> Limit:
-    """The limit in a line such as "laeq_15min_db>100,amber=97,hysteresis=1,hold=2".
+    """Read a limit such as "laeq_15min_db>100,amber=97,hysteresis=1,hold=2".
 
-    Raises LimitError for what is no limit.
+    Raises LimitError.
     """
     first, *more = (part.strip() for part in text.split(","))
     found = _TEXT.fullmatch(first)
@@ -150,8 +150,8 @@ def limit_from_text(text: str) -> Limit:
     unknown = [key for key, _, _ in pairs if key.strip() not in OF_TEXT]
     if found is None or unknown:
         raise LimitError(
-            f"{brief(text)!r} is no limit: write it as laeq_15min_db>100, or with a comma before "
-            f"each of {', '.join(f'{key}=' for key in OF_TEXT)}"
+            f"{brief(text)!r} is not a limit: write it as laeq_15min_db>100, perhaps followed by "
+            f"{', '.join(f',{key}=' for key in OF_TEXT)}"
         )
     side = "above" if found["side"] == ">" else "below"
     given: dict[str, object] = {"column": found["column"], side: _number(found["threshold"], text)}
@@ -165,12 +165,12 @@ def _number(value: str, text: str) -> float:
     try:
         return float(value)
     except ValueError:
-        raise LimitError(f"{brief(text)!r}: {brief(value)!r} is no number") from None
+        raise LimitError(f"{brief(text)!r}: {brief(value)!r} is not a number") from None
 
 
 def refuse_twice(limits: Iterable[Limit]) -> None:
-    """Raise LimitError for two limits of one name."""
+    """Raise LimitError for two limits with the same name."""
     names = [limit.name for limit in limits]
     for name in names:
         if names.count(name) > 1:
-            raise LimitError(f"two limits are called {name}: give one of them another name")
+            raise LimitError(f"two limits are called {name}: rename one of them")

@@ -1,4 +1,4 @@
-"""Limits that others have set, by name, and limits as files and people write them."""
+"""Norms: sets of limits by name, and limits from files and texts."""
 
 import errno
 from collections.abc import Iterable, Iterator
@@ -15,19 +15,19 @@ KEYS = ("description", "source", "limits")
 
 
 def norms_folder() -> Path:
-    """Where the norms are that come with the package."""
+    """The folder of the shipped norms."""
     return presets_folder() / "limits"
 
 
 def shipped_norms() -> list[str]:
-    """Names of the norms that come with the package."""
+    """Names of the shipped norms."""
     return sorted(path.stem for path in norms_folder().glob("*.toml"))
 
 
 def load_norm(name: str) -> tuple[Limit, ...]:
-    """The limits of a norm by name, or those in a file of one's own, each with its source.
+    """Load the limits of a shipped norm by name, or of a file, each with its source.
 
-    Raises PresetError for one that is not there or not valid.
+    Raises PresetError if there is no such norm, or it is invalid.
     """
     if name in shipped_norms():
         return read_norm(norms_folder() / f"{name}.toml")
@@ -43,12 +43,12 @@ def load_norm(name: str) -> tuple[Limit, ...]:
 
 
 def read_norm(path: Path) -> tuple[Limit, ...]:
-    """The limits in a TOML file of limits; strict, as presets are."""
+    """Read the limits in a TOML file, as strictly as a preset."""
     tables = tables_in(path)
     for key in tables:
         if key not in KEYS:
             listed = ", ".join(KEYS)
-            raise PresetError(f"{path}: {brief(key)} is nothing of a norm: there are {listed}")
+            raise PresetError(f"{path}: {brief(key)} is not a key of a norm: there are {listed}")
     source = tables.get("source", "")
     if not isinstance(source, str):
         raise PresetError(f"{path}: source is {brief(source)} and must be text in quotes")
@@ -57,7 +57,7 @@ def read_norm(path: Path) -> tuple[Limit, ...]:
 
 
 def limits_in(path: Path, given: Any, rule: LimitTables) -> tuple[Limit, ...]:
-    """The limits that a file has; raises PresetError where it describes none."""
+    """The limits of a file. Raises PresetError for invalid ones."""
     if not rule.allows(given):
         raise PresetError(f"{path}: limits is {brief(given)} and must be {rule}")
     found: list[Limit] = []
@@ -70,10 +70,10 @@ def limits_in(path: Path, given: Any, rule: LimitTables) -> tuple[Limit, ...]:
 
 
 def limits_of(given: Any) -> tuple[Limit, ...]:
-    """Limits as they are asked for: themselves, in a line such as "laf_db>80", norms by name.
+    """Make limits from `Limit`s, texts such as "laf_db>80", and names of norms.
 
-    One may stand for itself, without a list. Raises LimitError and PresetError for what is none of
-    them, and for two of one name.
+    A single one needs no list. Raises LimitError and PresetError for anything else, and for two
+    with the same name.
     """
     several = isinstance(given, Iterable) and not isinstance(given, str)
     found = tuple(_each(given if several else [given]))
@@ -87,8 +87,8 @@ def _each(given: Iterable[object]) -> Iterator[Limit]:
             yield one
         elif not isinstance(one, str):
             raise LimitError(
-                f"{brief(repr(one))} is no limit: give a Limit, the name of a norm, or a line such "
-                "as 'laeq_15min_db>100'"
+                f"{brief(repr(one))} is not a limit: give a Limit, the name of a norm, or text "
+                "such as 'laeq_15min_db>100'"
             )
         elif set(one) & set("<>"):
             yield limit_from_text(one)

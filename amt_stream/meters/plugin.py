@@ -1,6 +1,6 @@
-"""What a meter of another package gives, as types: what its `Entry` names, and how that is called.
+"""Types of the objects that an `Entry` of another package names.
 
-`docs/plugin.md` has the whole of it in words; `apps/plugin_template` is a package to copy.
+`docs/plugin.md` describes them; `apps/plugin_template` is a package to copy.
 """
 
 from collections.abc import Collection
@@ -15,11 +15,11 @@ class MakesModel(Protocol):
     """`Entry.model`: a class or function, called with keywords.
 
     fs: sampling rate of the sound in hertz
-    known: everything in `Entry.arguments`; of `Entry.settings` what was chosen, each a word; of
-        `Entry.takes` what is known: `channels`, int; `uncertainty_db`, float or None;
+    known: all of `Entry.arguments`; the chosen values of `Entry.settings`; and those of
+        `Entry.takes` that are known: `channels`, int; `uncertainty_db`, float or None;
         `specific_loudness` and `excitation_db`, bool. All but `fs` need a default
 
-    ValueError refuses a rate or a word; its text is shown to the user.
+    It may raise ValueError for a rate or a setting; the user sees its text.
     """
 
     def __call__(self, fs: int, *args: Any, **known: Any) -> Stage: ...
@@ -28,10 +28,10 @@ class MakesModel(Protocol):
 class MakesReadings(Protocol):
     """`Entry.readings`: a class or function, called with the number of channels.
 
-    channels: how many the sound has
-    known: of `Entry.readings_take` what is known: `band`, bool; `model`, a `Stage`, or None where
-        only the names of columns are asked for; `target_lufs`, float; `dual_mono`, bool. Each needs
-        a default
+    channels: number of channels of the sound
+    known: arguments of `Entry.readings_take` that are known: `band`, bool; `model`, a `Stage`, or
+        None if only the names of columns are needed; `target_lufs`, float; `dual_mono`, bool. Each
+        needs a default
     """
 
     def __call__(self, channels: int, /, *args: Any, **known: Any) -> Readings: ...
@@ -40,8 +40,8 @@ class MakesReadings(Protocol):
 class MakesPane(Protocol):
     """`Entry.pane`: a class or function that makes an `amt_monitor.reading_pane.ReadingPane`.
 
-    entry: of the model
-    names: of the readings that the pane can show: columns and headlines
+    entry: entry of the model
+    names: names of the readings that the pane can show: columns and headlines
     """
 
     def __call__(self, entry: Entry, names: Collection[str], /) -> Any: ...

@@ -1,4 +1,4 @@
-"""Settings by name: read and validated from TOML, built into a model and an engine's settings."""
+"""Presets: settings from TOML, validated, from which models and engine settings are made."""
 
 import difflib
 import errno
@@ -45,16 +45,16 @@ REQUIRED = "model.name"
 
 
 def rules() -> JsonDict:
-    """What may stand in a preset, by its dotted name: a kind of `amt_stream.core.values` each."""
+    """Types of the settings of a preset, from `amt_stream.core.values`, by dotted name."""
     found = {key: one.rule for key, one in keyed().items()}
-    # Models of other packages may have settings that nobody here knows.
+    # Models of other packages may have further settings.
     own = settings_of(catalog.names()).items()
     return found | {f"model.{name}": Choice(words) for name, words in own}
 
 
 @dataclass(frozen=True)
 class StageSettings:
-    """One stage of a chain: what it is, the arguments it is made with, where that is written."""
+    """A stage of a chain: its type, its arguments, and its place in the file."""
 
     file: Path
     place: str
@@ -65,7 +65,7 @@ class StageSettings:
         return PresetError(f"{self.file}: {self.place} {why}")
 
     def kind(self) -> "type[nn.Module]":
-        """The class; raises PresetError where there is none, or an argument is not one of its."""
+        """The class. Raises PresetError if there is none, or it lacks an argument."""
         name = f'type = "{brief(self.name)}"'
         found = stage_types().get(self.name) or _torch_module(self.name)
         if found is None:
@@ -82,7 +82,7 @@ class StageSettings:
         return found
 
     def build(self, fs: Fraction) -> "nn.Module":
-        """The stage for input at `fs` Hz, which its own `fs` is where none is written."""
+        """Make the stage for input at `fs` Hz, which is also its argument `fs` by default."""
         kind = self.kind()
         arguments = {key: _argument(value) for key, value in self.arguments.items()}
         if "fs" in _arguments(kind):
@@ -98,7 +98,7 @@ class StageSettings:
 
 
 def stage_types() -> "dict[str, type[nn.Module]]":
-    """Stages that a preset may name, by that name."""
+    """Stages by the name that presets use."""
     from amt_stream.dsp import compose, stages
     from amt_stream.dsp.streaming import Stage
 
@@ -116,14 +116,14 @@ def _torch_module(name: str) -> "type[nn.Module] | None":
 
 
 def _arguments(kind: type) -> list[str]:
-    """Names of the arguments; the dtype is that of the chain."""
+    """Names of the arguments without dtype, which is that of the chain."""
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     found = inspect.signature(kind).parameters.values()
     return [p.name for p in found if p.kind in by_name and p.name not in ("dtype", "device")]
 
 
 def _argument(value: Any) -> Any:
-    """A value as Python has it: { low = 80, high = 8000 } is the range (80, 8000)."""
+    """A value for Python: { low = 80, high = 8000 } is the range (80, 8000)."""
     return tuple(value[key] for key in RANGE) if _is_range(value) else value
 
 
@@ -136,15 +136,15 @@ def _is_range(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Preset(EngineSettings):
-    """Settings of the models, the engine and the meter; what a file leaves out is as here.
+    """Settings of the models, the engine and the meter, with the defaults of preset files.
 
-    settings: of the models, by name; what is left out is the first word that they allow
-    limits: of columns, each of which rows then have
-    run: options of `amt-stream serve`, as a station is run with them; they change no number
-    triggers: what begins an event of sound; rows have their columns too
+    settings: settings of the models by name; the default is the first allowed value
+    limits: limits of columns, which are added to the rows
+    run: options of `amt-stream serve` for a station; they do not affect readings
+    triggers: triggers of sound events, whose columns are added to the rows
 
-    Raises PresetError for no model, one that is there twice, and a setting that none of them has,
-    LimitError for two limits of one name.
+    Raises PresetError without a model, for a repeated model, and for a setting that no model has,
+    and LimitError for two limits with the same name.
     """
 
     names: tuple[str, ...] = (DEFAULT,)
@@ -169,7 +169,7 @@ class Preset(EngineSettings):
         known = settings_of(entry.name for entry in self.entries)
         for key, value in self.settings.items():
             if key not in known:
-                raise PresetError(f"{key} = {_shown(value)} means nothing in {self.where}")
+                raise PresetError(f"{key} = {_shown(value)} is not a setting of {self.where}")
         complete = {key: self.settings.get(key, words[0]) for key, words in known.items()}
         object.__setattr__(self, "settings", complete)
         words = (self.ladder,) if isinstance(self.ladder, str) else tuple(self.ladder)
@@ -177,93 +177,93 @@ class Preset(EngineSettings):
 
     @property
     def where(self) -> str:
-        """Its models in words."""
+        """The names of its models as text."""
         return "a chain" if self.stages else ", ".join(self.names)
 
     @property
     def name(self) -> str:
-        """Its model, or the first of several."""
+        """The name of its first model."""
         return self.names[0]
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Its models in the catalog; of a chain, none."""
+        """Catalog entries of its models; none for a chain."""
         return () if self.stages else tuple(catalog.entry(name) for name in self.names)
 
     def with_names(self, names: tuple[str, ...]) -> "Preset":
-        """The same with other models, which take over what they have in common with these."""
+        """A copy with other models, which keep the settings that they have too."""
         kept = {k: v for k, v in self.settings.items() if k in settings_of(names)}
         return replace(self, names=names, settings=kept)
 
     def with_field(self, field: str | None) -> "Preset":
-        """The same for another sound field; None leaves it."""
+        """A copy with another sound field, unless it is None."""
         if field is None:
             return self
         return replace(self, settings={**self.settings, "field": field})
 
     def with_settings(self, settings: Mapping[str, str]) -> "Preset":
-        """The same with other settings of its models; raises PresetError for what is none."""
+        """A copy with other settings of its models. Raises PresetError for invalid ones."""
         known = settings_of(entry.name for entry in self.entries)
         for key, value in settings.items():
             if key not in known:
                 raise PresetError(
-                    f"{brief(key)} is no setting of {self.where}: there are {_listed(known)}"
+                    f"{brief(key)} is not a setting of {self.where}: there are {_listed(known)}"
                 )
             if value not in known[key]:
                 raise PresetError(f"{key} is {_shown(value)}: give {Choice(known[key])}")
         return replace(self, settings={**self.settings, **settings})
 
     def with_compute(self, device: str | None) -> "Preset":
-        """The same on another device; None leaves it."""
+        """A copy for another device, unless it is None."""
         return self if device is None else replace(self, compute=device)
 
     def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
-        """The same for a level known so well; it follows from the calibration, not from a file."""
+        """A copy with this level uncertainty, which comes from the calibration."""
         return replace(self, uncertainty_db=uncertainty_db)
 
     def with_limits(self, limits: Sequence[Limit]) -> "Preset":
-        """The same with these limits besides."""
+        """A copy with further limits."""
         return replace(self, limits=(*self.limits, *limits))
 
     def with_triggers(self, triggers: Sequence[Trigger]) -> "Preset":
-        """The same with these events of sound besides."""
+        """A copy with further triggers of sound events."""
         return replace(self, triggers=(*self.triggers, *triggers))
 
     @property
     def view(self) -> View:
-        """What a person sees of its models; several, a chain, and limits show their readings."""
+        """The view of its models; several models, a chain and limits are shown as readings."""
         alone = len(self.entries) == 1 and not self.limits
         return self.entries[0].view if alone else "readings"
 
     @property
     def in_pascal(self) -> bool:
-        """Whether one of its models takes pascal, and so needs a calibration."""
+        """Whether one of its models takes pascal and so needs a calibration."""
         return bool(self.stages) or catalog.any_in_pascal(self.names)
 
     @property
     def most_channels(self) -> int:
-        """How many channels of a file are heard without being chosen."""
+        """Number of channels of a file that are measured by default."""
         return min((entry.most_channels for entry in self.entries), default=2)
 
     @property
     def row_step_ms(self) -> int:
-        """Time from row to row of a file, where nothing else is asked for."""
+        """Default time between the rows of a file."""
         return max((entry.row_step_ms for entry in self.entries), default=10)
 
     def model(self, fs: int) -> "Stage":
-        """A new model for sound at `fs` Hz: the one of its name, or the chain.
+        """Make its one model, or its chain, for sound at `fs` Hz.
 
-        Raises PresetError for stages that cannot be made, or do not fit together, at this rate.
+        Raises PresetError if stages cannot be made or combined at this rate.
         """
         return self.models(fs, 2)[self.name]
 
     def models(self, fs: int, channels: int, **asks: bool) -> "dict[str, Stage]":
-        """New models by name, for so many channels of sound at `fs` Hz, on the device `compute`.
+        """Make its models by name, for a number of channels at `fs` Hz, on the device `compute`.
 
-        asks: what they are to give besides, such as specific_loudness=True; for those that can
+        asks: optional outputs, such as specific_loudness=True, for models that have them
 
-        Raises PresetError for stages of a chain that cannot be made, or do not fit together, at
-        this rate, ValueError for a model that there is not, at this rate or in this field.
+        Raises PresetError if stages of a chain cannot be made or combined at this rate, and
+        ValueError for a model that does not exist for this rate or field.
         """
         with uncollected():
             from amt_stream.dsp.compute_device import compute_device
@@ -290,7 +290,7 @@ class Preset(EngineSettings):
             name = settings.name.rpartition(".")[2].lower()
             counts[name] += 1
             stages[name if counts[name] == 1 else f"{name}_{counts[name]}"] = stage
-            # A plain torch module treats each instant alone, so it keeps the rate.
+            # A plain torch module processes each instant separately, so it keeps the rate.
             rate *= stage.ratio if isinstance(stage, Stage) else 1
         try:
             return Chain(**stages).float()
@@ -305,7 +305,7 @@ class Preset(EngineSettings):
 
     @property
     def tables(self) -> JsonDict:
-        """All that it says, as the tables of a TOML file that says the same."""
+        """The preset as tables of a TOML file."""
         model: dict[str, object] = {"name": list(self.names) if len(self.names) > 1 else self.name}
         model |= self.settings
         engine = {one.name: getattr(self, one.name) for one in fields(EngineSettings)}
@@ -326,7 +326,7 @@ class Preset(EngineSettings):
 
     @property
     def described(self) -> list[JsonDict]:
-        """Of each model its name and its settings, as headers of rows have them."""
+        """Name and settings of each model, for headers of rows."""
         if self.stages:
             return [{"name": CHAIN}]
         return [
@@ -336,14 +336,14 @@ class Preset(EngineSettings):
 
 
 def shipped_presets() -> list[str]:
-    """Names of the presets that come with the package."""
+    """Names of the shipped presets."""
     return sorted(path.stem for path in presets_folder().glob("*.toml"))
 
 
 def load_preset(name: str = DEFAULT) -> Preset:
-    """A shipped preset by name, or one's own by the path of its file.
+    """Load a shipped preset by name, or a file by its path.
 
-    Raises PresetError for one that is not there or not valid.
+    Raises PresetError if it does not exist or is invalid.
     """
     if name in shipped_presets():
         return read_preset(presets_folder() / f"{name}.toml")
@@ -361,12 +361,12 @@ def load_preset(name: str = DEFAULT) -> Preset:
 
 
 def read_preset(path: Path) -> Preset:
-    """The preset in a TOML file; strict: what is unknown or out of range raises PresetError."""
+    """Read a preset from a TOML file. Raises PresetError for unknown keys and invalid values."""
     return preset_of(tables_in(path), path)
 
 
 def preset_of(tables: JsonMap, path: Path) -> Preset:
-    """The preset that tables of TOML, or of JSON, describe; `path` is where they were found."""
+    """Make a preset from tables of TOML or JSON; `path` is their file, for messages."""
     allowed = rules()
     found: JsonDict = {}
     for key, value in _flat(path, tables, allowed).items():
@@ -421,7 +421,7 @@ def _triggers_in(path: Path, tables: Iterable[Any]) -> tuple[Trigger, ...]:
 
 
 def _flat(path: Path, tables: Mapping[str, object], rules: Iterable[str]) -> JsonDict:
-    """Settings by their dotted name."""
+    """Settings by dotted name."""
     sections = sorted({key.partition(".")[0] for key in rules if "." in key})
     flat: dict[str, object] = {}
     for key, value in tables.items():
@@ -440,7 +440,7 @@ def _flat(path: Path, tables: Mapping[str, object], rules: Iterable[str]) -> Jso
 
 
 def _nearest(key: str, rules: Mapping[str, object]) -> str:
-    """What somebody who wrote `key` may have meant."""
+    """A suggestion for an unknown key."""
     inner = key.rpartition(".")[2]
     stem = inner.partition("_")[0]
     inners = {known.rpartition(".")[2]: known for known in rules}

@@ -1,4 +1,4 @@
-"""Sounds to order, by level in dB SPL: pure functions of the sample index."""
+"""Synthetic sounds with levels in dB SPL, as pure functions of the sample index."""
 
 import functools
 import math
@@ -19,11 +19,11 @@ NOISE_SAMPLES = 2**19
 
 @dataclass(frozen=True)
 class Component:
-    """One sound in a mixture.
+    """A sound in a mixture.
 
-    It starts at `start`, lasts `duration` (None: for ever) and comes again every `period` seconds
-    (None: once), with raised-cosine ramps of `ramp` seconds inside its duration. `level_db` is its
-    RMS level in dB SPL while it is fully on.
+    It starts at `start`, lasts `duration` seconds (None: forever) and repeats every `period`
+    seconds (None: never), with raised-cosine ramps of `ramp` seconds within its duration.
+    `level_db` is its RMS level in dB SPL between the ramps.
     """
 
     _: KW_ONLY
@@ -50,11 +50,11 @@ class Component:
             )
 
     def carrier(self, index: NDArray[np.int64], fs: int) -> Signal:
-        """The sound at RMS 1, at `index` samples after its start."""
+        """The sound with RMS 1, at `index` samples after its start."""
         raise NotImplementedError
 
     def render(self, fs: int, first: int, count: int) -> Signal | None:
-        """Pascal of samples first to first + count of the whole; None where it is not on."""
+        """Samples first to first + count in pascal; None where it is off."""
         begin = first - round(self.start * fs)
         if not self._sounds(fs, begin, begin + count):
             return None
@@ -72,7 +72,7 @@ class Component:
         return gain * self.carrier(index, fs)
 
     def _sounds(self, fs: int, begin: int, end: int) -> bool:
-        """Whether it is on somewhere in [begin, end), in samples after its start."""
+        """Whether it is on anywhere in [begin, end), in samples after its start."""
         at = max(begin, 0)
         if end <= at:
             return False
@@ -87,7 +87,7 @@ class Component:
 
 @dataclass(frozen=True)
 class Tone(Component):
-    """A sinusoid, amplitude modulated at `modulation` Hz with `depth` where that is given."""
+    """A sinusoid, optionally amplitude modulated at `modulation` Hz with `depth`."""
 
     frequency: float
     modulation: float | None = None
@@ -110,8 +110,8 @@ class Tone(Component):
 class Noise(Component):
     """Gaussian noise: white or pink between `low` and `high` Hz (None: half the rate).
 
-    The noise is frozen: the same for the same seed, and it repeats after 2**19 samples (10.9 s at
-    48 kHz), so that it can be rendered from any sample on and has exactly its level and band.
+    The noise is frozen: it is the same for the same seed and repeats after 2**19 samples (10.9 s at
+    48 kHz), so that it can start at any sample and has exactly its level and band.
     """
 
     kind: Literal["white", "pink"] = "white"
@@ -148,7 +148,7 @@ def _noise(kind: str, low: float, high: float, seed: int, fs: int) -> Signal:
 
 
 def mix(components: Sequence[Component], fs: int, first: int, count: int) -> Signal:
-    """The components together, pascal `(time, 2)`."""
+    """The sum of components in pascal `(time, 2)`."""
     ears = np.zeros((count, 2))
     for component in components:
         y = component.render(fs, first, count)
@@ -165,7 +165,7 @@ DEMO_S = 24.0
 
 
 def demo_sound() -> list[Component]:
-    """A tone of 1 sone, the same 20 dB louder, a beating tone, pink noise, bursts; every 24 s."""
+    """A tone of 1 sone, the same 20 dB higher, a beating tone, pink noise, bursts; every 24 s."""
     bursts = [
         Tone(500.0, level_db=65.0, start=18.5 + 0.5 * i, duration=0.15, period=DEMO_S)
         for i in range(8)

@@ -1,4 +1,4 @@
-"""The rows of one sound, with their header and their summary: of a file, of an array, or live."""
+"""The rows of one sound with header and summary: of a file, of an array, or live."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sound:
-    """What is measured: its name, rate in hertz, channels, counted from 1, and calibration.
+    """The measured sound: name, rate in hertz, channels (counted from 1) and calibration.
 
-    `more` is what else a header tells of it, `rows` the names and channels of several that are
-    heard each by itself. `picked` says that the source delivers other channels too. `kept_s` is how
-    much of the sound somebody keeps in memory. `began_utc_s` is when the first sample was, of a
-    recording of which somebody knows it.
+    `more` has further fields for headers; `microphones` are the names and channels of several
+    microphones. `picked` says that the source delivers other channels too. `kept_s` is the sound
+    held in memory in seconds. `began_utc_s` is the Unix time of the first sample of a recording, if
+    known.
     """
 
     name: str
@@ -40,9 +40,9 @@ class Sound:
 
     @property
     def calibration_of_columns(self) -> list[JsonDict]:
-        """The calibration of the source's columns, counted from 1, as a recording of it tells it.
+        """Calibrations of the source's columns, counted from 1, for recordings.
 
-        Of a column that is not measured nothing is known.
+        Columns that are not measured are left out.
         """
         count = len(self.channels)
         columns = self.channels if self.picked or self.microphones else range(1, count + 1)
@@ -51,7 +51,7 @@ class Sound:
 
     @property
     def told(self) -> JsonDict:
-        """As a header tells it."""
+        """Data for headers."""
         told = {name: [*own] for name, own in self.microphones}
         return {
             "name": self.name,
@@ -64,11 +64,11 @@ class Sound:
 
 
 READINGS_TAKE = ("target_lufs", "dual_mono")
-"""What the readings of some models take, by the name of the setting."""
+"""Options of the readings of some models, by the name of the setting."""
 
 
 def as_data(asked: RowSettings) -> JsonDict:
-    """Which rows, as data for JSON."""
+    """Settings of rows as data for JSON."""
     told = {one.name: getattr(asked, one.name) for one in fields(RowSettings)}
     told["columns"] = list(asked.columns) if isinstance(asked.columns, tuple) else asked.columns
     zone, interval = told.pop("zone"), told.pop("interval")
@@ -78,17 +78,17 @@ def as_data(asked: RowSettings) -> JsonDict:
 
 
 def from_data(told: JsonMap) -> RowSettings:
-    """Which rows these were that `as_data` told, without their intervals."""
+    """Settings of rows from `as_data`, without intervals."""
     return RowSettings(**{key: value for key, value in told.items() if key != "interval"})
 
 
 class Table:
-    """The rows of a preset's models, with their header and their summary.
+    """The rows of a preset's models, with header and summary.
 
-    asked: which rows, and of which part; the columns of the preset's limits and events come
-        besides, and by default the step is that of files
+    asked: settings of rows; columns of the preset's limits and events are added, and the default
+        step is that of files
 
-    Raises ValueError for a column that there is not, and for an option that no model takes.
+    Raises ValueError for an unknown column, and for an option that no model takes.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Table:
         columns = asked.columns
         self._options = options = {name: getattr(asked, name) for name in READINGS_TAKE}
         self.triggers = preset.triggers
-        """What begins an event of sound in these rows."""
+        """The triggers of sound events in these rows."""
         self._models = _described(preset, options)
 
         is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
@@ -149,17 +149,17 @@ class Table:
         for trigger in self.triggers:
             if trigger.is_alarm:
                 if not self.rows.limits:
-                    raise ValueError("an event of limits needs one: there are none")
+                    raise ValueError("an event of limits needs limits: there are none")
                 continue
             if trigger.column not in self.rows.names or self.rows.gives_cells:
                 raise ValueError(f"{trigger.words}: there is no such column in these rows")
 
     @property
     def settings(self) -> JsonDict:
-        """All that makes these rows of a sound, as data for JSON.
+        """All settings of these rows as data for JSON.
 
-        `preset` as a file of settings would have it, `rows` which rows,
-        `calibration` what is known of each, one for all channels or one for each.
+        `preset` as in a file, `rows` the settings of rows, and `calibration` one for all channels
+        or one for each.
         """
         return {
             "preset": self._preset.tables,
@@ -169,17 +169,15 @@ class Table:
 
     @property
     def ears(self) -> int:
-        """How many channels a model hears."""
+        """Number of channels of a model."""
         return max(
             (len(own) for _, own in self.sound.microphones), default=len(self.sound.channels)
         )
 
     def calibrate(self, calibration: Calibration, microphone: str | None = None) -> None:
-        """Tell of another level from here on, of all channels or of those of one microphone.
+        """Change the level from now on, of all channels or of those of one microphone.
 
-        Each channel keeps its correction.
-
-        Raises ValueError for a microphone that there is not.
+        Each channel keeps its correction. Raises ValueError for an unknown microphone.
         """
         sound = self.sound
         known = dict(sound.microphones)
@@ -192,20 +190,20 @@ class Table:
             each *= len(sound.channels)
         now = [
             calibration.with_correction(one.correction) if channel in own else one
-            for channel, one in zip(sound.channels, each, strict=False)  # one may be of all
+            for channel, one in zip(sound.channels, each, strict=False)  # one may be for all
         ]
         self.sound = replace(sound, calibration=now)
 
     def swap(self, settings: Mapping[str, str], models: "Mapping[str, Stage]") -> None:
-        """Tell of other settings of some of the models from here on: of these, by name."""
+        """Change settings of some models, given by name, from now on."""
         self._preset = self._preset.with_settings(settings)
         self._running = {**self._running, **models}
         self._models = _described(self._preset, self._options)
 
     def models_with(self, settings: Mapping[str, str]) -> "dict[str, Stage]":
-        """New ones by name of those models that have one of these settings, otherwise as before.
+        """Make new models, by name, for those that have one of these settings.
 
-        Raises PresetError for a setting that there is not.
+        Raises PresetError for an unknown setting.
         """
         self._preset.with_settings(settings)
         of_each = {
@@ -217,7 +215,7 @@ class Table:
         }
 
     def events_of_rows(self) -> Callable[[rows.Rows], list[Event]]:
-        """Tells what happens in rows in their order: limits change, sounds begin and end."""
+        """A function for the events in rows, in order: changes of limits, and sound events."""
         limits = rows.LimitEvents(self.rows.limits)
         spot = rows.Spotter(self.triggers, self.rows.step_ms / 1000, self.sound.fs)
 
@@ -228,7 +226,7 @@ class Table:
         return events
 
     def header(self, **more: Any) -> JsonDict:
-        """What goes before the rows, as data for JSON."""
+        """The header of the rows as data for JSON."""
         from amt_stream.dsp.compute_device import device_words
 
         given = self._models, self.sound.calibration, self.sound.told
@@ -240,12 +238,12 @@ class Table:
         return rows.header(self.rows, *given, compute=", ".join(devices), **more)
 
     def summary(self) -> JsonDict:
-        """What is told of the whole sound, as data for JSON."""
+        """The summary of the whole sound as data for JSON."""
         return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.told)
 
 
 def _described(preset: Preset, options: Mapping[str, object]) -> list[JsonDict]:
-    """Of each model its name, its settings and the options of its readings."""
+    """Name, settings and options of readings of each model."""
     found = preset.described
     for entry, told in zip(preset.entries, found, strict=False):  # a chain has no entry
         told |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}

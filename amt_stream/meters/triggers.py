@@ -1,4 +1,4 @@
-"""What begins an event of sound, and what ends it: a column above a threshold."""
+"""Triggers of sound events: when a column exceeds a threshold."""
 
 import re
 from collections.abc import Iterable
@@ -11,35 +11,36 @@ from amt_stream.meters.limits import OF_TEXT, Limit, LimitError, limit_from_text
 
 HYSTERESIS = 3.0
 HOLD_S = 1.0
-"""How an event ends by default: so far below where it began, for so long."""
+"""Default end of an event: this far below the threshold, for this many seconds."""
 
 KEPT_S = 60.0
 BEFORE_S, AFTER_S, LONGEST_S = 5.0, 2.0, 600.0
-"""Of the sound of events, by default: what is in memory, and what a file of one holds."""
+"""Defaults in seconds: sound in memory, and sound before and after an event and of it in a file."""
 
 OVER, FOR = "over_background", "for_s"
 
 LONGEST_FOR_S = 600.0
 
 LIMITS = "limits"
-"""In place of a column: an event lasts as long as any limit is red."""
+"""Instead of a column: an event lasts as long as any limit is red."""
 
 _BACKGROUND = re.compile(r">\s*background\s*\+\s*(?=[\d.])")
 _FOR = re.compile(r",\s*for\s*=\s*(\d+(?:\.\d+)?)\s*(?=,|$)")
 
 
 class TriggerError(Refusal, ValueError):
-    """What is to begin an event cannot; the message says why, and what to do."""
+    """A trigger is invalid."""
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """An event of sound begins where a limit is exceeded, and ends where it is kept again.
+    """A trigger of sound events: an event begins when a limit is exceeded.
 
-    The end is where the column went back by the hysteresis, once it has stayed there for `hold_s`.
+    It ends when the column has returned by the hysteresis, once it has stayed there for `hold_s`.
 
-    over_background: the threshold is so far above what was exceeded for 90 % of the last minutes
-    for_s: what does not last for so long is none
+    over_background: whether the threshold is relative to the value exceeded for 90 % of the last
+        minutes
+    for_s: shortest duration of an event
     """
 
     limit: Limit
@@ -56,7 +57,7 @@ class Trigger:
 
     @property
     def is_alarm(self) -> bool:
-        """Whether it begins where a limit turns red, and not by a column of its own."""
+        """Whether it begins when any limit turns red."""
         return self.column == LIMITS
 
     @property
@@ -69,7 +70,7 @@ class Trigger:
         return f"{self.column} > background + {self.limit.threshold:g}"
 
     def to_dict(self) -> JsonDict:
-        """As a table of TOML says it, and a header tells it."""
+        """Data for TOML and headers."""
         limit = self.limit
         if self.is_alarm:
             told = {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
@@ -80,14 +81,12 @@ class Trigger:
 
 
 def trigger_of(table: JsonMap) -> Trigger:
-    """The trigger that a table of TOML, or of JSON, describes; raises TriggerError."""
+    """Make a trigger from a table of TOML or JSON. Raises TriggerError."""
     given = {"hysteresis": HYSTERESIS, "hold_s": HOLD_S, **table}
     if table.get("column") == LIMITS:
         given = {"name": LIMITS, **_ANY_RED, "hold_s": HOLD_S, **table}
         if not table.keys() <= {"column", "name", "hold_s", FOR}:
-            raise TriggerError(
-                f"an event of {LIMITS} has a name, hold_s and {FOR}, and no other key"
-            )
+            raise TriggerError(f"an event of {LIMITS} may only have a name, hold_s and {FOR}")
     over, for_s = given.pop(OVER, False), given.pop(FOR, 0.0)
     if not isinstance(over, bool):
         raise TriggerError(f"{OVER} is {brief(over)!r}: give true or false")
@@ -96,20 +95,20 @@ def trigger_of(table: JsonMap) -> Trigger:
     try:
         for key in ("amber", "at_end"):
             if key in given:
-                raise LimitError(f"{key} is of limits alone: leave it out")
+                raise LimitError(f"{key} is only for limits: leave it out")
         return Trigger(_named(limit_of(given), over, "name" in table), over, for_s)
     except LimitError as refusal:
         raise TriggerError(f"an event: {refusal}") from refusal
 
 
 _ANY_RED = {"column": LIMITS, "above": 0.5}
-"""Of 1 where a limit is red, and 0 where none is."""
+"""A column with 1 while a limit is red, and 0 otherwise."""
 
 
 def trigger_from_text(text: str) -> Trigger:
-    """The trigger in a line as "laf_db>85,hysteresis=3,hold=1" or "stl_phon>background+15".
+    """Read a trigger such as "laf_db>85,hysteresis=3,hold=1" or "stl_phon>background+15".
 
-    "limits" is an event where a limit is red. Raises TriggerError for what is none.
+    "limits" is an event while a limit is red. Raises TriggerError.
     """
     if text.strip() == LIMITS:
         return trigger_of({"column": LIMITS})
@@ -119,13 +118,13 @@ def trigger_from_text(text: str) -> Trigger:
     try:
         typed = [part.partition("=")[0].strip() for part in line.split(",")[1:]]
         if "amber" in typed:
-            raise LimitError("amber is of limits alone")
+            raise LimitError("amber is only for limits")
         limit = limit_from_text(line)
     except LimitError as refusal:
         others = ", ".join(f"{key}=" for key in (*OF_TEXT, "for") if key != "amber")
         raise TriggerError(
-            f"{brief(text)!r} begins no event: write it as laf_db>85 or laf_db>background+15, "
-            f"{LIMITS} where a limit is red, or with a comma before each of {others}"
+            f"{brief(text)!r} is not a trigger: write it as laf_db>85 or laf_db>background+15, or "
+            f"{LIMITS} for any red limit, optionally followed by {others}, each after a comma"
         ) from refusal
     typed_too = {"hysteresis": limit.hysteresis, "hold": limit.hold_s}
     ways = {"hysteresis": HYSTERESIS, "hold": HOLD_S}
@@ -139,7 +138,7 @@ def trigger_from_text(text: str) -> Trigger:
 
 def _named(limit: Limit, over_background: bool, has_name: bool) -> Limit:
     if over_background and limit.below:
-        raise LimitError(f"{limit.words}: what is over the background is above it")
+        raise LimitError(f"{limit.words}: a threshold relative to the background must be above it")
     if over_background and not has_name:
         stem = limit.column.rpartition("_")[0] or limit.column
         name = f"{stem}_background_{limit.threshold:g}".replace(".", "_")
@@ -148,8 +147,8 @@ def _named(limit: Limit, over_background: bool, has_name: bool) -> Limit:
 
 
 def refuse_same(triggers: Iterable[Trigger]) -> None:
-    """Raise TriggerError for two of one name."""
+    """Raise TriggerError for two triggers with the same name."""
     names = [one.name for one in triggers]
     for name in names:
         if names.count(name) > 1:
-            raise TriggerError(f"two events are called {name}: give one of them another name")
+            raise TriggerError(f"two events are called {name}: rename one of them")

@@ -179,7 +179,7 @@ def test_the_window_measures_with_what_was_kept(qtbot, open_window, model, playi
     window = open_window(engine, readings=False)
     state = window.bar.calibrated
     qtbot.waitUntil(lambda: state.text() == "calibrated, overdue", timeout=60000)
-    assert "days old, and was to hold for 90" in state.toolTip()
+    assert "days old and was valid for 90" in state.toolTip()
     begun = window.measurement.begun
     qtbot.keyClick(window, Key.Key_K, QtCore.Qt.KeyboardModifier.ControlModifier)
     wizard().reject()

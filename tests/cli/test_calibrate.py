@@ -99,7 +99,7 @@ def test_what_is_typed_wins_and_a_broken_file_is_told(run, home, virtual_mic):
     [
         (lambda: sine(-20.0, 250.0), "wrong frequency: 250.0 Hz instead of 1000 Hz"),
         (lambda: 0.1 * np.random.default_rng(0).standard_normal(len(TIME_S)), "not a tone"),
-        (lambda: sine(-20.0 + 0.2 * TIME_S), "the level drifts: it moved by"),
+        (lambda: sine(-20.0 + 0.2 * TIME_S), "the level drifts: it changed by"),
         (lambda: np.clip(sine(3.0), -1.0, 1.0), "clipped"),
         (lambda: 0.0 * TIME_S, "too quiet (digital silence)"),
         (lambda: sine(-20.0)[:FS], "for 1.0 s only"),

@@ -48,4 +48,4 @@ def test_what_cannot_be_compared_is_said(said, sound_file):
     assert "gone.wav is not a file: give a log" in err
     status, _, err = said("compare", a, a, "--calibration-uncertainty", "1")
     assert status == 2
-    assert "there is no calibration" in err
+    assert "an uncertainty needs a calibration" in err

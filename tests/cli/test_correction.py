@@ -91,7 +91,7 @@ def test_what_is_kept_is_listed_and_removed(said, folder):
     assert out.index("  1  another channel 1") < out.index("  2  usb mic channel 1")
     assert SAID in out
     assert "the calibration of 2026-01-01 is " in out
-    assert "days old, and was to hold for 90: calibrate again" in out
+    assert "days old and was valid for 90: calibrate again" in out
     assert "calibrate again from " in out
     told = [
         json.loads(line) for line in said("calibrate", "--list", "--format", "json")[1].splitlines()
@@ -145,4 +145,4 @@ def test_a_calibration_that_is_too_old_is_told(virtual_mic, folder, capsys):
     assert "virtual_mic: the calibration of 2026-01-01 is" in capsys.readouterr().err
     assert [one["overdue"] for one in calibrations(given.calibration, (1, 2))] == [True, True]
     run_devices(None)
-    assert "days old, and was to hold for 1: calibrate again" in capsys.readouterr().out
+    assert "days old and was valid for 1: calibrate again" in capsys.readouterr().out

@@ -132,7 +132,7 @@ def test_a_microphones_response_is_taken_off_again(recording, form):
     assert {one["channel"]: one["full_scale_db_spl"] for one in each} == full_scale_db
     if form == "wav":  # as another program leaves it, without a chunk that it does not know
         path.write_bytes(path.read_bytes().replace(WHOLE_COMMENT, b"gone"))
-        with pytest.raises(SourceError, match="its comment no longer says"):
+        with pytest.raises(SourceError, match="its comment no longer has the calibration"):
             measure(path, models="spl")
 
 
@@ -151,7 +151,7 @@ def test_a_recording_of_ours_that_no_longer_tells_it_is_an_error(said, tmp_path,
     with soundfile.SoundFile(path, "w", FS, 1, "FLOAT") as file:
         file.comment, file.software = comment, "amt_stream"
         file.write(tones(1))
-    sentence = "edited.wav was recorded by amt_stream, and its comment no longer says how it was"
+    sentence = "edited.wav was recorded by amt_stream, but its comment no longer has the cal"
     for line in (
         ("analyze", path, "--model", "spl"),
         ("meter", "--fast", "--format", "csv", "--source", path),

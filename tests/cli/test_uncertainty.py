@@ -105,10 +105,10 @@ def test_what_is_no_uncertainty_is_refused(capsys, option, value):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["--calibration-uncertainty", 1], "there is no calibration"),
+        (["--calibration-uncertainty", 1], "an uncertainty needs a calibration"),
         (
             ["--full-scale-db", 100, "--microphone-uncertainty", 1],
-            "that of the calibration is not known: give both",
+            "that of the calibration, which is unknown: give both",
         ),
     ],
 )

@@ -59,7 +59,7 @@ REFUSED = {
     "levels": ("20 93.1\n2000 94\n", "line 1: 93.1 dB at 20 Hz is beyond"),
     "nan": ("20 nan\n2000 1\n", "line 1: nan dB at 20 Hz is beyond"),
     "kilohertz": ("0.02 0\n20 1\n", "the frequencies end at 20 Hz: give hertz"),
-    "words": ("20 0\nmany 1\n2000 1\n", "line 2: 'many 1' is not made of numbers"),
+    "words": ("20 0\nmany 1\n2000 1\n", "line 2: 'many 1' is not numbers"),
     "alone": ("20 0\n2000\n", "line 2: '2000' has 1 numbers"),
     "commas": ("20,5,-1,3\n2000,0,0,1\n", "line 1: '20,5,-1,3' has 4 numbers"),
     "binary": ("\0\1\2", "has 0 points"),
@@ -172,8 +172,8 @@ def test_what_is_kept_of_a_device_is_read_strictly(tmp_path, umik):
     good = path.read_text()
     for line, said in (
         ("[1]", "not a record"),
-        (good.replace('"usb"', "1"), "of which device and channel"),
-        (good.replace('"inverted": true', '"inverted": 1'), "whether it is inverted"),
+        (good.replace('"usb"', "1"), "device or channel is missing"),
+        (good.replace('"inverted": true', '"inverted": 1'), "inverted is missing"),
         (good.replace("-1.3", "NaN"), "beyond"),
         (good.replace('"date"', '"day"'), "day"),
         (good.replace('"frequencies_hz": [', '"frequencies_hz": [["x"], '), ""),

@@ -191,10 +191,10 @@ def test_a_limit_in_one_line():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("laeq_15min_db", "is no limit: write it as laeq_15min_db>100"),
-        ("laeq_15min_db>loud", "is no limit"),
-        ("laeq_15min_db>1e", "'1e' is no number"),
-        ("laeq_15min_db>100,ambre=97", "is no limit"),
+        ("laeq_15min_db", "is not a limit: write it as laeq_15min_db>100"),
+        ("laeq_15min_db>loud", "is not a limit"),
+        ("laeq_15min_db>1e", "'1e' is not a number"),
+        ("laeq_15min_db>100,ambre=97", "is not a limit"),
         ("laeq_15min_db>100,amber=101", "amber is 101, beyond the limit itself: give less"),
         ("laeq_15min_db<100,amber=99", "amber is 99, beyond the limit itself: give more"),
         ("laeq_15min_db>100,hold=-1", "the hold_s of laeq_15min_db is -1: give 0 or more"),
@@ -210,8 +210,8 @@ def test_what_is_no_limit_is_refused(text, said):
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({"above": 1.0}, "a limit has a column"),
-        ({"column": "laf_db"}, "a limit has a column, and either above or below"),
+        ({"above": 1.0}, "a limit needs a column"),
+        ({"column": "laf_db"}, "a limit needs a column, and either above or below"),
         ({"column": "laf_db", "above": 1.0, "below": 0.0}, "either above or below"),
         ({"column": "laf_db", "above": "loud"}, "the threshold of laf_db is 'loud': give a number"),
         ({"column": "laf_db", "above": True}, "give a number"),
@@ -219,7 +219,7 @@ def test_what_is_no_limit_is_refused(text, said):
         ({"column": "laf_db", "above": float("nan")}, "give a number"),
         ({"column": "laf*", "above": 1}, r"column of a limit is 'laf\*': give its whole name"),
         ({"column": "laf_db", "above": 1, "at_end": 1}, "at_end of laf_db is '1': give true or"),
-        ({"column": "laf_db", "above": 1, "treshold": 1}, "treshold is nothing of a limit"),
+        ({"column": "laf_db", "above": 1, "treshold": 1}, "treshold is not a key of a limit"),
     ],
 )
 def test_a_table_that_is_no_limit_is_refused(table, said):

@@ -133,9 +133,9 @@ def test_a_norm_that_is_not_there(tmp_path):
     path = tmp_path / "mine.toml"
     for text, said in (
         ("", "limits is None and must be one or more tables"),
-        ("[model]\n", "model is nothing of a norm: there are description, source, limits"),
+        ("[model]\n", "model is not a key of a norm: there are description, source, limits"),
         ("source = 3\n", "source is 3 and must be text in quotes"),
-        ('[[limits]]\ncolumn = "laf_db"\n', "limits 1: a limit has a column, and either"),
+        ('[[limits]]\ncolumn = "laf_db"\n', "limits 1: a limit needs a column, and either"),
     ):
         path.write_text(text)
         with pytest.raises(PresetError, match=said):

@@ -165,7 +165,7 @@ def test_an_unknown_name_lists_those_there_are():
         ("[model]\nname = []\n", "or a list of several out of"),
         (
             '[model]\nname = ["spl", "zwicker"]\near_filter = "linear"\n',
-            'model.ear_filter = "linear" means nothing in spl, zwicker: leave it out',
+            'model.ear_filter = "linear" is not a setting of spl, zwicker: leave it out',
         ),
         (GOOD + 'feild = "free"\n', 'model.feild = "free" is not a setting: did you mean model.f'),
         (GOOD + 'colour = "red"\n', "model.colour = .* is not a setting: allowed are model.name"),
@@ -183,9 +183,12 @@ def test_an_unknown_name_lists_those_there_are():
         (GOOD + "[engine.block_ms]\n", "block_ms is {} and must be a number"),
         ("model = 3\n", r"model is 3 and must be a section \[model\]"),
         ("limits = 3\n" + GOOD, "limits is 3 and must be one or more tables"),
-        (GOOD + "[[limits]]\nabove = 3\n", "limits 1: a limit has a column, and either above or b"),
+        (
+            GOOD + "[[limits]]\nabove = 3\n",
+            "limits 1: a limit needs a column, and either above or b",
+        ),
         (GOOD + 2 * '[[limits]]\ncolumn = "stl_sone"\nabove = 3\n', "two limits are called stl_3"),
-        (GOOD + "[[events]]\nabove = 3\n", "events 1: an event: a limit has a column, and eit"),
+        (GOOD + "[[events]]\nabove = 3\n", "events 1: an event: a limit needs a column, and eit"),
         (GOOD + 2 * '[[events]]\ncolumn = "stl_sone"\nabove = 3\n', "two events are called stl_3"),
         (GOOD + '[[stages]]\ntype = "IHCEnvelope"\n', "'IHCEnvelope'.* is not a setting"),
         ("step_ms = 3\n" + GOOD, "step_ms = 3 is not a setting: did you mean meter.step_ms"),
@@ -193,7 +196,7 @@ def test_an_unknown_name_lists_those_there_are():
         (CHAIN + "stages = []\n", r"model.stages is \[\] and must be one or more tables"),
         (CHAIN + "[[model.stages]]\nsamples = 3\n", "stages is .* each with a type and its arg"),
         (GOOD + PRELU, 'model.stages need model.name = "chain"'),
-        (CHAIN + 'field = "free"\n' + PRELU, 'field = "free" means nothing in a chain: leave'),
+        (CHAIN + 'field = "free"\n' + PRELU, 'field = "free" is not a setting of a chain: leave'),
         (
             CHAIN + PRELU + '[[model.stages]]\ntype = "Dealy"\n',
             r'stages 2: type = "Dealy" is nei'

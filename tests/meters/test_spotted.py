@@ -124,19 +124,22 @@ def test_what_is_typed_is_what_a_file_says():
     "text", ["", "laf_db", "laf_db>", "laf_db<background+3", "laf_db>85,amber=80", "laf_db>x"]
 )
 def test_what_begins_nothing_is_refused(text):
-    with pytest.raises(TriggerError, match="begins no event: write it as laf_db>85 or laf_db>bac"):
+    with pytest.raises(TriggerError, match="is not a trigger: write it as laf_db>85 or laf_db>bac"):
         trigger_from_text(text)
 
 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ({"column": "laf_db", "above": 3, "amber": 2}, "amber is of limits alone"),
+        ({"column": "laf_db", "above": 3, "amber": 2}, "amber is only for limits"),
         ({"column": "laf_db", "above": 3, "over_background": 1}, "give true or false"),
-        ({"column": "laf_db", "below": 3, "over_background": True}, "over the background is above"),
-        ({"column": "limits", "above": 3}, "of limits has a name, hold_s and for_s, and no oth"),
+        (
+            {"column": "laf_db", "below": 3, "over_background": True},
+            "a threshold relative to the background must be above",
+        ),
+        ({"column": "limits", "above": 3}, "of limits may only have a name, hold_s and for_s"),
         ({"column": "laf_db", "above": 3, "for_s": -1}, "for_s is -1: give 0 to 600 seconds"),
-        ({"column": "laf_db"}, "an event: a limit has a column, and either above or below"),
+        ({"column": "laf_db"}, "an event: a limit needs a column, and either above or below"),
     ],
 )
 def test_a_table_that_describes_none_is_refused(table, words):

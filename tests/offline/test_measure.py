@@ -339,8 +339,12 @@ SILENCE = np.zeros(4800)
             TypeError,
             "correction is 3: give a Correction",
         ),
-        ({"x": SILENCE, "fs": FS, "limits": [3]}, LimitError, "3 is no limit: give a Limit, the"),
-        ({"x": SILENCE, "fs": FS, "limits": 3}, LimitError, "3 is no limit: give a Limit, the"),
+        (
+            {"x": SILENCE, "fs": FS, "limits": [3]},
+            LimitError,
+            "3 is not a limit: give a Limit, the",
+        ),
+        ({"x": SILENCE, "fs": FS, "limits": 3}, LimitError, "3 is not a limit: give a Limit, the"),
         ({"x": SILENCE, "fs": FS, "from_s": 0.1}, ValueError, "array ends at 0.1 s, and from_s is"),
         (
             {"x": SILENCE, "fs": FS, "models": "bs1770", "target_lufs": "loud"},

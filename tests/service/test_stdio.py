@@ -87,7 +87,7 @@ def test_what_is_wrong_is_answered_in_a_sentence_and_all_goes_on():
             reply = served.until(lambda message: "reply" in message)["reply"]
             assert not reply["done"]
             assert "is not a command: " in reply["error"]
-        assert "2 is no setting" in served.ask("swap", settings={"2": "3"})["error"]
+        assert "2 is not a setting" in served.ask("swap", settings={"2": "3"})["error"]
         assert (
             "no microphone is called 'door'"
             in served.ask("reset_readings", microphone="door")["error"]

@@ -94,9 +94,9 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
     ("typed", "words"),
     [
         (["--keep-sound", "10"], "--keep-sound needs sound files: add --event-folder PATH"),
-        (["--event", "laf_db"], "'laf_db' begins no event: write it as laf_db>85"),
+        (["--event", "laf_db"], "'laf_db' is not a trigger: write it as laf_db>85"),
         (["--event", "laf_dc>85"], "laf_dc > 85: no column is called 'laf_dc': did you mean laf"),
-        (["--event", "limits"], "an event of limits needs one: there are none"),
+        (["--event", "limits"], "an event of limits needs limits: there are none"),
         (["--event", "laf_db>1", "--event", "laf_db>1"], "two events are called laf_1"),
         (["--event-folder", "/dev/null/x"], "/dev/null/x cannot be written: Not a directory"),
     ],
@@ -151,6 +151,6 @@ def test_a_file_of_an_event_is_measured_with_its_own_calibration(sound, tmp_path
      '{"whole": "in the chunk amts"}', "[" * 9999],
 )  # fmt: skip
 def test_a_comment_of_ours_that_cannot_be_read_is_an_error(comment):
-    with pytest.raises(ValueError, match="its comment no longer says how it was calibrated"):
+    with pytest.raises(ValueError, match="its comment no longer has the calibration"):
         told_by(comment, "amt_stream (libsndfile)", "a file")
     assert told_by(comment, "another", "a file") == {}
