@@ -211,7 +211,9 @@ def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(
                 browser.until(THERE)
                 browser.until("location.hash === ''")
             browser.evaluate(press("stop"))
-            browser.until(f"{text('note')} === 'stop needs the token for commands; this one is for viewing'")
+            browser.until(
+                f"{text('note')} === 'stop needs the token for commands; this one is for viewing'"
+            )
         assert one.until(is_row)
 
 

@@ -1,4 +1,4 @@
-"""What a column is like when nothing happens: the background of events of sound."""
+"""The background level of a column, for triggers of sound events."""
 
 import math
 from collections import deque
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 WINDOW_S = 300.0
 EXCEEDED_PERCENT = 90
 KNOWN_S = 10.0
-"""From so much sound on there is a background."""
+"""Seconds of sound before there is a background."""
 
 TAKEN_S = 0.1
 RENEWED_S = 1.0
 
 
 class BackgroundLevel:
-    """What was exceeded for 90 % of the last five minutes, renewed once a second.
+    """The value exceeded for 90 % of the last five minutes, updated once a second.
 
-    Of rows closer than 0.1 s not all are taken, so its memory is bounded.
+    At most one row per 0.1 s is used, which limits its memory.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class BackgroundLevel:
     def __call__(
         self, time_s: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """At each row, after rows (n,) in their order; NaN where it is not known yet."""
+        """The background at each row, after taking rows (n,) in order; NaN until it is known."""
         found = np.full(len(values), math.nan)
         for at, (when, value) in enumerate(zip(time_s.tolist(), values.tolist(), strict=True)):
             if when >= self._next_s and math.isfinite(value):

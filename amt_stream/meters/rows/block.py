@@ -1,4 +1,4 @@
-"""Rows that follow one another: columns of numbers, read as arrays or as rows."""
+"""Consecutive rows: columns of numbers, read as arrays or row by row."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,19 +13,19 @@ from amt_stream.meters.limits import STATE
 from amt_stream.meters.rows.words import FAULT_NAMES
 
 Cell = str | float | None
-"""What stands in a row: a number, True or False, text; None where there is nothing."""
+"""The value of a cell; None if there is none."""
 
 BEFORE = ("time_s", "utc", "sample")
-"""Columns before the readings: the row's time, when that was, the sample of input it stands at."""
+"""Columns before the readings: time in the sound, UTC, and input sample."""
 
 MICROPHONE = "row"
-"""The column after these that names the microphone, where several are heard, each by itself."""
+"""The column with the name of the microphone, if there are several."""
 
 AFTER = ("fault", "settling", "settling_columns", "calibrated")
-"""Columns after them, of all that was heard since the row before."""
+"""Columns after the readings, for all sound since the row before."""
 
 ALL = "all"
-"""What stands for the names of all readings."""
+"""Stands for all readings."""
 
 KINDS = {
     "utc": "datetime64[ms]",
@@ -38,12 +38,12 @@ KINDS = {
     "settling_columns": "O",
     "calibrated": "bool",
 }
-"""Types of these columns; states of limits are words, and the others are float64."""
+"""Types of these columns; states of limits are text, and other columns float64."""
 
 DIGITS = 7
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z?", re.ASCII)
 
-# Bits of a fault to its words, as a column of rows has them.
+# Texts of the column of faults, by bits.
 FAULT_TEXTS = np.array(
     [
         " ".join(name for bit, name in FAULT_NAMES.items() if fault & bit)
@@ -60,18 +60,17 @@ def column_type(name: str) -> str:
 
 
 class Rows:
-    """Some rows: `rows["ltl_phon"]` is a column, `for row in rows` gives each as a dict.
+    """A block of rows: `rows["ltl_phon"]` is a column, and iterating yields each row as a dict.
 
-    A column of readings is (row,) in float64, in seven digits, NaN where there is no reading.
-    `time_s` is float64, `utc` datetime64[ms] with NaT where it is not known, `sample` int64,
-    `fault` uint8 with the bits of `Fault`, `settling` and `calibrated` bool, `settling_columns`
-    text, and so is the state of a limit. In a dict a value that there is not is None, `utc` is text
-    (RFC 3339), and so are the names of the faults.
+    A column of readings is (row,), float64 in seven digits, NaN without a reading. `time_s` is
+    float64, `utc` datetime64[ms] or NaT, `sample` int64, `fault` uint8 with the bits of `Fault`,
+    `settling` and `calibrated` bool, and `settling_columns` and states of limits text. In a dict,
+    missing values are None, and `utc` (RFC 3339) and faults are text.
     """
 
     def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
         self._columns = dict(columns)
-        # The readings side by side (row, reading), and before which column: sooner told than each.
+        # The readings in one array (row, reading), which is faster, and the column after them.
         self._table: NDArray[np.float64] | None = None
         self._place = 0
 
@@ -83,14 +82,14 @@ class Rows:
         table: NDArray[np.float64],
         after: Mapping[str, np.ndarray],
     ) -> Self:
-        """Columns before the readings, the readings (row, name) in one array, columns after."""
+        """Make rows from columns before the readings, readings (row, name), and columns after."""
         rows = cls({**before, **dict(zip(names, table.T, strict=True)), **after})
         rows._table, rows._place = table, len(before)
         return rows
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of all columns, in their order."""
+        """Names of all columns, in order."""
         return tuple(self._columns)
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -103,7 +102,7 @@ class Rows:
         return (dict(zip(self.columns, row, strict=True)) for row in self.tuples())
 
     def tuples(self) -> Iterator[tuple[Cell, ...]]:
-        """Each row as a tuple, its values as in a dict."""
+        """Yield each row as a tuple, with values as in a dict."""
         if self._table is None:
             return zip(*(python_values(name, v) for name, v in self._columns.items()), strict=True)
         columns = [*self._columns.items()]
@@ -119,28 +118,28 @@ class Rows:
 
     @classmethod
     def concatenated(cls, parts: Sequence["Rows"], columns: Sequence[str]) -> Self:
-        """One part after another; without any, no rows of these columns."""
+        """Concatenate parts; without parts, empty rows with these columns."""
         if not parts:
             return cls({name: np.zeros(0, column_type(name)) for name in columns})
         return cls({name: np.concatenate([part[name] for part in parts]) for name in columns})
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, object]]) -> Self:
-        """Rows that were told as these dicts, one at least, all with the same columns."""
+        """Make rows from dicts with equal columns, at least one."""
         return cls({name: _column(name, [row[name] for row in rows]) for name in rows[0]})
 
     def within(self, from_s: float, to_s: float) -> Self:
-        """The rows from one time to another, both of them included."""
+        """The rows between two times, inclusive."""
         there = (self["time_s"] >= from_s) & (self["time_s"] <= to_s)
         return self if there.all() else self.where(there)
 
     def where(self, there: np.ndarray | slice) -> Self:
-        """Some of the rows."""
+        """A selection of rows."""
         return type(self)({name: column[there] for name, column in self._columns.items()})
 
 
 def python_values(name: str, column: np.ndarray) -> list[Any]:
-    """A column as values of Python, None where there is none."""
+    """A column as Python values, None for missing ones."""
     kind = column.dtype.kind
     if name == "fault":
         return FAULT_TEXTS[column].tolist()
@@ -170,14 +169,14 @@ def _column(name: str, values: list[Any]) -> np.ndarray:
 
 
 def _utc(text: object) -> str:
-    """A time of `utc` as numpy reads it; raises ValueError for what is none."""
+    """A time of `utc` in numpy's form. Raises ValueError if it is invalid."""
     if not isinstance(text, str) or _UTC.fullmatch(text) is None:
         raise ValueError(f"utc is {brief(repr(text))}")
     return text.removesuffix("Z")
 
 
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:
-    """In each row (n, name) the names that are marked, with spaces between, or `ALL`."""
+    """The marked names of each row (n, name), separated by spaces, or `ALL`."""
     texts = np.full(len(marked), "", dtype=object)
     if not marked.any():
         return texts
@@ -191,22 +190,22 @@ def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.obje
 
 
 def in_seven_digits(values: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Readings as they are written: the nearest number of seven digits; NaN where there is none."""
+    """Readings rounded to seven digits, as they are written; NaN without a reading."""
     given = np.asarray(values, np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         exponent = np.floor(np.log10(np.abs(given)))
         exponent = np.where(np.isfinite(exponent), exponent, 0.0) - (DIGITS - 1)
-        # A power of ten up to 22 is exact, so one division, or one product, rounds as text does.
+        # Powers of ten up to 22 are exact, so one division or product rounds like text.
         scale = 10.0 ** np.abs(exponent)
         shrunk = np.rint(np.where(exponent < 0, given * scale, given / scale))
         rounded = np.where(exponent < 0, shrunk / scale, shrunk * scale)
-    # Beyond those powers nothing is read that would have to look well.
+    # Readings are never beyond those powers.
     rounded = np.where(np.abs(exponent) <= 22, rounded, given)
     return np.where(np.isfinite(given), rounded, np.nan)
 
 
 def in_utc(epoch_s: NDArray[np.float64]) -> NDArray[np.datetime64]:
-    """Seconds since 1970 as datetime64[ms]; NaT for NaN."""
+    """Unix time as datetime64[ms]; NaT for NaN."""
     known = np.isfinite(epoch_s)
     if known.all():
         return np.rint(epoch_s * 1000).astype(np.int64).view("datetime64[ms]")

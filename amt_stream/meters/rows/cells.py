@@ -1,4 +1,4 @@
-"""Readings of a chain of one's own stages: all that its last stage gives, a row for each number."""
+"""Readings of a chain of user stages: the output of the last stage, a row for each number."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ AXES = (
     Column("band", "", "auditory band, or what else the second axis holds, counted from 1"),
     Column("modulation", "", "modulation band, or what else the third axis holds, counted from 1"),
 )
-"""What the axes of a stage's output are called, those of batch and time left out."""
+"""Names of the axes of a stage's output without batch and time."""
 
 OUTPUT = Column("output", "", "name of the output")
 
@@ -24,10 +24,10 @@ OUTPUT = Column("output", "", "name of the output")
 class CellReadings(Uncounted):
     """Each number of a model's output: a row per output, channel, band and modulation.
 
-    name: of the model
-    shapes: of each output without the axes of batch and time, by the output's name; "value" is the
-        output of a model without names
-    time_dims: axis of time of each output, negative
+        name: name of the model
+        shapes: shape of each output without the axes of batch and time, by name; "value" is the
+            output of a model without named outputs
+        time_dims: axis of time of each output, negative
 
     Raises ValueError for an output of more than three axes besides these.
     """
@@ -65,9 +65,9 @@ class CellReadings(Uncounted):
 
 
 def cell_readings(name: str, model: Any, channels: int) -> CellReadings:
-    """Those of a model that is to hear so many channels of a source.
+    """Make the readings of a model with this number of channels.
 
-    Which outputs it gives is seen from a block of silence.
+    Its outputs are found with a block of silence.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""Columns of rows: what each is called, and what its numbers are."""
+"""Columns of rows: names, units and descriptions."""
 
 import difflib
 import re
@@ -10,11 +10,11 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.window import window_s
 
 RENEWED = "renewed every 0.1 s of sound, held between"
-"""Of a statistic that is dear to tell."""
+"""The note of statistics that are expensive to compute."""
 
 
 QUANTITIES = {"sone": "loudness", "phon": "loudness level"}
-"""What is told in these units."""
+"""Quantities by unit."""
 
 SCALES = {
     "sone": " In sone: twice the number sounds twice as loud.",
@@ -32,26 +32,25 @@ EXCEEDED = "The value that was exceeded in {percent} % of the time."
 
 
 class NoSuchColumn(ValueError):
-    """A column was asked for that no model gives; the message names the nearest."""
+    """No model has this column; the message suggests the nearest."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, which ends in its unit, and what its numbers are.
+    """A column: its name, which ends in its unit, and its description.
 
-    `statistic` is "instantaneous" for what a model gives at that time, or what was made of all that
-    is counted until then. `note` tells what else has to be known, such as how often it is renewed.
+    `statistic` is "instantaneous", or the statistic of all sound counted so far. `note` has further
+    details, such as how often it is updated.
 
-    settle_s: seconds of sound after a fault until what was heard before moves the column by no more
-        than 0.05 dB or phon, also where the level has fallen by 50 dB; without, as the model says
-    window_s: of a rolling window, the part of it that has to be there whole
-    rise_s: of a reading that rises from silence, and of its percentiles, means and minima, so many
-        seconds from the start in which it can be too low; these leave out what is lower there than
-        all that comes after it
-    side: "left" or "right" where it is of one channel of two
-    label, symbol, about: on screens: its name in words, its symbol, and what it is in a sentence
-    bound_of: the column that it is the lower or the upper bound of
-    band_hz: nominal frequency of the band that it is of
+    settle_s: seconds of sound after a fault until earlier sound changes the column by at most 0.05
+        dB or phon, even if the level fell by 50 dB; None uses the model's time
+    window_s: length of a rolling window that must be complete
+    rise_s: seconds from the start in which a reading that rises from silence can be too low;
+        percentiles, means and minima leave out values there that are lower than all later ones
+    side: "left" or "right" if it is of one of two channels
+    label, symbol, about: for screens: name, symbol, and description as a sentence
+    bound_of: column of which it is the lower or the upper bound
+    band_hz: nominal frequency of its band
     """
 
     name: str
@@ -125,16 +124,16 @@ class Meaning(NamedTuple):
 
 
 def rising(column: Column, rise_s: float) -> Column:
-    """The column of what rises from silence, or of a statistic of it that a low reading lowers."""
+    """The column of a reading that rises from silence, or of a statistic that this rise lowers."""
     lowered = column.statistic.startswith(("instantaneous", "exceeded", "mean", "minimum"))
     return replace(column, rise_s=rise_s) if lowered else column
 
 
 def counting(column: Column, settle_s: float, window: str | None = None) -> Column:
-    """The column of a statistic, of what settles within `settle_s`.
+    """The column of a statistic of a reading that settles within `settle_s`.
 
-    One that goes on for ever leaves that out and never settles itself; that of a window does, until
-    the window is whole again. Raises ValueError for a window that is too short or too long.
+    A statistic of the whole sound excludes settling values and never settles itself; that of a
+    window settles until the window is complete again. Raises ValueError for a window out of range.
     """
     if window is None:
         return replace(column, settle_s=0.0)
@@ -143,7 +142,7 @@ def counting(column: Column, settle_s: float, window: str | None = None) -> Colu
 
 
 def no_such_column(name: str, offered: Sequence[str], elsewhere: Sequence[str] = ()) -> str:
-    """What to say of a column that is not there, and which other models have it."""
+    """The message for an unknown column, with models that have it."""
     if elsewhere:
         models = ", ".join(elsewhere)
         return f"no column is called {name!r} here: add a model that has it, {models}"

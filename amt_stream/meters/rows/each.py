@@ -1,4 +1,4 @@
-"""Rows of readings of several that are heard at once, each by itself."""
+"""Rows of several microphones that are measured separately."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class RowsOfEach(Resumable):
-    """As `JoinedRows`, of several: those of each come when its own models have reached them.
+    """`JoinedRows` of several microphones; rows of each come when its models have reached them.
 
-    of: by the names of what is heard, as `Frames.microphone` tells them; all with the same columns
+    of: rows by the name of the microphone, as in `Frames.microphone`; all with the same columns
     """
 
     kept = ("of",)
@@ -33,18 +33,18 @@ class RowsOfEach(Resumable):
         self.from_s, self.to_s = self._first.from_s, self._first.to_s
 
     def renew(self, microphone: str, joined: JoinedRows) -> None:
-        """Go on with another form of one of them."""
+        """Replace the rows of one microphone."""
         self.of[microphone] = joined
         self._first = next(iter(self.of.values()))
 
     @property
     def readings(self) -> dict[str, Readings]:
-        """Those of one of them, by the names of the models."""
+        """The readings of one microphone, by model."""
         return self._first.readings
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The readings, in their order; first what says of whom a row is, and of which cell."""
+        """The columns: microphone and cell first, then the readings."""
         return self._first.columns
 
     @property
@@ -59,7 +59,7 @@ class RowsOfEach(Resumable):
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """Those of each of them."""
+        """The limits of each microphone."""
         return self._first.limits
 
     @property
@@ -82,17 +82,17 @@ class RowsOfEach(Resumable):
 
     @property
     def start_utc(self) -> np.datetime64 | None:
-        """When the first sample was heard."""
+        """UTC of the first sample."""
         return self._first.start_utc
 
     @property
     def reached_s(self) -> float:
-        """Time of the last frame of the one that is furthest: another may have no sound."""
+        """Time of the last frame of the furthest microphone, as another may have no sound."""
         return max(joined.reached_s for joined in self.of.values())
 
     @property
     def covered(self) -> bool:
-        """Whether all frames have come that count here, of one of them at least."""
+        """Whether all frames that count have come, of at least one microphone."""
         return any(joined.covered for joined in self.of.values())
 
     def begin(self, time_s: float) -> None:
@@ -101,7 +101,7 @@ class RowsOfEach(Resumable):
             joined.begin(time_s)
 
     def __call__(self, frames: Frames) -> Rows:
-        """Take frames of one model that heard one of them; gives the rows that they complete."""
+        """Take frames of one model of one microphone, and return the rows that they complete."""
         return self.of[frames.microphone](frames)
 
     def catch_up(self) -> None:
@@ -110,7 +110,7 @@ class RowsOfEach(Resumable):
             joined.catch_up()
 
     def event(self, event: Event) -> None:
-        """Be told of a gap, of one of them or of all."""
+        """Handle an event of one microphone or of all."""
         for microphone, joined in self.of.items():
             if event.microphone in ("", microphone):
                 joined.event(event)
@@ -122,16 +122,16 @@ class RowsOfEach(Resumable):
 
     @property
     def intervals(self) -> "Intervals | None":
-        """Those of one of them."""
+        """The intervals of one microphone."""
         return self._first.intervals
 
     def intervals_ended(self, end_s: float | None = None) -> Rows:
-        """The intervals of all that have ended since this was asked last, as of `JoinedRows`."""
+        """The intervals of all microphones that have ended since the last call."""
         parts = [joined.intervals_ended(end_s) for joined in self.of.values()]
         return Rows.concatenated(parts, parts[0].columns)
 
     def stood(self) -> list[Stood]:
-        """How each limit was kept by each of them."""
+        """The result of each limit for each microphone."""
         return [one for joined in self.of.values() for one in joined.stood()]
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Readings of a model that nobody has written any for: its outputs of one number per frame."""
+"""Readings of a model without a readings class: its outputs of one number per frame."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from amt_stream.meters.rows.readings import Uncounted
 
 
 class FieldReadings(Uncounted):
-    """The outputs of a model as they are, by their names.
+    """The outputs of a model as columns.
 
-    model: its name, which goes before the columns' names where it has one
+    model: name of the model, the prefix of the columns' names if it is not empty
     fields: names of outputs with one number per frame; "value" is the output of a model without
-        names
+        named outputs
     """
 
     def __init__(self, model: str, fields: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What goes before rows, and what comes after them: all that has to be known to read them."""
+"""Headers and summaries of rows."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from amt_stream.meters.rows.joined import JoinedRows
 from amt_stream.meters.rows.limited import states_of
 
 SCHEMA = 2
-"""Of headers, rows and summaries: `dsp/data/rows.schema.json` says what each has."""
+"""Version of headers, rows and summaries, as in `dsp/data/rows.schema.json`."""
 
 
 def header(
@@ -26,10 +26,10 @@ def header(
 ) -> JsonDict:
     """The header of the rows that `table` makes, as data for JSON.
 
-    models: of each its name and its settings, as {"name": "moore2016", "field": "free"}
+    models: name and settings of each, such as {"name": "moore2016", "field": "free"}
     calibration: one for all channels, or one for each
     source: `name`, `fs` in hertz, `channels` as a list of numbers counted from 1, `duration_s` or
-        None, and what else is known of it
+        None, and further fields
     """
     start = table.start_utc
     return {
@@ -55,10 +55,10 @@ def summary(
     source: JsonMap,
     **more: Any,
 ) -> JsonDict:
-    """What is told of the whole sound, as data for JSON; arguments as of `header`.
+    """The summary of the whole sound as data for JSON; arguments are those of `header`.
 
-    The readings stand beside what they are of, by name; None where there is none. Of several
-    microphones they and what they cover are in `microphones`, by the name of each.
+    Readings are by name, None without a value. For several microphones, they and their durations
+    are in `microphones`, by name.
     """
     if isinstance(table, RowsOfEach):
         told = {"microphones": {name: _told(one) for name, one in table.of.items()}}
@@ -79,7 +79,7 @@ def summary(
 
 
 def _told(table: JoinedRows) -> JsonDict:
-    """The statistics of one microphone: what they cover, and each by its name."""
+    """The statistics of one microphone by name, with the durations they cover."""
     table.catch_up()
     statistics = {
         name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
@@ -92,7 +92,7 @@ def _told(table: JoinedRows) -> JsonDict:
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[JsonDict]:
-    """The calibration of each channel in numbers; one that is given stands for all of them."""
+    """The calibration of each channel as data; a single one is for all channels."""
     each = one_each(given, len(channels))
     return [
         {
@@ -113,7 +113,7 @@ def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[
 
 
 def _until(one: Calibration) -> JsonDict:
-    """When it is to be made again, and whether that has passed, where it is known."""
+    """When the next calibration is due, and whether it is overdue, if known."""
     until = one.valid_until
     if until is None:
         return {}
@@ -121,5 +121,5 @@ def _until(one: Calibration) -> JsonDict:
 
 
 def seven_digits(value: float | None) -> float | None:
-    """A reading as it is written; None where there is none, as of silence in decibels."""
+    """A reading rounded as it is written; None without a value, such as of silence in dB."""
     return float(f"{value:.7g}") if value is not None and math.isfinite(value) else None

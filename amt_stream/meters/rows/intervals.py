@@ -1,4 +1,4 @@
-"""A table of intervals of the clock: the statistics of each, and how much of it was measured."""
+"""The table of intervals: statistics and measured duration of each."""
 
 import json
 import math
@@ -35,17 +35,17 @@ COUNTED = ("measured_s", "excluded_s", "paused_s")
 EQUIVALENT = "equivalent"
 
 CLOCK_S = 0.002
-"""UTC is told to the millisecond."""
+"""Resolution of UTC in seconds."""
 
 SHORT = 0.999
-"""Of its length by the clock: an interval has less sound where the clock was set, or stood."""
+"""Tolerance of the length of an interval: it has less sound if the clock was changed."""
 
 
 @dataclass
 class _IntervalTrack:
-    """What one model has counted of the interval under way, and told of those before.
+    """Statistics of one model for the current interval and earlier ones.
 
-    told: of each interval whose end this model has reached, and another has not, what it told
+    told: results of each interval whose end this model has reached, but another has not
     """
 
     reached_s: float = -math.inf
@@ -58,9 +58,9 @@ class _IntervalTrack:
 
 @dataclass
 class _End:
-    """Where an interval ends: in seconds of sound, and when the next begins, in UTC.
+    """The end of an interval: in seconds of sound, and in UTC.
 
-    on_time: whether that is a whole time of the clock
+    on_time: whether it is a regular time of the clock
     """
 
     time_s: float
@@ -71,15 +71,16 @@ class _End:
 class Intervals(Resumable):
     """A row for each interval of the clock, from the frames of all models.
 
-    readings: of these intervals alone, by the names of the models: they are reset at the end of
-        each, and no filter is touched
-    interval: how long, and by whose clock
-    columns: names of readings besides those that are usual for an interval
-    row: the name of what is heard, where several are
-    elapsed: by the time since the start, as of a file; so they are wherever frames have no UTC
+    readings: readings for these intervals only, by model; they are reset at the end of each
+        interval
+    interval: length and time zone
+    columns: names of readings besides the default ones of intervals
+    row: name of the microphone, if there are several
+    elapsed: whether intervals are of elapsed time, as for a file; they always are if frames have no
+        UTC
 
-    A frame belongs to the interval in which it ends, so intervals are exact to a frame. They go on
-    through a reset of readings, and count nothing in a pause.
+    A frame belongs to the interval in which it ends, so intervals are exact to a frame. They
+    continue through a reset of readings, and exclude pauses.
 
     Raises ValueError for models without statistics.
     """
@@ -101,7 +102,7 @@ class Intervals(Resumable):
             told = one.summary()
             own = {column.name: column for name in one.of_interval for column in one.matching(name)}
             own |= {c.name: c for c in columns if c.model == one.model and accumulates(c.to_dict())}
-            # What a summary has anyway costs nothing while it is counted.
+            # Columns of the summary cost nothing extra.
             one.choose([column for column in own.values() if column.name not in told])
             self._columns += own.values()
         counting = [name for name, one in self.readings.items() if one.counts]
@@ -110,15 +111,15 @@ class Intervals(Resumable):
                 f"{', '.join(self.readings)} has no statistics, of which intervals are made: leave "
                 "the interval out"
             )
-        # Equivalent levels add up by the time that they were measured.
+        # Equivalent levels are averaged by measured time.
         equivalent = {column.model for column in self._columns if column.statistic == EQUIVALENT}
         self._timed = next(
             (n for n in counting if self.readings[n].model in equivalent), counting[0]
         )
         self._from_s, self._to_s = 0.0, math.inf
         self._tracks = {name: _IntervalTrack() for name in self.readings}
-        # What begins the interval under way; ends that some model has yet to reach; up to where all
-        # ends are known; the next by the clock, and UTC of time 0.
+        # Begin of the current interval; ends that some model has not reached; time up to which all
+        # ends are known; the next end by the clock; UTC of time 0.
         self._begin = _End(0.0, math.nan)
         self._ends: list[_End] = []
         self._known_s, self._next, self._epoch = -math.inf, math.nan, math.nan
@@ -127,7 +128,7 @@ class Intervals(Resumable):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """What stands in each row, but for `row`, `fault` and `calibrated`."""
+        """The columns of each row except `row`, `fault` and `calibrated`."""
         return (*SPANS, *self._columns)
 
     @property
@@ -138,24 +139,24 @@ class Intervals(Resumable):
 
     @property
     def described(self) -> JsonDict:
-        """As a header tells of them: how long, and by which clock."""
+        """Length and time zone for the header."""
         clock = "elapsed time" if self._elapsed else zone_text(self.interval.zone)
         columns = [column.to_dict() for column in self.columns]
         return {"seconds": self.interval.seconds, "clock": clock, "columns": columns}
 
     def cover(self, from_s: float, to_s: float) -> None:
-        """Count this part of the sound, as `Readings` do."""
+        """Count only this part of the sound, like `Readings`."""
         self._from_s, self._to_s = from_s, to_s
         for one in self.readings.values():
             one.cover(from_s, to_s)
 
     def pause(self, paused: bool) -> None:
-        """Count nothing from here on, or go on."""
+        """Pause or continue counting."""
         for one in self.readings.values():
             one.paused = paused
 
     def take(self, frames: Frames) -> None:
-        """Count frames of one model, which follow those that it gave before."""
+        """Count further frames of one model."""
         readings, track = self.readings[frames.model], self._tracks[frames.model]
         self._find_ends(frames.end_s, frames.end_utc - frames.end_s)
         begin_s, end_s, count = frames.begin_s, frames.end_s, len(frames)
@@ -166,7 +167,7 @@ class Intervals(Resumable):
         ends = [one for one in self._ends[len(track.told) :] if one.time_s <= end_s + SAME_S]
         for end in [*ends, None]:
             until_s = math.inf if end is None else end.time_s + SAME_S
-            if passed < lost:  # they would have stood before these frames
+            if passed < lost:  # missing frames before these
                 there = lost
                 if until_s < begin_s and period_s:
                     there = min(lost, max(passed, math.floor((until_s - before_s) / period_s)))
@@ -190,7 +191,7 @@ class Intervals(Resumable):
                 self._close(frames.model)
 
     def _reach(self, track: _IntervalTrack, end_s: float, paused: bool) -> None:
-        """Time has passed until there, in which something was measured, or might have been."""
+        """Add the time up to `end_s`, measured or not."""
         if paused:
             after_s = max(track.reached_s, self._from_s)
             track.paused_s += max(0.0, min(end_s, self._to_s) - after_s)
@@ -198,7 +199,7 @@ class Intervals(Resumable):
         track.empty = False
 
     def _find_ends(self, reached_s: float, epoch: float) -> None:
-        """The ends of intervals up to there; `epoch` is UTC of time 0 as these frames have it."""
+        """Find the ends of intervals up to `reached_s`; `epoch` is UTC of time 0 here."""
         reached_s = min(reached_s, self._to_s)
         if math.isnan(self._next):
             self._elapsed |= math.isnan(epoch)
@@ -210,7 +211,7 @@ class Intervals(Resumable):
             self._epoch = epoch
         while self._next - self._epoch <= reached_s + SAME_S:
             at_s = max(self._next - self._epoch, self._known_s, self._from_s)
-            # Where the clock was set forward, this is past by now.
+            # After the clock was set forward, this may be past.
             jumped = at_s + self._epoch > self._next + CLOCK_S
             self._ends.append(_End(at_s, at_s + self._epoch if jumped else self._next, not jumped))
             self._next = self._clock.end(self._ends[-1].utc_s)
@@ -224,7 +225,7 @@ class Intervals(Resumable):
         return abs(self._clock.begin(utc_s) - utc_s) < CLOCK_S
 
     def _close(self, model: str) -> None:
-        """End the interval that this model has counted."""
+        """End the interval of this model."""
         readings, track = self.readings[model], self._tracks[model]
         told: dict[str, object] = {"calibrated": track.calibrated, "fault": track.fault}
         if not track.empty:
@@ -247,7 +248,7 @@ class Intervals(Resumable):
         long_s = self._clock.end(begin.utc_s) - self._clock.begin(begin.utc_s)
         short = end.time_s - begin.time_s < SHORT * long_s
         values = {name: value for one in told for name, value in one.items()}
-        # A model hears on after the end of the sound.
+        # A model continues after the end of the sound.
         left_s = end.time_s - begin.time_s - sum(values.get(name) or 0.0 for name in COUNTED[::2])
         values["excluded_s"] = max(0.0, min(values.get("excluded_s") or 0.0, left_s))
         utc_s = None if self._elapsed else begin.utc_s
@@ -272,7 +273,7 @@ class Intervals(Resumable):
         return {name: None if value != value else value for name, value in told}
 
     def finish(self, end_s: float) -> None:
-        """The sound has ended there: so does the interval under way."""
+        """End the current interval at the end of the sound."""
         if math.isnan(self._next):
             return
         self._find_ends(end_s, math.nan)
@@ -285,13 +286,13 @@ class Intervals(Resumable):
                 self._close(name)
 
     def ended(self) -> Rows:
-        """The intervals that have ended since this was asked last."""
+        """The intervals that have ended since the last call."""
         done, self._done = self._done, []
         return Rows.of(done) if done else Rows.concatenated([], self.names)
 
     @property
     def progress(self) -> str:
-        """Where the intervals stand, beside their readings, as JSON."""
+        """The progress of the intervals, without their readings, as JSON."""
         return json.dumps(
             {
                 "begin": asdict(self._begin),
@@ -312,11 +313,11 @@ class Intervals(Resumable):
             self._elapsed = bool(told["elapsed"])
             self._tracks = {name: _IntervalTrack(**told["tracks"][name]) for name in self._tracks}
         except (KeyError, TypeError, ValueError) as error:
-            raise Unfitting(f"the state of intervals is none: {error}") from error
+            raise Unfitting(f"the state of intervals is invalid: {error}") from error
 
 
 def header_of_intervals(header: JsonMap) -> JsonDict:
-    """What goes before a table of intervals, from the header of the rows beside it."""
+    """The header of a table of intervals, from the header of the rows."""
     interval = dict(header["interval"])
     columns = interval.pop("columns")
     told = {key: value for key, value in header.items() if key != "limits"}
@@ -324,7 +325,7 @@ def header_of_intervals(header: JsonMap) -> JsonDict:
 
 
 def accumulates(column: Mapping[str, object]) -> bool:
-    """Whether a column counts on through the whole sound, by what a header tells of it."""
+    """Whether a column accumulates over the whole sound, according to the header."""
     statistic = str(column["statistic"])
     return statistic not in ("instantaneous", "forecast") and "last " not in statistic
 

@@ -1,4 +1,4 @@
-"""Rows of several models that hear the same sound, each at its own times."""
+"""Rows of several models of the same sound, which have different frame times."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,53 +28,52 @@ from amt_stream.meters.rows.readings import Readings, Summary
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
 
-# Two models may reckon the same time in floats that differ in the last digit.
+# The same time may differ between models in the last digit.
 SAME_TIME_S = 1e-6
 
 HELD_S = 0.1
-"""So much of a model's sound at most is kept for its readings, which cost by the call."""
+"""Most frames in seconds that wait for the readings, whose calls are expensive."""
 
 COMMANDED_S = 2.0
-"""An engine takes no longer to carry out what it is told to do."""
+"""The longest delay in seconds of commands to an engine."""
 
 INTERVALS = "intervals"
 EQUIVALENT = "equivalent"
-"""The statistic of a column whose parts add up to the whole."""
+"""The statistic of columns whose parts add up to the whole."""
 
 TOGETHER_MS = 100.0
-"""Rows that nobody waits for are made together, for so much sound."""
+"""Rows without a deadline are made together for this much sound."""
 
 FOR_EVER = 2**62
-"""Steps."""
+"""Number of steps."""
 
 WHOSE = Column(MICROPHONE, "", "which row of several that are heard, each by itself")
 
 ANY_FAULT = np.uint8(sum(Fault))
 UNCALIBRATED = np.uint8(128)
-"""Marks of a frame in one number: the bits of `Fault`, and this one."""
+"""The mark for uncalibrated frames, besides the bits of `Fault`."""
 
 
 class JoinedRows(Resumable):
     """A row every `step_ms`: of each column the latest value whose time is not after the row's.
 
-    What has no value yet is NaN. A row is given once all models have reached its time, so it waits
-    for the one that lags most. Its marks are those of all frames since the row before. A model that
-    gives cells, as a spectrum does, gives a row for each of them, and runs alone.
+    Values not known yet are NaN. A row is complete once all models have reached its time. Its marks
+    are those of all frames since the row before. A model with cells, such as a spectrum, has a row
+    for each of them and runs alone.
 
-    readings: by the names that the models have, as `Frames.model` tells them
+    readings: readings by model, as in `Frames.model`
     fs: sampling rate of the input in hertz
-    from_s, to_s: rows and statistics are of this part of the sound
-    microphone: the name of what is heard, where several are, each by itself: a column of all rows
-    intervals: of readings of their own, which these rows feed
-    duration_s: of the sound, where it is known. The last row then waits for the end: what counts
-        until the row is of the whole sound there, with what the models say after it
-    wait_s: how long a row that is complete may wait for others, which cost little together; None
-        for as long as makes TOGETHER_MS of them, its own step included
-    limits: of columns that are there: each has a column of its own, `Limit.state`, in words
+    from_s, to_s: part of the sound for rows and statistics
+    microphone: name of the microphone, if there are several, for a column of all rows
+    intervals: intervals with separate readings, which these rows feed
+    duration_s: duration of the sound, if known. The last row then waits for the end, so that its
+        statistics cover the whole sound, including output of the models after it
+    wait_s: how long a complete row may wait to be made together with others, which is cheaper; None
+        for TOGETHER_MS of rows, including its step
+    limits: limits of these columns; each adds a column `Limit.state` with its state as text
 
-    Raises LimitError for a limit of another column, ValueError where cells and columns are to stand
-    in the same rows, for a step that is no whole number of milliseconds, and for a part that is
-    none of the sound.
+    Raises LimitError for a limit of an unknown column, and ValueError if cells and columns would be
+    in the same rows, for a step that is not whole milliseconds, and for an empty part of the sound.
     """
 
     kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_monitors")
@@ -120,30 +119,30 @@ class JoinedRows(Resumable):
         self.limits = tuple(limits)
         self._monitors = [_ColumnMonitor(limit, self.readings, step_ms / 1000) for limit in limits]
         self._names = [c.name for one in readings.values() for c in one.columns]
-        # The first step that waits for the end of the sound, where that is known and counts.
+        # The first step that waits for the end of the sound, if that is known.
         known = duration_s is not None and to_s >= duration_s
         end_s = math.inf if duration_s is None else duration_s + SAME_TIME_S
         self._last = self._first_step(end_s) - 1 if known else FOR_EVER
-        # Whether models spoke after the end, when the last row was given already.
+        # Whether models gave output after the end when the last row was already made.
         self._unjudged = False
         self._next = 0
         if wait_s is None:
             wait_s = max(0.0, (TOGETHER_MS - step_ms) / 1000)
         self._wait_s = wait_s
         self._gaps = np.zeros((0, 2), np.int64)
-        # What goes on as if there had been no reset, as long as the last of them can be undone.
+        # State without the resets, as long as the last one can be undone.
         self._unreset: JoinedRows | None = None
         self._reset_s = -math.inf
         self._none = Rows.concatenated([], self.names)
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The readings, in their order; first what says which cell a row is of."""
+        """The columns: keys of cells first, then the readings."""
         return (*self.keys, *(c for one in self.readings.values() for c in one.columns))
 
     @property
     def gives_cells(self) -> bool:
-        """Whether there is a row for each of several cells of a model at each time."""
+        """Whether there is a row for each cell of a model at each time."""
         return len(self._cells[0]) > 0
 
     @property
@@ -182,7 +181,9 @@ class JoinedRows(Resumable):
         super().load_state_dict(
             {k: v for k, v in saved.items() if not k.startswith(f"{INTERVALS}/")}
         )
-        if self.intervals is not None:  # a screen shows none, and goes on with the same rows
+        if (
+            self.intervals is not None
+        ):  # the rows of a display have none, and continue from the same state
             self.intervals.load_state_dict(of_intervals)
 
     def begin(self, time_s: float) -> None:
@@ -191,9 +192,9 @@ class JoinedRows(Resumable):
         self._next = max(self._next, first)
 
     def __call__(self, frames: Frames) -> Rows:
-        """Take frames of one model; gives the rows that they complete.
+        """Take frames of one model, and return the rows that they complete.
 
-        Raises ValueError for those of another that is heard by itself: each has rows of its own.
+        Raises ValueError for frames of another microphone.
         """
         if frames.microphone != self.microphone:
             raise ValueError(
@@ -216,16 +217,16 @@ class JoinedRows(Resumable):
         return self._until(reached_s, self._last)
 
     def catch_up(self) -> None:
-        """Have the readings take all frames so far; they do by themselves when a row is due."""
+        """Let the readings take all frames so far, as they do when a row is due."""
         for track in self._tracks.values():
             track.catch_up()
 
     def event(self, event: Event) -> None:
-        """Be told of a gap, of which frames tell only where some come after it, or what to count.
+        """Handle a gap, which may be at the end without later frames, or a change of counting.
 
-        "paused", "continued", "readings_reset" and "reset_undone" hold from the next frame on.
-        Undone, it is as if there had been no reset, nor one before it that could still be undone
-        then (`undone_with`), with all that came since.
+        "paused", "continued", "readings_reset" and "reset_undone" apply from the next frame on.
+        Undoing restores the state without the reset, and without one before it that could still be
+        undone then (`undone_with`).
         """
         if event.kind == "gap":
             self._miss(event.sample, event.sample + event.samples)
@@ -237,7 +238,7 @@ class JoinedRows(Resumable):
             self.catch_up()
             if self._unreset is None or not undone_with(self._reset_s, event.time_s):
                 self._unreset = None
-                # Intervals go on through a reset.
+                # Intervals continue through a reset.
                 self._unreset = deepcopy(self, {id(self.intervals): None})
             self._reset_s = event.time_s
             self.reset(event.time_s)
@@ -251,20 +252,20 @@ class JoinedRows(Resumable):
                 track.intervals = intervals
 
     def _miss(self, start: int, stop: int) -> None:
-        """No row stands there, were it too short for a frame to be missing."""
+        """Make no rows in a gap, even if it is too short for a frame to be missing."""
         if not (self._gaps == (start, stop)).all(axis=1).any():
             self._gaps = np.append(self._gaps, [[start, stop]], axis=0)
 
     @property
     def reached_s(self) -> float:
-        """Time of the last frame of the model that lags most."""
+        """Time of the last frame of the model with the largest delay."""
         return min(track.reached_s for track in self._tracks.values())
 
     @property
     def covered(self) -> bool:
-        """Whether all frames have come that count here, and more of the sound would tell nothing.
+        """Whether all frames that count have come, so that the rest of the sound is not needed.
 
-        Never of rows that go on to the end of the sound: what models say after that counts too.
+        Never for rows up to the end of the sound, as output of the models after it counts too.
         """
         return self._last == FOR_EVER and self.reached_s >= self.to_s
 
@@ -282,7 +283,7 @@ class JoinedRows(Resumable):
         return found
 
     def _until(self, end_s: float, stop: int) -> Rows:
-        """The rows until `end_s` that are not given yet, but none from the step `stop` on."""
+        """The remaining rows until `end_s`, before the step `stop`."""
         stop = min(stop, self._first_step(min(end_s, self.to_s) + SAME_TIME_S))
         if stop <= self._next or not any(t.reached_s >= 0 for t in self._tracks.values()):
             return self._none
@@ -297,7 +298,7 @@ class JoinedRows(Resumable):
         marks = [of_model for _, of_model, _ in found]
         settling = np.concatenate([of_model for *_, of_model in found], axis=1)
         utc = in_utc(time_s + tracks[0].epoch_s)
-        # The sample whose time is not after the row's, in whole numbers.
+        # The last sample not after the row's time, in integers.
         sample = (steps * self.step_ms * round(self.fs)) // 1000
         values = np.concatenate([of_model for of_model, *_ in found], axis=1)
         if steps[-1] == self._last:
@@ -306,9 +307,9 @@ class JoinedRows(Resumable):
         return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
 
     def intervals_ended(self, end_s: float | None = None) -> Rows:
-        """The intervals that have ended since this was asked last; `end_s` is where the sound ends.
+        """The intervals that have ended since the last call, or no rows without intervals.
 
-        None where there are no intervals.
+        end_s: end of the sound, if it has ended
         """
         if self.intervals is None:
             return self._none
@@ -318,7 +319,7 @@ class JoinedRows(Resumable):
         return self.intervals.ended()
 
     def _of_whole(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The values of the last row, with those of the whole sound where they count until it."""
+        """The values of the last row, with statistics of the whole sound."""
         told = self.summary()
         at = 0
         for one in self.readings.values():
@@ -336,13 +337,13 @@ class JoinedRows(Resumable):
         return max(0, math.floor(time_s * 1000 / self.step_ms) + 1)
 
     def _there(self, start: int, stop: int) -> NDArray[np.int64]:
-        """The steps from `start` to `stop` at which there was sound, and frames of all models."""
+        """The steps from `start` to `stop` with sound and frames of all models."""
         tracks = self._tracks.values()
         if not len(self._gaps) and not any(len(track.holes) for track in tracks):
             return np.arange(start, stop)
         holes = [hole for track in tracks for hole in track.holes.tolist()]
         for first, end in self._gaps.tolist():
-            # Nothing is known of what comes after it until there are frames.
+            # Unknown until there are frames.
             before_s = end / self.fs if self.reached_s > end / self.fs - SAME_TIME_S else math.inf
             holes.append([first / self.fs - 2 * SAME_TIME_S, before_s])
         parts = []
@@ -354,7 +355,7 @@ class JoinedRows(Resumable):
             if start >= stop:
                 break
         parts.append(np.arange(start, stop))
-        # What ends before the next row is past.
+        # Gaps that end before the next row are over.
         next_s = stop * self.step_ms / 1000 - SAME_TIME_S
         for track in tracks:
             track.holes = track.holes[track.holes[:, 1] > next_s]
@@ -387,7 +388,7 @@ class JoinedRows(Resumable):
         table = in_seven_digits(values).reshape(len(given[0]), len(names))
         after = {}
         for monitor in self._monitors:
-            # What comes before `from_s` is not given, and does not count.
+            # Rows before `from_s` are not returned and do not count.
             told = slice(int(np.searchsorted(time_s, self.from_s)), None)
             of_limit = table[:, names.index(monitor.limit.column)]
             after[monitor.limit.state] = monitor.states(time_s, of_limit, marks_of, told)
@@ -395,7 +396,7 @@ class JoinedRows(Resumable):
         return Rows.around(found, names, table, after)
 
     def summary(self) -> Summary:
-        """What the models tell of all that was counted, by name."""
+        """The statistics of all counted sound, by name."""
         self.catch_up()
         told: Summary = {}
         for one in self.readings.values():
@@ -407,7 +408,7 @@ class JoinedRows(Resumable):
         return [replace(monitor.stood, microphone=self.microphone) for monitor in self._monitors]
 
     def reset(self, time_s: float = -math.inf) -> None:
-        """Forget what was counted, rows up to that time among it; no filter is touched."""
+        """Restart the statistics, also of rows up to `time_s`; filters are unchanged."""
         self.catch_up()
         for one in self.readings.values():
             one.reset()
@@ -424,7 +425,7 @@ class JoinedRows(Resumable):
         self._pause(value, -math.inf)
 
     def _pause(self, value: bool, time_s: float) -> None:
-        """Rows that come later, but stand before that time, count as if it had not come yet."""
+        """Pause or continue; rows before `time_s` that come later are not affected."""
         self.catch_up()
         for one in self.readings.values():
             one.paused = value
@@ -451,7 +452,7 @@ class _ColumnMonitor(LimitMonitor):
         self._place, column = found[0]
         adds_up = column.statistic.startswith(EQUIVALENT)
         super().__init__(limit, step_s, column.window_s, adds_up)
-        # Where full scale is the unit, it is a sound like any other.
+        # In units of full scale, a full-scale sound is valid.
         self._in_pascal = list(readings.values())[self._place].in_pascal
 
     def states(
@@ -461,7 +462,7 @@ class _ColumnMonitor(LimitMonitor):
         marks: Sequence[NDArray[np.uint8]],
         told: slice,
     ) -> NDArray[np.object_]:
-        """The state at each row of these, of which those that are told count."""
+        """The state at each row; only rows of which `counts` is true count."""
         rows = [
             (at_s, value, not mark & UNCALIBRATED, self._in_pascal and bool(mark & Fault.CLIP))
             for at_s, value, mark in zip(
@@ -476,7 +477,7 @@ class _ColumnMonitor(LimitMonitor):
         return found
 
     def end(self, end_s: float, told: Summary, tracks: "Sequence[_ModelTrack]") -> None:
-        """Judge what was told of the whole sound, where more counts than at the last row."""
+        """Update with the value of the whole sound, if it covers more than the last row."""
         value, track = told.get(self.limit.column), tracks[self._place]
         if value is not None and not self._window_s:
             (read,) = in_seven_digits(np.array([value])).tolist()
@@ -484,7 +485,7 @@ class _ColumnMonitor(LimitMonitor):
 
 
 class _ModelTrack(Resumable):
-    """What one model has given, from the frame of the last row on."""
+    """The output of one model from the frame of the last row on."""
 
     kept = growing = ("reached_s", "epoch_s", "_rows", "_hole_s", "holes")
 
@@ -495,8 +496,8 @@ class _ModelTrack(Resumable):
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
-        # Of each frame time, marks, values, and which columns settle: one array is sooner made and
-        # cut than four. First stands what the last row had: at the beginning, nothing.
+        # Time, marks, values and settling columns of each frame in one array, which is faster than
+        # four. The first row has the values of the last row, at the beginning none.
         self._width, self._count = readings.width, len(readings.columns)
         self._rows = np.zeros((1, 2 + self._width + self._count))
         self._rows[0, 0], self._rows[0, 2 : 2 + self._width] = -math.inf, math.nan
@@ -505,11 +506,11 @@ class _ModelTrack(Resumable):
         settle_s = [column.settle_s for column in readings.columns]
         self._settle_s = np.array([math.nan if s is None else s for s in settle_s])
         self._window_s = np.array([column.window_s for column in readings.columns])
-        # From so long after a fault on no column remembers it, and from so long after a hole on.
+        # Time after a fault, and after a gap, until no column remembers it.
         self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
         self._whole_s = self._window_s.max(initial=0.0)
         self._own_times = None not in settle_s
-        # Between which times there are no rows: of frames that are not there, and of gaps.
+        # Times without rows: missing frames and gaps.
         self.holes = np.zeros((0, 2))
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
@@ -518,7 +519,7 @@ class _ModelTrack(Resumable):
         self._faulty = True
 
     def hear(self, frames: Frames) -> None:
-        """Take frames into account, those that follow one another together."""
+        """Take frames; consecutive ones are joined."""
         if frames.after_end:
             self.catch_up()
             self._end(frames)
@@ -531,7 +532,7 @@ class _ModelTrack(Resumable):
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Have the readings take what is held."""
+        """Let the readings take the waiting frames."""
         held, self._held = self._held, []
         if held:
             frames = in_one(held)
@@ -541,15 +542,15 @@ class _ModelTrack(Resumable):
 
     @property
     def calibrated(self) -> bool:
-        """Whether the level of the last frame is known."""
+        """Whether the last frame is calibrated."""
         return not int(self._rows[-1, 1]) & int(UNCALIBRATED)
 
     def _end(self, frames: Frames) -> None:
-        """Take frames after the end of the sound: no row is of them."""
+        """Take frames after the end of the sound, which have no rows."""
         self._readings.tail(frames)
         if self.intervals is not None:
             self.intervals.readings[frames.model].tail(frames)
-        if math.isinf(self.reached_s):  # of a sound that is shorter than a frame
+        if math.isinf(self.reached_s):  # the sound is shorter than a frame
             self._rows[0, 1] = np.uint8(0) if frames.calibrated else UNCALIBRATED
             self.epoch_s = frames.end_utc - frames.end_s
         self.reached_s = max(self.reached_s, frames.ended_s)
@@ -578,7 +579,7 @@ class _ModelTrack(Resumable):
     def until(
         self, time_s: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_]]:
-        """Values, marks, and which columns settle, for rows at `time_s`; these are forgotten."""
+        """Take values, marks and settling columns for rows at `time_s`."""
         places = self._rows[:, 0].searchsorted(time_s, side="right") - 1
         last, found = int(places[-1]), self._rows[places]
         marks = found[:, 1].astype(np.uint8)
@@ -588,7 +589,7 @@ class _ModelTrack(Resumable):
             for at in faults.nonzero()[0]:
                 marks[np.searchsorted(places, at)] |= faults[at]
             rest = rest.copy()
-            # Told by now.
+            # Used by now.
             rest[0, 1] = int(rest[0, 1]) & ~int(ANY_FAULT)
             self._faulty = bool((rest[:, 1].astype(np.uint8) & ANY_FAULT).any())
         self._rows = rest
@@ -596,9 +597,9 @@ class _ModelTrack(Resumable):
         return values, marks, settling
 
     def _settling_of(self, frames: Frames) -> NDArray[np.bool_] | bool:
-        """Which columns remember silence or a fault, or have no whole window.
+        """Which columns remember silence or a fault, or have an incomplete window.
 
-        Of each frame (frame, column), or all or none of them.
+        Either for each frame (frame, column), or for all at once.
         """
         if frames.end_s < frames.start_s:
             return True

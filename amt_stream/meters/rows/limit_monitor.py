@@ -1,4 +1,4 @@
-"""How a column stands to a limit, row after row."""
+"""Monitoring of a limit, row by row."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -13,25 +13,25 @@ from amt_stream.meters.limits import AMBER, COLORS, GREEN, RED, STATES, UNCALIBR
 
 EXCEEDED, KEPT, KEPT_SO_FAR, NOT_KNOWN = "exceeded", "kept", "kept so far", "not known"
 VERDICTS = (EXCEEDED, KEPT, KEPT_SO_FAR, "above so far", "below so far", NOT_KNOWN)
-"""How a limit was kept, in words: the same wherever that is told."""
+"""The results of a limit, as text."""
 
 SAME_TIME_S = 1e-6
-"""Two times that differ by less are the same."""
+"""Times that differ by less are equal."""
 
 
 @dataclass
 class Stood:
-    """How a column has stood to a limit, over all rows that counted.
+    """The result of a limit over all counted rows.
 
-    state: at the last row, a word of STATES; "unknown" before the first
+    state: state at the last row, one of STATES; "unknown" before the first row
     times: how often it turned red
-    seconds: in each of STATES
-    microphone: of which one, where several are heard, each by itself
-    worst, worst_s: the highest value, or the lowest where that is worse, and when that was, of
-        rows whose window was whole. Without any, and where what counts is the end: the last value
-    whole: whether the window of a rolling column was whole at any time; of others, true
-    heard_s, window_s: of the window how much was heard at the last row, and how long it is
-    projection: what the level of a window that is not whole will at least be, if silence follows
+    seconds: duration of each of STATES
+    microphone: name of the microphone, if there are several
+    worst, worst_s: the highest value (the lowest for a lower limit) of rows with a complete window,
+        and its time; without such rows, or if only the end counts, the last value
+    whole: whether the window of a rolling column was complete at any time; true for other columns
+    heard_s, window_s: sound in the window at the last row, and its length
+    projection: lowest possible level of an incomplete window, if silence follows
     """
 
     limit: Limit
@@ -48,7 +48,7 @@ class Stood:
 
     @property
     def verdict(self) -> str:
-        """A word of VERDICTS: "above so far" while a window that is not whole decides nothing."""
+        """One of VERDICTS; "above so far" while an incomplete window is not decisive."""
         if self.exceeded is None:
             return NOT_KNOWN
         if self.exceeded:
@@ -60,14 +60,14 @@ class Stood:
 
     @property
     def exceeded(self) -> bool | None:
-        """Whether it was red, or ended so where that is what counts; None where that is unknown."""
+        """Whether it was red, or ended red if only the end counts; None if unknown."""
         if self.limit.at_end:
             return self.state == STATES[RED] if self.state in COLORS else None
         red_s, known_s = self.seconds[STATES[RED]], sum(self.seconds[name] for name in COLORS)
         return red_s > 0 if known_s else None
 
     def to_dict(self) -> JsonDict:
-        """As a summary tells it."""
+        """Data for summaries."""
         return {
             **self.limit.to_dict(),
             "state": self.state,
@@ -83,25 +83,24 @@ class Stood:
 
     @property
     def _of_window(self) -> JsonDict:
-        """What is told of a window that was never whole."""
+        """Data of a window that was never complete."""
         told = {"heard_s": round(self.heard_s, 3), "window_s": self.window_s}
         return told | ({} if self.projection is None else {"projection": self.projection})
 
 
 class LimitMonitor(Resumable):
-    """How one column stands to a limit, row after row.
+    """Determines the state of a limit of one column, row by row.
 
-    step_s: from row to row
-    window_s: of a rolling column, its window; until that is whole, what is above the limit is
-        amber, and red only where no silence in the rest of it could help. It begins with the first
-        value, and anew where nothing was heard for as long as it is
-    adds_up: whether the column is an equivalent level, of which that can be told
+    step_s: seconds between rows
+    window_s: window of a rolling column; until it is complete, a value above the limit is amber,
+        and red only if even silence for the rest of the window could not help. The window begins
+        with the first value, and again after silence of its length
+    adds_up: whether the column is an equivalent level, for which that can be decided
 
-    Red is told at once. A state gets better when the value has been on the better side of the
-    threshold, by the hysteresis, for `hold_s` without a break: to the worst of that time. Rows
-    without a value, and those that tell of clipped sound, of which the true level is not known, are
-    "unknown" unless they are red; rows without a calibration "uncalibrated". They neither count
-    for nor against anything.
+    Red is reported immediately. A state improves when the value was better than the threshold by
+    the hysteresis for `hold_s` without interruption, to the worst state of that time. Rows without
+    a value, or with clipped sound, whose true level is unknown, are "unknown" unless they are red;
+    uncalibrated rows are "uncalibrated". Both are ignored otherwise.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
@@ -119,18 +118,18 @@ class LimitMonitor(Resumable):
         self._warn = self._top if limit.amber is None else limit.sign * limit.amber
         self._began_s = self._known_s = self._row_s = math.nan
         self._heard_s = 0.0
-        # Whether rows count, and from when on they do or do not: each a time, and 1 for a pause.
+        # Pauses: pairs of a time, and 1 for the begin of a pause or 0 for its end.
         self._paused, self._pauses = False, np.zeros((0, 2))
         self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
         self._clipped = False
         self.reset()
 
     def pause(self, paused: bool, time_s: float = -math.inf) -> None:
-        """Count no rows after that time any more, or count them again."""
+        """Pause or continue the counting of rows after `time_s`."""
         self._pauses = np.append(self._pauses, [[time_s, paused]], axis=0)
 
     def reset(self, time_s: float = -math.inf) -> None:
-        """Forget what was counted up to that time, and for the rows after it the state."""
+        """Restart the result up to `time_s`, and the state for the rows after it."""
         self._from_s, self._begins = time_s, True
         self._was_whole, self._sure_at = False, math.nan
         self._last, self._times = UNKNOWN, 0
@@ -138,7 +137,7 @@ class LimitMonitor(Resumable):
         self._worst = self._worst_s = math.nan
 
     def update(self, rows: Iterable[tuple[float, float, bool, bool]]) -> list[str]:
-        """The state at each row, in words: rows in their order.
+        """The state at each row as text.
 
         Of each its time in seconds, the value, NaN for none, and whether it is calibrated and
         whether the sound was clipped.
@@ -146,9 +145,10 @@ class LimitMonitor(Resumable):
         return [STATES[self._take(*row)] for row in rows]
 
     def update_end(self, time_s: float, value: float, calibrated: bool) -> None:
-        """Take what a column is at the end of the sound, which may be where the last row stands.
+        """Update with the value at the end of the sound.
 
-        Then it is no row more, unless the state is another one, and clipped where that row was.
+        If the last row is at the same time, this adds no row unless the state changes, and its
+        clipping still applies.
         """
         again = time_s <= self._row_s + SAME_TIME_S
         self._take(time_s, value, calibrated, again and self._clipped, again)
@@ -156,7 +156,7 @@ class LimitMonitor(Resumable):
     def _take(
         self, time_s: float, value: float, calibrated: bool, clipped: bool, again: bool = False
     ) -> int:
-        """The state of a row, as its place in STATES; `again` of the last row once more."""
+        """The state of a row as an index of STATES; `again` updates the last row."""
         while len(self._pauses) and self._pauses[0, 0] < time_s - SAME_TIME_S:
             self._paused, self._pauses = bool(self._pauses[0, 1]), self._pauses[1:]
         after = bool(time_s > self._from_s + SAME_TIME_S)
@@ -180,30 +180,30 @@ class LimitMonitor(Resumable):
         return told
 
     def _hear(self, time_s: float) -> None:
-        """A value is there: the window goes on, or begins anew."""
+        """Continue or restart the window at a row with a value."""
         if not time_s - self._known_s < max(self._window_s, self._step_s) - SAME_TIME_S:
-            # It has the time since the row before, which has no value, if there is one.
+            # The window includes the time since the row before, which has no value.
             before_s = time_s if math.isnan(self._row_s) else self._row_s
             self._began_s = max(before_s, time_s - self._step_s)
         self._known_s = time_s
         self._heard_s = time_s - self._began_s
 
     def _compare(self, time_s: float, signed: float, sure: float) -> None:
-        """Take a row that counts into account for the worst."""
+        """Update the worst value with a counted row."""
         first = self._whole and not self._was_whole
         self._was_whole = self._was_whole or self._whole
         self._sure_at = sure
         if self.limit.at_end or not self._was_whole or first:
             worse = True
         else:
-            # Of one that began anew, what it will be at least.
+            # For a restarted window, its lowest possible level.
             signed = sure
             worse = (self._whole or sure > self._top) and sure > self.limit.sign * self._worst
         if worse:
             self._worst, self._worst_s = self.limit.sign * signed, time_s
 
     def _turn(self, time_s: float, signed: float, sure: float, counts: bool) -> None:
-        """Take a value into account, of which higher is worse."""
+        """Update the state with a value; higher is worse."""
         now = self._rank(signed, sure, 0.0)
         if now >= self._level:
             self._times += now == RED != self._level and counts
@@ -221,7 +221,7 @@ class LimitMonitor(Resumable):
             self._level, self._calm_s = self._calm_level, math.nan
 
     def _rank(self, signed: float, sure: float, back: float) -> int:
-        """What a value is, or has not come back from by so much."""
+        """The rank of a value, less `back` for hysteresis."""
         if sure > self._top - back:
             return RED
         return AMBER if signed > self._warn - back else GREEN
@@ -231,7 +231,7 @@ class LimitMonitor(Resumable):
         return bool(self._heard_s >= self._window_s - SAME_TIME_S)
 
     def _sure(self, signed: float) -> float:
-        """What the column will at least have been over its whole window."""
+        """The lowest possible value of the column over its whole window."""
         if self._whole:
             return signed
         if not self._adds_up or self._heard_s <= 0:
@@ -240,7 +240,7 @@ class LimitMonitor(Resumable):
 
     @property
     def stood(self) -> Stood:
-        """What has come of it so far."""
+        """The result so far."""
         there = not math.isnan(self._worst)
         projected = there and self._adds_up and not self._was_whole and self._sure_at > -math.inf
         return Stood(

@@ -1,4 +1,4 @@
-"""What rows have of limits: the columns that they are of, and events where a state changes."""
+"""Limits in rows: their columns, and events when states change."""
 
 import math
 import re
@@ -14,16 +14,16 @@ from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.words import reading_text
 
 LIMIT = "limit"
-"""The kind of these events."""
+"""The kind of events for changes of a limit."""
 
 
 def columns_of(limits: Iterable[Limit]) -> list[str]:
-    """Names of the columns that limits are of, each with its forecasts where it has some."""
+    """Names of the columns of limits, each with its forecasts, if any."""
     return [name for limit in limits for name in (limit.column, *_forecasts(limit))]
 
 
 def _forecasts(limit: Limit) -> list[str]:
-    # Its loops are compiled, which is much to load where there are no limits.
+    # Imported only with limits, as its compiled loops are slow to load.
     from amt_stream.meters.accumulators.forecast import FORECAST, LEVEL, forecasts
 
     found = re.fullmatch(rf"({LEVEL})(_left|_right)?_db", limit.column)
@@ -35,16 +35,16 @@ def _forecasts(limit: Limit) -> list[str]:
 
 
 def states_of(limits: Iterable[Limit]) -> list[Column]:
-    """The columns of the states of limits."""
+    """The columns with the states of limits."""
     return [Column(limit.state, "", f"state of the limit {limit.words}") for limit in limits]
 
 
 def limit_words(limit: Limit, row: JsonMap) -> str:
-    """What a row tells of a limit beside its state: the value, and what is still allowed."""
+    """Details of a limit in a row: the value, and the forecasts."""
     value = reading_text(limit.column, row.get(limit.column))
     words = f"{limit.column} {value}, {'not below' if limit.below else 'limit'} {limit.threshold:g}"
     if so_far(limit, row):
-        words += f"; {limit.side} it so far: the window is not whole yet"
+        words += f"; {limit.side} it so far: the window is not complete yet"
     allowed, until = forecast(limit, row)
     told = [] if allowed is None else [f"allowed from now on {allowed:.1f}"]
     told += [] if until is None else [f"{_duration(until)} left as it is now"]
@@ -52,23 +52,23 @@ def limit_words(limit: Limit, row: JsonMap) -> str:
 
 
 def window_words(told: JsonMap) -> str:
-    """What there is of a window that was never whole, as a summary tells it."""
+    """The part of a window that was never complete, as text from a summary."""
     words = f"in {_duration(told['heard_s'])} of a window of {_duration(told['window_s'])}"
     if (least := told.get("projection")) is not None:
-        words += f"; projection: at least {reading_text(told['column'], least)} once it is whole"
+        words += f"; projection: at least {reading_text(told['column'], least)} once it is complete"
     return words
 
 
 def so_far(limit: Limit, row: JsonMap) -> bool:
-    """Whether a row has a value beyond the limit in a window that is not whole: it is amber then.
+    """Whether a row is beyond the limit with an incomplete window, which makes it amber.
 
-    Beyond the limit in a whole window it is red.
+    With a complete window it would be red.
     """
     return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
 
 
 def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:
-    """What a row tells: the level that is still allowed, and seconds that are left as it is now."""
+    """Forecasts in a row: the level still allowed, and the seconds left at the present level."""
     names = _forecasts(limit)
     allowed, until = (row.get(name) for name in names) if names else (None, None)
     return allowed, until or None
@@ -79,9 +79,9 @@ def _duration(seconds: float) -> str:
 
 
 class LimitEvents:
-    """Tells when the state of a limit becomes another, of rows in their order.
+    """Returns events for changes of the states of limits, from rows in order.
 
-    Each begins green; what is not known is no state of its own.
+    Each limit begins green; unknown states are ignored.
     """
 
     def __init__(self, limits: Sequence[Limit]) -> None:
@@ -89,7 +89,7 @@ class LimitEvents:
         self._before: dict[tuple[str, str], str] = {}
 
     def __call__(self, rows: Rows) -> list[Event]:
-        """What these rows tell, in the order of time."""
+        """The events of these rows, in order of time."""
         found = [event for limit in self._limits for event in self._of(limit, rows)]
         return sorted(found, key=lambda event: event.sample)
 

@@ -1,4 +1,4 @@
-"""Readings of models of the Moore family: short-term and long-term loudness."""
+"""Readings of the Moore family of models: short-term and long-term loudness."""
 
 import re
 from collections.abc import Mapping
@@ -29,13 +29,13 @@ from amt_stream.meters.rows.readings import Readings, Summary, all_of
 
 LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
-"""Outputs of a model that is told the uncertainty of the level."""
+"""Outputs of a model with a level uncertainty."""
 
 SETTLE_S = {"stl": 0.4, "ltl": 7.5}
 """Seconds after a fault. From 10 phon on, loudness 50 dB higher is up to 14,000 times 0.05 phon:
 9.6 time constants of a release, of 30 ms and after that of 0.75 s."""
 SETTLE_2002_S = {"stl": 0.6, "ltl": 20.0}
-"""The same with releases of 50 ms and 2 s."""
+"""Settling time with releases of 50 ms and 2 s."""
 
 WORDS = {"stl": "short-term", "ltl": "long-term"}
 BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
@@ -57,9 +57,11 @@ ABOUT_2002 = {
 class LoudnessReadings(Readings):
     """Short-term and long-term loudness of a model of the Moore family.
 
-    prefix: of all names; edition: of the table from sone to phon, as of `sone_to_phon`
-    band: the model gives their band too, from the uncertainty of the level
-    settle_s, about: of short-term and long-term loudness: seconds after a fault, and a sentence
+    prefix: prefix of all names
+    edition: edition of the table from sone to phon, as in `sone_to_phon`
+    band: whether the model has an uncertainty band
+    settle_s, about: settling times after a fault, and descriptions, of short-term and long-term
+        loudness
     """
 
     kept = (*Readings.kept, "_maxima", "_meter")
@@ -187,7 +189,7 @@ class LoudnessReadings(Readings):
         self._meter.skip(count)
 
     def _column(self, column: Column, found: JsonDict) -> Any:
-        """Of what was found (n,), by name; a maximum in phon is that in sone."""
+        """A column (n,) from results by name; a maximum in phon comes from sone."""
         name = column.name.removeprefix(self._prefix)
         if name in found:
             return found[name]
@@ -215,17 +217,17 @@ class LoudnessReadings(Readings):
 
 
 def moore2016_readings(channels: int, band: bool = False) -> LoudnessReadings:
-    """Of Moore2016, which hears both ears whatever the channels."""
+    """Make the readings of Moore2016, which has both ears for any number of channels."""
     return LoudnessReadings(band=band)
 
 
 def gm2002_readings(channels: int) -> LoudnessReadings:
-    """Of Glasberg2002, in sum over both ears."""
+    """Make the readings of Glasberg2002, summed over both ears."""
     return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4", False, SETTLE_2002_S, ABOUT_2002)
 
 
 def _base(name: str) -> str:
-    """Of which loudness a bound is."""
+    """The loudness of a bound."""
     return name.partition("_")[0]
 
 

@@ -1,4 +1,4 @@
-"""Modulation spectra in words, decibels and rows, the same wherever they are shown."""
+"""Modulation spectra as text, decibels and rows."""
 
 from typing import Any, NamedTuple
 
@@ -12,13 +12,13 @@ from amt_stream.meters.rows.readings import Uncounted
 
 EARS = ("left", "right")
 RANGE_DB = 30.0
-"""Below the strongest cell by that much, nothing is shown."""
+"""Displayed range in dB below the strongest cell."""
 
 
 class Strongest(NamedTuple):
-    """The cell of a modulation spectrum where most moves: its place, its centers, its rms.
+    """The strongest cell of a modulation spectrum: its indices, center frequencies and rms.
 
-    `ears` are 0 for left and 1 for right; both where they agree. `rms` is in units of the model.
+    `ears` are 0 for left and 1 for right, or both if they agree. `rms` is in units of the model.
     """
 
     ears: tuple[int, ...]
@@ -30,12 +30,12 @@ class Strongest(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Its centers in words."""
+        """Its center frequencies as text."""
         return f"{hz_text(self.modulation_hz)} Hz in {hz_text(self.band_hz)} Hz"
 
     @property
     def ear(self) -> str:
-        """Its ears in words."""
+        """Its ears as text."""
         return "both ears" if len(self.ears) > 1 else f"{EARS[self.ears[0]]} ear"
 
     def __str__(self) -> str:
@@ -45,9 +45,9 @@ class Strongest(NamedTuple):
 def strongest(
     rms: NDArray[np.floating], fc: NDArray[np.floating], mfc: NDArray[np.floating]
 ) -> Strongest | None:
-    """The strongest cell of `rms` (ear, band, modulation); None where nothing moves.
+    """The strongest cell of `rms` (ear, band, modulation); None without modulation.
 
-    A band around 0 Hz is the slow mean and no modulation: it cannot be the strongest.
+    A band around 0 Hz is the slow mean and not a modulation, so it is ignored.
     """
     moving = np.where(mfc > 0, rms, 0.0)
     ear, band, modulation = np.unravel_index(int(np.argmax(moving)), moving.shape)
@@ -74,7 +74,7 @@ def below_db(rms: NDArray[np.floating], peak: float) -> NDArray[np.float64]:
 
 
 def hz_text(f: float) -> str:
-    """A frequency to be read at a glance: 2, 5.2, 94, 1056."""
+    """A frequency as short text: 2, 5.2, 94, 1056."""
     return f"{f:.1f}".removesuffix(".0") if f < 100 else f"{f:.0f}"
 
 
@@ -82,7 +82,7 @@ class ModulationReadings(Uncounted):
     """The strength of each cell of a `ModulationSpectrumOutput`: a row per ear, band, modulation.
 
     fc, mfc: centers of the auditory bands and of the modulation filters in hertz
-    mask: (band, modulation) which cells there are; without it, all
+    mask: (band, modulation) which cells exist; None for all
     """
 
     keys = (
@@ -120,5 +120,5 @@ class ModulationReadings(Uncounted):
 
 
 def modulation_readings(channels: int, model: Any) -> ModulationReadings:
-    """Of a `ModulationSpectrum`, which hears both ears whatever the channels."""
+    """Make the readings of a `ModulationSpectrum`, which always has both ears."""
     return ModulationReadings(model.model, *map(np.asarray, (model.fc, model.mfc, model.mask)))

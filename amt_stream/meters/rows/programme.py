@@ -13,7 +13,7 @@ from amt_stream.meters.rows.column import HIGHEST, RENEWED, Column, Meaning
 from amt_stream.meters.rows.readings import Readings, Summary
 
 DUAL_MONO = 2.0
-"""Of the energy: a mono programme that is played by two loudspeakers, 3.01 LU more."""
+"""Factor of energy for a mono programme on two loudspeakers, 3.01 LU."""
 
 SETTLE_S = 0.1
 """Seconds after a fault: the high-pass at 38 Hz has then forgotten a sound 50 dB louder."""
@@ -75,13 +75,13 @@ USUAL = ("momentary_lufs", "short_term_lufs", "integrated_lufs", "lra_lu", "true
 class ProgrammeReadings(Readings):
     """Momentary, short-term and integrated loudness of a programme, its range and its peaks.
 
-    target_lufs: what is 0 LU of the columns that are relative to it, such as `integrated_lu`; there
-        are none without
-    dual_mono: one channel counts as two
+    target_lufs: target loudness, 0 LU of relative columns such as `integrated_lu`; without it there
+        are none
+    dual_mono: whether one channel counts as two
 
-    Momentary and short-term loudness are only told once the sound has lasted so long.
+    Momentary and short-term loudness begin once the sound is as long as their windows.
 
-    Raises ValueError for dual mono of several channels, and for a target that is no number.
+    Raises ValueError for dual mono with several channels, and for an invalid target.
     """
 
     kept = (*Readings.kept, "_meter")

@@ -1,4 +1,4 @@
-"""What is told of a model: columns while it runs, a summary of all that was counted."""
+"""Readings of a model: columns, and a summary of all counted sound."""
 
 import math
 from abc import ABC, abstractmethod
@@ -20,7 +20,7 @@ from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
 SAME_TIME_S = 1e-6
-"""Two times that differ by less are the same."""
+"""Times that differ by less are equal."""
 
 WITHOUT = "lost and invalid samples, and what settles after them"
 
@@ -28,34 +28,33 @@ WITHOUT = "lost and invalid samples, and what settles after them"
 class Readings(Resumable, ABC):
     """The readings of one model.
 
-    model: its name
-    offered: the columns that can be had by name or pattern; a model may give more, such as levels
-        of a rolling window (`named`)
-    usual: names of those that are given where none are chosen
+    model: name of the model
+    offered: columns that can be chosen by name or pattern; there may be more, such as levels of a
+        rolling window (`named`)
+    usual: names of the default columns
 
-    What accumulates counts frames that heard sound which was there, from the first on. Those of the
-    rise from silence can only be too low: percentiles, means and minima leave out what is lower
-    there than all that comes after it. After a fault, or a reset of the model, each value counts
-    once it has settled. `cover` takes a part of the sound. Neither a pause nor a reset of what was
-    counted touches a filter.
+    Statistics count frames of valid sound, from the first on. Frames of the rise from silence can
+    only be too low: percentiles, means and minima leave out values there that are lower than all
+    later ones. After a fault or a reset of the model, values count once they have settled. `cover`
+    chooses a part of the sound. Pauses and resets of the statistics do not affect filters.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused",)
 
     headlines: tuple[str, ...] = ()
-    """What a person looks for in a summary."""
+    """Names of the main readings of a summary."""
 
     of_interval: tuple[str, ...] = ()
-    """Names, or patterns, of columns that a table of intervals has by default."""
+    """Names or patterns of the default columns of intervals."""
 
     rise_s: ClassVar[Mapping[str, float]] = {}
-    """How long what rises from silence, by its name in a header, and has such statistics."""
+    """Duration of the rise from silence of readings with such statistics, by name in the header."""
 
     counts = True
     """Whether there are statistics."""
 
     keys: tuple[Column, ...] = ()
-    """What says which cell a row is of, where a model gives a row for each of several."""
+    """Key columns of cells, if a model has a row for each cell."""
 
     cells: tuple[tuple[Any, ...], ...] = ((),)
     """The keys of each cell."""
@@ -69,45 +68,45 @@ class Readings(Resumable, ABC):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of `take`, in their order."""
+        """The columns of `take`, in order."""
         return self._columns
 
     @property
     def in_pascal(self) -> bool:
-        """Whether the model takes pascal, as one does that is in no catalog."""
+        """Whether the model takes pascal, as models outside the catalog do."""
         known = catalog.entries().get(self.model)
         return known is None or known.input_unit == "pascal"
 
     @property
     def width(self) -> int:
-        """How many numbers a frame gives: one for each column of each cell."""
+        """Numbers per frame: one for each column of each cell."""
         return len(self._columns) * len(self.cells)
 
     def matching(self, pattern: str) -> list[Column]:
-        """The columns that a name, or a pattern with * or ?, stands for; none where it is not one.
+        """The columns that match a name, or a pattern with * or ?.
 
-        Raises ValueError for a rolling window that is too short or too long.
+        Raises ValueError for a rolling window out of range.
         """
         found = [column for column in self.offered if fnmatchcase(column.name, pattern)]
         named = None if found else self.named(pattern)
         return found if named is None else [named]
 
     def named(self, name: str) -> Column | None:
-        """A column that is not among those offered, as of a rolling window; None for none."""
+        """A column that is not in `offered`, such as of a rolling window, or None."""
         return None
 
     def choose(self, columns: Sequence[Column]) -> None:
-        """Give these columns from now on; what was counted is forgotten."""
+        """Choose these columns, and restart the statistics."""
         self._columns = tuple(columns)
         self.renew()
 
     def cover(self, from_s: float, to_s: float = math.inf) -> None:
-        """Count what comes after `from_s`, and not after `to_s`."""
+        """Count only sound after `from_s` and up to `to_s`."""
         self.from_s, self.to_s = from_s, to_s
         self.renew()
 
     def coverage(self) -> JsonDict:
-        """What statistics are of, as a header tells it."""
+        """The sound that statistics cover, for headers."""
         return {
             "from_s": self.from_s,
             "to_s": None if math.isinf(self.to_s) else self.to_s,
@@ -117,27 +116,27 @@ class Readings(Resumable, ABC):
 
     @abstractmethod
     def renew(self) -> None:
-        """Make new meters for the columns and the part of the sound that are chosen."""
+        """Make new meters for the chosen columns and part of the sound."""
 
     @abstractmethod
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        """The columns (n, column), or (n, cell, column), after each frame.
+        """Count frames unless `paused`, and return the columns (n, column) or (n, cell, column).
 
-        NaN or an infinity where there is no reading. Frames are counted unless `paused`.
+        Without a reading, a value is NaN or infinite.
         """
 
     def tail(self, frames: Frames) -> None:
-        """Take what the model says of the sound after its end (`Frames.ended_s`).
+        """Take output of the model after the end of the sound (`Frames.ended_s`).
 
-        It counts in maxima, and with its energy; no time passes, so it is in no mean over time, no
-        minimum and no percentile.
+        It counts in maxima and in energy; it has no duration, so it is not in time means, minima or
+        percentiles.
         """
 
     def shares(self, frames: Frames, counted: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """How much of the energy of each (n,) is of the sound, of those that count after its end.
+        """The share of energy (n,) that counts, of frames after the end of the sound.
 
-        All of it: filters give it later. Of a sound that was cut off as it went on, and seems to go
-        on, only that in the frame that it ended in; the others tell of no more than late peaks.
+        It is all energy, which filters deliver late. If the sound was cut off, only the frame in
+        which it ended counts; later frames only have late peaks.
         """
         shares = counted.astype(np.float64)
         if frames.cut:
@@ -146,14 +145,14 @@ class Readings(Resumable, ABC):
         return shares
 
     def skip(self, count: int) -> None:
-        """So many frames are not there, before the next: their time passes, and is left out."""
+        """Skip missing frames before the next one; their time is excluded."""
 
     @abstractmethod
     def summary(self) -> Summary:
-        """What was counted since the last `reset`, by name."""
+        """The statistics since the last `reset`, by name."""
 
     def counted_s(self) -> Summary:
-        """How long it was, and how much was left out: `measured_s`, `excluded_s`."""
+        """The counted and the excluded duration: `measured_s`, `excluded_s`."""
         return {}
 
     @abstractmethod
@@ -161,18 +160,18 @@ class Readings(Resumable, ABC):
         """Forget what was counted."""
 
     def begin_interval(self) -> None:
-        """Forget what was counted, of a sound that is measured on: its windows reach back."""
+        """Restart the statistics of a running sound, with windows that reach back."""
         self.reset()
 
     def stacked(self, columns: Sequence[np.ndarray], frames: Frames) -> NDArray[np.float64]:
-        """Columns (n,) of these frames side by side, none of them included."""
+        """Stack columns (n,) of these frames; also without columns."""
         found = np.empty((len(frames), len(columns)))
         for place, column in enumerate(columns):
             found[:, place] = column
         return found
 
     def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
-        """Which frames count, pauses apart: from so long after a fault on, or as the model says."""
+        """Which frames count, apart from pauses: `settle_s` after a fault, or as the model says."""
         to_s = self.to_s + SAME_TIME_S
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         after_s = self.from_s + SAME_TIME_S if self.from_s else -SAME_TIME_S
@@ -183,9 +182,9 @@ class Readings(Resumable, ABC):
         if calm and frames.begin_s > after_s and min(frames.end_s, frames.ended_s) <= to_s:
             return np.ones(len(frames), np.bool_)
         time_s = frames.time_s
-        # What comes after the end of the sound is of its last moment.
+        # Frames after the end of the sound count as its last moment.
         there = (time_s > after_s) & (np.minimum(time_s, frames.ended_s) <= to_s)
-        # Where sound stood still there may be a hole.
+        # After a stall there may be a gap.
         there &= (frames.fault & Fault.STALL) == 0
         if settle_s is None:
             there &= ~(frames.settling & np.isfinite(frames.since_s))
@@ -195,29 +194,29 @@ class Readings(Resumable, ABC):
 
 
 class Uncounted(Readings):
-    """Readings that give columns alone: there are no statistics of them."""
+    """Readings with columns only, without statistics."""
 
     counts = False
 
     def renew(self) -> None:
-        """There are no meters."""
+        """Do nothing: there are no meters."""
 
     def reset(self) -> None:
-        """There is nothing to forget."""
+        """Do nothing: there are no statistics."""
 
     def summary(self) -> Summary:
         return {}
 
 
 def fully_heard(frames: Frames) -> NDArray[np.bool_]:
-    """Which frames have heard all sound, and only sound that was there."""
+    """Which frames cover complete and valid sound."""
     if frames.calm_s > -math.inf:
         return np.ones(len(frames), np.bool_)
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE | Fault.OFF)) == 0
 
 
 def all_of(there: NDArray[np.bool_]) -> bool:
-    """As `there.all()`, in a tenth of the time where they are few."""
+    """`there.all()`, in a tenth of the time for short arrays."""
     return int(np.count_nonzero(there)) == there.size
 
 
@@ -228,11 +227,11 @@ def readings_of(
     models: Mapping[str, object] | None = None,
     **options: object,
 ) -> dict[str, Readings]:
-    """Those of models of the catalog, for so many channels.
+    """Make the readings of models of the catalog for a number of channels.
 
-    band: with the band of loudness, of those that give one
-    models: the models themselves; one that gives cells is asked which
-    options: for those whose readings take them, such as target_lufs=-23.0
+    band: whether to include uncertainty bands, for models that have them
+    models: the models, from which those with cells take their cells
+    options: options of readings that take them, such as target_lufs=-23.0
     """
     given = models or {}
     return {
@@ -246,13 +245,13 @@ def readings_of(
 def choose(
     readings: Mapping[str, Readings], patterns: Iterable[str] | None, also: Iterable[str] = ()
 ) -> None:
-    """Give the columns that `patterns` name, in their order within each model, and no others.
+    """Choose the columns that match `patterns`, in order within each model.
 
-    None stands for those that are given already; `also` come after them where they are not there. A
-    pattern is a name, or a part of it with * or ?; a column of several models is given by each.
-    Several in one text stand with commas between.
+    None keeps the present choice; `also` are added if they are missing. A pattern is a name, or a
+    name with * or ?; a column of several models is chosen in each. A text may have several
+    patterns, separated by commas.
 
-    Raises NoSuchColumn for a pattern that is no column of any model.
+    Raises NoSuchColumn if a pattern matches no column.
     """
     if isinstance(patterns, str):
         patterns = [pattern.strip() for pattern in patterns.split(",")]
@@ -273,7 +272,7 @@ def choose(
 
 
 def _others_with(pattern: str, readings: Mapping[str, Readings]) -> list[str]:
-    """Models of the catalog, beside those of these readings, that have such a column."""
+    """Other models of the catalog that have such a column."""
     others = [name for name in catalog.models_side_by_side() if name not in readings]
     return [
         name for name, one in readings_of(others, 2, band=True).items() if one.matching(pattern)
@@ -318,24 +317,24 @@ def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:
 
 
 def by_sides(channels: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
-    """Of values of one or two channels the higher ones and each of two: (1, ...) or (3, ...)."""
+    """For one channel its values (1, ...); for two the higher ones and each: (3, ...)."""
     if len(channels) == 1:
         return np.asarray(channels, np.float64)
     return np.stack([np.fmax(*channels), *channels], dtype=np.float64)
 
 
 def place_of(side: str | None) -> int:
-    """Where that has those of "_left" or "_right", or the higher ones."""
+    """The index in `by_sides` of "_left", "_right" or the higher ones."""
     return SIDES.index(side[1:]) + 1 if side else 0
 
 
 def of_side(channels: Sequence[NDArray[np.floating]], side: str | None) -> NDArray[np.floating]:
-    """The values (n,) of one of two channels by "_left" or "_right"; without, the higher ones."""
+    """The values (n,) of "_left" or "_right", or the higher ones."""
     if side:
         return channels[SIDES.index(side[1:])]
     return channels[0] if len(channels) == 1 else np.fmax(*channels)
 
 
 def higher(channels: int) -> str:
-    """What a column has that stands for both of two channels, in words."""
+    """The description of a column that stands for both of two channels."""
     return ", higher of both channels" if channels == 2 else ""

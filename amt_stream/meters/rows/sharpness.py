@@ -1,4 +1,4 @@
-"""Sharpness of what Zwicker's loudness is of: columns of it, and its statistics."""
+"""Columns and statistics of sharpness, from Zwicker's loudness."""
 
 import re
 from collections.abc import Sequence
@@ -48,11 +48,11 @@ Weighting = Literal["din", "aures", "bismarck"]
 
 
 class Sharpnesses(Resumable):
-    """Sharpness by the weightings that columns are of, and their meters for each channel.
+    """Sharpness with the weightings of columns, and its meters for each channel.
 
-    columns: their names
+    columns: names of the columns
 
-    It is computed of core loudness, for these columns alone: where there are none it costs nothing.
+    It is computed from core loudness, only if there are such columns.
     """
 
     kept = ("_meters",)
@@ -101,7 +101,7 @@ class Sharpnesses(Resumable):
         core: NDArray[np.floating] | None,
         counted: NDArray[np.bool_],
     ) -> dict[str, NDArray[np.floating]]:
-        """The columns (n,) by name after each frame, of core loudness (channel, n, 20)."""
+        """The columns (n,) by name, from core loudness (channel, n, 20)."""
         if not self._parts:
             return {}
         each: dict[tuple[str, str | None], list[NDArray[np.floating]]] = {}
@@ -122,7 +122,7 @@ class Sharpnesses(Resumable):
         core: NDArray[np.floating] | None,
         counted: NDArray[np.bool_],
     ) -> None:
-        """Take core loudness (channel, n, 20) after the end of the sound into account."""
+        """Take core loudness (channel, n, 20) after the end of the sound."""
         if not self._parts:
             return
         for weighting, channels in self._acum(core).items():
@@ -130,10 +130,10 @@ class Sharpnesses(Resumable):
                 meter.tail(time_s, np.where(counted, acum, np.nan))
 
     def _acum(self, core: NDArray[np.floating] | None) -> dict[Weighting, NDArray[np.floating]]:
-        """Sharpness (channel, n) by weighting, NaN where there is none."""
+        """Sharpness (channel, n) by weighting; NaN without a value."""
         if core is None:
             raise ValueError(
-                "sharpness is told of core loudness, which these frames do not have: take them "
+                "sharpness needs core loudness, which these frames do not have: take them "
                 "from ZwickerTimeVarying"
             )
         import torch
@@ -162,9 +162,9 @@ class Sharpnesses(Resumable):
 
 
 def sharpness_column(name: str, channels: int, settle_s: float) -> Column | None:
-    """The column of this name, for so many channels; None where there is none.
+    """The column of this name for a number of channels, or None.
 
-    settle_s: seconds after a fault until what was heard before no longer matters
+    settle_s: settling time after a fault in seconds
     """
     found = NAME.fullmatch(name)
     if found is None or (found["side"] and channels < 2):

@@ -1,4 +1,4 @@
-"""Readings of sound level, of each channel and of the louder one."""
+"""Readings of sound level, of each channel and of the higher one."""
 
 import re
 from collections.abc import Mapping
@@ -56,10 +56,10 @@ ASKED = re.compile(
     rf"(?P<what>(?P<day>{EXPOSURE})|(?P<of>{LEVEL})_(?P<ahead>allowed|until)_(?P<limit>\d+(?:p\d+)?)"
     rf"|(?P<dose>{DOSE.pattern}))(?P<side>_left|_right)?_(?P<unit>db|s|percent)"
 )
-"""What is only there for those who ask for it."""
+"""Columns that exist only if they are chosen."""
 
 UNITS = {"dose": "percent", "until": "s"}
-"""Of these; of all others it is dB."""
+"""Units of these columns; all others are in dB."""
 
 AHEAD = {
     "allowed": "highest steady level that keeps {of} within {limit} dB from now on",
@@ -147,9 +147,9 @@ USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
 
 
 class SoundLevelReadings(Readings):
-    """Sound levels: the higher of two channels, which stands for both, and each of them.
+    """Sound levels: the higher one of two channels, and each of them.
 
-    A level rises with its time constant, and waits after a fault (`SoundLevelMeter`); equivalent
+    A level rises with its time constant and settles after a fault (`SoundLevelMeter`); equivalent
     levels, exposure and peak do not.
     """
 
@@ -200,7 +200,7 @@ class SoundLevelReadings(Readings):
                 names.append(found["what"])
                 columns.append(f"{found['what']}_{found['unit']}")
             parts.append((place_of(found["side"]), names.index(found["what"])))
-        # Where each column stands: on which side, and after which levels of the moment.
+        # Indices of each column: side and level.
         self._places = np.array(parts, np.int64).reshape(-1, 2).T
         self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
         self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
@@ -253,7 +253,7 @@ class SoundLevelReadings(Readings):
 
 
 def _parsed(name: str) -> re.Match[str] | None:
-    """A name in its parts; None for what is none."""
+    """A name parsed to its parts, or None."""
     found = NAME.fullmatch(name) or ASKED.fullmatch(name)
     if found is not None and found.re is ASKED:
         kind = found["ahead"] or found["what"].partition("_")[0]
@@ -263,7 +263,7 @@ def _parsed(name: str) -> re.Match[str] | None:
 
 
 def _lower(what: str) -> np.ufunc | None:
-    """What takes the lower one of both channels, where that holds for both; None elsewhere."""
+    """The function for the lower of both channels, for columns where that is decisive, or None."""
     if "_allowed_" in what:
         return np.minimum
     return np.fmin if "_until_" in what else None
@@ -294,7 +294,7 @@ def _forgotten_s(level: str) -> float:
 
 
 def _asked(found: re.Match[str]) -> Meaning:
-    """What is there for those who ask for it."""
+    """The meaning of a column that exists only if it is chosen."""
     if found["ahead"]:
         limit = found["limit"].replace("p", ".")
         quantity = AHEAD[found["ahead"]].format(of=found["of"], limit=limit)
@@ -314,12 +314,12 @@ def _asked(found: re.Match[str]) -> Meaning:
 
 
 def _level_of(found: re.Match[str]) -> str:
-    """The level whose percentile it is: A-weighted F where the name says none."""
+    """The level of a percentile, by default A-weighted F."""
     return f"l{found['level'] or 'af'}"
 
 
 def _meaning(found: re.Match[str]) -> Meaning:
-    """What a level is, by its name, as of `laf` or `l10`."""
+    """The meaning of a level by name, such as `laf` or `l10`."""
     name, percent = found["what"].partition("_")[0], found["percent"]
     if found["difference"]:
         one = _written(name)
@@ -361,7 +361,7 @@ def _smoothed(level: str) -> str:
 
 
 def _written(name: str) -> str:
-    """As standards write it: LCeq of `lceq`, LAFT5 of `laft5eq`."""
+    """The symbol of standards: LCeq for `lceq`, LAFT5 for `laft5eq`."""
     if name.startswith("laft"):
         return name.removesuffix("eq").upper()
     return name.removesuffix("eq").upper() + "eq"

@@ -1,4 +1,4 @@
-"""Readings of a narrow-band spectrum: its strongest line, now and since the beginning."""
+"""Readings of a narrow-band spectrum: the strongest line, now and over time."""
 
 import re
 from dataclasses import replace
@@ -32,11 +32,11 @@ ORDER = [f"{what}_{unit}" for what in STATISTICS for unit in UNITS]
 
 
 class SpectrumReadings(Readings):
-    """The strongest line of the moment, and the highest of all that was counted.
+    """The strongest instantaneous line, and its maximum over time.
 
-    Of two channels that of the one where it is higher, and that of each.
+    For two channels, the higher line of both, and that of each.
 
-    model: the `NarrowBandSpectrum` whose bins there are; without it, those of 48 kHz
+    model: the `NarrowBandSpectrum` with the bins; by default those of 48 kHz
     """
 
     kept = (*Readings.kept, "_meters")
@@ -46,7 +46,7 @@ class SpectrumReadings(Readings):
     def __init__(self, channels: int, model: Any = None) -> None:
         self._bin_hz = 48_000 / 8192 if model is None else float(model.bin_hz)
         self._frame_rate = 25.0 if model is None else float(model.frame_rate)
-        # The window, and 16 time constants of F: 1 % is left of a power 50 dB higher.
+        # The window, and 16 time constants of F: 1 % remains of a power 50 dB higher.
         self._settle_s = round(1 / self._bin_hz + 2.0, 2)
         self._sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
         names = [f"spectrum_{w}{s}_{u}" for w in STATISTICS for s in self._sides for u in UNITS]
@@ -103,7 +103,7 @@ class SpectrumReadings(Readings):
 
 
 def _by_sides(lines: Line) -> list[Line]:
-    """Lines (channel, n) of one channel; of two the higher ones before those of each."""
+    """Lines (channel, n) of one channel; for two, the higher ones and then those of each."""
     each = [Line(*of) for of in zip(*lines, strict=True)]
     if len(each) == 1:
         return each

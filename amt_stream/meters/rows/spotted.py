@@ -1,4 +1,4 @@
-"""Events of sound in rows: where one begins, and where it has ended."""
+"""Detection of sound events in rows."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,21 +16,21 @@ from amt_stream.meters.rows.words import reading_text
 from amt_stream.meters.triggers import Trigger
 
 SOUND_BEGIN, SOUND_END = "sound_begin", "sound_end"
-"""The kinds of these events."""
+"""The kinds of sound events."""
 
 FAR = 1e9
-"""How far on the calm side stands what is no number."""
+"""The value for NaN, far below any threshold."""
 
 
 @dataclass(frozen=True)
 class Spotted:
-    """The beginning of an event of sound, or its end.
+    """The begin or the end of a sound event.
 
-    sample, time_s, utc: where that was, as those of an `Event`
-    samples: how long it was, of an end
-    worst: the value of the column at the beginning; of an end the highest, or the lowest where that
-        is what began it
-    red: names of the limits that were red where it began, of an event of limits
+    sample, time_s, utc: its time, as in `Event`
+    samples: duration, at an end
+    worst: value of the column at the begin; at the end the highest, or the lowest for a lower
+        threshold
+    red: names of the limits that were red at the begin, for an event of limits
     """
 
     trigger: Trigger
@@ -44,7 +44,7 @@ class Spotted:
     red: str = ""
 
     def event(self, fs: float) -> Event:
-        """As it is told."""
+        """The `Event` for sinks."""
         if self.is_begin:
             text = f"{self.trigger.name} begins: {self._reading('is')}"
             text += "" if self.red else f", {self.trigger.words}"
@@ -63,12 +63,12 @@ class Spotted:
 
 
 class Spotter:
-    """Finds events of sound in rows in their order; of several that are heard, of each by itself.
+    """Detects sound events in rows in order, separately for each microphone.
 
-    A column counts whether or not it is calibrated, and what is no number is no event. Where rows
-    end before an event does, it has no end.
+    A column counts whether or not it is calibrated; NaN is never an event. An event that lasts
+    longer than the rows has no end.
 
-    step_s: from row to row
+    step_s: seconds between rows
     fs: sampling rate of the input in hertz
     """
 
@@ -93,7 +93,7 @@ class Spotter:
 
 
 class _Watch:
-    """One trigger, and one of those that are heard."""
+    """The state of one trigger for one microphone."""
 
     def __init__(self, trigger: Trigger, step_s: float, fs: float, microphone: str) -> None:
         self._trigger, self._fs, self._microphone = trigger, fs, microphone
@@ -109,7 +109,7 @@ class _Watch:
         values = self._values(rows)
         seen = values - (0.0 if self._background is None else self._background(time_s, values))
         seen = np.where(np.isfinite(seen), seen, -limit.sign * FAR)
-        # Whether or not a value is calibrated or clipped, something sounds.
+        # Uncalibrated and clipped values count too.
         states = self._monitor.update(
             (*row, True, False) for row in zip(time_s.tolist(), seen.tolist(), strict=True)
         )
@@ -138,7 +138,7 @@ class _Watch:
         return np.array([rows[name] == STATES[RED] for name in names]).any(axis=0).astype(float)
 
     def _red(self, rows: Rows, at: int) -> str:
-        """Names of the limits that are red in a row."""
+        """Names of the red limits of a row."""
         names = [name for name in rows.columns if name.startswith(STATE)]
         red = [name.removeprefix(STATE) for name in names if rows[name][at] == STATES[RED]]
         return " and ".join(red)

@@ -1,4 +1,4 @@
-"""Readings of octaves and third octaves, of each channel and of the louder one."""
+"""Readings of octaves and third octaves, of each channel and of the higher one."""
 
 import re
 from dataclasses import replace
@@ -31,17 +31,17 @@ WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
 class ThirdOctaveReadings(Readings):
     """Levels in third octaves: the higher of two channels in each band, and each of them.
 
-    model: the `ThirdOctaves` whose bands there are; without it, those from 6.3 Hz to 20 kHz
+    model: the `ThirdOctaves` with the bands; by default those from 6.3 Hz to 20 kHz
     """
 
     kept = (*Readings.kept, "_meters")
     of_interval: tuple[str, ...] = ("lzeq_*hz_db",)
 
     called, fraction = "third octave", 3
-    """What a band is called, and which fraction of an octave it is."""
+    """Name of a band, and its fraction of an octave."""
 
     before = ""
-    """What stands before the names of columns."""
+    """Prefix of the columns' names."""
 
     range_hz: ClassVar[tuple[float, float]] = (6.3, 20_000.0)
 
@@ -73,7 +73,7 @@ class ThirdOctaveReadings(Readings):
         parts = [(f"{one['stem']}_db", place_of(one["side"])) for one in sided if one]
         columns = list(dict.fromkeys(name for name, _ in parts))
         places = [(side, columns.index(name)) for name, side in parts]
-        # Where each column stands: on which side, and which of the meters' columns it is.
+        # Indices of each column: side, and column of the meters.
         self._places = np.array(places, np.int64).reshape(-1, 2).T
         self._meters = [
             ThirdOctaveMeter(self._nominal, columns, self.fraction) for _ in range(self._channels)
@@ -148,7 +148,7 @@ class ThirdOctaveReadings(Readings):
 class OctaveReadings(ThirdOctaveReadings):
     """Levels in octaves: the higher of two channels in each band, and each of them.
 
-    model: the `Octaves` whose bands there are; without it, those from 8 Hz to 16 kHz
+    model: the `Octaves` with the bands; by default those from 8 Hz to 16 kHz
     """
 
     of_interval = ("octave_lzeq_*hz_db",)

@@ -1,27 +1,27 @@
-"""Readings in words, the same wherever they are shown."""
+"""Readings as text, equal on all displays."""
 
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.frames import Fault
 
 FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
-"""As rows have them: a word each."""
+"""Words of faults in rows."""
 
 FAULT_WORDS = {bit: name.replace("_", " ") for bit, name in FAULT_NAMES.items()}
-"""As people read them."""
+"""Words of faults for users."""
 
 HIGHEST_PHON = 120.0
 
 SMALLEST_SONE = 5e-4
-"""What is less is shown as none."""
+"""Smaller values are shown as zero."""
 
 
 def fault_words(fault: int) -> list[str]:
-    """The faults of a frame, in words."""
+    """The faults of a frame as words."""
     return [word for bit, word in FAULT_WORDS.items() if fault & bit]
 
 
 def reading_text(name: str, value: float | None) -> str:
-    """A reading by the name of its column: three digits of sone, tenths of anything else."""
+    """A reading as text, by its column: three digits of sone, tenths of other units."""
     if value is None:
         return "---"
     if not name.endswith("_sone"):
@@ -37,9 +37,9 @@ def phon_text(sone: float) -> str:
 
 
 def band_texts(sone: float, low: float, high: float) -> tuple[str, str]:
-    """How far `low` and `high` are from `sone`: the larger of both in percent, and in phon.
+    """The larger distance of `low` and `high` from `sone`, in percent and in phon.
 
-    Empty where the standard's table has no phon for `sone`.
+    Empty if the standard's table has no phon for `sone`.
     """
     phon = sone_to_phon(sone)
     if not 0.0 < phon < HIGHEST_PHON:

@@ -1,4 +1,4 @@
-"""Readings of loudness and sharpness after Zwicker, of each channel and of the higher one."""
+"""Readings of Zwicker's loudness and sharpness, of each channel and of the higher one."""
 
 import re
 from collections.abc import Mapping
@@ -48,9 +48,9 @@ of a tone of 25 Hz, whose filter rings, 1.2 s."""
 
 
 class ZwickerReadings(Readings):
-    """Loudness after Zwicker: of each channel, and the higher of two, which stands for both.
+    """Zwicker's loudness: the higher one of two channels, and each of them.
 
-    So is sharpness, which is computed, counted and in the summary only where a column is of it.
+    Sharpness is computed and in the summary only if it has a column.
     """
 
     kept = (*Readings.kept, "_meters", "_sharpness")
@@ -84,7 +84,7 @@ class ZwickerReadings(Readings):
         return _column(name, self._channels)
 
     def renew(self) -> None:
-        # First stands loudness itself.
+        # Loudness itself is first.
         names, parts, others = [""], [], {}
         for place, column in enumerate(self.columns):
             found = NAME.fullmatch(column.name)
@@ -95,7 +95,7 @@ class ZwickerReadings(Readings):
             if statistic not in names:
                 names.append(statistic)
             parts.append((place, place_of(found["side"]), names.index(statistic)))
-        # Of loudness: which columns, and where each stands: on which side, after which statistics.
+        # Columns of loudness with their indices: side and statistic.
         self._columns_of_n, *self._places = np.array(parts, np.int64).reshape(-1, 3).T
         self._in_phon = np.array([self.columns[k].unit == "phon" for k, *_ in parts], np.bool_)
         columns = [f"n{statistic}_sone" for statistic in names[1:]]
