@@ -158,7 +158,7 @@ def test_a_manifest_that_is_torn_and_one_that_is_none(tmp_path):
         again.begin({"a": 2}, {})
     assert (tmp_path / NAME).read_bytes().startswith(whole + b'{"run": 2')
     (tmp_path / NAME).write_text('{"part": "a.csv", "state": "done"}\n{}\n')
-    with pytest.raises(ManifestError, match="line 1 is none of a manifest: give another folder"):
+    with pytest.raises(ManifestError, match="line 1 is not of a manifest: give another folder"):
         Manifest(tmp_path)
 
 

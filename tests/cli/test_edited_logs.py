@@ -77,4 +77,4 @@ def test_a_database_that_was_edited_is_refused_in_a_sentence(
     status, out, err = said("replay", "night")
     assert status == (column != "utc")  # which no sound tells
     assert len(err.splitlines()) <= 1
-    assert out or " is none: " in err
+    assert out or " has an invalid " in err

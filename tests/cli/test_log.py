@@ -79,7 +79,7 @@ def test_verify_says_what_is_wrong_by_its_status_too(run, tmp_path):
         (["--log-sound"], "--log-sound needs a log", 2),
         (["--log", "x", "--quiet", "--format", "csv"], "--format does: leave one out", 2),
         (["--log", ".", "--quiet"], "is not a session (it has", 1),
-        (["--log", "file", "--quiet"], "is no folder", 1),
+        (["--log", "file", "--quiet"], "is not a folder", 1),
     ],
 )
 def test_what_cannot_be_logged_is_refused(run, tmp_path, typed, said, status):

@@ -136,14 +136,17 @@ GOOD = json.loads(json.dumps(vars(record())))
         ("{not json", "not JSON"),
         ("[1, 2]", "not a record"),
         (json.dumps({**GOOD, "chanel": 1}), "the keys are"),
-        (json.dumps({**GOOD, "channel": "1"}), "channel is '1'"),
-        (json.dumps({**GOOD, "measured_dbfs": True}), "measured_dbfs is True"),
+        (json.dumps({**GOOD, "channel": "1"}), "channel has the invalid value '1'"),
+        (json.dumps({**GOOD, "measured_dbfs": True}), "measured_dbfs has the invalid value True"),
         (json.dumps({**GOOD, "measured_dbfs": -400.0}), "0 to 250 dB SPL"),
-        (json.dumps({**GOOD, "calibrator_uncertainty_db": "1"}), "calibrator_uncertainty_db is '1"),
+        (
+            json.dumps({**GOOD, "calibrator_uncertainty_db": "1"}),
+            "calibrator_uncertainty_db has the invalid value '1",
+        ),
         (json.dumps({**GOOD, "calibrator_uncertainty_db": -1}), "give 0 to 20 dB"),
         ("[" * 5000, "nested too deeply"),
-        (json.dumps({**GOOD, "channel": 10**399}), "channel is 1000*[.][.][.], which is no such"),
-        (json.dumps({**GOOD, "frequency_hz": math.nan}), "frequency_hz is nan, which is no such"),
+        (json.dumps({**GOOD, "channel": 10**399}), "channel is 1000*[.][.][.], which is out"),
+        (json.dumps({**GOOD, "frequency_hz": math.nan}), "frequency_hz is nan, which is out"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line_and_kept(tmp_path, line, said):
@@ -237,7 +240,7 @@ def test_another_calibrator_frequency():
         (lambda: 0.0 * TIME_S, "digital silence"),
         (lambda: np.concatenate([sine(-20.0)[: 2 * FS], 0.0 * TIME_S]), "was there for 2.0 s only"),
         (lambda: sine(-20.0)[:1000], "there was no sound"),
-        (lambda: np.where(TIME_S == 1.0, np.nan, sine(-20.0)), "not numbers"),
+        (lambda: np.where(TIME_S == 1.0, np.nan, sine(-20.0)), "NaN or infinity"),
     ],
 )
 def test_anything_else_is_refused_with_its_reason(x, said):

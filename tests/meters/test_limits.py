@@ -199,7 +199,10 @@ def test_a_limit_in_one_line():
         ("laeq_15min_db<100,amber=99", "amber is 99, beyond the limit itself: give more"),
         ("laeq_15min_db>100,hold=-1", "the hold_s of laeq_15min_db is -1: give 0 or more"),
         ("laeq_15min_db>100,hysteresis=nan", "the hysteresis of .* is 'nan': give a number"),
-        ("laeq_15min_db>100,name=A b", "called 'A b': give small letters, digits and _"),
+        (
+            "laeq_15min_db>100,name=A b",
+            "the name of a limit is 'A b': give small letters, digits and _",
+        ),
     ],
 )
 def test_what_is_no_limit_is_refused(text, said):

@@ -136,7 +136,9 @@ def test_what_comes_after_the_end_of_the_sound_is_refused():
     assert [(one["command"], one["done"]) for one in replies] == [
         (name, False) for name in ("mark", "reset_readings", "pause")
     ]
-    assert all("ended" in one["error"] or "nothing is measured" in one["error"] for one in replies)
+    assert all(
+        "ended" in one["error"] or "no measurement is running" in one["error"] for one in replies
+    )
     assert not [one for one in late.messages if one.kind == "event"]
 
 

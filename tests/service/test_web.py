@@ -425,7 +425,7 @@ def test_the_page_outlives_its_process_and_not_the_measurement():
         while get_or_none(one, "health") != 503:
             assert time.monotonic() < until + 30
             time.sleep(0.2)
-        assert b"has told nothing of itself" in get(one, "health")[1]
+        assert b"no state from the measurement" in get(one, "health")[1]
         one.process.kill()
         while Path(f"/proc/{page}").exists():
             assert time.monotonic() < until + 60

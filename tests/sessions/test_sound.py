@@ -206,6 +206,6 @@ def test_wav_grows_beyond_4_gib(tmp_path, monkeypatch):
 def test_what_flac_cannot_be_made_of_is_refused(new_log, tmp_path):
     with pytest.raises(SessionError, match="choose wav"):
         new_log(tmp_path / "night", channels=9)
-    with pytest.raises(SessionError, match="is none of flac, wav"):
+    with pytest.raises(SessionError, match="give one of flac, wav"):
         new_log(tmp_path / "night", "mp3")
     assert not (tmp_path / "night").exists()

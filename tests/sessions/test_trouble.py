@@ -49,7 +49,7 @@ def test_a_full_disk_loses_nothing_that_waits(new_log, at, full_disk, tmp_path, 
         for one in blocks[250:400]:
             log(one)
         until(lambda: "cannot be written" in log.note)
-        assert "the measurement goes on" in log.note
+        assert "the measurement continues" in log.note
         assert verify(log.path).word == "intact"
         for one in blocks[400:]:
             log(one)

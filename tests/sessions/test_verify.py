@@ -151,7 +151,7 @@ def test_a_signature_tells_it_too(written, keys, tmp_path, capsys):
     status, out = said(*check, public)
     assert (status, "everything is present up to the hash signed at 20" in out) == (0, True)
     assert "is not a signature by the key in" in said(*check, other)[1]
-    assert "holds no public key in PEM" in said(*check, private)[1]
+    assert "has no public key in PEM" in said(*check, private)[1]
     assert "another kind: make one of Ed25519" in said("verify", str(folder), "--sign", curve)[1]
     unsupported = tmp_path / "unsupported.pem"
     unsupported.write_text(UNSUPPORTED)

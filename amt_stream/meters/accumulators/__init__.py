@@ -1,7 +1,6 @@
-"""Meters: what accumulates over frames, without torch and without threads.
+"""Meters: statistics that accumulate over frames, without torch and threads.
 
-The names stand in `__init__.pyi`, and are imported when they are first used: some have compiled
-loops.
+`__init__.pyi` lists the names, which are imported on first use, as some have compiled loops.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""Noise dose, as a dosimeter tells it: how much of what is allowed in eight hours was heard."""
+"""Noise dose of a dosimeter: the share of the exposure allowed in eight hours."""
 
 import re
 from typing import Any, ClassVar
@@ -13,15 +13,15 @@ DAY_S = 8 * 3600.0
 DOSE = re.compile(
     r"(?:dose|twa)_(?P<criterion>\d\d\d?)_(?P<exchange>[3-6])(?:_(?P<threshold>\d\d\d?))?"
 )
-"""Names, without unit: criterion, exchange rate and threshold in dB, as of `twa_90_5_80_db`."""
+"""Names without unit: criterion, exchange rate and threshold in dB, as in `twa_90_5_80_db`."""
 
 
 class Dose(Resumable):
     """Dose in percent of eight hours at the criterion, of A-weighted S levels (ANSI S1.25).
 
-    criterion_db: of which eight hours are 100 %
-    exchange_db: by so much more, half of the time is 100 %
-    threshold_db: what is below it does not count
+    criterion_db: level of which eight hours are 100 %
+    exchange_db: increase of level that halves the time for 100 %
+    threshold_db: levels below it do not count
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_taken_s",)
@@ -33,19 +33,19 @@ class Dose(Resumable):
 
     @classmethod
     def named(cls, name: str) -> "Dose":
-        """The one of a name that DOSE matches."""
+        """Make a dose from a name that matches DOSE."""
         found = DOSE.fullmatch(name)
         assert found is not None
         return cls(int(found[1]), int(found[2]), int(found[3] or 0))
 
     def reset(self) -> None:
-        """Forget what was heard."""
+        """Restart the dose."""
         self._taken_s = 0.0
 
     def add(
         self, power: NDArray[np.floating], measured: NDArray[np.bool_], period_s: float
     ) -> NDArray[np.float64]:
-        """Take frames (n,) in Pa^2, `period_s` apart, that were `measured`; the dose after each."""
+        """Take `measured` frames (n,) in Pa^2, `period_s` apart, and return the dose after each."""
         level = level_db(power)
         counts = measured & (level >= self.threshold_db)
         level = np.where(counts, level, -np.inf)
@@ -57,10 +57,10 @@ class Dose(Resumable):
 
     @property
     def percent(self) -> float:
-        """Of all so far."""
+        """The dose so far."""
         return 100.0 * self._taken_s / DAY_S
 
     def average_db(self, percent: Any) -> Any:
-        """The steady level (TWA) of which eight hours have that dose."""
+        """The steady level (TWA) that gives a dose in eight hours."""
         with np.errstate(divide="ignore"):
             return self.criterion_db + self.exchange_db * np.log2(percent / 100.0)

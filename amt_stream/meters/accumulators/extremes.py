@@ -1,4 +1,4 @@
-"""The highest readings: since the start, of late, of each event; and how long above a limit."""
+"""Maxima: since the start, recent, and of each event; and time above a limit."""
 
 import math
 from collections import deque
@@ -14,7 +14,7 @@ Values = NDArray[np.floating]
 
 
 class Maximum(Resumable):
-    """The highest value and when it was first reached."""
+    """The maximum and the time when it was first reached."""
 
     kept = ("value", "time_s")
 
@@ -24,9 +24,9 @@ class Maximum(Resumable):
         loops.compile_loops()
 
     def add(self, time_s: Values, values: Values) -> NDArray[np.float64]:
-        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count.
+        """Take `values` (n,) at `time_s` (n,); NaN is ignored.
 
-        Gives the highest value after each; minus infinity where there was none yet.
+        Returns the maximum after each; minus infinity before the first value.
         """
         held = np.empty(len(values))
         place = loops.hold_highest(np.asarray(values, np.float64), self.value, held)
@@ -36,7 +36,7 @@ class Maximum(Resumable):
 
 
 class Hold(Resumable):
-    """The highest value of the last `seconds`, as a peak hold shows it."""
+    """The maximum of the last `seconds`, a peak hold."""
 
     kept = growing = ("tops",)
 
@@ -44,8 +44,8 @@ class Hold(Resumable):
         if not 0 < seconds < math.inf:
             raise ValueError(f"a hold of {seconds} s: give more than 0")
         self.seconds = seconds
-        # Times and values, of which none is followed by one that is as high: the first is the
-        # highest, the next will be once the first is forgotten.
+        # Times and decreasing values: the first is the maximum, the next one will be after the
+        # first is dropped.
         self._next: deque[tuple[float, float]] = deque()
 
     def add(self, time_s: Values, values: Values) -> None:
@@ -65,7 +65,7 @@ class Hold(Resumable):
 
     @property
     def tops(self) -> Values:
-        """Times and values (n, 2) that are, or can still become, the highest."""
+        """Times and values (n, 2) that are, or can become, the maximum."""
         return np.array(self._next, np.float64).reshape(-1, 2)
 
     @tops.setter
@@ -74,13 +74,13 @@ class Hold(Resumable):
 
     @property
     def value(self) -> float | None:
-        """The highest, None where there was nothing of late."""
+        """The maximum, or None without recent values."""
         return self._next[0][1] if self._next else None
 
 
 @dataclass(frozen=True)
 class SoundEvent:
-    """A sound from `start_s` to `end_s`, and the highest of what was followed in it."""
+    """A sound from `start_s` to `end_s`, and the maximum of the followed value."""
 
     start_s: float
     end_s: float
@@ -88,11 +88,11 @@ class SoundEvent:
 
 
 class Events(Resumable):
-    """The maximum of each event: by one value it is found, of another the maximum is taken.
+    """The maximum of one value in each event of another value.
 
-    An event begins where the first reaches `above` and ends where it falls `hysteresis` below, or
-    after `longest_s`, when the next begins: a loudness model's maximum of long-term loudness stands
-    for a whole sound of up to 5 s (Moore et al. 2018). The last `most` events stay.
+    An event begins when the detection value reaches `above`, and ends when it falls `hysteresis`
+    below that, or after `longest_s`, when the next one begins: the maximum of long-term loudness is
+    the loudness of a sound of up to 5 s (Moore et al. 2018). The last `most` events are stored.
     """
 
     kept = growing = ("past", "under_way")
@@ -105,7 +105,7 @@ class Events(Resumable):
         self.present: SoundEvent | None = None
 
     def add(self, time_s: Values, found_by: Values, followed: Values) -> None:
-        """Take rows (n,) into account; NaN ends an event."""
+        """Take rows (n,); NaN ends an event."""
         at, found_by = 0, np.asarray(found_by, np.float64)
         while at < len(time_s):
             if self.present is None:
@@ -131,7 +131,7 @@ class Events(Resumable):
 
     @property
     def past(self) -> Values:
-        """Start, end and maximum (n, 3) of the events that are over."""
+        """Start, end and maximum (n, 3) of past events."""
         return np.array([astuple(one) for one in self.events], np.float64).reshape(-1, 3)
 
     @past.setter
@@ -140,7 +140,7 @@ class Events(Resumable):
 
     @property
     def under_way(self) -> Values:
-        """Those (0 or 1, 3) of the event that is not over."""
+        """Start, end and maximum (0 or 1, 3) of the current event."""
         there = [] if self.present is None else [astuple(self.present)]
         return np.array(there, np.float64).reshape(-1, 3)
 
@@ -150,7 +150,7 @@ class Events(Resumable):
 
 
 class TimeAbove(Resumable):
-    """Seconds during which a value was above `limit`, of values `period_s` apart."""
+    """Seconds with values above `limit`, of values `period_s` apart."""
 
     kept = ("_count",)
 
@@ -159,7 +159,7 @@ class TimeAbove(Resumable):
         self._count = 0
 
     def add(self, values: Values) -> None:
-        """Take `values` (n,) into account; NaN does not count."""
+        """Take `values` (n,); NaN is ignored."""
         self._count += int(np.count_nonzero(values > self.limit))
 
     @property

@@ -1,4 +1,4 @@
-"""How loud it may still be, and for how long: an equivalent level and its limit."""
+"""Forecasts of an equivalent level and its limit: the level still allowed, and the time left."""
 
 import math
 import re
@@ -15,12 +15,12 @@ from amt_stream.meters.accumulators.rolling import RollingLevel, level_db
 from amt_stream.meters.accumulators.window import WINDOW
 
 PRESENT_S = 10.0
-"""The level of the moment is that of so long, as one that may go on."""
+"""Seconds of the level that is assumed to continue."""
 
 RENEWED_S = 1.0
 EXPOSURE = "lex_8h"
 LEVEL = rf"(?:l[acz]eq_{WINDOW}|{EXPOSURE})"
-"""What has a forecast: a rolling level, and what is heard in a day."""
+"""Levels with forecasts: rolling levels, and the exposure level of a day."""
 
 FORECAST = re.compile(
     rf"(?P<level>{LEVEL})_(?:(?P<what>allowed)|until)_(?P<limit>\d+(?:p\d+)?)(?(what)_db|_s)"
@@ -31,31 +31,31 @@ Values = NDArray[np.float64]
 
 
 def forecasts(level: str, limit_db: float) -> tuple[str, str]:
-    """Names of both forecasts of a level (without its unit) and a limit."""
+    """Names of both forecasts of a level (without unit) and a limit."""
     number = f"{limit_db:g}".replace(".", "p")
     return f"{level}_allowed_{number}_db", f"{level}_until_{number}_s"
 
 
 def limit_power(text: str) -> float:
-    """The mean square in Pa^2 of a limit as a name has it."""
+    """The mean square in Pa^2 of a limit in a name."""
     return float(P0**2 * 10 ** (float(text.replace("p", ".")) / 10))
 
 
 class Forecasts(Resumable):
-    """Columns of two kinds, of limits of levels that `SoundLevelMeter` has as columns too.
+    """Two kinds of columns for limits of levels that are columns of `SoundLevelMeter` too.
 
-    allowed: the highest steady level in dB that may follow from now on, without the level passing
-        its limit at any time until the window has none of the present left in it, or the eight
-        hours are over; NaN where it has passed
-    until: seconds until it does if the level of the last 10 s goes on; NaN where it does not
+    allowed: the highest steady level in dB from now on that keeps the level within its limit until
+        the window has no present sound left, or the eight hours are over; NaN if the limit is
+        exceeded
+    until: seconds until the limit is exceeded if the level of the last 10 s continues; NaN if it is
+        not
 
-    columns: names, of which those are taken that FORECAST matches
-    period_s: from frame to frame
-    levels: those that there are forecasts of; the rolling ones among them are `rolling`
+    columns: names of columns; those that match FORECAST are used
+    period_s: seconds between frames
+    levels: levels with forecasts; `rolling` are the rolling ones among them
 
-    Both are renewed every second of sound, and held between; of a window they are within 0.005 dB
-    and 0.1 % of its length. What stood before the start is taken as silence, and what was not heard
-    since is left out.
+    Both are updated every second of sound; for a window they are accurate within 0.005 dB and 0.1 %
+    of its length. Time before the start counts as silence, and missing sound is left out.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_held", "_present")
@@ -81,22 +81,22 @@ class Forecasts(Resumable):
         self._present = RollingLevel(PRESENT_S, period_s) if EXPOSURE in self.levels else None
 
     def columns(self, found: Mapping[str, Values]) -> dict[str, Values]:
-        """The columns (n,) by name, of what `follow` and `expose` have given."""
+        """The columns (n,) by name, from the results of `follow` and `expose`."""
         placed = zip(self.names, self._places, strict=True)
         return {name: found[level][place, kind] for name, (level, place, kind) in placed}
 
     def skip(self, count: int) -> None:
-        """So many frames are not there."""
+        """Skip missing frames."""
         if self._present is not None:
             self._present.skip(count)
 
     def reset(self) -> None:
-        """Forget what was heard of a day; windows are of the sound."""
+        """Restart the exposure of the day, but not the windows."""
         if EXPOSURE in self._held:
             self._held[EXPOSURE][:] = np.nan
 
     def _in_pieces(self, count: int, taken: int) -> list[slice]:
-        """Frames up to each with which to renew, and the rest; `taken` of them came before."""
+        """Slices of frames up to each update, and the rest; `taken` frames came before."""
         ends = [*range(-taken % self._due or self._due, count + 1, self._due)]
         starts = [0, *ends]
         return [slice(a, b) for a, b in zip(starts, [*ends, count], strict=True)]
@@ -104,9 +104,9 @@ class Forecasts(Resumable):
     def follow(
         self, level: str, rolling: RollingLevel, squares: Values, taken: int
     ) -> tuple[Values, Values]:
-        """Have a rolling level take mean squares (n,); gives it, and forecasts (limit, kind, n).
+        """Update a rolling level with mean squares (n,); returns it and forecasts (limit, kind, n).
 
-        taken: frames before these, since the start
+        taken: number of frames before these
         """
         levels = np.empty(len(squares))
         told = np.empty((*self._held[level].shape, len(squares)))
@@ -134,9 +134,11 @@ class Forecasts(Resumable):
         return _level(highest.min()), until
 
     def expose(self, sums: Values, counts: Values, squares: Values, taken: int) -> Values:
-        """Forecasts (limit, kind, n) of a day, of which so much was heard after each frame (n,).
+        """Forecasts (limit, kind, n) of a day, given the exposure after each frame (n,).
 
-        sums: of mean squares; counts: of frames; squares: the frames themselves, NaN for none
+        sums: sums of mean squares
+        counts: numbers of frames
+        squares: mean squares of the frames, NaN for none
         """
         assert self._present is not None
         present = P0**2 * 10 ** (self._present.add(squares) / 10)

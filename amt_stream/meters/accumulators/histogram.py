@@ -1,4 +1,4 @@
-"""How often each level was there: percentiles of days of sound in a few kilobytes."""
+"""Histograms of levels: percentiles of days of sound in a few kilobytes."""
 
 import math
 from collections import deque
@@ -16,12 +16,12 @@ SLOTS = 100
 
 
 class Histogram(Resumable):
-    """Counts of values in classes of equal width, in dB, phon or whatever is even on its scale.
+    """Counts of values in classes of equal width, in dB, phon or another linear scale.
 
-    What lies outside counts in the class at that end; NaN does not count. A percentile is the
-    middle of its class, so at most half a width from exact. Values of the `rise` from silence can
-    only be too low: they count from the class of the least of all others on, or all where there is
-    no other.
+    Values outside count in the nearest class; NaN is ignored. A percentile is the middle of its
+    class, so within half a width of the exact value. Values of the `rise` from silence can only be
+    too low: they count only from the class of the lowest other value on, or all if there are no
+    others.
     """
 
     kept = growing = ("used", "rise")
@@ -38,12 +38,12 @@ class Histogram(Resumable):
         loops.compile_loops()
 
     def __len__(self) -> int:
-        """How many values count."""
+        """Number of values that count."""
         return int(self.counted.sum())
 
     @property
     def used(self) -> NDArray[np.int64]:
-        """Places and counts (2, n) of the classes that are not empty."""
+        """Indices and counts (2, n) of the classes that are not empty."""
         places = np.flatnonzero(self.counts)
         return np.stack([places, self.counts[places]])
 
@@ -67,7 +67,7 @@ class Histogram(Resumable):
         self._rise, self._rise_places = given, np.sort(places)
 
     def add(self, values: ArrayLike, rising: int = 0) -> None:
-        """Count `values` (n,), the first of which, so many, are of the rise from silence."""
+        """Count `values` (n,), of which the first `rising` are of the rise from silence."""
         given = np.asarray(values, np.float64).ravel()
         loops.count(given[rising:], self.low, self.width, self.counts)
         if rising:
@@ -75,11 +75,11 @@ class Histogram(Resumable):
 
     @property
     def counted(self) -> NDArray[np.int64]:
-        """How many values of each class (class,) count, with those of the rise that do."""
+        """Counts (class,), including values of the rise that count."""
         return self.counts + np.bincount(self._places_of_rise(), minlength=len(self.counts))
 
     def _places_of_rise(self) -> NDArray[np.int64]:
-        """Classes in order of the values of the rise that count."""
+        """Sorted classes of the values of the rise that count."""
         found = self._rise_places
         return found[found.searchsorted(self.counts.astype(bool).argmax()) :]
 
@@ -91,15 +91,14 @@ class Histogram(Resumable):
         self.rise = np.append(self.rise, other.rise)
 
     def exceeded(self, percent: float) -> float | None:
-        """The value exceeded `percent` of the time, such as N5; None where nothing was counted."""
+        """The value exceeded `percent` of the time, such as N5; None without values."""
         value = float(self.percentiles([percent])[0])
         return None if math.isnan(value) else value
 
     def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
-        """The values (k,) exceeded so many percent of the time; NaN where nothing was counted.
+        """The values (k,) exceeded in these percents of the time; NaN without values.
 
-        Between the two values at the ranks next to (n - 1)(1 - percent / 100), of n in order from
-        0, as `numpy.percentile` has it.
+        They are interpolated between ranks as in `numpy.percentile`.
         """
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
@@ -108,7 +107,7 @@ class Histogram(Resumable):
         return np.asarray(self.low + (places + 0.5) * self.width)
 
     def to_dict(self) -> JsonDict:
-        """Classes and counts, those from the first to the last that is not 0, for a file."""
+        """Data for JSON: classes and counts from the first to the last one above 0."""
         used = np.flatnonzero(self.counts)
         first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
         return {
@@ -122,7 +121,7 @@ class Histogram(Resumable):
 
     @classmethod
     def from_dict(cls, given: JsonDict) -> Self:
-        """The histogram that `to_dict` told."""
+        """Make a histogram from `to_dict`."""
         new = cls(given["low"], given["high"], given["width"])
         first, counts = given["first"], given["counts"]
         new.counts[first : first + len(counts)] = counts
@@ -133,11 +132,11 @@ class Histogram(Resumable):
 class RollingHistogram(Resumable):
     """A histogram of the last `window_s` seconds, of values `period_s` apart.
 
-    The window moves in slots, a hundredth of it or a value where that is longer, the newest of
-    which fills up: it holds the last `window_s`, less up to a slot. At the start it holds what has
-    come so far. Of each slot only classes that were there are kept.
+        The window moves in slots of a hundredth of its length, or of one value if that is longer:
+        it has the last `window_s`, less up to a slot. At the start it has all values so far. Only
+        used classes of a slot are stored.
 
-    classes: as of `Histogram`
+        classes: as in `Histogram`
 
     Raises ValueError for a window shorter than 1 s.
     """
@@ -161,12 +160,12 @@ class RollingHistogram(Resumable):
 
     @property
     def covered_s(self) -> float:
-        """How much of the window there was something to count."""
+        """Seconds of the window with values."""
         return len(self.histogram) * self.period_s
 
     @property
     def slots(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """How many classes each slot used (slot,); their places and counts (2, n)."""
+        """Number of classes of each slot (slot,), and their indices and counts (2, n)."""
         sizes = np.array([len(places) for places, _ in self._slots], np.int32)
         used = [np.zeros((2, 0), np.int32), *(np.stack(one) for one in self._slots)]
         return sizes, np.concatenate(used, axis=1)
@@ -185,13 +184,13 @@ class RollingHistogram(Resumable):
         self.refuse_state(0 <= self._taken <= self._slot_size, "_taken")
 
     def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
-        """As of `Histogram`, of the window."""
+        """`Histogram.percentiles` of the window."""
         return self.histogram.percentiles(percents)
 
     def add(self, values: ArrayLike, rising: int = 0) -> None:
-        """Count `values` (n,), the newest last; NaN takes up time, but does not count.
+        """Count `values` (n,), newest last; NaN takes time but does not count.
 
-        rising: so many of them, the first, are of the rise from silence
+        rising: number of first values that are of the rise from silence
         """
         given = np.asarray(values, np.float64).ravel()
         if rising:
@@ -211,7 +210,7 @@ class RollingHistogram(Resumable):
             at += len(part)
 
     def skip(self, count: int) -> None:
-        """So many values are not there: as that many NaN, at the cost of the slots they fill."""
+        """Skip missing values, like NaN, but faster."""
         self._drop_rise(count)
         if count >= self._slot_size * self._most_slots:
             self._slots.clear()
@@ -226,7 +225,7 @@ class RollingHistogram(Resumable):
             count -= passed
 
     def _drop_rise(self, count: int) -> None:
-        """Forget of the rise what the window leaves behind with so many values more."""
+        """Drop values of the rise that leave the window after `count` more values."""
         rise = self.histogram.rise
         if len(rise):
             self._since_rise += count

@@ -1,6 +1,6 @@
-"""Loops over frames that meters take: compiled, as a call of numpy for each step costs more.
+"""Compiled loops over frames for meters, as numpy calls for each step would cost more.
 
-Each goes on from what it is given to change, one frame after another, in float64.
+Each one continues from the state in its arguments, frame by frame, in float64.
 """
 
 import math
@@ -21,7 +21,7 @@ _compiled = cached_njit(nogil=True, error_model="numpy")
 
 @_compiled
 def count(values: Array, low: float, width: float, counts: Array) -> None:
-    """Count `values` (n,) in classes from `low` on; NaN does not count."""
+    """Count `values` (n,) in classes from `low` on; NaN is ignored."""
     most = float(len(counts) - 1)
     for value in values:
         if not math.isnan(value):
@@ -31,11 +31,11 @@ def count(values: Array, low: float, width: float, counts: Array) -> None:
 
 @_compiled
 def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
-    """Places (k,) on the scale of classes that are exceeded so many percent of the time.
+    """Find the positions (k,) on the scale of classes that are exceeded in these percents.
 
-    Between the classes of two values. NaN where nothing was counted.
+    They are interpolated between the classes of two values; NaN without values.
 
-    more: classes of values beside those of `counts`, in order
+    more: sorted classes of further values besides `counts`
     """
     places[:] = math.nan
     total = counts.sum() + len(more)
@@ -58,7 +58,7 @@ def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
 
 @_compiled
 def hold_highest(values: Array, highest: float, held: Array) -> int:
-    """The highest so far after each of `values` (n,); where the last of these came, or -1."""
+    """Running maxima after each of `values` (n,); returns the index of the last new one, or -1."""
     place = -1
     for k in range(len(values)):
         if values[k] > highest:
@@ -69,7 +69,7 @@ def hold_highest(values: Array, highest: float, held: Array) -> int:
 
 @_compiled
 def lasts(time_s: Array, values: Array, at: int, until_s: float, above: float) -> int:
-    """Place of the first of `values` (n,) from `at` on that is late or not above; n for none."""
+    """Index of the first of `values` (n,) from `at` on that is late or not above; else n."""
     while at < len(values) and time_s[at] < until_s and values[at] > above:
         at += 1
     return at
@@ -79,9 +79,9 @@ def lasts(time_s: Array, values: Array, at: int, until_s: float, above: float) -
 def roll(
     mean_square: Array, taken: int, slot: int, rest: Array, slots: Array, begun: Array, means: Array
 ) -> float:
-    """Means (n,) of a window after each frame, up to the end of its stretch; its last count.
+    """Means (n,) of a window after each frame, up to the end of its stretch, and its last count.
 
-    The arguments are as of `RollingLevel`; a mean of nothing is NaN.
+    The arguments are those of `RollingLevel`; a mean of no values is NaN.
     """
     counted = 0.0
     for k in range(len(mean_square)):
@@ -111,11 +111,11 @@ def tell(
 ) -> None:
     """Column `k` of `told` (29 or more, n): what `RUNNING` of sound level names, as powers.
 
-    NaN where there is nothing. The arguments are as of `Running`.
+    NaN without a value. The arguments are those of `Running`.
     """
     for i in range(3):
         told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
-        # What came in the rise counts unless it is lower than all after it.
+        # Values of the rise count unless they are lower than all later ones.
         total, count = impulse[0, i], impulse[1, i]
         for j in range(int(impulse[2, i])):
             if aside[i, j] >= lowest[6 + i, 0] or lowest[6 + i, 0] == math.inf:
@@ -154,15 +154,15 @@ def measure_frames(
 
     frames: (36, n) mean squares of three weightings, their peaks and means of I; highest of nine
         levels, lowest, and powers
-    valid: (n,) which frames may count; since_s: (n,) how long ago the last fault ended
+    valid: (n,) which frames may count
+    since_s: (n,) time since the end of the last fault
     frame_s: length of a frame
-    rising: (9,) how many of these frames, the first, are of the rise of a level from silence
-    forgotten: (9,) frames after a fault after which a level counts
+    rising: (9,) number of first frames that are of the rise of each level from silence
+    forgotten: (9,) frames after a fault until a level counts
     lengths: (2,) frames of the intervals whose highest levels are averaged
-    sums, counts, highest, lowest, peak, impulse, aside, intervals: what was counted so far, as of
-        `Running`
-    told: (40, n) after each frame: what `tell` gives; powers of nine levels where they may count
-        and NaN elsewhere; the first sum, counts
+    sums, counts, highest, lowest, peak, impulse, aside, intervals: state, as in `Running`
+    told: (40, n) output after each frame: that of `tell`; powers of nine levels if they count, else
+        NaN; the first sum; counts
     """
     for k in range(len(valid)):
         since = np.rint(since_s[k] / frame_s)
@@ -204,7 +204,7 @@ def measure_frames(
 
 
 def compile_loops() -> None:
-    """Compile these, each once for whatever memory its frames come in, so that no sound waits."""
+    """Compile the loops for all memory layouts in advance, so that no sound waits."""
     with _one_by_one:
         _compile()
 

@@ -1,4 +1,4 @@
-"""What a person reads off a loudness model that has run for a while."""
+"""Statistics of a loudness model."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -11,7 +11,7 @@ from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
 
 RISE_S = 0.5
-"""Five time constants with which long-term loudness rises: then it is within 1 %."""
+"""Five time constants of the rise of long-term loudness, after which it is within 1 %."""
 
 Values = NDArray[np.float64]
 
@@ -19,19 +19,19 @@ Values = NDArray[np.float64]
 class LoudnessMeter(Meter):
     """Maxima and percentiles of loudness level in phon, since the last reset.
 
-    frame_rate: frames per second of what is given to `update`
-    columns: readings that `update` gives after each frame: `max_stl_phon`, `max_ltl_phon`, any
-        percentile, such as `ltl_n5_phon`, and those of the last so many seconds, minutes or hours,
-        such as `ltl_n5_10min_phon` (see `RollingHistogram`)
-    limit_phon: of the time above it, and none without
-    event_phon: short-term loudness level with which an event begins (`Events`)
-    hold_s: of the peak hold, and none without
+    frame_rate: frames per second for `update`
+    columns: readings that `update` returns after each frame: `max_stl_phon`, `max_ltl_phon`, any
+        percentile, such as `ltl_n5_phon`, and those of the last seconds, minutes or hours, such as
+        `ltl_n5_10min_phon` (see `RollingHistogram`)
+    limit_phon: limit for the time above it, or None
+    event_phon: short-term loudness level at which an event begins (`Events`)
+    hold_s: seconds of the peak hold, or None
 
-    Loudness is given as a level, because its classes are even on that scale; percentiles are those
-    of long-term loudness, ours and of no standard, within 0.025 phon of the exact; as columns they
-    are renewed every 0.1 s. All readings are of the same frames: after the last reset, outside
-    pauses, valid. In percentiles, frames before 0.5 s count only where they are not lower than all
-    that came later. Those of a rolling window go on through a pause and a reset.
+    Loudness is a level, as classes are even on that scale. Percentiles are of long-term loudness,
+    not from a standard, and within 0.025 phon of the exact value; as columns they are updated every
+    0.1 s. All readings are of the same frames: valid ones after the last reset, outside pauses. In
+    percentiles, frames before 0.5 s count only if they are not lower than all later ones. Rolling
+    windows continue through pauses and resets.
 
     Raises ValueError for a frame rate that is not positive and for a column that it does not have.
     """
@@ -59,7 +59,7 @@ class LoudnessMeter(Meter):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all readings but those of rolling windows; a pause goes on."""
+        """Restart all readings except rolling windows; a pause continues."""
         self._measured = self._excluded = 0
         self.percentiles.reset()
         self.max_stl, self.max_ltl = Maximum(), Maximum()
@@ -78,12 +78,13 @@ class LoudnessMeter(Meter):
         ltl_phon: NDArray[np.floating],
         valid: NDArray[np.bool_] | None = None,
     ) -> Values:
-        """Take frames (n,) into account; gives the columns (column, n) after each.
+        """Take frames (n,), and return the columns (column, n) after each.
 
-        time_s: of the frames; stl_phon, ltl_phon: short- and long-term loudness level
-        valid: which frames may count; all, where it is not given
+        time_s: times of the frames
+        stl_phon, ltl_phon: short- and long-term loudness level
+        valid: which frames may count, by default all
 
-        A column is not finite where there is nothing yet.
+        Columns are not finite before the first value.
         """
         known = ~np.isnan(ltl_phon) if valid is None else valid & ~np.isnan(ltl_phon)
         count = int(np.count_nonzero(known))
@@ -113,7 +114,7 @@ class LoudnessMeter(Meter):
         ltl_phon: NDArray[np.floating],
         valid: NDArray[np.bool_],
     ) -> None:
-        """Take frames (n,) after the end of the sound into account: in maxima, and in its event."""
+        """Take frames (n,) after the end of the sound, for maxima and its event."""
         if self.paused:
             return
         stl, ltl = (
@@ -124,7 +125,7 @@ class LoudnessMeter(Meter):
         self.events.add(time_s, stl, ltl)
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out, and windows move on."""
+        """Skip missing frames, which are left out; windows move on."""
         self.percentiles.skip(count)
         self._excluded += 0 if self.paused else count
 

@@ -1,4 +1,4 @@
-"""What every meter can do."""
+"""The base class of meters."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,9 @@ from amt_stream.core.saved_state import Resumable
 
 
 class Meter(Resumable):
-    """A meter gives readings on demand, and the `columns` among them after each frame.
+    """A meter has readings on demand, and some of them, `columns`, after each frame.
 
-    It can be made to count nothing for a while; what feeds it goes on. What is not asked for as a
-    column costs nothing but what `reading` needs.
+    It can be paused while it is fed. Readings that are not columns only cost what `reading` needs.
     """
 
     paused = False
@@ -26,11 +25,11 @@ class Meter(Resumable):
         self.paused = True
 
     def unpause(self) -> None:
-        """Go on after a pause."""
+        """Continue after a pause."""
         self.paused = False
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
-        """Raise ValueError for a column that is not among `known`, and name the nearest."""
+        """Raise ValueError for a column that is not in `known`, with the nearest name."""
         names = list(known)
         for column in self.columns:
             if column not in names:

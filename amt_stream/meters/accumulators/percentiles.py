@@ -1,4 +1,4 @@
-"""Percentiles that go on, of all that was measured and of the last so many minutes."""
+"""Running percentiles, of all sound and of rolling windows."""
 
 import re
 from collections.abc import Sequence
@@ -11,22 +11,22 @@ from amt_stream.meters.accumulators.histogram import Histogram, RollingHistogram
 from amt_stream.meters.accumulators.window import WINDOW, window_s
 
 PERCENTS = (1, 5, 10, 50, 90, 95, 99)
-"""Percentiles that a meter tells on demand, whatever its columns are."""
+"""Percentiles that a meter has on demand, whatever its columns."""
 
 RENEWED_S = 0.1
-"""Percentiles as columns are renewed so often, and held between."""
+"""Seconds between updates of percentiles in columns."""
 
 Values = NDArray[np.float64]
 
 
 def still_rising(time_s: Values, rise_s: float) -> int:
-    """How many frames at `time_s` (n,), in order, are of a rise from silence that takes so long."""
-    # Half a microsecond: times are sums of floating-point steps.
+    """Number of frames at `time_s` (n,) within the rise from silence of `rise_s`."""
+    # Half a microsecond of tolerance, as times are sums of floating-point steps.
     return int(np.searchsorted(time_s, rise_s - 5e-7))
 
 
 class Renewals(Resumable):
-    """When to renew percentiles: with the first frame in every 0.1 s of sound."""
+    """The times of updates of percentiles: the first frame in every 0.1 s of sound."""
 
     kept = ("_steps",)
 
@@ -34,7 +34,7 @@ class Renewals(Resumable):
         self._steps = -1
 
     def due(self, time_s: Values) -> Sequence[int]:
-        """Which of these frames they are, at `time_s` (n,), in order."""
+        """Indices of these frames at `time_s` (n,) with updates, in order."""
         if not len(time_s) or float(time_s[-1]) / RENEWED_S + 1e-6 < self._steps + 1:
             return ()
         # 6.1 / 0.1 is 60.999...: a frame on the edge belongs to the step that begins there.
@@ -48,11 +48,11 @@ class Renewals(Resumable):
 class Percentiles(Resumable):
     """Percentiles of one value, in columns that are named after a pattern.
 
-    columns: names, of which those are taken that match `stem`, as `ltl_n5_phon` and, of the last
+    columns: names of columns; those that match `stem` are used, as `ltl_n5_phon` and, for the last
         10 minutes, `ltl_n5_10min_phon` match ("ltl_n", "_phon")
-    stem: what stands before the percentage, and after the window
-    period_s: from one value to the next
-    classes: as of `Histogram`
+    stem: text before the percentage, and after the window
+    period_s: seconds between values
+    classes: as in `Histogram`
 
     Raises ValueError for a window outside 1 s to 24 h.
     """
@@ -81,24 +81,24 @@ class Percentiles(Resumable):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all but what is in the windows."""
+        """Restart all but the windows."""
         self.histogram = Histogram(**self._classes)
         self._held[None] = np.full(len(self._percents[None]), np.nan)
 
     def skip(self, count: int) -> None:
-        """So many values are not there: windows move on."""
+        """Skip missing values; windows move on."""
         for histogram in self.rolling.values():
             histogram.skip(count)
 
     def add(
         self, measured: Values, heard: Values, due: Sequence[int], rising: int
     ) -> dict[str, Values]:
-        """Take values (n,) into account; gives the percentiles (n,) by name.
+        """Take values (n,), and return the percentiles (n,) by name.
 
-        measured, heard: what counts for all that was measured, and for the windows; NaN does not
-        due: places of the values with which to renew percentiles, in order; the others have those
-            of the last time
-        rising: so many of the values, the first, are of the rise from silence (see `Histogram`)
+        measured, heard: values for the whole measurement, and for the windows; NaN does not count
+        due: indices of values with an update, in order; others have the percentiles of the last
+            update
+        rising: number of first values that are of the rise from silence (see `Histogram`)
         """
         found: dict[str | None, Values] = {
             None: self._follow(None, self.histogram, measured, due, rising)
@@ -132,7 +132,7 @@ class Percentiles(Resumable):
         return found
 
     def reading(self) -> dict[str, float | None]:
-        """The columns by name, of this moment; None where nothing was counted."""
+        """The present columns by name; None without values."""
         now: dict[str | None, Values] = {None: self.histogram.percentiles(self._percents[None])}
         for window, histogram in self.rolling.items():
             now[window] = histogram.percentiles(self._percents[window])

@@ -1,4 +1,4 @@
-"""Programme loudness: momentary, short-term, integrated, its range, and the peaks."""
+"""Programme loudness: momentary, short-term, integrated, range and peaks."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ FRAME_RATE = 100
 MOMENTARY, SHORT_TERM = 40, 300
 """Frames in 400 ms and in 3 s."""
 GRID = 10
-"""Frames from one gating block, or one value of the loudness range, to the next."""
+"""Frames between gating blocks, and between values of the loudness range."""
 
 ABSOLUTE_GATE = -70.0
-"""In LUFS; what is not louder counts nowhere."""
+"""The absolute gate in LUFS."""
 INTEGRATED_GATE, RANGE_GATE = 10.0, 20.0
-"""In LU below the mean of what is louder than the absolute gate."""
+"""Relative gates in LU below the mean above the absolute gate."""
 
 OVER_MOMENTARY, OVER_SHORT_TERM = np.full(MOMENTARY, 1 / MOMENTARY), np.full(SHORT_TERM, 1 / 300)
 
@@ -29,14 +29,14 @@ Energies = NDArray[np.float64]
 
 
 def lufs(energy: Any) -> Any:
-    """Loudness in LUFS of a weighted energy; minus infinity of 0 (ITU-R BS.1770-5, Annex 1)."""
+    """Loudness in LUFS of a weighted energy; minus infinity for 0 (ITU-R BS.1770-5, Annex 1)."""
     with np.errstate(divide="ignore"):
         return -0.691 + 10 * np.log10(energy)
 
 
 @dataclass(frozen=True)
 class DisplayScale:
-    """What a meter shows, from `low` to `high` in LU about its target (EBU Tech 3341)."""
+    """The range of a display, from `low` to `high` in LU re the target (EBU Tech 3341)."""
 
     low: float
     high: float
@@ -49,8 +49,8 @@ EBU_18 = DisplayScale(-36.0, 18.0)
 class GatedEnergies(Resumable):
     """Energies of blocks in classes of 0.01 LU from -70 to 10 LUFS: years in 128 kB.
 
-    Each class keeps its count and its sum of energies. What is louder counts in the top class; what
-    is not above -70 LUFS counts nowhere (the absolute gate).
+    Each class has a count and a sum of energies. Louder blocks count in the top class; blocks that
+    are not above -70 LUFS do not count (the absolute gate).
     """
 
     WIDTH = 0.01
@@ -62,7 +62,7 @@ class GatedEnergies(Resumable):
         self.sums: Energies = np.zeros(classes)
 
     def add(self, energies: Energies) -> None:
-        """Count `energies` (n,); NaN does not count."""
+        """Count `energies` (n,); NaN is ignored."""
         levels = lufs(energies)
         heard = levels > ABSOLUTE_GATE
         places = ((levels[heard] - ABSOLUTE_GATE) / self.WIDTH).astype(np.int64)
@@ -72,7 +72,7 @@ class GatedEnergies(Resumable):
 
     @property
     def used(self) -> tuple[NDArray[np.int64], Energies]:
-        """Places and counts (2, n), and sums (n,), of the classes that are not empty."""
+        """Indices and counts (2, n), and sums (n,), of the classes that are not empty."""
         places = np.flatnonzero(self.counts)
         return np.stack([places, self.counts[places]]), self.sums[places]
 
@@ -86,12 +86,12 @@ class GatedEnergies(Resumable):
         self.counts[places], self.sums[places] = counts, sums
 
     def gate_lufs(self, below: float) -> float:
-        """Loudness of the mean energy of all, less `below` LU; NaN where nothing was counted."""
+        """Loudness of the mean energy of all, less `below` LU; NaN without blocks."""
         count = self.counts.sum()
         return float(lufs(self.sums.sum() / count)) - below if count else math.nan
 
     def above(self, below: float) -> slice:
-        """Classes above that gate; none where nothing was counted."""
+        """The classes above that gate; none without blocks."""
         gate = self.gate_lufs(below)
         if math.isnan(gate):
             return slice(0, 0)
@@ -107,7 +107,7 @@ class GatedEnergies(Resumable):
         return float(lufs(self.sums[kept].sum() / count)) if count else None
 
     def range_lu(self) -> float | None:
-        """From the level exceeded 90 % of the time to that exceeded 5 % (EBU Tech 3342).
+        """The level exceeded 5 % of the time less that exceeded 90 % (EBU Tech 3342).
 
         Nearest ranks of the levels above the relative gate; None for fewer than two.
         """
@@ -137,17 +137,17 @@ class ProgrammeLoudness(Meter):
     """Readings of programme loudness (ITU-R BS.1770-5, EBU R 128, Tech 3341 and 3342).
 
     target_lufs: what is 0 LU
-    scale: `EBU_9` or `EBU_18`, what a display is to show
-    columns: readings that `update` gives after each frame, of `COLUMNS`
+    scale: `EBU_9` or `EBU_18`, the range of a display
+    columns: readings that `update` returns after each frame, of `COLUMNS`
 
-    Momentary (400 ms) and short-term (3 s) loudness are ungated and go on through a pause and a
-    reset. All else counts only what lies wholly within the measurement: after the last reset and
-    not across a pause or a frame that is not valid (a gap, what was no sound). Such a frame is in
-    no reading: momentary loudness is unknown for 400 ms after it, short-term for 3 s. From silence
-    nothing has to settle: the method begins with filters at rest, and the first frame counts.
-    Integrated loudness is within 0.03 LU of exact and the loudness range within 0.05 LU, however
-    long it runs; below a minute the range tells little. As columns both are renewed every 0.1 s,
-    with each block of theirs.
+    Momentary (400 ms) and short-term (3 s) loudness are ungated and continue through pauses and
+    resets. Other readings count only windows that are completely within the measurement: after the
+    last reset, and without pauses or invalid frames (gaps, invalid samples). Invalid frames are in
+    no reading: momentary loudness is unknown for 400 ms after them, and short-term loudness for 3
+    s. There is no settling from silence: the method begins with filters at rest, and the first
+    frame counts. Integrated loudness is within 0.03 LU of the exact value and the loudness range
+    within 0.05 LU, for any duration; below a minute the range has little meaning. As columns both
+    are updated every 0.1 s, with each of their blocks.
 
     Raises ValueError for a column that it does not have.
     """
@@ -166,22 +166,22 @@ class ProgrammeLoudness(Meter):
         super().__init__(columns)
         self.refuse_unknown(COLUMNS)
         self.target_lufs, self.scale = target_lufs, scale
-        # The frames before these, oldest first: unknown until the sound has lasted that long.
+        # The last frames, oldest first; unknown until the sound is long enough.
         self._past: Energies = np.full(SHORT_TERM - 1, np.nan)
         self._count = self._unheard = 0
         self.momentary_lufs = self.short_term_lufs = math.nan
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was integrated and held; a pause goes on."""
+        """Restart integration and maxima; a pause continues."""
         self.begin_part()
         self._unheard = self._count
 
     def begin_part(self) -> None:
-        """Forget the same; but maxima are of all windows that end from here on."""
+        """Restart like `reset`, but maxima include all windows that end from now on."""
         self._blocks, self._ranged = GatedEnergies(), GatedEnergies()
         self.max_momentary, self.max_short_term = Maximum(), Maximum()
-        # Of each channel, once there were any.
+        # Of each channel, once there are any.
         self.true_peaks, self.sample_peaks = np.zeros(1), np.zeros(1)
         self._measured = self._excluded = 0
         # Of a frame, of the sound in the one that its end lies in.
@@ -192,7 +192,7 @@ class ProgrammeLoudness(Meter):
         self._held = {"integrated_lufs": math.nan, "lra_lu": math.nan}
 
     def relative(self, level_lufs: Any) -> Any:
-        """A loudness in LU, about the target."""
+        """A loudness in LU re the target."""
         return level_lufs - self.target_lufs
 
     def update(
@@ -202,10 +202,10 @@ class ProgrammeLoudness(Meter):
         sample_peak: NDArray[np.floating],
         valid: NDArray[np.bool_] | None = None,
     ) -> Energies:
-        """Take what `BS1770` gives, (n,) and (channel, n) peaks, into account.
+        """Take the output of `BS1770`, (n,) and (channel, n) peaks.
 
-        Gives the columns (column, n) at the ends of these frames: unless others were asked for,
-        momentary and short-term loudness. NaN where one is not known, minus infinity of silence.
+        Returns the columns (column, n) at the ends of these frames, by default momentary and
+        short-term loudness; NaN if unknown, minus infinity for silence.
         """
         count = len(energy)
         if not count:
@@ -266,11 +266,11 @@ class ProgrammeLoudness(Meter):
         valid: NDArray[np.bool_],
         part: float,
     ) -> None:
-        """Take frames after the end of the sound into account, arrays as of `update`.
+        """Take frames after the end of the sound; arrays are those of `update`.
 
-        They count in peaks, and in the highest momentary and short-term loudness where the sound
-        itself has lasted that long; in no gated block, for none reaches past the end (BS.1770-5).
-        Of their time only the `part` of the first counts that is still sound.
+        They count in peaks, and in the highest momentary and short-term loudness if the sound is
+        long enough, but in no gated block, as none extends past the end (BS.1770-5). Of their time
+        only the `part` of the first frame counts.
         """
         count = len(energy)
         if self.paused or not count:
@@ -295,7 +295,7 @@ class ProgrammeLoudness(Meter):
         self._part = part if valid[0] else 0.0
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out, and no block reaches across."""
+        """Skip missing frames, which are left out; no block spans them."""
         unknown = np.full(min(count, len(self._past)), np.nan)
         self._past = np.concatenate([self._past, unknown])[len(unknown) :]
         self._count += count
@@ -310,7 +310,7 @@ class ProgrammeLoudness(Meter):
         on_grid: range,
         column: str,
     ) -> dict[str, Energies]:
-        """Count the blocks that end on the grid; gives the column (n,) if it is asked for."""
+        """Count the blocks that end on the grid, and return the column (n,) if it is chosen."""
         if column not in self.columns:
             if on_grid:
                 due = slice(on_grid.start, on_grid.stop, on_grid.step)
@@ -335,13 +335,13 @@ class ProgrammeLoudness(Meter):
         end: NDArray[np.integer],
         column: str,
     ) -> dict[str, Energies]:
-        """Hold the highest level; gives the column (n,) if it is asked for."""
+        """Hold the highest level, and return the column (n,) if it is chosen."""
         if column not in self.columns and not np.count_nonzero(whole & (level > highest.value)):
             return {}
         return {column: highest.add(end / FRAME_RATE, np.where(whole, level, np.nan))}
 
     def reading(self) -> dict[str, float | None]:
-        """All readings by name, in LUFS, LU, dBTP, dBFS and seconds; None where there is none."""
+        """All readings by name, in LUFS, LU, dBTP, dBFS and seconds; None without a value."""
         return {
             "momentary_lufs": _known(self.momentary_lufs),
             "short_term_lufs": _known(self.short_term_lufs),
@@ -357,7 +357,7 @@ class ProgrammeLoudness(Meter):
 
 
 def _highest(before: Energies, peaks: NDArray[np.floating]) -> Energies:
-    """The highest (channel, n) of `before` (channel,) and of the `peaks` (channel, n) so far."""
+    """Running maxima (channel, n) of `peaks` (channel, n), starting from `before` (channel,)."""
     first = np.fmax(before[:, None], peaks[:, :1], dtype=np.float64)
     if peaks.shape[1] == 1:
         return first
@@ -365,11 +365,11 @@ def _highest(before: Energies, peaks: NDArray[np.floating]) -> Energies:
 
 
 def _known(level: float) -> float | None:
-    """A level, or None where there is none: of silence, or of a sound too short."""
+    """A level, or None for silence or a sound that is too short."""
     return level if math.isfinite(level) else None
 
 
 def decibels(peak: Any) -> Any:
-    """Level of a peak in dB relative to full scale; minus infinity of 0."""
+    """Level of a peak in dB re full scale; minus infinity for 0."""
     with np.errstate(divide="ignore"):
         return 20 * np.log10(peak)

@@ -1,4 +1,4 @@
-"""Equivalent levels of the last so many seconds, such as LAeq,15min."""
+"""Equivalent levels of rolling windows, such as LAeq,15min."""
 
 import math
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from amt_stream.meters.accumulators import loops
 
 MOST_SLOTS = 36_000
 SLOTS_S = (0.1, 1.0)
-"""Lengths of slot for windows in which frames themselves would be too many."""
+"""Slot lengths for windows with too many frames."""
 
 PLACES = 1000
-"""Of a window that are looked at to see what drops out of it: 0.1 % of it apart, or 0.005 dB."""
+"""Largest number of points of a window for forecasts: 0.1 % of it apart, or 0.005 dB."""
 
 
 def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -27,17 +27,15 @@ def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
 class RollingLevel(Resumable):
     """Equivalent level of the last `window_s`, of mean squares `period_s` apart.
 
-    The window moves in slots, the newest of which fills up: a frame up to 36,000 frames, else 0.1 s
-    up to an hour and 1 s beyond. So the level is that of exactly `window_s` at whole slots since
-    the start, and of less than a slot less between them. A window of 24 h takes 3 MB. At the start
-    the level is that of what has come so far.
+    The window moves in slots: a frame up to 36,000 frames, else 0.1 s up to an hour and 1 s beyond.
+    At whole slots since the start the level is that of exactly `window_s`, and between them of up
+    to a slot less. A window of 24 h needs 3 MB. At the start the level is that of all sound so far.
 
-    Sums are only added to and never subtracted from, so a quiet window after a loud one is as exact
-    as any.
+    Sums are never subtracted from, so that a quiet window after a loud one is exact.
 
-    length, slot: of the window and of a slot in frames
+    length, slot: lengths of the window and of a slot in frames
 
-    Raises ValueError where `window_s` is no whole number of slots.
+    Raises ValueError if `window_s` is not a whole number of slots.
     """
 
     kept = ("_rest", "_slots", "_begun", "_taken", "_covered")
@@ -52,9 +50,9 @@ class RollingLevel(Resumable):
             )
         self.window_s, self.period_s = window_s, period_s
         self.length = frames
-        # Time is cut into stretches as long as the window. The window is the end of the stretch
-        # before, `_rest[:, k]` from its slot k on, and the beginning of the present one. Of both
-        # stand the sum of mean squares and the count of frames.
+        # Time is divided into stretches as long as the window. The window is the end of the last
+        # stretch, `_rest[:, k]` from its slot k on, and the beginning of the present one. Both
+        # have the sum of mean squares and the count of frames.
         self._rest = np.zeros((2, frames // self.slot + 1))
         self._slots = np.zeros((2, frames // self.slot))
         self._begun = np.zeros(2)
@@ -64,7 +62,7 @@ class RollingLevel(Resumable):
 
     @property
     def covered_s(self) -> float:
-        """How much of the window there was sound to count."""
+        """Seconds of the window with sound."""
         return self._covered * self.period_s
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
@@ -72,9 +70,9 @@ class RollingLevel(Resumable):
         self.refuse_state(0 <= self._taken < self.length, "_taken")
 
     def add(self, mean_square: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Take frames (n,) in Pa^2; gives the level in dB after each.
+        """Take frames (n,) in Pa^2, and return the level in dB after each.
 
-        NaN takes up time, but does not count; the level is NaN where nothing counts.
+        NaN takes time but does not count; the level is NaN if nothing counts.
         """
         given, means = np.asarray(mean_square, np.float64), np.empty(len(mean_square))
         at = 0
@@ -95,11 +93,11 @@ class RollingLevel(Resumable):
         return level_db(means)
 
     def ahead(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """What is still there of the window after so many slots to come: places (k,), and of each
-        the sum of mean squares and the count of frames (2, k).
+        """The rest of the present window after future slots: their numbers (k,), and the sum of
+        mean squares and the count of frames after each (2, k).
 
-        The first place is 0, which is now, and at the last nothing is left; between them are
-        `PLACES` at most.
+        The first number is 0, which is now, and after the last nothing is left; between them are at
+        most `PLACES`.
         """
         slots = self._slots.shape[1]
         places = np.append(np.arange(0, slots, -(-slots // PLACES)), slots)
@@ -112,7 +110,7 @@ class RollingLevel(Resumable):
         return places, np.maximum(left, 0.0)
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: as that many NaN, at next to no cost."""
+        """Skip missing frames, like NaN, but faster."""
         if count >= 2 * self.length:
             count = count % self.length + self.length
         while count:
@@ -122,7 +120,7 @@ class RollingLevel(Resumable):
             self._turn()
 
     def _turn(self) -> None:
-        """Begin another stretch where one is full."""
+        """Begin the next stretch if one is full."""
         if self._taken == self.length:
             self._rest[:, :-1] = np.cumsum(self._slots[:, ::-1], 1)[:, ::-1]
             self._slots[:], self._begun, self._taken = 0.0, np.zeros(2), 0

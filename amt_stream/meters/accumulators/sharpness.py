@@ -1,4 +1,4 @@
-"""What a person reads off sharpness over time: its mean, maximum and percentiles, such as S5."""
+"""Statistics of sharpness over time: mean, maximum and percentiles, such as S5."""
 
 import math
 from collections.abc import Sequence
@@ -16,16 +16,15 @@ from amt_stream.meters.accumulators.zwicker import FRAME_RATE, RISE_S
 class SharpnessMeter(Meter):
     """Mean, maximum and percentiles in acum of the sharpness of one channel, since the last reset.
 
-    columns: readings that `update` gives after each frame: `mean_acum`, `max_acum`, any percentile,
-        such as `s5_acum`, and those of the last so many seconds, minutes or hours, such as
+    columns: readings that `update` returns after each frame: `mean_acum`, `max_acum`, any
+        percentile, such as `s5_acum`, and those of the last seconds, minutes or hours, such as
         `s5_10min_acum` (see `RollingHistogram`)
 
-    `update` takes the sharpness of the frames of `ZwickerTimeVarying`, one per 2 ms. Frames
-    without loudness have none and do not count: all readings are of the time in which there was
-    something to hear. In the mean and percentiles, frames before 0.5 s count only where they
-    are not lower than all that came later. Percentiles are counted in classes of 0.005 acum
-    from 0 to 20, so within 0.0025 acum of the exact; as columns they are renewed every 0.1 s.
-    Those of a rolling window go on through a pause and a reset.
+    `update` takes the sharpness of the frames of `ZwickerTimeVarying`, one per 2 ms. Frames without
+    loudness have no sharpness and do not count. In the mean and percentiles, frames before 0.5 s
+    count only if they are not lower than all later ones. Percentiles are counted in classes of
+    0.005 acum from 0 to 20, so within 0.0025 acum of the exact value; as columns they are updated
+    every 0.1 s. Rolling windows continue through pauses and resets.
 
     Raises ValueError for a column that it does not have.
     """
@@ -45,11 +44,11 @@ class SharpnessMeter(Meter):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all readings but those of rolling windows; a pause goes on."""
+        """Restart all readings except rolling windows; a pause continues."""
         self.percentiles.reset()
         self.maximum = Maximum()
         self._sum, self._count, self._excluded = 0.0, 0, 0
-        # The least after the rise, and all values of the rise.
+        # The lowest value after the rise, and all values of the rise.
         self._least, self._rise = math.nan, np.empty(0)
 
     def update(
@@ -58,12 +57,13 @@ class SharpnessMeter(Meter):
         acum: NDArray[np.floating],
         valid: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64]:
-        """Take frames (n,) into account; gives the columns (column, n) after each.
+        """Take frames (n,), and return the columns (column, n) after each.
 
-        time_s: of the frames; acum: their sharpness, NaN where there is none
-        valid: which frames may count; all, where it is not given
+        time_s: times of the frames
+        acum: their sharpness, NaN for none
+        valid: which frames may count, by default all
 
-        A column is not finite where there is nothing yet.
+        Columns are not finite before the first value.
         """
         heard = np.where(True if valid is None else valid, acum, np.nan).astype(np.float64)
         measured = np.full(len(heard), np.nan) if self.paused else heard
@@ -77,7 +77,7 @@ class SharpnessMeter(Meter):
         return self.in_order(found, len(time_s))
 
     def _means_rising(self, acum: NDArray[np.float64]) -> NDArray[np.float64]:
-        """That of all so far after each of `acum` (n,) of the rise; NaN where there was none."""
+        """Running means after each of `acum` (n,) of the rise; NaN before the first value."""
         before, there = len(self._rise), acum[~np.isnan(acum)]
         self._rise = np.append(self._rise, there)
         sums = np.append(0.0, self._rise.cumsum())
@@ -85,14 +85,14 @@ class SharpnessMeter(Meter):
         return np.asarray(sums[counts] / np.where(counts > 0, counts, np.nan))
 
     def _means(self, acum: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same (n + 1,) before and after each of `acum` (n,) after the rise."""
+        """Running means (n + 1,) before and after each of `acum` (n,) after the rise."""
         there = ~np.isnan(acum)
         # One frame after another, however they are cut into blocks.
         sums = np.append(self._sum, np.where(there, acum, 0.0)).cumsum()
         counts = np.append(self._count, there).cumsum()
         least = np.fmin.accumulate(np.append(self._least, acum))
         self._sum, self._count, self._least = float(sums[-1]), int(counts[-1]), float(least[-1])
-        # Of the rise those count that are not below the least; all, where there is none.
+        # Values of the rise count if they are not below the lowest later one, if there is one.
         rise = np.sort(self._rise)[::-1]
         from_rise = len(rise) - np.searchsorted(rise[::-1], np.where(counts > 0, least, -np.inf))
         sums += np.append(0.0, rise.cumsum())[from_rise]
@@ -105,7 +105,7 @@ class SharpnessMeter(Meter):
             self.maximum.add(time_s, acum)
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out, and windows move on."""
+        """Skip missing frames, which are left out; windows move on."""
         self.percentiles.skip(count)
         self._excluded += 0 if self.paused else count
 

@@ -345,7 +345,7 @@ class SoundLevelMeter(Meter):
         return found | self.forecasts.columns(ahead)
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out, and windows move on."""
+        """Skip missing frames, which are left out; windows move on."""
         for percentiles in (self.percentiles, *self.others.values()):
             percentiles.skip(count)
         for level in self.rolling.values():

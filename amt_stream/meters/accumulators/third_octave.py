@@ -182,7 +182,7 @@ class ThirdOctaveMeter(Meter):
         self._highest = np.maximum(self._highest, np.where(settled, highest, 0.0).max(-1))
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out, and windows move on."""
+        """Skip missing frames, which are left out; windows move on."""
         for level in self.rolling.values():
             level.skip(count)
         self._taken += count

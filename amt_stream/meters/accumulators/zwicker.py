@@ -48,7 +48,7 @@ class ZwickerMeter(Meter):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all readings but those of rolling windows; a pause goes on."""
+        """Restart all readings except rolling windows; a pause continues."""
         self.percentiles.reset()
         self.maximum = Maximum()
         self._measured = self._excluded = 0
@@ -88,7 +88,7 @@ class ZwickerMeter(Meter):
             self.maximum.add(time_s, sone)
 
     def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out, and windows move on."""
+        """Skip missing frames, which are left out; windows move on."""
         self.percentiles.skip(count)
         self._excluded += 0 if self.paused else count
 

@@ -124,7 +124,7 @@ def test_the_command_prints_the_same(short, tmp_path, capsys):
     with pytest.raises(SystemExit) as refused:
         run_command([*typed, "--hours", "7,23,19"])
     assert refused.value.code == 2
-    assert "are none" in capsys.readouterr().err
+    assert "are invalid" in capsys.readouterr().err
     assert run_command(["lden", str(tmp_path), *typed[2:]]) == 0  # a folder with it
     assert f"{expected:.1f}" in capsys.readouterr().out
 
@@ -215,7 +215,7 @@ def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
     with pytest.raises(NoDayLevels, match="nothing was measured, or only digital silence"):
         day_levels([silent], zone=BERLIN)
     for text in ("0,24", "0,19,24", "24,7"):
-        with pytest.raises(NoDayLevels, match=r"the hours .* are none"):
+        with pytest.raises(NoDayLevels, match=r"the hours .* are invalid"):
             hours_named(text)
     assert run_command(["lden", str(tmp_path)]) == 1
     assert "has no log" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_intervals_from_rows_are_nearly_those_of_every_frame(measured, results):
     assert (made.rows["lafmax_db"] <= measured.intervals["lafmax_db"] + 1e-4).all()
     assert made.rows["lafmax_db"].max() == pytest.approx(measured.summary["lafmax_db"], abs=1e-4)
     assert "laeq_1s_db" in made.how
-    assert "laf_db each 100 ms" in made.how
+    assert "laf_db every 100 ms" in made.how
 
 
 def test_a_part_has_the_readings_of_that_part(sound, results):
@@ -84,7 +84,7 @@ def test_moments_of_a_measurement(results, begin, end, span):
 @pytest.mark.parametrize(
     ("begin", "end", "said"),
     [
-        ("23:00", None, "goes from 2026-11-20T21:59:50+01:00 to 2026-11-20T22:00:30+01:00"),
+        ("23:00", None, "is from 2026-11-20T21:59:50+01:00 to 2026-11-20T22:00:30+01:00"),
         ("41", None, "--from 41 is outside"),
         (None, "2h", "--to 2h is outside"),
         ("2026-11-19T22:00", None, "is outside"),
