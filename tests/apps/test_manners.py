@@ -153,7 +153,7 @@ def test_what_happens_again_is_said_again(qtbot, open_window, tone_engine):
         assert "o sound is in memory:" in said()
         window.message.dismiss()
         window.show_state()
-        assert "o sound is kept:" not in said()
+        assert "o sound is in memory:" not in said()
     for _ in range(2):
         qtbot.keyClick(window, Key.Key_R)
         qtbot.waitUntil(window.message.undo.isVisible, timeout=5000)

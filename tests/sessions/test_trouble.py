@@ -79,7 +79,7 @@ def test_what_waits_is_bounded_and_counted(
             log(one)
         assert log.dropped > 0
         full_disk(None)
-        until(lambda: "found no room" in log.note)
+        until(lambda: "were lost" in log.note)
     rows = [row["time_s"] for row in Session(log.path).rows()]
     assert len(rows) + log.dropped == 51
     assert rows == sorted(rows)
