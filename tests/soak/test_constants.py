@@ -110,7 +110,7 @@ CONSTANTS = {
             "0.078 * np.exp(0.171 * z)",
             "0.2 * np.exp(0.308 * (z - 15)) + 0.8)",
             "0.15 * np.exp(0.42 * (z - 15.8)) + 0.85)",
-            "(0.05 * heard)",
+            "(0.05 * loud)",
         ),
         "dsp/functional/zwicker.py": (
             "1e-12, 4e-10",

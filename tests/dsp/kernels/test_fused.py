@@ -253,7 +253,7 @@ def test_a_state_that_does_not_fit_is_refused():
         model.step(x, state)
         with pytest.raises(ValueError, match="zi has shape"):
             model.step(x, {**state, "spectrum/past": state["spectrum/past"][..., 1:]})
-        with pytest.raises(ValueError, match="no whole number of 32"):
+        with pytest.raises(ValueError, match="not a multiple of 32"):
             model.step(x[..., 1:], state)
 
 
