@@ -50,8 +50,10 @@ def frames():
     model = Preset(("spl",)).models(FS, 2)
     rng = np.random.default_rng(0)
     with Engine(source, model, [found.append]) as engine, source:
-        for _ in range(500):
+        for k in range(1, 501):
             source.push(0.01 * rng.standard_normal((480, 2)).astype(np.float32))
+            while len(found) < k:  # blocks that wait would come together
+                time.sleep(0.0005)
         source.close()
         assert engine.wait(60)
     return found
