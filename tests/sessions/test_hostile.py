@@ -65,7 +65,7 @@ def test_what_is_no_file_is_not_opened(written, new_log, tmp_path, name, kind):
     }
     make[kind](folder / name)
     for call in (verify, new_log):
-        with pytest.raises(SessionError, match=f"{name} |no {name} in it"):
+        with pytest.raises(SessionError, match=f"{name} |has no {name}"):
             call(folder)
 
 
