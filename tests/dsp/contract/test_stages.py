@@ -95,7 +95,7 @@ def test_binaural_loudness(frames_before):
     ],
 )
 def test_moore2016(fs, options):
-    check_stage(lambda: Moore2016(fs, **options), pascal(fs, 0.085))
+    check_stage(lambda: Moore2016(fs, **options), pascal(fs, 0.06))
 
 
 def test_moore2016_that_resamples_in_blocks_of_ten_frames():

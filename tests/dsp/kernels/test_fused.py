@@ -172,7 +172,7 @@ def test_filters_that_are_not_run_together_go_by_the_stages(options):
 def test_a_hook_a_gradient_and_another_table_go_by_the_stages():
     model = Moore2016()
     state = model.initial_state((2, 2))
-    calls, x = count_of_calls(model), sound(2, 2560)
+    calls, x = count_of_calls(model), sound(2, 1472)
     with torch.no_grad():
         model.step(x, state)
         model.step(x, state)
@@ -236,7 +236,7 @@ def test_a_table_that_learns_has_its_gradient():
 
 def test_what_is_transformed_first_goes_by_the_stages_and_later_does_not():
     model = Moore2016()
-    state, x = model.initial_state((1, 2)), sound(2, 2560)[:1]
+    state, x = model.initial_state((1, 2)), sound(2, 1472)[:1]
     calls = count_of_calls(model)
     slope = torch.func.grad(lambda x: model.step(x, state)[0].stl.sum())(x)
     assert slope.abs().max() > 0
