@@ -209,7 +209,7 @@ def test_a_function_that_fails_is_told_as_a_sink(power_meter, caplog):
     def failing(row) -> None:
         raise RuntimeError("disk full")
 
-    with Engine(tone(), power_meter(), [RowSink(failing, step_ms=10)]) as engine:
+    with Engine(tone(2.0), power_meter(), [RowSink(failing, step_ms=10)]) as engine:
         assert engine.wait(30)
     assert engine.health.sink_errors == 5
     assert "failing" in engine.health.note

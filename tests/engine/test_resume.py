@@ -162,10 +162,11 @@ def test_a_program_that_asks_for_rows_gets_those_from_there_on():
     saved, _ = told.kept[len(told.kept) // 2]
     models = load_preset().with_names(["spl"]).models(FS, 2)
     source = SignalSource(demo_sound(), FS, 3.0, paced=False)
-    with Engine(source, models, restore=saved.state) as engine:
-        assert engine.first_sample == saved.sample
-        with engine.rows(100) as feed:
-            rows = list(feed)
+    engine = Engine(source, models, restore=saved.state)
+    assert engine.first_sample == saved.sample
+    feed = engine.rows(100)
+    with engine, feed:
+        rows = list(feed)
     assert rows[0]["sample"][0] >= saved.sample
 
 
