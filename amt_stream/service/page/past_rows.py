@@ -1,10 +1,11 @@
 """What a page shows of the time before it was opened."""
 
+import json
 import math
 from array import array
 from collections.abc import Iterable
 
-from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.json_types import JsonDict
 
 FORMS = ((1.0, 3600.0), (0.1, 120.0))
 """Length of a step in seconds, and for how long it is kept: the farther back, the coarser."""
@@ -17,20 +18,21 @@ class PastRows:
     """The least and the greatest value of each reading of one microphone, step by step.
 
     A model that gives several rows at a time, as a spectrum does, has no such past.
-
-    time_s: of the newest row
     """
 
     def __init__(self) -> None:
-        self.time_s = -math.inf
+        self._time_s = -math.inf
         self._forms = [_Steps(*form) for form in FORMS]
         self._has_cells = False
 
-    def take(self, row: JsonMap) -> None:
-        """Add a row."""
+    def take(self, text: str) -> None:
+        """Add a row, given as JSON."""
+        if self._has_cells:
+            return
+        row = json.loads(text)
         time_s = row["time_s"]
-        self._has_cells |= time_s == self.time_s
-        self.time_s = time_s
+        self._has_cells = time_s == self._time_s
+        self._time_s = time_s
         if self._has_cells:
             return
         values = {name: value for name, value in row.items() if isinstance(value, float)}

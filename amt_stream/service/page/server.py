@@ -119,16 +119,10 @@ class PageServer:
             self._header, self._rows, self._past = text, {}, {}
         elif kind == "row":
             self._rows[key] = text
-            self._remember(key, json.loads(text))
+            self._past.setdefault(key, PastRows()).take(text)
         elif kind == "state":
             self._state, self._heard_at = text, time.monotonic()
         self._broadcast(kind, text)
-
-    def _remember(self, microphone: str, row: JsonMap) -> None:
-        past = self._past.get(microphone)
-        if past is None or row["time_s"] < past.time_s:
-            past = self._past[microphone] = PastRows()
-        past.take(row)
 
     def _history(self, microphone: object, names: object) -> str:
         """The answer to a page: these readings in the time before it was opened."""
