@@ -94,7 +94,7 @@ class PeakHold:
         self._greatest = _greater(self._greatest, curves)
 
     def stand_still(self, still: bool) -> None:
-        """Freeze what is given out; new curves are still taken in."""
+        """Freeze the output; the hold still takes new curves."""
         if not still:
             self._still = None
         elif self._still is None:

@@ -67,7 +67,7 @@ class Histogram(Resumable):
         self._rise, self._rise_places = given, np.sort(places)
 
     def add(self, values: ArrayLike, rising: int = 0) -> None:
-        """Count `values` (n,), of which the first `rising` are of the rise from silence."""
+        """Count `values` (n,); the first `rising` of them belong to the rise from silence."""
         given = np.asarray(values, np.float64).ravel()
         loops.count(given[rising:], self.low, self.width, self.counts)
         if rising:

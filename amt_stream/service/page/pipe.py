@@ -3,8 +3,8 @@
 A line has a kind, a key and a JSON text, separated by tabs. To the page:
 
     header, row, event, state, summary, specific    a message; the key of a row is its microphone
-    reply                                           reply to the command with this key metrics
-    [body, content type] for the request with this key
+    reply                                           reply to the command with this key
+    metrics                                         [body, content type] by key of the request
 
 From the page:
 
