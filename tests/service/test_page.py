@@ -33,6 +33,7 @@ def pixels(browser):
 NUMBERS = "[...document.querySelectorAll('.number')]"
 VALUES = "[...document.querySelectorAll('.number .value')].map((one) => one.textContent)"
 CAPTIONS = "[...document.querySelectorAll('.number .what')].map((one) => one.textContent)"
+LIGHT = "document.querySelector('.light')"
 THERE = f"{VALUES}.some((one) => one !== '---')"
 
 
@@ -49,7 +50,7 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         browser.open(served.url)
         first = browser.until(f"{THERE} && {VALUES}")
         captions = browser.evaluate(CAPTIONS)
-        assert captions[:2] == ["short-term loudness", "long-term loudness"]
+        assert captions[:2] == ["Short-term loudness", "Long-term loudness"]
         assert browser.until(text("state")) == "Measuring"
         assert browser.until(text("calibrated")) == "calibrated"
         browser.until(f"JSON.stringify({VALUES}) !== {json.dumps(json.dumps(first))}")
@@ -79,7 +80,7 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         url = one.address
         one.until(is_row)
         browser.open(url)
-        browser.until("document.querySelector('.light')?.dataset.state === 'red'")
+        browser.until(f"{LIGHT}?.textContent === 'over'")
         hero, limits, history = browser.evaluate(places)
         assert hero[0] < 80
         assert hero[1] < limits[0]
@@ -91,6 +92,8 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         browser.until("!document.getElementById('banner').hidden")
         assert browser.evaluate(text("banner")).startswith("No connection to the meter")
         browser.until("document.querySelector('#hero .value').textContent === '---'")
+        browser.until(f"{text('state')} === 'No connection'")
+        browser.until(f"{LIGHT}.textContent === 'not known'")
         assert browser.evaluate("document.querySelector('#hero .last').textContent").startswith(
             "last "
         )
@@ -151,6 +154,66 @@ def test_light_and_dark_as_the_system_has_it(served, dark):
         assert (pixels(browser)[-1, 0, :3].mean() < 64) != dark
 
 
+# Each text in view, with its boxes and that of the nearest block around it.
+TEXTS = """(() => {
+  const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode, text = node.textContent.trim(), holder = node.parentElement;
+    if (!text || !holder.checkVisibility() || holder.closest("select")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    let block = holder;
+    while (getComputedStyle(block).display === "inline") block = block.parentElement;
+    const around = block.closest("button") || block.closest("section, details, header") || block;
+    const box = (one) => [one.left, one.top, one.right, one.bottom];
+    found.push([text, [...range.getClientRects()].map(box), box(around.getBoundingClientRect())]);
+  }
+  return found;
+})()"""
+
+
+def crossings(texts):
+    """Texts that leave their place or lie on one another, by more than a pixel."""
+    boxes = [(text, box) for text, lines, _ in texts for box in lines]
+    outside = [
+        text
+        for text, lines, place in texts
+        for left, top, right, bottom in lines
+        if left < place[0] - 1
+        or top < place[1] - 1
+        or right > place[2] + 1
+        or bottom > place[3] + 1
+    ]
+    ink = 0.2  # the part of a line's height above and below its letters
+    overlapping = []
+    for k, (text, one) in enumerate(boxes):
+        for other_text, other in boxes[:k]:
+            across = min(one[2], other[2]) - max(one[0], other[0])
+            lower = min(one[3] - ink * (one[3] - one[1]), other[3] - ink * (other[3] - other[1]))
+            upper = max(one[1] + ink * (one[3] - one[1]), other[1] + ink * (other[3] - other[1]))
+            if across > 1 and lower - upper > 1:
+                overlapping.append((text, other_text))
+    return outside, overlapping
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1280, 800), (3840, 2160)])
+def test_each_text_lies_in_its_place_and_on_no_other(size):
+    asked = ["--web", "0", "--source", "demo", "--model", "moore2016,spl"]
+    with Served(*asked, "--limit", "laeq_db>45") as one, Browser(*size) as browser:
+        url = one.address
+        one.until(is_row)
+        browser.open(url)
+        browser.until(f"{LIGHT}?.textContent === 'over'")
+        assert crossings(browser.evaluate(TEXTS)) == ([], [])
+        browser.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
+        # The longest that the main reading gets.
+        browser.evaluate("document.querySelector('#hero .value').textContent = '100.0'")
+        assert crossings(browser.evaluate(TEXTS)) == ([], [])
+        one.process.kill()
+        browser.until("!document.getElementById('banner').hidden")
+        assert crossings(browser.evaluate(TEXTS)) == ([], [])
+
+
 @pytest.mark.parametrize("size", [(360, 740), (1024, 600), (3840, 2160)])
 def test_nothing_is_wider_than_its_place(served, size):
     cut = f"{NUMBERS}.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
@@ -173,7 +236,7 @@ def test_one_reading_over_another_picture(served):
         assert picture.shape[-1] == 4
         assert picture[5, 5, 3] == 0
         assert (picture[..., 3] == 255).any()
-        assert browser.evaluate(CAPTIONS) == ["long-term loudness", "long-term loudness level"]
+        assert browser.evaluate(CAPTIONS) == ["Long-term loudness", "Long-term loudness level"]
         tall = f"{NUMBERS}[0].querySelector('.value').getBoundingClientRect().height"
         assert browser.evaluate(tall) > 100
 

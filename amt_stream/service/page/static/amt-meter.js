@@ -153,11 +153,12 @@ class AmtMeter extends HTMLElement {
   }
 }
 
-// The description of a column.
+// The description of a column, as a title.
 export function caption(column) {
   const quantity = column.quantity.replace(/, higher of both channels$/, "");
   const told = quantity.startsWith("equivalent") ? column.statistic.replace(/^equivalent(, )?/, "") : column.statistic;
-  return told === "" || told === "instantaneous" || told === "forecast" ? quantity : `${quantity}, ${told}`;
+  const plain = told === "" || told === "instantaneous" || told === "forecast" ? quantity : `${quantity}, ${told}`;
+  return plain.charAt(0).toUpperCase() + plain.slice(1);
 }
 
 customElements.define("amt-meter", AmtMeter);

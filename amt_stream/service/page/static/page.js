@@ -119,14 +119,17 @@ function showLimits() {
   }));
 }
 
-// The state and the reading of each limit, and the level allowed from now on.
+// The words of a state; a lower limit is not exceeded but missed.
+const LIGHTS = { green: "within", amber: "close", red: "over", unknown: "not known", uncalibrated: "not judged" };
+
+// The state and the reading of each limit, and the level allowed from now on; nothing is known without a current row.
 function drawLimits(row) {
   for (const limit of limits) {
     const [light, reading, more] = limit.parts;
     const column = connection.column(limit.column) || { unit: "", name: limit.column };
     const state = row ? row[`limit_${limit.name}`] || "unknown" : "unknown";
     const bound = limit.above === undefined ? `at least ${limit.below}` : `at most ${limit.above}`;
-    light.textContent = state;
+    light.textContent = state === "red" && limit.above === undefined ? "below" : LIGHTS[state];
     light.dataset.state = state;
     reading.textContent = `${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
     const [, stem, side] = limit.column.match(/^(.*?)(_left|_right)?_db$/) || [];
@@ -206,6 +209,13 @@ connection.addEventListener("row", ({ detail: row }) => {
   }
 });
 
+// A meter that stopped or that nobody can reach is not measuring.
+function showState(state) {
+  const reached = connection.socket.readyState === WebSocket.OPEN;
+  at("state").textContent = reached ? STATES[state] || state : "No connection";
+  at("chip").dataset.state = reached ? state : "unreachable";
+}
+
 const STATES = { starting: "Starting", waiting: "Waiting", measuring: "Measuring", paused: "Paused", stopped: "Stopped", ended: "Sound has ended", failed: "Failed" };
 
 // The one thing that keeps this page from showing the sound of now, with the time since it began.
@@ -230,8 +240,7 @@ function troubleOf(state) {
 }
 
 connection.addEventListener("state", ({ detail: state }) => {
-  at("state").textContent = STATES[state.state] || state.state;
-  at("chip").dataset.state = state.state;
+  showState(state.state);
   const running = state.state === "measuring" || state.state === "paused";
   const waiting = state.state === "waiting";
   at("pause").textContent = state.state === "paused" ? "Resume" : "Pause";
@@ -260,6 +269,7 @@ connection.addEventListener("specific", ({ detail }) => {
   patterns = [...patterns.filter((one) => one.model !== detail.model || one.microphone !== detail.microphone), detail];
 });
 connection.addEventListener("open", () => { at("token").hidden = true; });
+connection.addEventListener("closed", () => showState(""));
 connection.addEventListener("token", () => {
   sessionStorage.removeItem("amt-token");
   at("token").hidden = false;
@@ -311,7 +321,7 @@ function showNumbers() {
     at("hero").querySelector(".last").textContent = stale ? `last ${words(hero[0], row[hero[0].name])} ${hero[0].unit}` : "";
     at("hero").classList.toggle("doubtful", doubtful.length > 0);
   }
-  drawLimits(row);
+  drawLimits(stale ? null : row);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
   const found = doubts(row, null).filter((word) => !["uncalibrated", "settling", "stale", "no reading yet"].includes(word));
