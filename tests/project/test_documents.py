@@ -16,7 +16,11 @@ import amt_stream
 from tests.project.test_rooms import ROOMS
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHOWING = [
+    (ROOT / page).read_text(encoding="utf-8")
+    for page in ("README.md", "docs/measuring.md", "docs/python.md", "docs/accuracy.md")
+]
+"""Pages whose Python and whose `$ amt-stream` run as they stand, in this order."""
 EXAMPLES = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for path in sorted((ROOT / "amt_stream").rglob("*.py"))
@@ -117,8 +121,8 @@ def test_the_citation_has_the_version_and_no_doi_of_its_own():
     assert dois <= set(re.findall(r"doi:\[(\S+?)\]", references))
 
 
-def blocks(language: str) -> list[str]:
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return [block for kind, block in fenced if kind == language]
 
 
@@ -137,14 +141,15 @@ def run(*command: str, cwd: Path) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the blocks of Python in README have run, top to bottom as one program."""
-    folder = tmp_path_factory.mktemp("readme")
-    (folder / "readme.py").write_text("\n".join(blocks("python")), encoding="utf-8")
-    run("-W", "error", "readme.py", cwd=folder)
+    """Where the blocks of Python of each page have run, top to bottom as one program."""
+    folder = tmp_path_factory.mktemp("pages")
+    for page in SHOWING:
+        (folder / "page.py").write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+        run("-W", "error", "page.py", cwd=folder)
     return folder
 
 
-def test_the_python_of_readme_runs(folder):
+def test_the_python_of_pages_runs(folder):
     assert (folder / "tone.wav").exists()
 
 
@@ -161,7 +166,9 @@ def same(printed: str, expected: str) -> bool:
     )
 
 
-TYPED = [block for block in blocks("") if block.startswith("$ amt-stream ")]
+TYPED = [
+    block for page in SHOWING for block in blocks(page, "") if block.startswith("$ amt-stream ")
+]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +179,7 @@ TYPED = [block for block in blocks("") if block.startswith("$ amt-stream ")]
     ],
     ids=[block.partition("\n")[0].removeprefix("$ amt-stream ") for block in TYPED],
 )
-def test_what_readme_types_gives_what_it_shows(forks, folder, block):
+def test_what_pages_type_gives_what_they_show(forks, folder, block):
     """Line for line, where "..." stands for any number of lines."""
     command, *shown = block.splitlines()
     words = shlex.split(command.removeprefix("$ amt-stream "))

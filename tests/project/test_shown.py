@@ -53,8 +53,9 @@ LINES = [  # blocks of lines that are typed
     ("archives.md", "amt-stream analyze 'archive/**/*.wav' --model spl --calibrations levels.csv"),
     ("events.md", "amt-stream meter --event"),
     ("rows.md", "amt-stream analyze tone.wav --model spl --no-header"),
-    ("README.md", "amt-stream meter --log night --log-sound"),
-    ("README.md", "amt-stream serve --web"),
+    ("measuring.md", "amt-stream meter --log night --log-sound"),
+    ("measuring.md", "amt-stream serve --web"),
+    ("README.md", "amt-stream serve --web --stdio"),
 ]
 
 PYTHON = [  # blocks that run here, after what makes the things that they name
@@ -76,9 +77,12 @@ PRESETS = [  # tables of a preset
 ELSEWHERE = {  # what does not run here, with the test that does it, or why none can
     ("README.md", "make meter"): "tests/project/test_bootstrap.py; `make test` is this run",
     ("README.md", "uv tool install"): "takes packages from an index; tests/project/test_wheel.py",
-    ("README.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
+    ("README.md", "amt-stream devices"): "a calibrator and a window; tests/cli/test_calibrate.py",
+    ("measuring.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
     ("sessions.md", "openssl genpkey"): "tests/sessions/test_verify.py, with keys that it makes",
     ("README.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",
+    ("measuring.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",
+    ("accuracy.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",
     ("adding.md", "# "): "tests/project/test_adding.py",
     ("architecture.md", " source's own thread"): "a drawing",
     ("archives.md", "from functools import partial"): "needs Ray; tests/soak/test_archives.py",
@@ -113,9 +117,10 @@ def test_each_block_is_told_from_others_by_its_first_line():
 
 
 def test_every_block_runs_or_says_why_not():
-    of_readme = [key for key, (kind, _) in BLOCKS.items() if key[0] == "README.md" and kind]
+    programs = ("README.md", "measuring.md", "python.md")  # tests/project/test_documents.py
+    run_there = [key for key, (kind, _) in BLOCKS.items() if key[0] in programs and kind]
     known = [*LINES, *PYTHON, *PRESETS, *ELSEWHERE]
-    met = {key: begins(known, *key) for key in BLOCKS if key not in of_readme}
+    met = {key: begins(known, *key) for key in BLOCKS if key not in run_there}
     assert [key for key, one in met.items() if one is None] == []
     apart = {begins(ELSEWHERE, page, line) for page, *_, line in typed_lines()}
     assert set(known) - set(met.values()) - apart == set()
