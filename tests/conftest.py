@@ -19,6 +19,10 @@ import pytest
 
 # Read when amt_stream.engine is imported. With `-m bench` its cost would be measured too.
 os.environ["AMT_STREAM_THREAD_CHECK"] = "0" if "bench" in sys.argv else "1"
+if "bench" not in sys.argv:
+    # Read when numpy is imported. Threads of OpenBLAS wait for one another without sleeping: where
+    # workers share the cores, a design of filters took 20 s instead of 2 s.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from tests.cli.forks import Forks
 from tests.service.served import forks as forks_of_served
@@ -263,7 +267,7 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-MUCH_MB, GROWN_MB = 900, 200
+MUCH_MB, GROWN_MB = 800, 150
 """From the first size on, a worker looks after each file for what it can give back; and after a
 test by which it has grown so far."""
 
@@ -285,6 +289,12 @@ class Memory:
         return self.now_mb() > max(MUCH_MB, self._least_mb + GROWN_MB)
 
     def give_back(self) -> None:
+        if self.now_mb() > MUCH_MB:
+            if "torch._dynamo" in sys.modules:
+                sys.modules["torch._dynamo"].reset()
+            gc.unfreeze()  # a measurement that a test still held when all was frozen is garbage now
+            gc.collect()
+            gc.freeze()  # no later look at all that is left
         if sys.platform == "linux":
             with contextlib.suppress(AttributeError):  # another C library than glibc
                 ctypes.CDLL(None).malloc_trim(0)
@@ -301,12 +311,6 @@ def memory_of_one_file(request) -> Iterator[None]:
     for value in vars(request.module).values():
         if hasattr(value, "cache_clear") and value.__module__ == request.module.__name__:
             value.cache_clear()
-    if memory.now_mb() > MUCH_MB:
-        if "torch._dynamo" in sys.modules:
-            sys.modules["torch._dynamo"].reset()
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()  # no later look at all that is left
     memory.give_back()
 
 
