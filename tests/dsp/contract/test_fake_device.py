@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from functools import cache
 
 import pytest
 import torch
@@ -15,34 +14,32 @@ from tests.dsp.contract.fake_device import BUDGETS, DEFECTS, ROOT
 from tests.dsp.contract.test_module_contract import CASES, shape_of
 from tests.recorder import Recorder
 
-NAMES = [*CASES, *BUDGETS]
-PARTS = NAMES[::3], NAMES[1::3], [*NAMES[2::3], *DEFECTS]
+NAMES = [*CASES, *BUDGETS, *DEFECTS]
 
 
-@cache
-def remarks(part):
-    """Of a program of its own, on each name of a part."""
+@pytest.fixture(scope="module")
+def remarks():
+    """Of a program of its own, on each name."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.dsp.contract.fake_device", *PARTS[part]],
+        [sys.executable, "-m", "tests.dsp.contract.fake_device", *NAMES],
         check=False,
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    assert list(found) == NAMES
+    return found
 
 
-@pytest.mark.parametrize("part", range(len(PARTS)))
-def test_no_step_needs_the_host_nor_many_launches(part):
-    found = remarks(part)
-    assert list(found) == PARTS[part]
-    assert {name: told for name, told in found.items() if told and name in NAMES} == {}
+def test_no_step_needs_the_host_nor_many_launches(remarks):
+    assert {name: told for name, told in remarks.items() if told and name not in DEFECTS} == {}
 
 
-def test_what_needs_the_host_is_found():
+def test_what_needs_the_host_is_found(remarks):
     assert len(DEFECTS) >= 12
-    assert [name for name in DEFECTS if not remarks(2)[name]] == []
+    assert [name for name in DEFECTS if not remarks[name]] == []
 
 
 LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
