@@ -7,6 +7,7 @@ compiled for one, in `make soak` for several by every backend.
 import inspect
 import io
 from collections import Counter
+from itertools import product
 
 import pytest
 import torch
@@ -200,8 +201,21 @@ PROMISES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("promise", PROMISES)
+DEAR = {
+    ("exported", name)
+    for name in ("Glasberg2002", "Moore2016", "Osses2021", "Paulick2024", "ZwickerTimeVarying")
+}
+"""Chains of which each stage is exported here, and a chain too (`Dau1997`): these in `make soak`.
+`test_transforms.py` exports `Moore2016`."""
+
+
+@pytest.mark.parametrize(
+    ("promise", "name"),
+    [
+        pytest.param(*one, marks=[pytest.mark.soak] if one in DEAR else [])
+        for one in product(PROMISES, CASES)
+    ],
+)
 def test_what_torch_promises_holds(promise, name):
     PROMISES[promise](name)
 
