@@ -121,7 +121,7 @@ def decay(dtype):
 
 
 def pattern(dtype):
-    core = noise(1, 17, 20, seed=3).square().to(dtype)
+    core = noise(1, 9, 20, seed=3).square().to(dtype)
     core[:, 5:8] = 0
     core[:, :, 4] *= 20
     tables = ZwickerLoudness(True).to(dtype).tables()

@@ -144,7 +144,7 @@ def test_the_fast_bank_gives_the_same():
 @pytest.mark.parametrize("learnable", [False, True])
 def test_contract(cls, model, learnable):
     make = lambda: cls(CENTERS[:2], 44100, model=model, learnable=learnable)  # noqa: E731
-    check_stage(make, stapes(2, 200))
+    check_stage(make, stapes(2, 77))
 
 
 @BANKS

@@ -72,7 +72,7 @@ MAKERS = {
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("learnable", [False, True])
 def test_contract(kind, learnable):
-    check_stage(lambda: MAKERS[kind](learnable=learnable), noise(2, 3, 400))
+    check_stage(lambda: MAKERS[kind](learnable=learnable), noise(2, 3, 97))
 
 
 @pytest.mark.parametrize("kind", MAKERS)

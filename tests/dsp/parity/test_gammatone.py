@@ -134,7 +134,7 @@ def test_compiled_form_is_the_plain_one(dtype, own, channels, order, time):
 @LEARNERS
 @pytest.mark.parametrize("n", [1, 4])
 def test_contract(learnable, n):
-    check_stage(lambda: GammatoneFilterbank(CENTERS, 48000, n, learnable=learnable), noise(2, 500))
+    check_stage(lambda: GammatoneFilterbank(CENTERS, 48000, n, learnable=learnable), noise(2, 97))
 
 
 def test_blocks_of_a_stream_in_single_precision():

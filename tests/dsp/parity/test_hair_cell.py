@@ -164,7 +164,7 @@ MAKERS = [
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("learnable", [False, True])
 def test_contract(make, learnable):
-    check_stage(lambda: make(learnable=learnable), noise(2, 3, 200, size=0.1))
+    check_stage(lambda: make(learnable=learnable), noise(2, 3, 77, size=0.1))
 
 
 @pytest.mark.parametrize("make", MAKERS)

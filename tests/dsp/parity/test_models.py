@@ -53,11 +53,11 @@ def test_king2019_stages(dtype):
 @pytest.mark.parametrize("cls", MODELS)
 @pytest.mark.parametrize("learnable", [False, True])
 def test_contract(cls, learnable):
-    check_stage(lambda: small(cls, learnable=learnable), noise(2, 240))
+    check_stage(lambda: small(cls, learnable=learnable), noise(2, 77))
 
 
 def test_contract_with_a_lower_output_rate():
-    check_stage(lambda: small(King2019, subfs=FS // 3), noise(2, 240))
+    check_stage(lambda: small(King2019, subfs=FS // 3), noise(2, 78))
 
 
 @pytest.mark.parametrize("cls", MODELS)

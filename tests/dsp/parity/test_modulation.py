@@ -353,7 +353,7 @@ def make(kind, learnable=False, fast=False):
 @pytest.mark.parametrize("kind", [*FILTER_TYPES, "king"])
 @pytest.mark.parametrize("fast", [False, True])
 def test_contract(kind, learnable, fast):
-    check_stage(make(kind, learnable, fast), noise(2, 4, 330, seed=5))
+    check_stage(make(kind, learnable, fast), noise(2, 4, 97, seed=5))
 
 
 def test_contract_of_low_passes_alone():
