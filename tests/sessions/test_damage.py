@@ -13,7 +13,8 @@ from amt_stream.meters.frames import Event
 from amt_stream.sessions import Session, SessionError, SoundLog, verify
 from tests.sessions.conftest import FS, HOUR
 
-COUNT = 100
+COUNT = 40
+"""Of each format; `make soak` has thousands."""
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A measurement that was broken off and goes on in its session, against one that never was."""
 
 import json
+import shutil
 import signal
 import sys
 import time
@@ -20,7 +21,7 @@ from amt_stream.sessions.snapshot import SNAPSHOT, read_snapshot
 FS = 48000
 LOUD = Calibration(100.0, source="test")
 NAMES = ("zwicker", "spl")
-DURATION_S = 60.0
+DURATION_S = 20.0
 """So long that no computer has measured it before the first snapshots."""
 
 
@@ -69,10 +70,16 @@ def sound(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(sound, tmp_path_factory):
-    """Rows and summary of a run that nobody broke off."""
-    folder = tmp_path_factory.mktemp("whole")
-    table = measured(sound, folder / "session")
-    return list(Session(folder / "session").rows()), table.rows.summary()
+    """Rows, summary and session of a run that nobody broke off."""
+    folder = tmp_path_factory.mktemp("whole") / "session"
+    table = measured(sound, folder)
+    return list(Session(folder).rows()), table.rows.summary(), folder
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    """A session that has ended, to go on with."""
+    return shutil.copytree(whole[2], tmp_path / "session")
 
 
 def without_utc(rows):
@@ -123,33 +130,28 @@ def test_one_broken_off_before_its_first_row_keeps_those_before_it(
     assert_whole(folder, whole)
 
 
-def test_one_that_has_ended_is_gone_on_with_to_the_same_end(sound, whole, tmp_path):
-    measured(sound, tmp_path / "session")
-    table = measured(sound, tmp_path / "session", restore=True)
-    assert_whole(tmp_path / "session", whole)
+def test_one_that_has_ended_is_gone_on_with_to_the_same_end(sound, whole, folder):
+    table = measured(sound, folder, restore=True)
+    assert_whole(folder, whole)
     assert table.rows.summary() == whole[1]
     summaries = [
-        json.loads((tmp_path / "session" / name).read_text())["summary"]
+        json.loads((folder / name).read_text())["summary"]
         for name in ("summary.json", "summary-2.json")
     ]
     assert summaries[0]["laeq_db"] == summaries[1]["laeq_db"]
 
 
-def test_a_run_that_begins_anew_forgets_the_one_before(sound, tmp_path):
-    measured(sound, tmp_path / "session")
+def test_a_run_that_begins_anew_forgets_the_one_before(sound, folder):
+    assert (folder / SNAPSHOT).exists()
     table = table_of(FileSource(sound), NAMES)[1]
-    with SessionLog(tmp_path / "session", table) as kept:
+    with SessionLog(folder, table) as kept:
         assert kept.engine_state is None
-        assert not (tmp_path / "session" / SNAPSHOT).exists()
-    with SessionLog(
-        tmp_path / "session", table_of(FileSource(sound), NAMES)[1], restore=True
-    ) as one:
+        assert not (folder / SNAPSHOT).exists()
+    with SessionLog(folder, table_of(FileSource(sound), NAMES)[1], restore=True) as one:
         assert one.engine_state is None  # there is nothing to go on from
 
 
-def test_other_settings_are_refused_and_nothing_is_lost(sound, whole, tmp_path):
-    folder = tmp_path / "session"
-    measured(sound, folder)
+def test_other_settings_are_refused_and_nothing_is_lost(sound, folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for names, step_ms, why in ((NAMES, 200, "step_ms"), (("spl",), 100, "preset")):
         table = table_of(FileSource(sound), names, step_ms)[1]
