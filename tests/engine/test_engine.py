@@ -829,7 +829,7 @@ def test_memory_does_not_grow(scripted, power_meter, until, monkeypatch):
     What the interpreter keeps besides differs by some 10 kB from run to run.
     """
     monkeypatch.setattr(telling_module, "EVENTS", 10)
-    warm, blocks = 300, 800
+    warm, blocks = 200, 600
     block = np.zeros((480, 2), np.float32)
     block[5] = np.nan
     block[50] = 1.0
