@@ -8,6 +8,7 @@ from math import ceil, lcm
 from numbers import Integral
 from typing import Any, Generic, Never
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -493,9 +494,9 @@ class _Remainder:
     def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor) -> None:
         self.shape, self.dtype, self.buffers = shape, held.dtype, (held, count)
         self.places = held.data_ptr(), count.data_ptr()
-        self.held, self.count = held.detach().numpy(), count.numpy()
-        self.length, self.axes_after = shape[dim], (slice(None),) * (-1 - dim)
-        self.size = held.shape[dim]
+        self.held, self.count = np.moveaxis(held.detach().numpy(), dim, 0), count.numpy()
+        self.dim, self.length, self.size = dim, shape[dim], held.shape[dim]
+        self.parts: dict[int, np.ndarray] = {}
 
     def put(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> int:
         """Buffer `x`; the fill level after it, or 0 if `x` does not qualify."""
@@ -513,8 +514,11 @@ class _Remainder:
             or _autocast()
         ):
             return 0
-        where: Any = (..., slice(end - self.length, end), *self.axes_after)
-        self.held[where] = x.numpy()
+        part = self.parts.get(end)
+        if part is None:
+            part = np.moveaxis(self.held[end - self.length : end], 0, self.dim)
+            self.parts[end] = part
+        part[...] = x.numpy()
         return end
 
 

@@ -112,7 +112,7 @@ class ByComponents(Fused):
 
     def run(self, workspace: Workspace) -> Outputs:
         y = self.outputs(workspace, AT.stl, AT.ltl, AT.stl_ears, AT.ltl_ears)
-        wanted = self._wanted(workspace, y[2].shape) if self.binaural else ()
+        wanted = self._wanted(workspace) if self.binaural else ()
         fits = to_density(workspace.plan, self.like)
         if fits and not self.excitation.by_groups:
             self._to_levels(workspace)
@@ -128,10 +128,12 @@ class ByComponents(Fused):
         for k, db in enumerate(self.shifts):
             shifted[:, k] = (level_db + db if db else level_db).numpy()
 
-    def _wanted(self, workspace: Workspace, of_ears: Shape) -> tuple[Tensor | None, Tensor | None]:
+    def _wanted(self, workspace: Workspace) -> tuple[Tensor | None, Tensor | None]:
         """New memory for excitation and specific loudness, if the output includes them."""
         excitation = specific = None
-        full = (*of_ears, self.excitation.fc.shape[0])
+        if not (self.loudness.gives_excitation_db or self.loudness.gives_specific_loudness):
+            return excitation, specific
+        full = (*workspace.outputs[2], self.excitation.fc.shape[0])
         if self.loudness.gives_excitation_db:
             excitation = torch.empty(full, dtype=self.dtype)
             workspace.plan[[AT.low, AT.excitation], 0] = excitation.data_ptr()
