@@ -178,8 +178,7 @@ def sone_to_phon(n: Quantity, edition: str = "iso532-3") -> Quantity:
     """
     phon, log_sone = _sone_table(edition)
     sone = _array(n)
-    level = np.interp(np.log10(np.maximum(sone, 1e-30)), log_sone, phon)
-    return _as_given(n, np.where(np.isnan(sone), np.nan, level))
+    return _as_given(n, np.interp(np.log10(np.maximum(sone, 1e-30)), log_sone, phon))
 
 
 def phon_to_sone(level: Quantity, edition: str = "iso532-3") -> Quantity:

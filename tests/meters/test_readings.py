@@ -41,6 +41,10 @@ def test_what_is_not_known_is_none():
         None,
         "2023-11-14T22:13:20.000Z",
     ]
+    assert python_values("utc", in_utc(np.array([-7e10, 3e11]))) == [
+        "-249-10-15T19:33:20.000Z",
+        "11476-08-15T05:20:00.000Z",
+    ]
     assert python_values("x", np.array([1.5, np.nan])) == [1.5, None]
     faults = np.array([0, Fault.GAP | Fault.NON_FINITE], np.uint8)
     assert python_values("fault", faults) == ["", "gap non_finite"]

@@ -14,6 +14,12 @@ from amt_stream.dsp.functional.kernel_cache import cached_njit
 
 Array = np.ndarray
 
+DIGITS = 7
+"""Digits of a reading, as it is written."""
+
+POWERS = 10.0 ** np.arange(23)
+"""The powers of ten that float64 holds exactly."""
+
 _one_by_one = Lock()
 
 _compiled = cached_njit(nogil=True, error_model="numpy")
@@ -65,6 +71,24 @@ def hold_highest(values: Array, highest: float, held: Array) -> int:
             highest, place = values[k], k
         held[k] = highest
     return place
+
+
+@_compiled
+def round_digits(values: Array, rounded: Array) -> None:
+    """Round `values` (n,) to `DIGITS` digits; NaN for those that are not finite.
+
+    One product or division by an exact power of ten rounds like text.
+    """
+    for k in range(len(values)):
+        value = values[k]
+        rounded[k] = value if math.isfinite(value) else math.nan
+        size = abs(value)
+        if 0.0 < size < math.inf:
+            place = math.floor(math.log10(size)) - (DIGITS - 1)
+            if 0 <= place < len(POWERS):
+                rounded[k] = np.rint(value / POWERS[place]) * POWERS[place]
+            elif 0 < -place < len(POWERS):
+                rounded[k] = np.rint(value * POWERS[-place]) / POWERS[-place]
 
 
 @_compiled
@@ -220,6 +244,7 @@ def _compile() -> None:
         (count, (line, f8, f8, numbers)),
         (find, (line, numbers, numbers, kept)),
         (hold_highest, (line, f8, kept)),
+        (round_digits, (kept, kept)),
         (lasts, (line, line, i8, f8, f8)),
         (roll, (line, i8, i8, table, kept_table, kept, kept)),
         (tell, (*running, kept_table, i8)),

@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 def still_rising(time_s: Values, rise_s: float) -> int:
     """Number of frames at `time_s` (n,) within the rise from silence of `rise_s`."""
     # Half a microsecond of tolerance, as times are sums of floating-point steps.
-    return int(np.searchsorted(time_s, rise_s - 5e-7))
+    return int(time_s.searchsorted(rise_s - 5e-7))
 
 
 class Renewals(Resumable):

@@ -295,16 +295,15 @@ class JoinedRows(Resumable):
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
-        marks = [of_model for _, of_model, _ in found]
-        settling = np.concatenate([of_model for *_, of_model in found], axis=1)
+        values, marks, settling = zip(*found, strict=True)
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The last sample not after the row's time, in integers.
-        sample = (steps * self.step_ms * round(self.fs)) // 1000
-        values = np.concatenate([of_model for of_model, *_ in found], axis=1)
+        sample = steps * (self.step_ms * round(self.fs)) // 1000
+        table = beside(values)
         if steps[-1] == self._last:
-            values[-1] = self._of_whole(values[-1])
-        table = self._table(time_s, utc, sample.astype(np.int64), values, marks, settling)
-        return table if time_s[0] >= self.from_s else table.within(self.from_s, math.inf)
+            table[-1] = self._of_whole(table[-1])
+        rows = self._table(time_s, utc, sample, table, marks, beside(settling))
+        return rows if time_s[0] >= self.from_s else rows.within(self.from_s, math.inf)
 
     def intervals_ended(self, end_s: float | None = None) -> Rows:
         """The intervals that have ended since the last call, or no rows without intervals.
@@ -373,10 +372,11 @@ class JoinedRows(Resumable):
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
         cells = self._cells
-        marks = np.bitwise_or.reduce(marks_of)
+        marks = marks_of[0] if len(marks_of) == 1 else np.bitwise_or.reduce(marks_of)
         names = self._names
-        marked = marks & ANY_FAULT, settling.any(axis=1), names_of(settling, names)
-        given: list[Any] = [time_s, utc, sample, *marked, (marks & UNCALIBRATED) == 0]
+        of_names = names_of(settling, names)
+        marked = marks & ANY_FAULT, of_names != "", of_names
+        given: list[Any] = [time_s, utc, sample, *marked, marks < UNCALIBRATED]
         if len(cells) > 1:
             given = [np.repeat(column, len(cells)) for column in given]
         found: dict[str, np.ndarray] = dict(zip(BEFORE, given[: len(BEFORE)], strict=True))
@@ -435,6 +435,11 @@ class JoinedRows(Resumable):
             self.intervals.pause(value)
         if self._unreset is not None:
             self._unreset._pause(value, time_s)
+
+
+def beside(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The columns (row, column) of all models."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 class _ColumnMonitor(LimitMonitor):

@@ -15,6 +15,7 @@ from amt_stream.meters.accumulators.loudness import RISE_S
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.block import all_of
 from amt_stream.meters.rows.column import (
     EXCEEDED,
     HIGHEST,
@@ -25,7 +26,7 @@ from amt_stream.meters.rows.column import (
     counting,
     rising,
 )
-from amt_stream.meters.rows.readings import Readings, Summary, all_of
+from amt_stream.meters.rows.readings import Readings, Summary
 
 LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
@@ -160,23 +161,29 @@ class LoudnessReadings(Readings):
     def take(self, frames: Frames) -> NDArray[np.float64]:
         sone = {name: getattr(frames.values, name) for name in self._outputs}
         phon = dict(zip(sone, self._phon(np.array(list(sone.values()))), strict=True))
-        counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
+        counted = self._counted_of(frames)
         self._meter.paused = self.paused
         told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
         found: dict[str, object] = dict(zip(self._meter.columns, told, strict=True))
         for name in self._outputs:
             found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
-            there = counted[_base(name)] & (not self.paused)
-            values = (
-                sone[name] if all_of(there) else np.where(there, sone[name], np.float32(np.nan))
-            )
+            values, there = sone[name], counted[_base(name)]
+            if self.paused or not all_of(there):
+                values = np.where(there & (not self.paused), values, np.float32(np.nan))
             found[f"max_{name}_sone"] = self._maxima[name].add(frames.time_s, values)
         return self.stacked([self._column(column, found) for column in self.columns], frames)
 
+    def _counted_of(self, frames: Frames) -> dict[str, NDArray[np.bool_]]:
+        """Which frames count for short-term and for long-term loudness."""
+        slowest = self.counted(frames, max(self._settle_s.values()))
+        if all_of(slowest):
+            return dict.fromkeys(self._settle_s, slowest)
+        return {name: self.counted(frames, s) for name, s in self._settle_s.items()}
+
     def tail(self, frames: Frames) -> None:
-        counted = {name: self.counted(frames, s) for name, s in self._settle_s.items()}
         if self.paused:
             return
+        counted = self._counted_of(frames)
         for name in self._outputs:
             sone = getattr(frames.values, name)
             there = counted[_base(name)]

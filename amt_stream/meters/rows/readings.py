@@ -215,11 +215,6 @@ def fully_heard(frames: Frames) -> NDArray[np.bool_]:
     return (frames.fault & (Fault.GAP | Fault.NON_FINITE | Fault.OFF)) == 0
 
 
-def all_of(there: NDArray[np.bool_]) -> bool:
-    """`there.all()`, in a tenth of the time for short arrays."""
-    return int(np.count_nonzero(there)) == there.size
-
-
 def readings_of(
     names: Iterable[str],
     channels: int,

@@ -24,6 +24,7 @@ from amt_stream.meters.accumulators.sound_level import (
 )
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.block import all_of
 from amt_stream.meters.rows.column import (
     EXCEEDED,
     HIGHEST,
@@ -38,7 +39,6 @@ from amt_stream.meters.rows.readings import (
     SIDES,
     Readings,
     Summary,
-    all_of,
     by_side,
     by_sides,
     fully_heard,
