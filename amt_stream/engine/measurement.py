@@ -70,8 +70,6 @@ class Measurement(Resumable):
         self._moments = LastMoments(*ready.shape, ready.clock.fs)
         self.off = False
         self.late = False
-        self.several = False
-        """Whether it processes several whole blocks at once if they are available."""
         self.cost_s = 0.0
         """Average seconds per block, for comparison between models on the same sound."""
         self.commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -247,17 +245,19 @@ class Measurement(Resumable):
         """Samples still needed for the present block."""
         return self.ready.block - (self.position - self._origin) % self.ready.block
 
-    def take(self, chunk: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
-        """Process samples `(time, channel)`, before which `lost` are missing [model-thread]."""
+    def take(
+        self, chunk: NDArray[np.float32], lost: int = 0, flags: int = 0, together: bool = False
+    ) -> None:
+        """Process samples `(time, channel)`, before which `lost` are missing [model-thread].
+
+        together: whether to process all whole blocks of it at once, if `fits_together`
+        """
         if lost:
             self._cross_gap(lost, flags)
         elif flags:
             self._mark(flags, 1)
         if self.late:
             self._mark(Fault.OVERLOAD, len(chunk))
-        # Blocks with faults are processed singly, so that each fault is marked in its own block.
-        together = self.several and len(chunk) > self.ready.block
-        together = together and bool(np.abs(chunk).max() < CLIP_LEVEL)
         at = 0
         while at < len(chunk):
             n = self._room(len(chunk) - at, together)
@@ -473,6 +473,11 @@ class Measurement(Resumable):
                 given = as_arrays(y, dims, part, row), low, high, self.position, epoch
                 cut = ended is not None and self._moments.steady(row)
                 self._emit_frames(listener.make_frames(*given, self.name, self.off, ended, cut))
+
+
+def fits_together(chunk: NDArray[np.float32]) -> bool:
+    """Whether no sample is clipped or invalid: each such fault is marked in its own block."""
+    return bool(np.abs(chunk).max(initial=0.0) < CLIP_LEVEL)
 
 
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:

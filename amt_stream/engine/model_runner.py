@@ -11,6 +11,7 @@ from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
 from amt_stream.engine.ladder import Ladder
+from amt_stream.engine.measurement import fits_together
 from amt_stream.engine.program_end import stop_if_nobody_is_left
 from amt_stream.engine.run_state import RunState
 from amt_stream.engine.running_models import RunningModels
@@ -52,6 +53,7 @@ class Work:
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._samples = 0
+        self._several = False
 
     @runs_as("model-thread")
     def run(self, held: Iterable[Delivered] | None) -> None:
@@ -93,10 +95,8 @@ class Work:
         # On another device than the CPU a block is one graph, of one length. Rows of several
         # microphones alternate by block.
         on_cpu, alone = self._models.device.on_cpu, not self._models.microphones
-        several = not self._source.live and on_cpu and alone
-        most = round(TOGETHER_S * self._source.fs) if several else 0
-        for measurement in self._models:
-            measurement.several = several
+        self._several = not self._source.live and on_cpu and alone
+        most = round(TOGETHER_S * self._source.fs) if self._several else 0
         while not state.stopping.is_set():
             self._bus.pass_on()
             self._watch_in_time()
@@ -169,9 +169,10 @@ class Work:
         wall_at = time.perf_counter()
         self._bus.block(block, lost, flags)
         began = time.perf_counter()
+        together = self._several and fits_together(block)
         for measurement in self._models:
             measurement.late = self.ladder.active
-            measurement.take(block, lost, flags)
+            measurement.take(block, lost, flags, together)
             measurement.took((ended := time.perf_counter()) - began)
             began = ended
         cpu_at = time.thread_time()

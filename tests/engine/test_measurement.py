@@ -11,7 +11,7 @@ from amt_stream.dsp.models import Moore2016, ZwickerTimeVarying
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.history import Marks
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.measurement import Measurement, fits_together
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
@@ -330,9 +330,10 @@ def test_blocks_that_are_taken_together_give_what_each_gives_alone(measure, coll
     for several in (False, True):
         collector.all.clear()
         measurement = measure(model(fs=48000))
-        measurement.several = several
         for at, lost in zip(range(0, 72000, 4800), [0, 0, 700, 0, 60000] + [0] * 10, strict=True):
-            measurement.take(x[at : at + 4800], lost, Fault.GAP if lost else 0)
+            chunk = x[at : at + 4800]
+            together = several and fits_together(chunk)
+            measurement.take(chunk, lost, Fault.GAP if lost else 0, together)
         measurement.flush()
         told.append(list(collector.all))
     assert len(told[1]) < len(told[0]) - 80
