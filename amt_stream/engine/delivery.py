@@ -1,6 +1,5 @@
 """What a source delivers to: the ring, or the models directly."""
 
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -40,17 +39,11 @@ class IntoRing:
         lost, flags = self._noted(block, lost, flags)
         if source.live:
             ring.write(block, lost, flags)
-            return
-        piece = max(1, ring.capacity // 4)
-        for at in range(0, len(block), piece):
-            part = block[at : at + piece]
-            while ring.room < len(part) and not self._state.is_over:
-                time.sleep(0.001)
-            ring.write(part, lost if at == 0 else 0, flags)
+        else:
+            ring.write_waiting(block, lost, flags, lambda: self._state.is_over)
 
     def held(self, tell: Callable[[str, str], None]) -> Iterator[Delivered]:
         """Blocks that the source's runner held; later ones come to the ring [model-thread]."""
-        """What the source's runner has kept; later sound comes here [model-thread]."""
         for block, lost, flags, came_at in self._backlog.runner.held(self, tell):
             yield (block, *self._noted(block, lost, flags, came_at))
 

@@ -1,6 +1,8 @@
 """A lock-free ring buffer between the device's thread and the engine's."""
 
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -101,6 +103,17 @@ class SampleRing:
             self._flags_of_next |= Fault.GAP | Fault.OVERLOAD
         if self._stored - self._taken >= self._wanted:
             self.wake()
+
+    def write_waiting(
+        self, block: NDArray[np.float32], lost: int, flags: int, is_over: Callable[[], bool]
+    ) -> None:
+        """As `write`, but wait for room, until `is_over()` [audio-thread, model-thread]."""
+        piece = max(1, self.capacity // 4)
+        for at in range(0, max(1, len(block)), piece):
+            part = block[at : at + piece]
+            while self.room < len(part) and not is_over():
+                time.sleep(0.001)
+            self.write(part, lost if at == 0 else 0, flags)
 
     def wake(self) -> None:
         """Wake the reader from `wait`, or skip its next one [any-thread]."""

@@ -33,6 +33,11 @@ SLIP_S = 5.0
 """How long a source must lag before its clock counts as slower."""
 
 
+def _combined(name: str, combine: Callable[[list[Any]], Any]) -> Any:
+    """A property that combines those of all sources."""
+    return property(lambda self: combine([getattr(source, name) for source in self.sources]))
+
+
 @thread_checked
 class Together(Source):
     """Several sources of one rate; the second's channels are numbered after the first's.
@@ -131,41 +136,21 @@ class Together(Source):
                 self.error = errors[0]
             deliver(None)
 
-    def _of_all(self, name: str) -> list[Any]:
-        return [getattr(source, name) for source in self.sources]
-
     @property
     def note(self) -> str:  # type: ignore[override]
         notes = [(one.name, one.note) for one in self.sources if one.note]
         return "; ".join(text if name in text else f"{name}: {text}" for name, text in notes)
 
-    @property
-    def silence_note(self) -> str:  # type: ignore[override]
-        return next((note for note in self._of_all("silence_note") if note), "")
-
-    @property
-    def latency_s(self) -> float:  # type: ignore[override]
-        return float(max(self._of_all("latency_s")))
-
-    @property
-    def latency_growth_s(self) -> float:  # type: ignore[override]
-        return float(max(self._of_all("latency_growth_s")))
+    silence_note = _combined("silence_note", lambda notes: next(filter(None, notes), ""))
+    latency_s = _combined("latency_s", max)
+    latency_growth_s = _combined("latency_growth_s", max)
+    slack_s = _combined("slack_s", min)
+    stall_s = _combined("stall_s", max)
+    missing = _combined("missing", min)
 
     @property
     def overflows(self) -> int:  # type: ignore[override]
-        return sum(self._of_all("overflows")) + sum(one.ring.overflows for one in self._members)
-
-    @property
-    def slack_s(self) -> float:  # type: ignore[override]
-        return float(min(self._of_all("slack_s")))
-
-    @property
-    def stall_s(self) -> float:  # type: ignore[override]
-        return float(max(self._of_all("stall_s")))
-
-    @property
-    def missing(self) -> int:  # type: ignore[override]
-        return int(min(self._of_all("missing")))
+        return sum(one.source.overflows + one.ring.overflows for one in self._members)
 
     @property
     def state(self) -> str:  # type: ignore[override]
@@ -205,12 +190,7 @@ class _Member:
             self.came_at = time.monotonic()
             self.ring.write(block, lost)
             return
-        piece = max(1, self.ring.capacity // 4)
-        for at in range(0, max(1, len(block)), piece):
-            part = block[at : at + piece]
-            while self.ring.room < len(part) and not is_over():
-                time.sleep(0.001)
-            self.ring.write(part, lost if at == 0 else 0)
+        self.ring.write_waiting(block, lost, 0, is_over)
 
     @property
     def state(self) -> str:

@@ -239,3 +239,18 @@ def test_one_that_waits_for_room_can_be_stopped(power_meter, until):
     stopper.join(20)
     feeder.join(20)
     assert ended == ["pushed sound takes no more sound: its engine has ended"]
+
+
+def test_samples_that_are_lost_with_an_empty_block_count_in_a_source_that_waits(
+    power_meter, collector, noise
+):
+    source = PushSource(FS, 2, live=False)
+
+    def push() -> None:
+        source.push(noise(FS))
+        source.push(np.zeros((0, 2)), lost=BLOCK)
+        source.push(noise(FS))
+
+    engine = measured(source, power_meter(), collector, push)
+    assert (engine.health.samples, engine.health.lost_samples) == (2 * FS, BLOCK)
+    assert [(event.sample, event.samples) for event in engine.events] == [(FS, BLOCK)]
