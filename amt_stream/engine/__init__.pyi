@@ -10,7 +10,6 @@ from . import running_models as running_models
 from . import snapshots as snapshots
 from . import sources as sources
 from .devices.listing import InputDevice as InputDevice
-from .devices.listing import find_device as find_device
 from .devices.listing import list_devices as list_devices
 from .devices.microphone import MicrophoneSource as MicrophoneSource
 from .engine import Engine as Engine

@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Self, Unpack
 
 from amt_stream.core.json_types import JsonDict
@@ -25,10 +24,9 @@ from amt_stream.engine.microphones import refuse_no_gain
 from amt_stream.engine.model_runner import WATCH_S, Work
 from amt_stream.engine.options import EngineKeywords, EngineOptions
 from amt_stream.engine.program_end import keep_nothing_running
-from amt_stream.engine.resets import Resets
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.row_sinks import RowSinks
-from amt_stream.engine.run_state import RunState
+from amt_stream.engine.run_state import Resets, RunState
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.shutdown import Shutdown
 from amt_stream.engine.sink_thread import Sink
@@ -166,12 +164,7 @@ class Engine:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.stop()
 
     def wait(self, timeout: float | None = None) -> bool:

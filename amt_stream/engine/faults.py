@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -87,6 +87,11 @@ def random_faults(
     return faults
 
 
+def _of_its_source(name: str) -> Any:
+    """A property with the value that the spoiled source has."""
+    return property(lambda self: getattr(self.source, name))
+
+
 @thread_checked
 class FaultSource(Source):
     """Another source with injected faults, for tests and demonstrations.
@@ -162,29 +167,12 @@ class FaultSource(Source):
         own = _LOST if self._away else _STILL if self._still else ""
         return f"{self.name} {own}" if own else self.source.note
 
-    @property
-    def error(self) -> Exception | None:  # type: ignore[override]
-        return self.source.error
-
-    @property
-    def latency_s(self) -> float:  # type: ignore[override]
-        return self.source.latency_s
-
-    @property
-    def latency_growth_s(self) -> float:  # type: ignore[override]
-        return self.source.latency_growth_s
-
-    @property
-    def slack_s(self) -> float:  # type: ignore[override]
-        return self.source.slack_s
-
-    @property
-    def stall_s(self) -> float:  # type: ignore[override]
-        return self.source.stall_s
-
-    @property
-    def overflows(self) -> int:  # type: ignore[override]
-        return self.source.overflows
+    error = _of_its_source("error")
+    latency_s = _of_its_source("latency_s")
+    latency_growth_s = _of_its_source("latency_growth_s")
+    slack_s = _of_its_source("slack_s")
+    stall_s = _of_its_source("stall_s")
+    overflows = _of_its_source("overflows")
 
     def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Spoil a block and pass it on [audio-thread]."""

@@ -6,7 +6,6 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from amt_stream.core.json_types import JsonDict
@@ -67,6 +66,8 @@ class EngineRows:
     """Makes `Rows` from the frames of an engine's models, every `step_ms`.
 
     After a swap for a model with other readings, all readings start over.
+
+    rows: those of each microphone
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class EngineRows:
         self._stretches = dict.fromkeys(
             ((microphone, name) for microphone in self._channels for name in models()), 0
         )
-        self._joined = RowsOfEach(
+        self.rows = RowsOfEach(
             {name: self._join(name, self._readings(name)) for name in self._channels}
         )
 
@@ -115,50 +116,23 @@ class EngineRows:
             )
         return table
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of all columns of a row."""
-        return self._joined.names
-
-    @property
-    def gives_cells(self) -> bool:
-        """Whether a model has several cells, with a row for each at each time."""
-        return self._joined.gives_cells
-
-    @property
-    def alone(self) -> JoinedRows | None:
-        """The rows of the only microphone; None with several."""
-        return self._joined.of.get("")
-
-    def begin(self, time_s: float) -> None:
-        """Give rows from that time on only."""
-        self._joined.begin(time_s)
-
     def __call__(self, frames: Frames) -> Rows:
         key = frames.microphone, frames.model
         if frames.stretch != self._stretches[key]:
             self._stretches[key] = frames.stretch
             self._look_again(frames.microphone, float(frames.time_s[0]))
-        return self._joined(frames)
-
-    def event(self, event: Event) -> None:
-        """Take a gap event."""
-        self._joined.event(event)
-
-    def rest(self, end_s: float) -> Rows:
-        """The rows up to the end of the sound that frames have not completed."""
-        return self._joined.rest(end_s)
+        return self.rows(frames)
 
     def _look_again(self, microphone: str, time_s: float) -> None:
         """Start over if a swap changed the readings; also called after resets."""
-        readings, present = self._readings(microphone), self._joined.of[microphone].readings
+        readings, present = self._readings(microphone), self.rows.of[microphone].readings
         if any(
             type(one) is not type(present[name]) or one.offered != present[name].offered
             for name, one in readings.items()
         ):
             joined = self._join(microphone, readings)
             joined.begin(time_s)
-            self._joined.renew(microphone, joined)
+            self.rows.renew(microphone, joined)
 
 
 @thread_checked
@@ -180,14 +154,14 @@ class RowMaker:
 
     def event(self, event: Event) -> None:
         """Take a gap event [sink-thread]."""
-        self._table.event(event)
+        self._table.rows.event(event)
 
     def finish(self, wanted: bool) -> None:
         """Hand on the remaining rows, and the end [sink-thread]."""
         try:
             end_s = self._end_s()
             if wanted and end_s is not None:
-                self._take(self._table.rest(end_s))
+                self._take(self._table.rows.rest(end_s))
         finally:
             self._taker.end()
 
@@ -400,12 +374,7 @@ class RowFeed:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __del__(self) -> None:

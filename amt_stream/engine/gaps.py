@@ -93,16 +93,16 @@ class Gaps(Resumable):
         return start, stop
 
     def pieces(
-        self, first: int, stop: int, end: int | None, within: Callable[[Gap], tuple[int, int]]
+        self, first: int, stop: int, end: int | None, frame_at: Callable[[int], int]
     ) -> Iterator[tuple[int, int]]:
         """The ranges of frames within [first, stop) that lie outside gaps.
 
         end: where the sound has ended, or None
-        within: gives the range of frames that lie in a gap
+        frame_at: gives the first frame that stands for a position or one after it
         """
         while self._passed < len(self._noted) and first < stop:
             gap = self._noted[self._passed]
-            begin, behind = within(gap)
+            begin, behind = frame_at(gap.start), frame_at(gap.stop)
             if begin >= stop:
                 break
             if first < begin:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,18 +53,12 @@ class FrameClock:
     def frame_rate(self) -> float:
         return float(self.ratio * self.fs)
 
-    def time_s(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
+    def time_s(self, index: Any) -> Any:
+        """Time of one frame, or of each of an array."""
         return (index * self._step - self._delay) / (self._unit * self.fs)
 
-    def time_of_s(self, index: int) -> float:
-        """`time_s` of one frame."""
-        return (index * self._step - self._delay) / (self._unit * self.fs)
-
-    def sample(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        return (index * self._step - self._delay) // self._unit
-
-    def sample_of(self, index: int) -> int:
-        """`sample` of one frame."""
+    def sample(self, index: Any) -> Any:
+        """Input sample of one frame, or of each of an array."""
         return (index * self._step - self._delay) // self._unit
 
     def position(self, index: int) -> Fraction:
@@ -112,18 +106,18 @@ class Run:
     def ends_s(self) -> tuple[float, float]:
         """Time of the first and the last frame."""
         if self._ends_s is None:
-            self._ends_s = self.clock.time_of_s(self.low), self.clock.time_of_s(self.high - 1)
+            self._ends_s = self.clock.time_s(self.low), self.clock.time_s(self.high - 1)
         return self._ends_s
 
     @property
     def calm_s(self) -> float:
         """`since_s` of the first frame, which is the smallest."""
-        return (self.clock.sample_of(self.low) - self.calm_from) / self.clock.fs
+        return float(self.clock.sample(self.low) - self.calm_from) / self.clock.fs
 
     @property
     def settled(self) -> bool:
         """Whether all frames have settled."""
-        sample = self.clock.sample_of(self.low)
+        sample: int = self.clock.sample(self.low)
         return sample >= self.start and sample - self.calm_from >= self.forget
 
     def make(self, name: str) -> np.ndarray:

@@ -131,14 +131,8 @@ class Listener(Resumable):
 
         end: where the sound has ended, or None
         """
-        return self.gaps.pieces(first, stop, end, self._within)
-
-    def _within(self, gap: Gap) -> tuple[int, int]:
-        """Range of the frames that stand for a position within a gap."""
-        place = self._ready.clock
-        after = self._ready.model.frames_stand_for_end
-        index = place.first_after if after else place.first_from
-        return index(gap.start), index(gap.stop)
+        clock, after = self._ready.clock, self._ready.model.frames_stand_for_end
+        return self.gaps.pieces(first, stop, end, clock.first_after if after else clock.first_from)
 
     def make_frames(
         self,

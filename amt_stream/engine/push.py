@@ -1,7 +1,6 @@
 """A source that the program feeds itself."""
 
 import threading
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -80,12 +79,7 @@ class PushSource(Source):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def start(self, deliver: Deliver) -> None:

@@ -91,16 +91,16 @@ class RowSinks:
         waiting = Waiting(self._source.live, self._state.stopping.is_set)
         sink_thread = self._of_rows(table, waiting, "rows")
         # If some frames are gone already, rows begin with the present.
-        self._sinks.join(sink_thread, lambda earliest_s, latest_s: table.begin(latest_s))
+        self._sinks.join(sink_thread, lambda earliest_s, latest_s: table.rows.begin(latest_s))
         waiting.limit = max(1, round(self._slack_s * 1000 / step_ms))
-        return RowFeed(waiting, table.columns, partial(self._sinks.part, sink_thread))
+        return RowFeed(waiting, table.rows.names, partial(self._sinks.part, sink_thread))
 
     def new_rows(self, step_ms: int) -> JoinedRows | None:
         """A row maker for the present models; None if they have cells or clash [any-thread]."""
         with suppress(ValueError):
-            table = self._table(step_ms, None)
-            if not table.gives_cells:
-                return table.alone
+            rows = self._table(step_ms, None).rows
+            if not rows.gives_cells:
+                return rows.of.get("")
         return None
 
     def newest(self) -> JsonDict | None:
@@ -109,14 +109,14 @@ class RowSinks:
             if self._newest is None:
                 newest = LatestRow()
                 table = self._table(NEWEST_MS, None)
-                if table.gives_cells:
+                if table.rows.gives_cells:
                     first = next(iter(self._models.row_models().values())).model
                     raise ValueError(
                         f"{type(first).__name__} gives a row for each cell: ask rows() for "
                         "them, or history.latest for its newest frames"
                     )
                 sink_thread = self._of_rows(table, newest, "latest")
-                self._sinks.join(sink_thread, lambda earliest_s, latest_s: table.begin(earliest_s))
+                self._sinks.join(sink_thread, lambda earliest_s, _: table.rows.begin(earliest_s))
                 if self._state.is_over:  # the last row comes with the end
                     sink_thread.join(END_S)
                 self._newest = newest
@@ -137,7 +137,7 @@ class RowSinks:
         return EngineRows(self._models.row_models, *given)
 
     def _of_rows(self, table: EngineRows, taker: Taker, name: str) -> SinkThread:
-        table.begin(self._timeline.first_sample / self._source.fs)
+        table.rows.begin(self._timeline.first_sample / self._source.fs)
         maker = RowMaker(table, taker, self._end_s)
         failed = self._sinks.failures.put
         return SinkThread(maker, self._slack, self._source.live, name, maker.finish, failed=failed)

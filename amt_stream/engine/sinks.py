@@ -65,9 +65,8 @@ class Sinks:
 
     def part(self, sink_thread: SinkThread) -> None:
         """Drop a sink that joined [any-thread]."""
-        with self._lock:
-            self._all = tuple(one for one in self._all if one is not sink_thread)
         sink_thread.retire()
+        self.leave(sink_thread)
 
     def leave(self, sink_thread: SinkThread) -> None:
         """Remove a sink; it still gets what is queued [any-thread]."""

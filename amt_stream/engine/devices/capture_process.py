@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from amt_stream.core.json_types import JsonDict
@@ -151,10 +150,5 @@ class CaptureProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close(kill=error is not None)
+    def __exit__(self, kind: object, *raised: object) -> None:
+        self.close(kill=kind is not None)

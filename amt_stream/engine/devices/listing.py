@@ -117,18 +117,12 @@ def listed_again(devices: Sequence[JsonDict], lost: InputDevice) -> InputDevice 
     return same_device(_through_server(devices, monitors()), lost)
 
 
-def find_device(wanted: int | str | None = None) -> InputDevice:
-    """The input with this index, name or part of a name; None is the default [any-thread].
-
-    Raises SourceError if there is none, and if a part of a name fits several.
-    """
-    return chosen(list_devices(), wanted)
-
-
 def chosen(
     devices: Sequence[InputDevice], wanted: int | str | None, played: bool = False
 ) -> InputDevice:
-    """The one of `devices` that is wanted: see `find_device`.
+    """The one of `devices` with this index, name or part of a name; None is the default.
+
+    Raises SourceError if there is none, and if a part of a name fits several.
 
     played: only inputs that record what the computer plays; by default that of its default output
     """
