@@ -120,7 +120,7 @@ class Run:
         sample: int = self.clock.sample(self.low)
         return sample >= self.start and sample - self.calm_from >= self.forget
 
-    def make(self, name: str) -> np.ndarray:
+    def make(self, name: str) -> Any:
         """The array of this name, as in `Frames` [any-thread]."""
         if name == "since_s" and math.isinf(self.calm_from):
             return np.full(len(self), math.inf)
