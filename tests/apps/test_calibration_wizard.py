@@ -135,6 +135,7 @@ def test_what_is_no_calibrator_is_not_accepted(qtbot, open_wizard, playing, fold
     assert not wizard.button(QtWidgets.QWizard.WizardButton.NextButton).isEnabled()
 
 
+@pytest.mark.quick
 def test_an_input_that_is_not_there_is_told_with_a_line(qtbot, open_wizard, virtual_mic, folder):
     wizard = open_wizard(device="no such microphone")
     page = wizard.microphone

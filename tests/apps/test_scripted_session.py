@@ -283,6 +283,7 @@ SHOWN = {
 HISTORY_MS = 40000
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_a_text_shows_of_the_window(qtbot, start, name, qapp):
     colors, panes, source, words = SHOWN[name]

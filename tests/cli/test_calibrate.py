@@ -94,6 +94,7 @@ def test_what_is_typed_wins_and_a_broken_file_is_told(run, home, virtual_mic):
         assert (one["full_scale_db_spl"], one["origin"]) == (117.5, "given by the user")
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("x", "said"),
     [

@@ -74,6 +74,7 @@ def test_a_chain_goes_on_too(forks, tmp_path):
     assert (about["stage"], about["shape"]) == ("Chain", [2, 160])
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

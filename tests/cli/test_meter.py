@@ -150,6 +150,7 @@ def test_a_device_chosen_in_the_window_has_its_own_settings(virtual_mic, capsys)
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.quick
 def test_rows_come_as_they_are_measured_until_interrupted(begin):
     with begin("meter", "--source", "demo", "--format", "csv") as meter:
         assert any(line.startswith("0.3,") for line in iter(meter.stdout.readline, ""))

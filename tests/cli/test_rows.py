@@ -293,6 +293,7 @@ def test_an_ending_that_lies_is_refused(refused, sound_file, tone, arguments, sa
     assert said in refused("analyze", sound_file(tone(60.0, 0.1)), *arguments)
 
 
+@pytest.mark.quick
 def test_rows_have_the_format_of_their_ending(printed, sound_file, tone, tmp_path):
     target = tmp_path / "rows.jsonl"
     printed("analyze", sound_file(tone(60.0, 0.1)), "--model", "spl", "--out", target)

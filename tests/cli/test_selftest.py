@@ -75,6 +75,7 @@ def test_a_wrong_constant_fails_and_is_named(command, wrong, tmp_path):
     assert "verified against" not in report
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [

@@ -121,6 +121,7 @@ def test_the_meter_gives_what_analyze_gives_however_the_sound_comes(run, sound_f
             np.testing.assert_array_equal(numbers(done.rows[name]), column, err_msg=name)
 
 
+@pytest.mark.quick
 def test_each_reads_as_if_it_were_alone(sound_file):
     x = 0.02 * np.random.default_rng(2).standard_normal(24000)
     path = sound_file(x)

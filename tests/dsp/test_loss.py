@@ -54,6 +54,7 @@ def test_float32_and_each_sound_of_a_batch_learn_alike():
     assert (one_by_one - exact).abs().amax() <= 1e-12 * exact.abs().amax()
 
 
+@pytest.mark.quick
 def test_reductions_units_and_a_reference():
     sound, other = noise(1, 2, 1920), noise(1, 2, 1920, level_db=65)
     each = LoudnessLoss(FS, "stl", reduction="none", skip_s=0.05).double()

@@ -201,6 +201,7 @@ def test_a_process_that_holds_a_device_and_fails_is_replaced(virtual_mic, until,
         source.stop()
 
 
+@pytest.mark.quick
 def test_what_holds_the_device_ends_with_its_program(virtual_mic, until, forks):
     """Also where that is killed."""
     code = (

@@ -118,6 +118,7 @@ def test_one_absurd_sample_does_not_spoil_what_comes_after(model, collector, tmp
     assert collector.column("fault")[100] == expected
 
 
+@pytest.mark.quick
 def test_optional_outputs_come_through(collector, bursts):
     model = Moore2016(fs=48000, specific_loudness=True)
     with Engine(

@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+FILE = Path(__file__)
 ENDS_WITHIN_S = 10.0  # 2 s, and the rest for a busy machine
 TOLD = "still ran when the program ended and was stopped for it"
 
@@ -102,9 +104,10 @@ PROGRAMS = {  # what it does, its status, and how many engines it leaves running
 
 
 @pytest.fixture(scope="module")
-def ended():
-    """Status, output and seconds from its last word to its end, of each program."""
-    programs = json.dumps({case: program for case, (program, _, _) in PROGRAMS.items()})
+def ended(request):
+    """Status, output and seconds from its last word to its end, of each program that is tested."""
+    tested = [item.callspec.params["case"] for item in request.session.items if item.path == FILE]
+    programs = json.dumps({case: PROGRAMS[case][0] for case in tested})
     done = subprocess.run(
         [sys.executable, "-c", FORKS, programs],
         stdout=subprocess.PIPE,

@@ -88,6 +88,7 @@ def test_rows_go_on_bit_for_bit(block_ms):
     assert [event.kind for event in again.events] == ["restored"]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
 def test_a_file_goes_on_in_its_middle(tmp_path, run_in):
     sound = np.random.default_rng(0).uniform(-0.5, 0.5, (3 * FS, 1)).astype(np.float32)

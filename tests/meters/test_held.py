@@ -73,6 +73,7 @@ def test_rows_and_statistics_are_those_of_every_block_alone(heard, step_ms, monk
         assert len(calls) < len(alone) / 2
 
 
+@pytest.mark.quick
 def test_a_row_comes_with_the_frames_that_complete_it(heard, monkeypatch):
     monkeypatch.setattr(joined, "HELD_S", 5.0)
     table = JoinedRows(readings_of(("moore2016", "spl"), 2), 100, FS)

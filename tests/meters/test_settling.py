@@ -96,6 +96,7 @@ def test_what_is_not_marked_is_as_without_faults(name, seconds, last_s, seed):
         assert count > 10, column
 
 
+@pytest.mark.quick
 def test_short_term_loudness_of_2002_settles_long_before_the_long_term():
     found = furthest_off("gm2002", np.random.default_rng(7), 9, 5.0)
     off, count = found["gm2002_stl_phon"]

@@ -61,6 +61,7 @@ def test_parts_of_other_models_agree_to_the_last_digits(monkeypatch, models):
             np.testing.assert_array_equal(together[name], alone[name], err_msg=name)
 
 
+@pytest.mark.quick
 def test_a_short_sound_is_one_piece(monkeypatch):
     monkeypatch.setattr(split, "each", None)
     assert len(measure(swelling(1.0), FS, calibration=100.0, jobs=2)) == 1001

@@ -77,5 +77,6 @@ def test_the_tests_of_the_added_meter_pass(tree):
     assert "skipped" not in told
 
 
+@pytest.mark.quick
 def test_the_command_offers_it(tree):
     assert "crest" in ran(tree, "-m", "amt_stream", "meter", "--help")

@@ -122,6 +122,7 @@ def test_a_page_that_opens_late_knows_the_history(served):
                 assert column["greatest"][k] == pytest.approx(max(inside), rel=1e-4)
 
 
+@pytest.mark.quick
 def test_buttons_command_the_measurement(served):
     with Browser() as browser:
         browser.open(served.url)

@@ -160,6 +160,7 @@ def add_event(folder, event):
     lines.write_text(json.dumps(asdict(event)) + "\n")
 
 
+@pytest.mark.quick
 def test_it_ends_where_the_models_changed(tmp_path):
     folder = kept(tmp_path / "hall", blocks_of(1.0), ("spl",), format="csv")
     add_event(folder, Event("overload", FS // 2, 0.5, 0.0, 0, "fewer models"))

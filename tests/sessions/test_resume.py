@@ -141,6 +141,7 @@ def test_one_that_has_ended_is_gone_on_with_to_the_same_end(sound, whole, folder
     assert summaries[0]["laeq_db"] == summaries[1]["laeq_db"]
 
 
+@pytest.mark.quick
 def test_a_run_that_begins_anew_forgets_the_one_before(sound, folder):
     assert (folder / SNAPSHOT).exists()
     table = table_of(FileSource(sound), NAMES)[1]

@@ -103,6 +103,7 @@ def test_what_asks_for_a_number_goes_launch_by_launch_and_that_is_logged(caplog)
     assert device.replays == 0
 
 
+@pytest.mark.quick
 def test_state_is_reset_saved_and_taken_up_between_blocks():
     device = Recorder()
     hosted, plain = HostedStream(Mean(), (2,), device), Stream(Mean(), (2,))

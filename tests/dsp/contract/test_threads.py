@@ -103,6 +103,7 @@ def two_threads():
     torch.set_num_threads(before)
 
 
+@pytest.mark.quick
 @pytest.mark.usefixtures("two_threads")
 def test_only_small_blocks_go_alone():
     asked = Asked()

@@ -61,6 +61,7 @@ def test_an_exported_stage_runs_in_another_program(tmp_path):
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
 
 
+@pytest.mark.quick
 def test_a_compiled_loop_is_one_operator():
     """Unrolled, 4800 samples of five loops would take hours."""
     stage = amt.AdaptLoop(48000)

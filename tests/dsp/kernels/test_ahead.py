@@ -29,6 +29,7 @@ def test_the_second_process_keeps_what_it_compiles(tmp_path):
     }
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", ["to_end", ".to_loudness"])
 def test_there_is_none_where_kernels_are_kept(name, monkeypatch):
     def started(*_, **__):

@@ -62,7 +62,6 @@ def test_interpreted_they_give_what_the_plain_form_gives(interpreted, name):
     assert double < 1e-12
 
 
-@pytest.mark.quick
 def test_a_graph_with_them_gives_what_the_model_gives(interpreted):
     assert interpreted["captured"] < 1e-6
 
@@ -83,5 +82,6 @@ def test_they_are_compiled_and_spill_nothing(form, at_least, tmp_path):
             assert re.search(r"STACK:0 .*LOCAL:0 ", said), f"{name}: {said}"
 
 
+@pytest.mark.quick
 def test_on_the_cpu_they_are_not_asked():
     assert {"cuda"} == gpu.DEVICES

@@ -117,6 +117,7 @@ def specific(excitation):
     return specific_loudness(excitation, BinauralLoudness().double().tables())
 
 
+@pytest.mark.quick
 def test_specific_loudness():
     level = torch.tensor([3.63, 20, 60, 100, 105], dtype=torch.float64)
     e = torch.cat([torch.ones(1, dtype=torch.float64), 10 ** (level / 10)])
