@@ -44,14 +44,14 @@ def new_log(table):
 
 @pytest.fixture(scope="session")
 def frames():
-    """5 s of noise as the engine gives it, a block of 10 ms after the other."""
+    """5 s of noise as the engine gives it, a block of 50 ms after the other."""
     found = []
     source = PushSource(FS, 2, live=False, calibration=LOUD)
     model = Preset(("spl",)).models(FS, 2)
     rng = np.random.default_rng(0)
     with Engine(source, model, [found.append]) as engine, source:
-        for k in range(1, 501):
-            source.push(0.01 * rng.standard_normal((480, 2)).astype(np.float32))
+        for k in range(1, 101):
+            source.push(0.01 * rng.standard_normal((2400, 2)).astype(np.float32))
             while len(found) < k:  # blocks that wait would come together
                 time.sleep(0.0005)
         source.close()

@@ -41,17 +41,17 @@ def largest(folder):
 def test_a_full_disk_loses_nothing_that_waits(new_log, at, full_disk, tmp_path, until, format):
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
-        for one in blocks[:250]:
+        for one in blocks[:50]:
             log(one)
         until(lambda: list(tmp_path.glob("night/rows*")) and not log._waiting.count)
         time.sleep(0.2)
         full_disk(largest(log.path) + 50)
-        for one in blocks[250:400]:
+        for one in blocks[50:80]:
             log(one)
         until(lambda: "cannot be written" in log.note)
         assert "the measurement continues" in log.note
         assert verify(log.path).word == "intact"
-        for one in blocks[400:]:
+        for one in blocks[80:]:
             log(one)
         full_disk(None)
         until(lambda: "can be written again" in log.note)
@@ -67,15 +67,15 @@ def test_what_waits_is_bounded_and_counted(
     monkeypatch.setattr("amt_stream.sessions.log.WAITING_ROWS", 20)
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
-        for one in blocks[:100]:
+        for one in blocks[:20]:
             log(one)
         until(lambda: list(tmp_path.glob("night/rows*")) and not log._waiting.count)
         full_disk(largest(log.path) + 50)
-        log(blocks[100])
-        for one in blocks[101:250]:
+        log(blocks[20])
+        for one in blocks[21:50]:
             log(one)
         until(lambda: "cannot be written" in log.note)
-        for one in blocks[250:]:
+        for one in blocks[50:]:
             log(one)
         assert log.dropped > 0
         full_disk(None)
@@ -132,12 +132,12 @@ def test_sound_goes_on_after_a_full_disk(table, full_disk, noise_chunks, tmp_pat
 def test_a_folder_that_is_deleted_is_made_anew(new_log, at, tmp_path, until, format):
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
-        for one in blocks[:250]:
+        for one in blocks[:50]:
             log(one)
         until(lambda: list(tmp_path.glob("night/rows*")) and not log._waiting.count)
         time.sleep(0.2)
         shutil.rmtree(log.path)
-        for one in blocks[250:]:
+        for one in blocks[50:]:
             log(one)
         until(lambda: "can be written again" in log.note)
     rows = [row["time_s"] for row in Session(log.path).rows()]
