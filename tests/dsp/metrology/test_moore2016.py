@@ -63,8 +63,9 @@ def lowest(recipe):
 @pytest.mark.parametrize("fs", RATES)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c["id"])
 def test_maxima(case, fs):
+    """With linear phase at one rate: `test_traces_of_the_authors_program` has it at all."""
     expected = case["oracle"]
-    for phase, tolerance in (("linear", 0.02), ("mixed", 0.03)):
+    for phase, tolerance in (("mixed", 0.03), ("linear", 0.02))[: 2 if fs == RATES[0] else 1]:
         y = measure(case["recipe"], fs, case["field"], ear_filter=phase)
         for got, want in ((y.stl, "max_stl_sone"), (y.ltl, "max_ltl_sone")):
             assert abs(phon_off(got.max(), expected[want])) <= tolerance, (phase, want)
