@@ -171,19 +171,23 @@ def may_stand_back() -> bool:
 # Files that take longest: each worker begins with one of them.
 LONGEST = [
     "test_torch",
-    "test_fake_device",
-    "test_gpu_kernels",
-    "test_module_contract",
-    "test_moore2016",
     "test_lost_devices",
-    "test_page",
-    "test_microphone",
-    "test_signals",
+    "test_fake_device",
     "test_ladder",
-    "test_run",
+    "test_module_contract",
     "test_window",
+    "test_moore2016",
     "test_meter",
+    "test_gpu_kernels",
+    "test_signals",
     "test_engine",
+    "test_stages",
+    "test_documents",
+    "test_page",
+    "test_split",
+    "test_run",
+    "test_microphone",
+    "test_calibrate",
 ]
 
 
