@@ -508,3 +508,11 @@ def forks() -> Forks:
 def qapp_args(xvfb) -> list[str]:
     """pytest-qt's arguments for QApplication: every window of a test opens on our own screen."""
     return ["amt-monitor"]
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp):
+    """The application of the tests looks as the program does."""
+    from amt_monitor.application import application
+
+    return application()

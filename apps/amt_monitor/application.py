@@ -1,14 +1,20 @@
-"""The Qt application: its name, its icon, its desktop file."""
+"""The Qt application: its name, its icon, its font, its desktop file."""
 
 import sys
 from importlib.resources import as_file, files
 
-from pyqtgraph.Qt import QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_stream import __version__
 
 NAME = "amt-monitor"
 """The name of the program, of its icon and of its desktop file."""
+
+FAMILY = "Inter amt"
+"""The font in `fonts`: Inter 4.1 with tabular digits, letters of Latin, Greek and Cyrillic."""
+
+TEXT = 13
+"""Pixels of a text; a desktop with larger ones keeps them."""
 
 
 def application() -> QtWidgets.QApplication:
@@ -17,11 +23,28 @@ def application() -> QtWidgets.QApplication:
     Wayland takes the icon of a window from the desktop file of this name.
     """
     app = QtWidgets.QApplication.instance() or QtWidgets.QApplication([NAME, *sys.argv[1:]])
+    assert isinstance(app, QtWidgets.QApplication)
     app.setApplicationName(NAME)
     app.setApplicationVersion(__version__)
     app.setDesktopFileName(NAME)
     app.setWindowIcon(icon())
+    app.setStyle("Fusion")
+    use_font(app)
     return app
+
+
+def use_font(app: QtWidgets.QApplication) -> None:
+    """Write in the bundled font, and in the desktop's where a letter is missing."""
+    font = app.font()
+    if font.family() == FAMILY:
+        return
+    for file in (files("amt_monitor") / "fonts").iterdir():
+        if file.name.endswith(".ttf"):
+            QtGui.QFontDatabase.addApplicationFontFromData(QtCore.QByteArray(file.read_bytes()))
+    size = QtGui.QFontInfo(font).pixelSize()
+    font.setFamilies([FAMILY, font.family()])
+    font.setPixelSize(max(TEXT, size))
+    app.setFont(font)
 
 
 def icon() -> QtGui.QIcon:

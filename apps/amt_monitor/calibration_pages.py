@@ -14,8 +14,8 @@ from amt_monitor.correction_plot import CorrectionPlot
 from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.message_bar import begun
-from amt_monitor.theme import tint
-from amt_monitor.widgets import add_all, plain_label, push_button, set_font
+from amt_monitor.theme import set_font, tint
+from amt_monitor.widgets import add_all, plain_label, push_button
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.devices.microphone import MicrophoneSource

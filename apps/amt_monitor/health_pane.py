@@ -7,7 +7,8 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.health_text import HealthLine, health_lines
 from amt_monitor.log_status import LogStatus, log_in
 from amt_monitor.pane import Pane
-from amt_monitor.widgets import plain_label, set_font
+from amt_monitor.theme import set_font
+from amt_monitor.widgets import plain_label
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState

@@ -7,8 +7,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
 from amt_monitor.pane import Pane
-from amt_monitor.theme import Colors, colors_of, theme
-from amt_monitor.widgets import add_all, plain_label, set_font
+from amt_monitor.theme import Colors, colors_of, set_font, theme
+from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 

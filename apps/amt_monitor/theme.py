@@ -17,14 +17,16 @@ class Colors(NamedTuple):
     """One color for each meaning.
 
     The second ink is for less important text and for unreliable numbers; the accent is the left
-    ear. Green, amber and red belong to limits; amber also frames uncalibrated readings. Left and
-    right, long-term and short-term differ in dashes, weight or words too.
+    ear; the outline frames controls. Green, amber and red belong to limits; amber also frames
+    uncalibrated readings. The STL is a color of lines: its labels are in ink. Left and right,
+    long-term and short-term differ in dashes, weight or words too.
     """
 
     paper: str
     ground: str
     ink: str
     second: str
+    outline: str
     grid: str
     accent: str
     right: str
@@ -44,25 +46,25 @@ class Colors(NamedTuple):
 
 
 Role = (
-    Literal["paper", "ground", "ink", "second", "grid", "accent", "left", "right"]
+    Literal["paper", "ground", "ink", "second", "outline", "grid", "accent", "left", "right"]
     | Literal["ltl", "stl", "green", "amber", "red"]
 )
 
 LIGHT = Colors(
-    *("#ffffff", "#f2f3f5", "#16181d", "#525863", "#d9dce2", "#0a66c2"),
-    *("#c2570a", "#6a2c91", "#8f52b8", "#1a7f37", "#9a6700", "#cf222e"),
+    *("#ffffff", "#f4f5f7", "#14161a", "#545b67", "#767d89", "#e3e6eb", "#0a66c2"),
+    *("#b3470a", "#3b0f7a", "#8b5cf6", "#1a7f37", "#8a5a00", "#c81e2b"),
 )
 DARK = Colors(
-    *("#14161a", "#0d0f12", "#eceef2", "#9da4b0", "#2a2e36", "#5aa9f0"),
-    *("#f0954d", "#d3b0f5", "#a47fd0", "#3fb950", "#d29922", "#f85149"),
+    *("#15181d", "#0c0e11", "#f1f3f6", "#a3abb8", "#6d7683", "#262b33", "#5aa9f0"),
+    *("#f59e55", "#efe7ff", "#9370f5", "#3fb950", "#e3a52b", "#ff6b62"),
 )
 CONTRAST_LIGHT = Colors(
-    *("#ffffff", "#ffffff", "#000000", "#333333", "#8c8c8c", "#003b7a"),
-    *("#6e2c00", "#3b0a5c", "#55247c", "#064d1a", "#553800", "#85000f"),
+    *("#ffffff", "#ffffff", "#000000", "#333333", "#333333", "#8c8c8c", "#003b7a"),
+    *("#6e2c00", "#000000", "#6b21c8", "#064d1a", "#553800", "#85000f"),
 )
 CONTRAST_DARK = Colors(
-    *("#000000", "#000000", "#ffffff", "#d6d6d6", "#737373", "#9fd2ff"),
-    *("#ffbd85", "#ecd6ff", "#cba6f0", "#7ee787", "#ffd54a", "#ffaaa3"),
+    *("#000000", "#000000", "#ffffff", "#d6d6d6", "#d6d6d6", "#737373", "#9fd2ff"),
+    *("#ffbd85", "#ffffff", "#c4a5ff", "#7ee787", "#ffd54a", "#ffaaa3"),
 )
 
 
@@ -125,7 +127,7 @@ class Theme(QtCore.QObject):
         QtWidgets.QApplication.setPalette(palette_of(colors))
         framed = palette_of(colors)
         # Fusion darkens their frames: on a dark background they would vanish.
-        framed.setColor(QtGui.QPalette.ColorRole.Window, QtGui.QColor(colors.second))
+        framed.setColor(QtGui.QPalette.ColorRole.Window, QtGui.QColor(colors.outline))
         for kind in FRAMED:
             QtWidgets.QApplication.setPalette(framed, kind)
         for widget in QtWidgets.QApplication.allWidgets():
@@ -187,6 +189,22 @@ def _paint_label(label: QtWidgets.QLabel) -> None:
         palette.setBrush(label.backgroundRole(), hatching(colors.grid))
     label.setPalette(palette)
     label.setAutoFillBackground(bool(hatched))
+
+
+AXIS = 12
+"""Pixels of axes, legends and the status line, where texts have 13."""
+
+
+def axis_size(widget: QtWidgets.QWidget) -> int:
+    return max(AXIS, QtGui.QFontInfo(widget.font()).pixelSize() - 1)
+
+
+def set_font(widget: QtWidgets.QWidget, bold: bool, pixels: int | None = None) -> None:
+    font = widget.font()
+    font.setWeight(font.Weight.DemiBold if bold else font.Weight.Normal)
+    if pixels is not None:
+        font.setPixelSize(pixels)
+    widget.setFont(font)
 
 
 def hatching(color: str) -> QtGui.QBrush:

@@ -25,14 +25,6 @@ def plain_label(
     return label
 
 
-def set_font(widget: QtWidgets.QWidget, bold: bool, pixels: int | None = None) -> None:
-    font = widget.font()
-    font.setBold(bold)
-    if pixels is not None:
-        font.setPixelSize(pixels)
-    widget.setFont(font)
-
-
 def tool_button(
     name: str, text: str, about: str, clicked: Clicked | None = None
 ) -> QtWidgets.QToolButton:

@@ -3,6 +3,7 @@
 import pytest
 from pyqtgraph.Qt import QtGui, QtWidgets
 
+from amt_monitor.application import FAMILY
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
@@ -15,6 +16,7 @@ THEMES = {
     "contrast, dark": CONTRAST_DARK,
 }
 ON_PAPER = ("ink", "second", "accent", "right", "ltl", "stl", "green", "amber", "red")
+LINES = ("outline", "stl")  # nothing is written in them: WCAG 2.2, 1.4.11
 
 
 @pytest.fixture(autouse=True)
@@ -40,20 +42,44 @@ def contrast(one, other):
 def test_what_is_written_can_be_read(name):
     colors = THEMES[name]
     least = 10.0 if name.startswith("contrast") else 4.5
-    for role in ON_PAPER:
+    for role in set(ON_PAPER) - set(LINES):
         assert contrast(getattr(colors, role), colors.paper) >= least, role
+    for role in LINES:
+        assert contrast(getattr(colors, role), colors.paper) >= 3.0, role
     for role in ("ink", "second"):
         assert contrast(getattr(colors, role), colors.ground) >= least, role
+    # A filled button, and an inverse banner.
+    for role in ("accent", "ink"):
+        assert contrast(colors.paper, getattr(colors, role)) >= least, role
     # Digits, those that settle too, and those on a hatched ground.
-    for role in ("ink", "second"):
-        assert contrast(getattr(colors, role), colors.paper) >= max(7.0, least), role
+    assert contrast(colors.ink, colors.paper) >= max(7.0, least)
+    assert contrast(colors.second, colors.paper) >= min(6.5, least)
     assert contrast(colors.ink, colors.grid) >= 4.5
+
+
+@pytest.mark.parametrize("name", THEMES)
+def test_the_slow_curve_and_the_fast_one_differ_in_lightness(name):
+    colors = THEMES[name]
+    assert contrast(colors.ltl, colors.stl) >= 2.0, name
 
 
 def test_no_two_meanings_share_a_color():
     for name, colors in THEMES.items():
         meanings = [getattr(colors, role) for role in ON_PAPER]
-        assert len(set(meanings)) == len(meanings), name
+        both = {colors.ink} & {colors.ltl}  # in high contrast
+        assert len(set(meanings)) == len(meanings) - len(both), name
+
+
+@pytest.mark.parametrize("weight", [400, 500, 600])
+def test_digits_of_the_bundled_font_are_as_wide_as_each_other(qapp, weight):
+    font = QtWidgets.QApplication.font()
+    assert QtGui.QFontInfo(font).family() == FAMILY
+    font.setWeight(QtGui.QFont.Weight(weight))
+    font.setPixelSize(100)
+    metrics = QtGui.QFontMetricsF(font)
+    assert QtGui.QFontInfo(font).weight() == weight
+    assert len({metrics.horizontalAdvance(one) for one in "0123456789+"}) == 1
+    assert all(metrics.inFont(one) for one in "aé±·°µ≥λЖ●▲■\N{MINUS SIGN}")
 
 
 def pixels(widget):

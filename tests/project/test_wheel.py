@@ -68,6 +68,8 @@ def test_the_wheel_carries_nothing_else(installed):
     assert {path.stem for path in (installed / "bin").iterdir()} == {"amt-stream", "amt-monitor"}
     for name in ("amt-monitor.png", "amt-monitor.svg"):
         assert (installed / "amt_monitor" / "icons" / name).exists(), name
+    for name in ("OFL.txt", "Inter-Regular.ttf", "Inter-Medium.ttf", "Inter-SemiBold.ttf"):
+        assert (installed / "amt_monitor" / "fonts" / name).exists(), name
 
 
 def test_the_installed_meter_measures_the_demo_sound(run, installed):
