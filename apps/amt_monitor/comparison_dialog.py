@@ -184,7 +184,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         off = summed_up(time_s, course.difference[seen], parts)
         edges = [v for v in (course.low, course.high) if v is not None]
         doubt = [summed_up(time_s, v[seen], parts)[2] for v in edges]
-        axis = GrowingScale(course.unit).axis(np.concatenate([a[1], a[3], b[1], b[3]]))
+        axis = GrowingScale(course.unit).axis(np.concatenate([a[1], a[3], b[1], b[3]]), 0.0)
         for plot, y in ((self.both, axis), (self.apart, _around_zero([off[2], *doubt]))):
             plot.set_time(end, y)
         x = a[0] - self.both.reference_s

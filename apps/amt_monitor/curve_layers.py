@@ -1,9 +1,11 @@
 """Lines and filled areas in a plot."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.functions import arrayToQPolygonF
-from pyqtgraph.Qt import QtGui
+from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.plot import Layer, Values, area_of, changed_area
 from amt_monitor.theme import Role
@@ -12,13 +14,11 @@ NONE = np.empty((0, 2))
 
 
 class CurveLayer(Layer):
-    """A line through points, interrupted by NaN.
+    """A line through points, interrupted by NaN; its width is in pixels."""
 
-    width: in pixels; drawn as several lines on the screen, as wide lines are many times slower in
-        Qt
-    """
+    smooth = True
 
-    def __init__(self, role: Role, dashed: bool = False, width: int = 1) -> None:
+    def __init__(self, role: Role, dashed: bool = False, width: float = 1.5) -> None:
         self.role, self.dashed, self.width = role, dashed, width
         self.x, self.y = np.empty(0), np.empty(0)
         self._points: NDArray[np.float64] = NONE
@@ -30,7 +30,7 @@ class CurveLayer(Layer):
             return
         self.x, self.y = np.asarray(x, float), np.asarray(y, float)
         points = self.plot.points(self.x, self.y)
-        area = changed_area(self._points, points, 1 + self.width)
+        area = changed_area(self._points, points, 1 + math.ceil(self.width))
         if not area.isEmpty():
             self._set_points(points)
             self.plot.update(area.intersected(self.plot.inside))
@@ -39,12 +39,9 @@ class CurveLayer(Layer):
         self._set_points(self.plot.points(self.x, self.y))
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        kept = self.plot.kept
-        painter.setPen(self.plot.pen(self.role, self.width if kept else 1.0, self.dashed))
-        for _ in range(1 if kept else self.width):
-            for line in self._lines:
-                painter.drawPolyline(line)
-            painter.translate(0, 1 / self.plot.grain)
+        painter.setPen(self.plot.pen(self.role, self.width, self.dashed))
+        for line in self._lines:
+            painter.drawPolyline(line)
 
     def _set_points(self, points: NDArray[np.float64]) -> None:
         self._points = points
@@ -52,7 +49,7 @@ class CurveLayer(Layer):
 
 
 class FillBetweenLayer(Layer):
-    """The area between two lines, lightly filled."""
+    """The area between two lines, lightly filled; its edges are too faint to be antialiased."""
 
     def __init__(self, role: Role, opacity: float = 0.25) -> None:
         self.role, self.opacity = role, opacity
@@ -85,7 +82,7 @@ class FillBetweenLayer(Layer):
     def paint(self, painter: QtGui.QPainter) -> None:
         color = QtGui.QColor(getattr(self.plot.colors, self.role))
         color.setAlphaF(self.opacity)
-        painter.setPen(QtGui.QPen(color, 0))
+        painter.setPen(QtCore.Qt.PenStyle.NoPen)
         painter.setBrush(color)
         for area in self._areas:
             painter.drawPolygon(area)

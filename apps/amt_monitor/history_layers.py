@@ -1,5 +1,6 @@
 """The layers of the history plot: curves, faults, limits, markers, maxima."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +9,10 @@ import numpy as np
 from amt_monitor.counted_time import pauses
 from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
 from amt_monitor.history_pyramid import FACTOR, PyramidCells
-from amt_monitor.history_traces import GrowingScale, HistoryTrace, symbol_of, unit_of
+from amt_monitor.history_traces import DECIBELS, GrowingScale, HistoryTrace, symbol_of, unit_of
 from amt_monitor.line_layers import (
     CursorLayer,
-    LabelledMaximum,
     MarkerLayer,
-    MaximumLayer,
     Threshold,
     ThresholdLayer,
 )
@@ -21,19 +20,23 @@ from amt_monitor.plot import LegendEntry
 from amt_monitor.reading_history import CAME, SETTLING, ReadingHistory
 from amt_monitor.time_plot import TimePlot
 from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
-from amt_stream.meters.frames import Event
+from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.rows import FAULT_WORDS, reading_text
+from amt_stream.meters.rows import FAULT_WORDS
 
 PER_PIXEL = 1.5
 """At most so many cells."""
 
 JOINED_PIXELS = 4
-HEAVY = 2
+WIDTHS, WIDTH = {"ltl": 2.5, "stl": 1.25}, 1.5
 """Pixels: the slow curve is wider, to be told from the fast one without color."""
+FILLED = 0.12
 
 NEAR_S = 1.0
+BELOW = "below range"
 NO_ROW, PAUSED = "no readings", "not counted"
+GAPS = NO_ROW, FAULT_WORDS[Fault.GAP]
+"""What is hatched; other spans are marked in the lane alone."""
 RESETS = {"readings_reset": "reset", "reset_undone": "reset undone"}
 """Kinds of events and their words in the plot."""
 
@@ -51,13 +54,15 @@ class HistoryLayers:
         self.events: tuple[Event, ...] = ()
         self.limits: tuple[Limit, ...] = ()
         self.scale = GrowingScale()
-        self.marks, self.thresholds, self.maxima = TimeSpanLayer(), ThresholdLayer(), MaximumLayer()
+        self.marks, self.thresholds = TimeSpanLayer(), ThresholdLayer()
         self.notes, self.cursor = MarkerLayer(), CursorLayer()
+        self.floors: dict[int, FillBetweenLayer] = {}
         self.bands: list[FillBetweenLayer] = []
         self.ranges: list[FillBetweenLayer] = []
         self.curves: list[CurveLayer] = []
         self._level = 0
         self._held_at: int | None = None
+        self._lost_at: float | None = None
         self._drawn: tuple[Any, ...] = ()
 
     @property
@@ -69,11 +74,16 @@ class HistoryLayers:
         self.bands = [FillBetweenLayer(trace.role, 0.12) for trace in traces]
         self.ranges = [FillBetweenLayer(trace.role, 0.35) for trace in traces]
         self.curves = [
-            CurveLayer(trace.role, trace.dashed, HEAVY if trace.role == "ltl" else 1)
-            for trace in traces
+            CurveLayer(trace.role, trace.dashed, WIDTHS.get(trace.role, WIDTH)) for trace in traces
         ]
-        lines = (self.thresholds, self.maxima, self.notes, self.cursor)
-        self.plot.set_layers([self.marks, *self.bands, *self.ranges, *self.curves, *lines])
+        self.floors = {
+            i: FillBetweenLayer("stl", FILLED) for i, one in enumerate(traces) if one.role == "stl"
+        }
+        # The wide curve is on top of the narrow one, whose ends stay visible beside it.
+        curves = sorted(self.curves, key=lambda one: one.width)
+        areas = *self.floors.values(), *self.bands, *self.ranges
+        lines = self.thresholds, self.notes, self.cursor
+        self.plot.set_layers([*areas, *curves, self.marks, *lines])
         self.plot.legend = [LegendEntry(one.role, one.dashed, one.caption) for one in traces]
         self.scale = GrowingScale(self.unit)
         self._drawn = ()
@@ -85,12 +95,18 @@ class HistoryLayers:
         elif self._held_at is None:
             self._held_at = self.history.newest
 
+    def lose(self, lost: bool) -> None:
+        """Go on into a gap while the microphone is lost: rows come when it is back."""
+        self._lost_at = (self._lost_at or time.monotonic()) if lost else None
+
     def draw(self, again: bool) -> bool:
         """Draw what is new; returns whether anything was drawn."""
         history, plot = self.history, self.plot
         if history.newest < 0 or not self.traces:
             return False
         newest = history.newest if self._held_at is None else self._held_at
+        if self._lost_at is not None and self._held_at is None:
+            newest += int((time.monotonic() - self._lost_at) / history.step_s)
         plot.begin_s, plot.now_s = history.begin_s, round(newest * history.step_s, 6)
         level = history.level_for(plot.from_s, plot.end_s, int(PER_PIXEL * plot.inside.width()))
         rows = FACTOR**level
@@ -114,18 +130,20 @@ class HistoryLayers:
         limits = [limit.threshold for limit in self._own_limits]
         seen = times >= plot.from_s - rows * history.step_s
         levels = np.concatenate((cells.low[:, seen].ravel(), cells.high[:, seen].ravel(), limits))
-        plot.set_time(((last + 1) * rows - 1) * history.step_s, self.scale.axis(levels))
+        plot.set_time(((last + 1) * rows - 1) * history.step_s, self.scale.axis(levels, plot.now_s))
         x = times - plot.reference_s
         band = history.cells(edges, level, first, last + 1) if there else None
         for i in range(len(self.traces)):
             self.curves[i].set(x, cells.mean[i])
             self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if level else ((), (), ())))
+            if i in self.floors:
+                self.floors[i].set(x, np.full(len(x), plot.y.low), cells.mean[i])
             if band is not None:
                 self.bands[i].set(x, band.low[2 * i], band.high[2 * i + 1])
         self.marks.set(self._marked(cells, times, rows * history.step_s))
-        self._note(cells, x)
+        self._note()
 
-    def _note(self, cells: PyramidCells, x: np.ndarray) -> None:
+    def _note(self) -> None:
         reference = self.plot.reference_s
         thresholds = []
         for limit in self._own_limits:
@@ -138,15 +156,6 @@ class HistoryLayers:
         notes |= {event: RESETS[event.kind] for event in self.events if event.kind in RESETS}
         moments = sorted((event.time_s - reference, text) for event, text in notes.items())
         self.notes.set(moments)
-        maxima = []
-        visible = x >= self.plot.x.low
-        for trace, high in zip(self.traces, cells.high, strict=True):
-            high = np.where(visible, high, np.nan)
-            if not np.isnan(high).all():
-                at = int(np.nanargmax(high))
-                text = reading_text(trace.name, float(high[at]))
-                maxima.append(LabelledMaximum(float(x[at]), float(high[at]), text, trace.role))
-        self.maxima.set(maxima)
 
     @property
     def _own_limits(self) -> list[Limit]:
@@ -163,6 +172,10 @@ class HistoryLayers:
         for start_s, end_s in pauses(self.events):
             paused |= (times >= start_s) & (times <= min(end_s, self.plot.now_s))
         lanes.append((paused, PAUSED))
+        with np.errstate(invalid="ignore"):
+            seen = ~np.isnan(cells.high).all(axis=0)
+            below = seen & ~(cells.high >= self.plot.y.low).any(axis=0)
+        lanes.append((below & (marks & SETTLING == 0) & (self.unit in DECIBELS), BELOW))
         joined = max(2, round(JOINED_PIXELS * self.plot.span_s / cell_s / self.plot.width()))
         return [
             TimeSpan(
@@ -170,6 +183,7 @@ class HistoryLayers:
                 float(times[start] - cell_s / 2 - reference),
                 float(times[end] + cell_s / 2 - reference),
                 word,
+                word in GAPS,
             )
             for lane, (marked, word) in enumerate(lanes)
             for start, end in runs_of_true(marked, joined)

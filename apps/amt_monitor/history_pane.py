@@ -1,6 +1,6 @@
 """Levels and loudness against time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -45,12 +45,13 @@ class HistoryPane(Pane):
     def __init__(self, history: ReadingHistory) -> None:
         super().__init__("history", "History")
         self.history = history
-        self.plot = TimePlot("history_plot")
+        self.plot = TimePlot("history_plot", lane=True)
         self.plot.setAccessibleName("levels against time")
         self.plot.viewed.connect(self._view)
         self.plot.pointed.connect(self._point)
         self.layers = HistoryLayers(self.plot, self.history)
         self._uncalibrated = False
+        self._values: Mapping[str, Any] = {}
         self._build()
 
     def _build(self) -> None:
@@ -87,6 +88,7 @@ class HistoryPane(Pane):
 
     def read(self, view: "ViewState") -> None:
         self.layers.events = view.events
+        self._values = view.values
         if view.readings is not None:
             self.layers.limits = view.readings.limits
         self.draw()
@@ -94,6 +96,7 @@ class HistoryPane(Pane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self.layers.hold("frozen" in view.held)
+        self.layers.lose("lost" in view.held)
 
     def restart(self) -> None:
         self.history.clear()
@@ -169,12 +172,12 @@ class HistoryPane(Pane):
         found = {} if at is None else self.layers.read_at(at)
         for trace in self.layers.traces:
             line = "&#9477;&#9477;" if trace.dashed else "&#9473;&#9473;"
-            value = ""
+            value = self._now(trace.name) if at is None else ""
             if trace.name in found:
                 low, high = (
                     reading_text(trace.name, None if v != v else v) for v in found[trace.name]
                 )
-                value = f" <b>{low if low == high else f'{low} to {high}'}</b>"
+                value = f" {low if low == high else f'{low} to {high}'}"
             color = getattr(colors, trace.role)
             parts.append(
                 f"<span style='color:{color}'>{line}</span> {escape(trace.caption)}{value}"
@@ -183,6 +186,12 @@ class HistoryPane(Pane):
             parts.append(escape(self._moment(at)))
             parts += map(escape, self.layers.happened(at))
         return " &nbsp; ".join(parts)
+
+    def _now(self, name: str) -> str:
+        """The newest reading and its maximum, as the numbers of the other panes."""
+        now, most = (self._values.get(one) for one in (name, f"max_{name}"))
+        text = "" if now is None else f" {reading_text(name, now)}"
+        return text if most is None else f"{text}, max {reading_text(name, most)}"
 
     def _moment(self, time_s: float) -> str:
         utc = self.history.utc(time_s)

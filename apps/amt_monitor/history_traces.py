@@ -25,7 +25,10 @@ FIRST = (
 
 DECIBELS = ("phon", "dB", "LUFS", "LU", "dBTP")
 STEP_DB, LEAST_DB = 10.0, 40.0
-TOPS = (1, 2, 5)
+FLOOR = 20.0
+"""Of the axis of levels, in dB and phon: a curve below it is below the range."""
+TOPS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+SHRINKS_S = 5.0
 
 
 class HistoryTrace(NamedTuple):
@@ -86,31 +89,45 @@ def _meaning(name: str) -> tuple[Role, bool] | None:
 
 
 class GrowingScale:
-    """A range of round numbers that grows at once, and shrinks only by `reset`."""
+    """A range of round numbers: it grows at once, and shrinks after 5 s."""
 
     def __init__(self, unit: str = "") -> None:
         self.unit = unit
         self.reset()
 
     def reset(self) -> None:
-        self._low, self._high = math.inf, -math.inf
+        self._range: tuple[float, float] | None = None
+        self._smaller_since: float | None = None
 
-    def axis(self, values: NDArray[np.float64]) -> PlotAxis:
-        known = values[np.isfinite(values)]
-        if len(known):
-            self._low = min(self._low, float(known.min()))
-            self._high = max(self._high, float(known.max()))
-        low, high = (self._low, self._high) if self._low <= self._high else (0.0, 0.0)
-        if self.unit in DECIBELS:
-            high = STEP_DB * math.ceil((high + 2) / STEP_DB)
-            low = min(STEP_DB * math.floor(low / STEP_DB), high - LEAST_DB)
-            low = max(low, 0.0) if self.unit == "phon" else low
-        else:
-            low, high = 0.0, top_of(high)
+    def axis(self, values: NDArray[np.float64], now_s: float) -> PlotAxis:
+        """The axis for what is seen now; `now_s` is the time of the newest value."""
+        low, high = self._range_of(values[np.isfinite(values)])
+        if self._range is not None:
+            before_low, before_high = self._range
+            if low <= before_low and high >= before_high:
+                self._smaller_since = None
+            else:
+                since = now_s if self._smaller_since is None else self._smaller_since
+                self._smaller_since = since
+                if 0 <= now_s - since < SHRINKS_S:
+                    low, high = min(low, before_low), max(high, before_high)
+                else:
+                    self._smaller_since = None
+        self._range = low, high
         return PlotAxis(low, high, ticks_of(low, high))
+
+    def _range_of(self, known: NDArray[np.float64]) -> tuple[float, float]:
+        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        if self.unit not in DECIBELS:
+            return 0.0, top_of(high)
+        high = STEP_DB * math.ceil((high + 2) / STEP_DB)
+        if self.unit == "phon" or high > FLOOR:
+            return FLOOR, max(high, FLOOR + LEAST_DB)
+        return min(STEP_DB * math.floor(low / STEP_DB), high - LEAST_DB), high
 
 
 def top_of(high: float) -> float:
+    """The lowest round number above a value."""
     return next(
         top for power in range(-2, 6) for step in TOPS if (top := step * 10.0**power) > 1.02 * high
     )

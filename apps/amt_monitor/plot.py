@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.theme import Colors, Role, theme
+from amt_monitor.theme import Colors, Role, axis_size, set_font, theme
 
 Item = TypeVar("Item")
 Ticks = Sequence[tuple[float, str]]
 Values = Sequence[float] | NDArray[Any]
 FAR = 4
 """Heights outside the plot beyond which points are cut off: large numbers overflow."""
-FINE = 1 / 16
-"""Precision of points in an exported picture, in pixels."""
+FINE, SEEN = 1 / 16, 1 / 4
+"""Precision of points in an exported picture, and on the screen, in pixels."""
+LANE = 14
+"""Pixels of the lane above a plot."""
 
 
 class PlotAxis(NamedTuple):
@@ -59,6 +61,8 @@ class Layer:
     """A part of a plot. It reports the areas that change; the plot asks it to paint."""
 
     plot: "Plot"
+    smooth = False
+    """Whether its edges are antialiased."""
 
     def place(self) -> None:
         """The size, the ranges or the colors of the plot have changed."""
@@ -76,7 +80,7 @@ class ItemLayer(Layer, Generic[Item]):
     def set(self, items: Sequence[Item]) -> None:
         if tuple(items) != self.items:
             self.items = tuple(items)
-            self.plot.update(self.plot.inside)
+            self.plot.update(self.plot.inside.united(self.plot.lane))
 
 
 UNIT_LEFT = 5
@@ -90,19 +94,22 @@ class Plot(QtWidgets.QWidget):
     """Layers on a grid between two axes; grid and labels are cached as an image.
 
     top: labels of a second scale above, for values along the same axis
+    lane: of words above the plot, where no curve is
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, lane: bool = False) -> None:
         super().__init__()
         self.setObjectName(name)
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.x, self.y = PlotAxis(), PlotAxis()
         self.top: Ticks = ()
         self.unit_text = ""
-        self.inside = QtCore.QRect()
+        self.inside, self.lane = QtCore.QRect(), QtCore.QRect()
+        self._laned = lane
         self.layers: list[Layer] = []
         self.legend: list[LegendEntry] = []
         self.colors = theme.colors
+        set_font(self, False, axis_size(self))
         self._ground: QtGui.QPixmap | None = None
         self.kept = False
         """Whether an export is being painted."""
@@ -145,7 +152,7 @@ class Plot(QtWidgets.QWidget):
 
     @property
     def grain(self) -> float:
-        return 1 / FINE if self.kept else self.devicePixelRatioF()
+        return 1 / FINE if self.kept else self.devicePixelRatioF() / SEEN
 
     def points(self, x: Values, y: Values) -> NDArray[np.float64]:
         area, grain = self.inside, self.grain
@@ -170,10 +177,12 @@ class Plot(QtWidgets.QWidget):
 
     def pen(self, role: Role, width: float = 1.0, dashed: bool = False) -> QtGui.QPen:
         pen = QtGui.QPen(QtGui.QColor(getattr(self.colors, role)), width)
-        # One pixel at any scale: Qt draws wider lines many times slower.
         pen.setCosmetic(width <= 1.0)
         if dashed:
             pen.setStyle(QtCore.Qt.PenStyle.DashLine)
+        elif width > 1.0:
+            pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
+            pen.setCapStyle(QtCore.Qt.PenCapStyle.RoundCap)
         return pen
 
     def render_on(self, painter: QtGui.QPainter, colors: Colors) -> None:
@@ -254,9 +263,11 @@ class Plot(QtWidgets.QWidget):
         left += line + 2 if self.y.caption else 0
         last = self.x.ticks[-1][1] if self.x.ticks else ""
         right = max(10, metrics.horizontalAdvance(last) // 2 + 4)
-        above = line + 4 if self.top else line // 2 + 2
+        high = max(LANE, line)
+        above = line + 4 if self.top else high + 2 if self._laned else line // 2 + 2
         below = line + 5 + (line if self.x.caption else 0)
         self.inside = self.rect().adjusted(left, above, -right, -below)
+        self.lane = QtCore.QRect(left, 0, self.inside.width(), high if self._laned else 0)
         self._renew()
 
     def _place(self) -> None:
@@ -264,9 +275,12 @@ class Plot(QtWidgets.QWidget):
             layer.place()
 
     def _paint_layers(self, painter: QtGui.QPainter) -> None:
-        painter.setClipRect(self.inside)
+        painter.setClipRect(self.inside.united(self.lane))
         for layer in self.layers:
             painter.save()
+            if layer.smooth:
+                painter.setClipRect(self.inside)
+                painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
             layer.paint(painter)
             painter.restore()
 
@@ -277,9 +291,9 @@ class Plot(QtWidgets.QWidget):
             return
         painter.setPen(self.pen("grid"))
         for x in self._places(self.x, self.x.lined)[:, 0]:
-            painter.drawLine(QtCore.QLineF(x, area.top(), x, area.bottom()))
+            painter.drawLine(round(x), area.top(), round(x), area.bottom())
         for y in self._places(self.y, self.y.lined)[:, 1]:
-            painter.drawLine(QtCore.QLineF(area.left(), y, area.right(), y))
+            painter.drawLine(area.left(), round(y), area.right(), round(y))
         painter.setPen(self.pen("second"))
         line = painter.fontMetrics().height()
         self._paint_along(painter, self.x.ticks, area.bottom() + 4)
@@ -302,7 +316,10 @@ class Plot(QtWidgets.QWidget):
             painter.drawText(beside, align.AlignCenter, _fitting(painter, self.y.caption, beside))
             painter.restore()
         painter.setPen(self.pen("ink"))
-        painter.drawText(area.adjusted(UNIT_LEFT, 2, 0, 0), align.AlignLeft, self.unit_text)
+        if self._laned:
+            painter.drawText(self.lane, align.AlignLeft | align.AlignVCenter, self.unit_text)
+        else:
+            painter.drawText(area.adjusted(UNIT_LEFT, 2, 0, 0), align.AlignLeft, self.unit_text)
 
     def _places(self, axis: PlotAxis, values: Sequence[float]) -> NDArray[np.float64]:
         if axis is self.x:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.pane import Pane
 from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import SIDES, Plot, PlotAxis, sides_text
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 CAM_LOW, CAM_HIGH = 1.75, 39.0
 CAM_TICKS = (CAM_LOW, *range(5, 36, 5), CAM_HIGH)
 HZ_TICKS = (50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000)
-TOPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 HOLD_FRAMES = 150
+LEAST = 0.1
 UNIT = "sone/Cam"
 
 
@@ -39,8 +40,10 @@ class SpectrumPane(Pane):
     def __init__(self) -> None:
         super().__init__(
             "specific_loudness",
-            "Specific loudness",
-            "short-term, before binaural inhibition; below in Cam, above in Hz",
+            "Specific loudness now",
+        )
+        self.head_bar.setToolTip(
+            "short-term, before binaural inhibition; below in Cam, above in Hz"
         )
         self.head.insertWidget(2, ThemedLabel(sides_text))
         self.plot = Plot("specific_loudness_plot")
@@ -50,8 +53,9 @@ class SpectrumPane(Pane):
         )
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.filled = [FillBetweenLayer("left", 0.18), FillBetweenLayer("right", 0.18)]
+        self.below = FillBetweenLayer("left", 0.12)
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
-        self.plot.set_layers((*self.filled, *self.greatest, *self.curves))
+        self.plot.set_layers((self.below, *self.filled, *self.greatest, *self.curves))
         self.plot.legend = SIDES
         self.plot.setAccessibleName("specific loudness of both ears")
         self._held = PeakHold()
@@ -60,7 +64,7 @@ class SpectrumPane(Pane):
         self.most = self._switch("most", "Max", "Maximum since the last reset")
         self._uncalibrated, self._quiet_frames = False, 0
         self._top = 0.0
-        self._set_top(TOPS[3])
+        self._set_top(1.0)
         self.plot.set_unit(UNIT, False)
         self.body.addWidget(self.plot, 1)
 
@@ -75,6 +79,7 @@ class SpectrumPane(Pane):
         cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
         for curve, values in zip(self.curves, specific_loudness, strict=True):
             curve.set(cam, values)
+        self.below.set(cam, np.zeros(len(cam)), specific_loudness[0])
         held = self._held.held if self.hold.isChecked() else None
         for filled, values in zip(self.filled, _each(held), strict=True):
             filled.set(cam[: len(values)], np.zeros(len(values)), values)
@@ -83,7 +88,7 @@ class SpectrumPane(Pane):
             curve.set(cam[: len(values)], values)
         shown = [v for v in (specific_loudness, held, greatest) if v is not None]
         peak = max(float(np.fmax.reduce(v, axis=None)) for v in shown)
-        needed = next((top for top in TOPS if not peak > top), TOPS[-1])
+        needed = max(LEAST, top_of(peak)) if peak == peak else self._top
         self._quiet_frames = self._quiet_frames + 1 if needed < self._top else 0
         if needed > self._top or self._quiet_frames > HOLD_FRAMES:
             self._set_top(needed)
@@ -122,8 +127,7 @@ class SpectrumPane(Pane):
     def _set_top(self, top: float) -> None:
         if top != self._top:
             self._top, self._quiet_frames = top, 0
-            steps = np.linspace(0.0, top, 6).tolist()
-            self.plot.set_axes(y=PlotAxis(0.0, top, [(v, f"{v:g}") for v in steps]))
+            self.plot.set_axes(y=PlotAxis(0.0, top, ticks_of(0.0, top)))
 
 
 def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]:

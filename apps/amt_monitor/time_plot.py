@@ -27,8 +27,8 @@ class TimePlot(Plot):
     viewed = QtCore.Signal()
     pointed = QtCore.Signal()
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, lane: bool = False) -> None:
+        super().__init__(name, lane)
         self.setMouseTracking(True)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.span_s = 60.0
@@ -152,9 +152,10 @@ def ago(seconds: float, step_s: float = 1.0) -> str:
 
 def clock_text(seconds: float) -> str:
     """Elapsed time as "1:02:03", with tenths if there are any."""
+    sign, seconds = "-" if seconds < -0.05 else "", abs(seconds)
     whole = math.floor(seconds + 1e-6)
     tenths = round(10 * (seconds - whole))
     if tenths == 10:
         whole, tenths = whole + 1, 0
-    text = f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    text = f"{sign}{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
     return f"{text}.{tenths}" if tenths else text

@@ -1,4 +1,4 @@
-"""Hatched spans of time with a word each: faults and pauses."""
+"""Spans of time with a word each: faults, gaps and pauses."""
 
 from typing import NamedTuple
 
@@ -7,49 +7,53 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.plot import ItemLayer
+from amt_monitor.theme import hatching
 
 
 class TimeSpan(NamedTuple):
-    """From `start` to `end` along the axis; lane 0 has harmless ones."""
+    """From `start` to `end` along the axis; lane 0 has harmless ones; a gap is hatched."""
 
     lane: int
     start: float
     end: float
     word: str
+    gap: bool = True
+
+
+LINE = 3
+"""Pixels of the line below the words of a span."""
 
 
 class TimeSpanLayer(ItemLayer[TimeSpan]):
-    """Hatching shows without color; each lane has a line for its words."""
+    """Words in the lane above the plot, with a line along each span; gaps are hatched below."""
 
     @property
     def words(self) -> list[str]:
         return [span.word for span in self.items]
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        inside, pattern = self.plot.inside, QtCore.Qt.BrushStyle
+        inside, lane = self.plot.inside, self.plot.lane
         metrics = painter.fontMetrics()
-        free: dict[int, float] = {}
-        for lane, start, end, word in self.items:
-            (left, _), (right, _) = self.plot.points([start, end], [0.0, 0.0]).tolist()
+        free = float(self.plot.unit_right)
+        for span in sorted(self.items, key=lambda one: one.start):
+            (left, _), (right, _) = self.plot.points([span.start, span.end], [0.0, 0.0]).tolist()
             left, right = max(left, inside.left()), min(right, inside.right() + 1)
             if right < inside.left() or left > inside.right():
                 continue
-            box = QtCore.QRectF(left, inside.top(), max(right - left, 2.0), inside.height())
-            color = QtGui.QColor(self.plot.colors.ink if lane else self.plot.colors.second)
-            color.setAlphaF(0.5)
-            hatch = pattern.FDiagPattern if lane else pattern.BDiagPattern
-            painter.fillRect(box, QtGui.QBrush(color, hatch))
-            high, wide = metrics.height(), metrics.horizontalAdvance(word) + 8
-            # Lane 0 shares its line with the unit.
-            first = inside.left() if lane else self.plot.unit_right
-            left = max(first, min(left, inside.right() + 1 - wide))
-            if free.get(lane, left) <= left <= right:
-                top = inside.top() + 2 + lane * (high + 2)
-                tag = QtCore.QRectF(left, top, wide, high)
-                painter.fillRect(tag, QtGui.QColor(self.plot.colors.paper))
-                painter.setPen(self.plot.pen("ink" if lane else "second"))
-                painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignCenter, word)
-                free[lane] = tag.right()
+            color = QtGui.QColor(self.plot.colors.ink if span.lane else self.plot.colors.second)
+            if span.gap:
+                box = QtCore.QRectF(left, inside.top(), max(right - left, 2.0), inside.height())
+                painter.fillRect(box, QtGui.QColor(self.plot.colors.paper))
+                painter.fillRect(box, hatching(self.plot.colors.outline))
+            line = QtCore.QRectF(left, inside.top() - 1, max(right - left, 2.0), LINE)
+            painter.fillRect(line, color)
+            wide = metrics.horizontalAdvance(span.word) + 8
+            left = max(free, min(left, inside.right() + 1 - wide))
+            if left + wide <= inside.right() + 1 and left <= right:
+                painter.setPen(color)
+                tag = QtCore.QRectF(left, lane.top(), wide, lane.height())
+                painter.drawText(tag, QtCore.Qt.AlignmentFlag.AlignVCenter, span.word)
+                free = tag.right()
 
 
 def runs_of_true(marked: NDArray[np.bool_], join: int) -> list[tuple[int, int]]:

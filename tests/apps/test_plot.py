@@ -37,7 +37,7 @@ def test_the_smallest_plot_still_has_room_for_its_curves(plot):
 
 
 def test_a_line_goes_through_its_points(plot):
-    curve = CurveLayer("right")
+    curve = CurveLayer("right", width=5)
     plot.add(curve)
     curve.set([10.0, 50.0, 90.0], [30.0, 30.0, 70.0])
     assert color_at(plot, 30.0, 30.0) == color_at(plot, 90.0, 70.0) == LIGHT.right
@@ -45,7 +45,7 @@ def test_a_line_goes_through_its_points(plot):
 
 
 def test_a_line_is_broken_where_nothing_is_known(plot):
-    curve, between = CurveLayer("left"), FillBetweenLayer("red", opacity=1.0)
+    curve, between = CurveLayer("left", width=3), FillBetweenLayer("red", opacity=1.0)
     plot.add(between)
     plot.add(curve)
     y = np.array([np.nan, 50.0, 50.0, np.nan, 50.0, 50.0])
@@ -109,7 +109,7 @@ def test_a_picture_is_in_the_colors_of_its_values(plot):
 
 
 def test_another_theme_is_painted_at_once(qtbot, plot):
-    curve = CurveLayer("left")
+    curve = CurveLayer("left", width=3)
     plot.add(curve)
     curve.set([0.0, 100.0], [50.0, 50.0])
     before = theme.choice
