@@ -7,10 +7,10 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.number_format import NONE
 from amt_monitor.reading_captions import Caption
-from amt_monitor.theme import Role, tint
+from amt_monitor.theme import Role, theme, tint
 
 WIDEST = {
-    "sone": "888.8",
+    "sone": "88.88",
     "phon": "188.8",
     "acum": "8.88",
     "dB": "188.8",
@@ -20,6 +20,8 @@ WIDEST = {
 """Widest text by unit; of any other unit it is that of a level below 0 dB."""
 SMALLEST, LARGEST = 14, 400
 SMALLEST_CAPTION = 11
+HEAVY = 60
+"""Pixels of digits from which a dark window needs a lighter weight."""
 REFERENCE = 200
 """Pixels of the font in which widths are measured."""
 LINE = 1.2
@@ -30,7 +32,7 @@ GAP = 0.12
 
 
 def caption_size(size: int) -> int:
-    return max(SMALLEST_CAPTION, round(size / 3))
+    return max(SMALLEST_CAPTION, round(0.24 * size))
 
 
 def note_size(size: int) -> int:
@@ -69,7 +71,8 @@ class BigNumber(QtWidgets.QWidget):
         self.digits.setObjectName(name)
         self.note.setObjectName(f"{name}_note")
         align = QtCore.Qt.AlignmentFlag
-        self.digits.setAlignment(align.AlignRight | align.AlignVCenter)
+        self.digits.setAlignment(align.AlignLeft | align.AlignVCenter)
+        theme.changed.connect(self._arrange)
         for label in (self.symbol, self.unit, self.note):
             tint(label, "second")
         for widget in (self, self.digits):
@@ -98,6 +101,13 @@ class BigNumber(QtWidgets.QWidget):
             self.note.setText(text)
             self.note.setToolTip(about)
             self._speak()
+
+    def lose(self, last: str) -> None:
+        """Write dashes while the microphone is lost, and the last reading beside the caption."""
+        symbol = self.caption.symbol
+        self.symbol.setText(", ".join(filter(None, (symbol, last and f"last {last}"))))
+        if last:
+            self.show_text(NONE)
 
     def doubt(self, role: Role | None, hatched: bool) -> None:
         """Color the number by its role; hatch it where it is not calibrated."""
@@ -185,9 +195,16 @@ def label_in(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
     return label
 
 
+def _weight(pixels: int, bold: bool) -> QtGui.QFont.Weight:
+    if not bold:
+        return QtGui.QFont.Weight.Normal
+    light = theme.colors.dark and pixels > HEAVY
+    return QtGui.QFont.Weight.Medium if light else QtGui.QFont.Weight.DemiBold
+
+
 def _figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
     font.setPixelSize(pixels)
-    font.setBold(bold)
+    font.setWeight(_weight(pixels, bold))
     if hasattr(font, "setFeature"):
         font.setFeature(QtGui.QFont.Tag("tnum"), 1)
     return font
@@ -195,7 +212,7 @@ def _figures(font: QtGui.QFont, pixels: int, bold: bool = False) -> QtGui.QFont:
 
 def resize_text(label: QtWidgets.QLabel, pixels: int, bold: bool = False) -> None:
     font = label.font()
-    if (font.pixelSize(), font.bold()) != (pixels, bold):
+    if (font.pixelSize(), font.weight()) != (pixels, _weight(pixels, bold)):
         label.setFont(_figures(font, pixels, bold))
 
 

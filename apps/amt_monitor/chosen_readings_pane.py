@@ -37,6 +37,7 @@ class ChosenReadingsPane(Pane):
         self.choose = tool_button("choose_numbers_button", "Choose...", "", self.ask)
         self.head.insertWidget(self.head.count() - 1, self.choose)
         self.grid = ReadingGrid((), ())
+        self.head.insertWidget(self.head.count() - 1, self.grid.elapsed)
         self.body.addWidget(self.grid, 1)
 
     def ask(self) -> None:
@@ -88,6 +89,8 @@ class ChosenReadingsPane(Pane):
             [[ReadingCell(name)] for name in large], [[ReadingCell(name)] for name in small]
         )
         self.body.replaceWidget(old, self.grid)
+        self.head.replaceWidget(old.elapsed, self.grid.elapsed)
+        old.elapsed.deleteLater()
         old.hide()
         old.deleteLater()
         self.body.setStretchFactor(self.grid, 1)

@@ -1,61 +1,171 @@
-"""The input level at each ear."""
+"""The input level at each ear, as vertical meters."""
 
+import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-from pyqtgraph.Qt import QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.pane import Pane
+from amt_monitor.theme import axis_size, hatching, set_font, theme
+from amt_stream.meters.frames import Fault
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
 
-SPL = LevelBarScale(20.0, 130.0, (20, 40, 60, 80, 100, 120))
+LOW, HIGH, TICK = 20.0, 130.0, 10
+"""Of the scale, in dB SPL."""
+FALL_DB_S, HOLD_S = 20.0, 2.0
 SILENCE_DB = -99.9
+WIDE, TICKED, BETWEEN = 12, 5, 34
+"""Pixels of a meter, of a tick, and between the meters, where the numbers of the scale stand."""
+
+
+class LevelBallistics:
+    """A level that rises at once and falls by 20 dB/s, its maximum of 2 s, and whether it clipped.
+
+    Times are those of the sound; if time jumps back, it starts again.
+    """
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.level = self.held = -math.inf
+        self.clipped = False
+        self._time_s = self._held_s = -math.inf
+
+    def follow(self, time_s: float, level: float, clipped: bool = False) -> None:
+        if time_s < self._time_s:
+            self.clear()
+        if time_s > self._time_s > -math.inf:
+            self.level -= FALL_DB_S * (time_s - self._time_s)
+        self.level = max(self.level, level)
+        if level >= self.held or time_s - self._held_s > HOLD_S:
+            self.held, self._held_s = self.level, time_s
+        self.clipped |= clipped
+        self._time_s = time_s
+
+    @property
+    def text(self) -> str:
+        if self.level == -math.inf:
+            return "-"
+        return "silence" if self.level <= SILENCE_DB else f"{self.level:.1f}"
+
+
+class LevelMeters(QtWidgets.QWidget):
+    """Two meters with a scale between them; a click clears CLIP.
+
+    full_scale_db: of each ear, in dB SPL; the headroom is counted from it
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("level_meters")
+        self.ears = LevelBallistics(), LevelBallistics()
+        self.full_scale_db: tuple[float, ...] = ()
+        self.uncalibrated = False
+        set_font(self, False, axis_size(self))
+        theme.changed.connect(self.update)
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        line = self.fontMetrics().height()
+        return QtCore.QSize(self.fontMetrics().horizontalAdvance("-188 dBFS") * 2, 8 * line)
+
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
+        for ear in self.ears:
+            ear.clipped = False
+        self.update()
+
+    def headroom(self, place: int) -> str:
+        """The level below full scale, as "-34 dBFS"."""
+        level = self.ears[place].level
+        if not self.full_scale_db or level <= SILENCE_DB:
+            return ""
+        full = self.full_scale_db[min(place, len(self.full_scale_db) - 1)]
+        return f"{level - full:.0f} dBFS"
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter, colors = QtGui.QPainter(self), theme.colors
+        line, align = self.fontMetrics().height(), QtCore.Qt.AlignmentFlag
+        groove = QtCore.QRect(0, line + 4, WIDE, self.height() - 3 * line - 12)
+        middle = self.width() // 2
+        ink, second = QtGui.QColor(colors.ink), QtGui.QColor(colors.second)
+        y = lambda level: round(  # noqa: E731
+            groove.bottom() - min(1.0, max(0.0, (level - LOW) / (HIGH - LOW))) * groove.height()
+        )
+        painter.setPen(second)
+        free = self.height()
+        for level in range(int(LOW), int(HIGH) + 1, TICK):
+            at = y(level)
+            for left in (middle - BETWEEN // 2, middle + BETWEEN // 2 - TICKED):
+                painter.drawLine(left, at, left + TICKED - 1, at)
+            if free - at >= line:
+                room = QtCore.QRect(middle - BETWEEN // 2, at - line // 2, BETWEEN, line)
+                painter.drawText(room, align.AlignCenter, f"{level}")
+                free = at
+        for place, (name, ear) in enumerate(zip("LR", self.ears, strict=True)):
+            left = middle - BETWEEN // 2 - 2 - WIDE if not place else middle + BETWEEN // 2 + 2
+            groove.moveLeft(left)
+            painter.fillRect(groove, QtGui.QColor(colors.ground))
+            bar = QtCore.QRect(groove)
+            bar.setTop(y(ear.level) + 1)
+            color = QtGui.QColor(colors.accent)
+            if ear.level > LOW:
+                painter.fillRect(bar, hatching(colors.accent) if self.uncalibrated else color)
+            if ear.held > LOW:
+                painter.fillRect(QtCore.QRect(left, y(ear.held), WIDE, 2), ink)
+            painter.setPen(QtGui.QColor(colors.outline))
+            painter.drawRect(groove.adjusted(0, 0, -1, 0))
+            half = QtCore.QRect(0 if not place else middle, 0, self.width() - middle, line)
+            if ear.clipped:
+                wide = self.fontMetrics().horizontalAdvance("CLIP") + 8
+                tag = QtCore.QRect(half.center().x() - wide // 2, 0, wide, line + 1)
+                painter.fillRect(tag, ink)
+                painter.setPen(QtGui.QColor(colors.paper))
+                painter.drawText(tag, align.AlignCenter, "CLIP")
+            else:
+                painter.setPen(second)
+                painter.drawText(half, align.AlignCenter, name)
+            painter.setPen(ink)
+            half.moveTop(groove.bottom() + 5)
+            painter.drawText(half, align.AlignCenter, ear.text)
+            painter.setPen(second)
+            half.moveTop(half.bottom())
+            painter.drawText(half, align.AlignCenter, self.headroom(place))
 
 
 class LevelPane(Pane):
-    """Bars and numbers in dB SPL of the latest block, left and right.
+    """The level of the latest frames in dB SPL, left and right."""
 
-    They stand one below the other, or `beside` each other.
-    """
-
-    def __init__(self, beside: bool = False) -> None:
-        super().__init__("levels", "Input level", "dB SPL")
-        left, right = (
-            LevelBar("level_left", "Left", SPL, "left"),
-            LevelBar("level_right", "Right", SPL, "right"),
-        )
-        self._bars = [left, right]
-        self.setMinimumWidth(240)
-        bars = QtWidgets.QHBoxLayout() if beside else self.body
-        if beside:
-            bars.setSpacing(16)
-            self.body.addLayout(bars, 1)
-            self.setMinimumHeight(76)
-        for bar in self._bars:
-            bars.addWidget(bar, 1)
-
-    def draw(self, level_db: np.ndarray) -> None:
-        for bar, level in zip(self._bars, level_db, strict=True):
-            bar.set_level(float(level))
-
-    def show_numbers(self, level_db: np.ndarray, uncalibrated: bool) -> None:
-        for bar, level in zip(self._bars, level_db, strict=True):
-            bar.set_text("silence" if level <= SILENCE_DB else f"{level:.1f}", uncalibrated)
-
-    def texts(self) -> tuple[str, ...]:
-        return tuple(bar.text for bar in self._bars)
+    def __init__(self) -> None:
+        super().__init__("levels", "Input", "dB SPL")
+        self.meters = LevelMeters()
+        self.body.addWidget(self.meters, 1)
 
     def move(self, view: "ViewState") -> None:
-        if view.heard is not None:
-            self.draw(view.heard.level_db[:, -1])
+        heard = view.heard
+        if heard is None:
+            return
+        clipped = bool((heard.fault & int(Fault.CLIP)).any())
+        for ear, levels in zip(self.meters.ears, heard.level_db, strict=False):
+            ear.follow(heard.end_s, float(levels.max()), clipped)
+        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
+        self.meters.uncalibrated = not heard.calibrated
+        self.meters.update()
 
     def read(self, view: "ViewState") -> None:
-        if view.heard is not None:
-            self.show_numbers(view.heard.level_db[:, -1], not view.heard.calibrated)
+        self.move(view)
+        self.meters.setAccessibleName(", ".join(self.texts()))
+
+    def restart(self) -> None:
+        for ear in self.meters.ears:
+            ear.clear()
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(ear.text for ear in self.meters.ears)
 
     def show_status(self, view: "ViewState") -> None:
-        uncalibrated = view.heard is not None and not view.heard.calibrated
-        self.mark(view.held, uncalibrated)
+        if "lost" in view.held:
+            self.restart()
+            self.meters.update()
+        self.mark(view.held, view.heard is not None and not view.heard.calibrated)

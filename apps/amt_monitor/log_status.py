@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amt_stream.core.safe_text import plain
 from amt_stream.sessions import SessionLog
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ class LogStatus:
         self._first_bytes = self._bytes = self._free = 0
 
     def words(self, log: SessionLog | None) -> str:
-        """Two lines at most: name, and size."""
+        """As "Logging 00:12, 402 kB, 94 days left"; "Log" without a log."""
         if log is None:
             self._log = None
-            return "not logged"
+            return "Log"
         now = time.monotonic()
         if log is not self._log:
             self._log, self._first_at, self._looked_at = log, now, 0.0
@@ -48,10 +47,13 @@ class LogStatus:
                 self._free = shutil.disk_usage(log.path).free
             except OSError:
                 self._free = 0
-        words = f"log {plain(log.path.name)}\n{_in_bytes(self._bytes)}"
+        seconds = int(now - self._first_at)
+        clock = f"{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        clock = f"{seconds // 3600}:{clock}" if seconds >= 3600 else clock
+        words = f"Logging {clock}, {_in_bytes(self._bytes)}"
         grown, passed = self._bytes - self._first_bytes, now - self._first_at
         if passed > RATE_S and grown > 0:
-            words += f", room for {in_days(self._free / (grown / passed))}"
+            words += f", {in_days(self._free / (grown / passed))} left"
         return words
 
 

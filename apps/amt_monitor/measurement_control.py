@@ -104,7 +104,10 @@ class MeasurementControl:
 
     @property
     def measured_s(self) -> float:
-        return 0.0 if self.readings is None else self.readings.measured_s
+        """Seconds that the readings cover; of an engine without readings, what it has heard."""
+        if self.readings is not None:
+            return self.readings.measured_s
+        return 0.0 if self.engine is None else self.engine.health.samples / self.engine.source.fs
 
     @property
     def can_go_on(self) -> bool:

@@ -4,12 +4,37 @@ from collections.abc import Iterable
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.theme import colors_of, theme
-from amt_monitor.widgets import plain_label, set_font, tool_button
+from amt_monitor.theme import colors_of, set_font, theme
+from amt_monitor.widgets import plain_label, tool_button
 from amt_stream.core.safe_text import plain
 
 MARK = 4
 """Pixels of the stripe at the left."""
+BANNER, LETTERS = 48, 18
+"""Pixels of a banner and of its letters."""
+
+
+class Banner(QtWidgets.QLabel):
+    """One sentence in inverse ink: the microphone is lost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("banner")
+        self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
+        self.setFixedHeight(BANNER)
+        self.setIndent(12)
+        self.setMinimumWidth(1)  # a long name must not widen the window
+        self.setAutoFillBackground(True)
+        set_font(self, True, LETTERS)
+        theme.changed.connect(self._color)
+        self._color()
+        self.hide()
+
+    def _color(self) -> None:
+        palette, colors = self.palette(), theme.colors
+        palette.setColor(self.backgroundRole(), QtGui.QColor(colors.ink))
+        palette.setColor(self.foregroundRole(), QtGui.QColor(colors.paper))
+        self.setPalette(palette)
 
 
 class MessageBar(QtWidgets.QWidget):

@@ -51,7 +51,7 @@ class LoudnessPane(ReadingPane):
             self._pair("max_stl"),
             [ReadingCell(f"{prefix}ltl_n5_phon")],
         )
-        super().__init__(entry, about, large, small, names)
+        super().__init__(entry, about, large, small, names, tiles=True)
 
     def _pair(self, reading: str) -> list[ReadingCell]:
         return [ReadingCell(f"{self._prefix}{reading}_{unit}") for unit in ("sone", "phon")]

@@ -43,21 +43,17 @@ class StrongestModulationPane(Pane):
         self.where.setMaximumHeight(self.where.fontMetrics().height())
         resize_text(self.below, max(SMALLEST_CAPTION, min(size // 3, self.width() // 30)))
 
-    def show_cell(self, cell: Strongest | None, model: str) -> None:
+    def show_cell(self, cell: Strongest | None) -> None:
         if cell is None:
             self.where.setText("silence")
             self.below.setText("nothing moves")
             return
         self.where.setText(cell.where)
-        self.below.setText(
-            f"modulation frequency in auditory band, {cell.ear}; rms {cell.rms:.3g} in units of "
-            f"{model}"
-        )
+        self.below.setText(f"modulation frequency in auditory band, {cell.ear}")
 
     def read(self, view: "ViewState") -> None:
         model: Any = view.engine.model
-        cell = strongest(view.newest.values.rms[:, -1], *_bands(model))
-        self.show_cell(cell, model.model)
+        self.show_cell(strongest(view.newest.values.rms[:, -1], *_bands(model)))
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)

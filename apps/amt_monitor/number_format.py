@@ -16,9 +16,8 @@ def tenths(value: float) -> str:
 
 
 def sone_text(sone: float) -> str:
-    """About three digits: 0.052, 1.00, 12.3, 123."""
-    decimals = 3 if sone < 0.0995 else 2 if sone < 9.995 else 1 if sone < 99.95 else 0
-    return f"{sone:.{decimals}f}"
+    """Two decimals below 100, so that nothing moves: 0.00, 1.00, 12.34, 123.4."""
+    return f"{sone:.{2 if sone < 99.995 else 1}f}"
 
 
 def table_phon(phon: float) -> str:

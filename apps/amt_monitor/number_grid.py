@@ -14,14 +14,18 @@ Group = Sequence[BigNumber]
 
 LEAST = 26
 """Smallest main number; below it the table is cut."""
-TABLE = (12, 24)
-"""Font sizes of the table, which grow with the main number."""
+TABLE = (12, 15)
+"""Pixels of the table's letters."""
 STEP = 4
 """Sizes are multiples of it, so that neighboring panes match."""
 GIVES_WAY = 0.7
 """How far the main number shrinks for the table; then the last lines are left out."""
 WORDS = 0.7
 """The table uses symbols if words would make everything smaller than this."""
+HERO, HERO_SHARE = (56, 132), 0.11
+"""The largest main number of tiles: pixels, and the share of the window's height between them."""
+BELOW = 0.45
+"""The numbers below the main one of a tile, relative to it."""
 SPREAD = 1.5
 """Columns are spread to this multiple of their width at most."""
 
@@ -73,11 +77,14 @@ class NumberGrid(QtWidgets.QWidget):
     """Groups of numbers and a table, as large as possible.
 
     groups: the first has the main number
+    tiles: the groups are equal, side by side, the numbers of each below each other
     """
 
-    def __init__(self, groups: Sequence[Group], table: NumberTable | None) -> None:
+    def __init__(
+        self, groups: Sequence[Group], table: NumberTable | None, tiles: bool = False
+    ) -> None:
         super().__init__()
-        self.groups, self.table = list(groups), table
+        self.groups, self.table, self._tiles = list(groups), table, tiles and len(groups) > 1
         for group in groups:
             for number in group:
                 number.setParent(self)
@@ -96,6 +103,9 @@ class NumberGrid(QtWidgets.QWidget):
     def _least(self) -> Extent:
         if not self.groups:
             return Extent(0, 0)
+        if self._tiles:
+            way = GridOption(True, len(self.groups) - 1, 0, False)
+            return self._plan(way, LEAST, 0).extent
         others = [self._of(k, SMALLEST, SMALLEST).width for k in range(1, len(self.groups))]
         narrow = max([self._of(0, LEAST, SMALLEST).width, *others])
         return Extent(
@@ -119,6 +129,9 @@ class NumberGrid(QtWidgets.QWidget):
         return max(fitting, key=lambda form: (form.lines, not form.short))
 
     def _ways(self) -> Iterator[GridOption]:
+        if self._tiles:
+            across = len(self.groups) - 1
+            return iter([GridOption(True, across, 0, short) for short in (False, True)])
         acrosses = range(1, max(2, len(self.groups)))
         places = (0, 1) if self.groups else (0,)
         in_line = (False, True) if len(self.groups) > 1 else (False,)
@@ -136,7 +149,10 @@ class NumberGrid(QtWidgets.QWidget):
 
         if not self.groups:
             return LEAST if fits(LEAST) else 0
-        low, high = LEAST // STEP - 1, LARGEST // STEP
+        largest = LARGEST
+        if self._tiles:
+            largest = min(max(HERO[0], round(HERO_SHARE * self.window().height())), HERO[1])
+        low, high = LEAST // STEP - 1, largest // STEP
         while low < high:
             middle = (low + high + 1) // 2
             if fits(max(LEAST, middle * STEP)):
@@ -180,6 +196,8 @@ class NumberGrid(QtWidgets.QWidget):
     def _plan(self, way: GridOption, size: int, width: int) -> GridPlan:
         if not self.groups:
             return GridPlan(Extent(0, 0), [], [(0, 0)])
+        if self._tiles:
+            return self._tiled(size, width)
         half = _beside_size(size)
         ruling = self._of(0, size, half)
         first = GroupBox(0, 0, size, half)
@@ -198,6 +216,16 @@ class NumberGrid(QtWidgets.QWidget):
         return GridPlan(
             extent, boxes, [(0, high + _line_gap(half)), (extent.width + _gap(size), 0)]
         )
+
+    def _tiled(self, size: int, width: int) -> GridPlan:
+        below, count = max(SMALLEST, round(BELOW * size)), len(self.groups)
+        extents = [self._of(place, size, below) for place in range(count)]
+        step = max(*(extent.width for extent in extents), (width - _gap(size)) // count)
+        step += _gap(size)
+        boxes = [GroupBox(place * step, 0, size, below) for place in range(count)]
+        high = max(extent.height for extent in extents)
+        extent = Extent((count - 1) * step + extents[-1].width, high)
+        return GridPlan(extent, boxes, [(0, high + _line_gap(size))])
 
     def _others(self, size: int, across: int, width: int) -> tuple[Extent, list[GroupBox]]:
         """The groups except the main one, `across` in a row, spread over a width."""
@@ -220,6 +248,11 @@ class NumberGrid(QtWidgets.QWidget):
         if key not in self._extents:
             ruling, *others = self.groups[place]
             first = ruling.extent(size)
+            if self._tiles:
+                below = [number.extent(beside) for number in others]
+                high = first.height + sum(one.height for one in below)
+                self._extents[key] = Extent(max(first.width, *(e.width for e in below), 0), high)
+                return self._extents[key]
             wide = ruling.body_width(size)
             wide += sum(_gap(beside) + number.body_width(beside) for number in others)
             self._extents[key] = Extent(max(wide, first.width), first.height)
@@ -227,11 +260,15 @@ class NumberGrid(QtWidgets.QWidget):
 
     def _arrange(self, form: GridLayout) -> None:
         for group, box in zip(self.groups, form.boxes, strict=True):
-            left = box.x
+            left, below = box.x, box.y
             for number in group:
                 size = box.size if number is group[0] else box.beside
                 number.set_size(size)
                 top = box.y + group[0].baseline - number.baseline
+                if self._tiles:
+                    number.setGeometry(box.x, below, *number.extent(size))
+                    below += number.extent(size).height
+                    continue
                 number.setGeometry(left, top, *number.extent(size))
                 left += number.body_width(size) + _gap(box.beside)
         if self.table is not None:

@@ -14,7 +14,7 @@ LINE = 1.35
 """Height of a line relative to its letters."""
 BETWEEN = 1.6
 """Gap between columns, likewise."""
-DECIMALS = {"sone": 3, "acum": 2}
+DECIMALS = {"sone": 2, "acum": 2}
 """Decimals of units that do not have one."""
 PAIRS = ("sone", "phon"), ("Hz", "dB")
 """Pairs of units that stand side by side."""
@@ -26,18 +26,15 @@ NOW = "Now"
 class NumberTable(QtWidgets.QWidget):
     """Readings in lines, in as many columns as fit; the last ones are left out.
 
-    lines: the cells of each; readings of all that was counted come first, with its duration
+    lines: the cells of each; readings of all that was counted come first
     """
 
     def __init__(self, lines: Sequence[Sequence[ReadingCell]]) -> None:
         super().__init__()
         counted = [line for line in lines if line[0].caption.counted]
         others = [line for line in lines if not line[0].caption.counted]
-        self.elapsed = label_in("", self)
-        self.elapsed.setObjectName("counted_for")
         self._items: list[_Line | QtWidgets.QLabel] = []
-        if counted:
-            self._items += [self.elapsed, *(_Line(line, self) for line in counted)]
+        self._items += [_Line(line, self) for line in counted]
         if counted and others:
             self._items.append(label_in(NOW, self))
         self._items += [_Line(line, self) for line in others]
@@ -68,9 +65,6 @@ class NumberTable(QtWidgets.QWidget):
         number.setText(text)
         number.setAccessibleName(f"{cell.caption.spoken}, {text} {cell.caption.unit}")
         self._align(number, cell, text)
-
-    def show_elapsed(self, clock: str) -> None:
-        self.elapsed.setText(f"Over {clock}")
 
     def doubt(self, role: Role | None, hatched: bool) -> None:
         for _, number in self.numbers:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.plot_export import PICTURES, offer
-from amt_monitor.theme import colors_of, hatching, tint
+from amt_monitor.theme import colors_of, hatching, set_font, tint
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -110,7 +110,8 @@ class Pane(QtWidgets.QWidget):
         self.badge = Badge()
         self.view: ViewState | None = None
         """The last view that was judged."""
-        heading, self.about = QtWidgets.QLabel(f"<b>{title}</b>"), QtWidgets.QLabel(about)
+        heading, self.about = QtWidgets.QLabel(title), QtWidgets.QLabel(about)
+        set_font(heading, True)
         heading.setObjectName(f"{name}_title")
         tint(self.about, "second")
         self.head_bar = QtWidgets.QWidget()

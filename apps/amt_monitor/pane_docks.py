@@ -18,6 +18,9 @@ MOST_BESIDE = 4
 SPLIT = 6
 """Pixels between docks."""
 
+SMALL = 900, 600
+"""Width and height below which the numbers are behind tabs of each other."""
+
 TABS = 28
 """Pixels of a tab bar."""
 
@@ -52,8 +55,9 @@ class PaneDock(QtWidgets.QDockWidget):
             ("SP_TitleBarNormalButton", "Open in its own window", self.open_alone),
             ("SP_TitleBarCloseButton", "Close this pane", self.close),
         ):
-            row.addWidget(_small_button(icon, f"{words}: {kind.title}", action))
+            row.addWidget(_DockButton(self, icon, f"{words}: {kind.title}", action))
         self.setTitleBarWidget(self._bar)
+        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_Hover)
         self.visibilityChanged.connect(self._set_seen)
         self.toggleViewAction().triggered.connect(self._come_up)
 
@@ -156,9 +160,18 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     for bar in window.findChildren(QtWidgets.QTabBar, options=direct):
         bar.hide()
     lines = _lines([dock for dock in docks if dock.kind.row == NUMBERS], window.width())
+    numbers = [dock for line in lines for dock in line]
+    if numbers and (window.width() < SMALL[0] or window.height() < SMALL[1]):
+        lines = [[numbers[0]]]
     below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
+    if len(below[1]) > 1 and _least_width(below[1]) > window.width():
+        # The first curve is in front.
+        below[1], hidden = below[1][:1], below[1][1:]
+    else:
+        hidden = []
     rows = [*lines, *filter(None, below)]
-    behind: list[tuple[PaneDock, PaneDock]] = []
+    placed = [dock for line in lines for dock in line]
+    behind = [(numbers[0], dock) for dock in numbers if dock not in placed]
     around = [bar.height() for bar in (window.menuWidget(), window.statusBar()) if bar]
     room = window.height() - sum(around) - TABS
     if sum(map(_least_height, rows)) > room and all(below):
@@ -169,6 +182,7 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
         rows.remove(last)
         # Place the docks at the front of tabs first.
         behind = [*_tabbed(lines[-1], last, window.width()), *behind]
+    behind += [(below[1][0], dock) for dock in hidden]
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
     for above, beneath in pairwise(rows):
@@ -231,13 +245,23 @@ def _least_height(line: Sequence[PaneDock]) -> int:
     return max(dock.minimumSizeHint().height() for dock in line) + SPLIT
 
 
-def _small_button(icon: str, words: str, action: Callable[[], object]) -> QtWidgets.QToolButton:
-    button = QtWidgets.QToolButton()
-    style = QtWidgets.QApplication.style()
-    button.setIcon(style.standardIcon(getattr(QtWidgets.QStyle.StandardPixmap, icon)))
-    button.setIconSize(QtCore.QSize(12, 12))
-    button.setAutoRaise(True)
-    button.setToolTip(words)
-    button.setAccessibleName(words)
-    button.clicked.connect(lambda _: action())
-    return button
+class _DockButton(QtWidgets.QToolButton):
+    """A button that is seen while the mouse is over its dock, or while it has the keyboard."""
+
+    def __init__(
+        self, dock: QtWidgets.QWidget, icon: str, words: str, action: Callable[[], object]
+    ) -> None:
+        super().__init__()
+        self._dock = dock
+        style = QtWidgets.QApplication.style()
+        self.setIcon(style.standardIcon(getattr(QtWidgets.QStyle.StandardPixmap, icon)))
+        self.setIconSize(QtCore.QSize(12, 12))
+        self.setAutoRaise(True)
+        self.setFocusPolicy(QtCore.Qt.FocusPolicy.TabFocus)
+        self.setToolTip(words)
+        self.setAccessibleName(words)
+        self.clicked.connect(lambda _: action())
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        if self.hasFocus() or self._dock.underMouse():
+            super().paintEvent(event)

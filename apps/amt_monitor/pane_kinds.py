@@ -47,7 +47,7 @@ class PaneKind(NamedTuple):
 NUMBERS, HISTORY, CURVES = range(3)
 """Rows of the default layout."""
 
-SHARES = (5, 5, 4)
+SHARES = (210, 278, 210)
 """Of the window's height, by row."""
 
 
@@ -64,7 +64,7 @@ def _of_models(view: ViewState) -> Iterator[PaneKind]:
         if entry is None or name not in view.readings.models:
             continue
         make = partial(_reading_pane, entry.name, name, tuple(view.readings.of(name)))
-        yield PaneKind(entry.name, entry.title, NUMBERS, 4, make)
+        yield PaneKind(entry.name, entry.title, NUMBERS, 8, make)
 
 
 def _reading_pane(model: str, in_engine: str, names: Sequence[str]) -> Pane:
@@ -79,9 +79,8 @@ def _chosen_pane(settings: Settings) -> Pane:
 
 
 def _of_all(view: ViewState, settings: Settings) -> Iterator[PaneKind]:
-    # Limits come first: their lights matter most.
     if view.readings is not None and (limits := view.readings.limits):
-        yield PaneKind("limits", "Limits", NUMBERS, 3, lambda: LimitsPane(limits))
+        yield PaneKind("limits", "Limits", NUMBERS, 4, lambda: LimitsPane(limits))
     if view.heard is not None:
         yield PaneKind("levels", "Input level", NUMBERS, 2, LevelPane)
     if view.readings is not None and not view.readings.rows.gives_cells:
@@ -90,9 +89,9 @@ def _of_all(view: ViewState, settings: Settings) -> Iterator[PaneKind]:
         yield PaneKind("history", "History", HISTORY, 1, partial(HistoryPane, history), always=True)
         yield PaneKind("distribution", "Distribution", None, 1, partial(DistributionPane, history))
     if view.specific_loudness is not None:
-        yield PaneKind("specific_loudness", "Specific loudness", CURVES, 1, SpectrumPane)
         title = "Specific loudness, last minute"
-        yield PaneKind("waterfall", title, None, 1, WaterfallPane, always=True)
+        yield PaneKind("waterfall", title, CURVES, 1, WaterfallPane, always=True)
+        yield PaneKind("specific_loudness", "Specific loudness now", CURVES, 1, SpectrumPane)
     if ears_in(view) is not None:
         yield PaneKind("ears", "Ears and inhibition", None, 1, EarsPane)
     if hasattr(view.newest.values, "rms"):

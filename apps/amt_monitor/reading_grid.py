@@ -6,15 +6,17 @@ from typing import Any
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.big_number import BigNumber
+from amt_monitor.number_format import NONE
 from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.top_bar import elapsed_text
+from amt_monitor.widgets import plain_label
 
 WIDEST_BAND = "± 100 %"
 BAND = "follows from the uncertainty of the level, k = 2"
-COUNTED = "the time it covers"
+COUNTED = "the time that averages and maxima cover"
 
 
 class ReadingGrid(NumberGrid):
@@ -30,10 +32,13 @@ class ReadingGrid(NumberGrid):
         large: Sequence[Sequence[ReadingCell]],
         small: Sequence[Sequence[ReadingCell]],
         banded: Collection[str] = (),
+        tiles: bool = False,
     ) -> None:
+        self.elapsed = plain_label("counted_for", role="second")
+        self.elapsed.setToolTip(COUNTED)
         self._large: list[tuple[ReadingCell, BigNumber]] = []
         groups = [[self._big(cell, cell is group[0], banded) for cell in group] for group in large]
-        super().__init__(groups, NumberTable(small) if small else None)
+        super().__init__(groups, NumberTable(small) if small else None, tiles)
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
@@ -47,14 +52,18 @@ class ReadingGrid(NumberGrid):
             for cell, label in self.table.numbers:
                 self.table.show_number(label, cell, cell.write(found.get(cell.name)))
 
+    def lose(self, found: Mapping[str, Any] | None) -> None:
+        """Write dashes while the microphone is lost; None when it is not."""
+        for cell, number in self._large:
+            number.lose("" if found is None else cell.write(found.get(cell.name)))
+        if self.table is not None and found is not None:
+            for cell, label in self.table.numbers:
+                self.table.show_number(label, cell, NONE)
+
     def show_elapsed(self, measured_s: float) -> None:
-        """Write the duration beside readings of all that was counted."""
-        time = elapsed_text(measured_s)
-        for _, number in self._large:
-            if number.caption.counted and number.captioned:
-                number.show_note(time, COUNTED)
-        if self.table is not None:
-            self.table.show_elapsed(time)
+        """Write once the time that averages and maxima cover."""
+        if any(cell.caption.counted for cell, _ in self.numbers):
+            self.elapsed.setText(f"Over {elapsed_text(measured_s)}")
 
     def show_band(self, name: str, text: str) -> None:
         """Write the uncertainty beside a large number; "" if unknown."""
@@ -65,8 +74,6 @@ class ReadingGrid(NumberGrid):
     def _big(self, cell: ReadingCell, captioned: bool, banded: Collection[str]) -> BigNumber:
         has_band = any(caption_of(name).bound_of == cell.name for name in banded)
         spare = WIDEST_BAND if has_band else ""
-        if cell.caption.counted and captioned:
-            spare = "00:00:00"
         number = BigNumber(cell.shown_as, cell.caption, captioned, spare)
         self._large.append((cell, number))
         return number

@@ -26,6 +26,7 @@ class ReadingPane(Pane):
     large: cells of each group; the first one's caption is that of the group
     small: cells of each line of the table; other readings get lines of their own
     names: of all readings; cells without a reading are left out
+    tiles: whether the groups are equal
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class ReadingPane(Pane):
         large: Sequence[Sequence[ReadingCell]],
         small: Sequence[Sequence[ReadingCell]],
         names: Collection[str],
+        tiles: bool = False,
     ) -> None:
-        super().__init__(entry.name, f"<big>{escape(entry.title)}</big>")
+        super().__init__(entry.name, escape(entry.title))
         self.head.insertWidget(1, ElidedLabel(about), 100)
         self.head_bar.setToolTip(entry.method)
         self.model = entry.name
@@ -51,7 +53,8 @@ class ReadingPane(Pane):
                 [lines[0][:1]],
                 [lines[0][1:], *lines[1:]] if lines[0][1:] else lines[1:],
             )
-        self.grid = ReadingGrid(groups, lines, banded=names)
+        self.grid = ReadingGrid(groups, lines, names, tiles)
+        self.head.insertWidget(self.head.count() - 1, self.grid.elapsed)
         self.body.addWidget(self.grid, 1)
 
     @property
@@ -84,6 +87,7 @@ class ReadingPane(Pane):
         status = view.reading_status(self.model)
         self.mark(status.words, status.uncalibrated)
         self.doubt(status.grey, status.uncalibrated)
+        self.grid.lose(view.values if "lost" in view.held else None)
 
 
 def _there(

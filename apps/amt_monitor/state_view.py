@@ -1,5 +1,6 @@
 """The state of the measurement on the screen: top bar, messages, status line."""
 
+import time
 from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -7,7 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.getting_started_panel import GettingStartedPanel
 from amt_monitor.log_status import LogStatus, log_in
 from amt_monitor.measurement_control import MeasurementControl
-from amt_monitor.message_bar import MessageBar
+from amt_monitor.message_bar import Banner, MessageBar
 from amt_monitor.settings import Settings
 from amt_monitor.status_text import status_text
 from amt_monitor.top_bar import TopBar, elapsed_text
@@ -43,12 +44,14 @@ class StateView(QtWidgets.QWidget):
         self.line, self.waiting = plain_label("status"), plain_label("waiting", wrap=True)
         self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self._log_status = LogStatus()
+        self._lost_at: float | None = None
+        self.banner = Banner()
         self._sentence = ""
         self._reset: Event | None = None
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        add_all(column, menu_bar, self.bar, self.message, self.getting_started)
+        add_all(column, menu_bar, self.bar, self.banner, self.message, self.getting_started)
 
     def say(self, sentence: str) -> None:
         self._sentence = sentence
@@ -63,7 +66,7 @@ class StateView(QtWidgets.QWidget):
             self.message.say_again(UNDONE)
         self.message.say((_note(measurement), self._sentence, self._settings.trouble), undone)
         self.getting_started.give_way(bool(self.message.text) and is_low)
-        self.bar.elapsed.setText(elapsed_text(measurement.measured_s))
+        self._show_chip(measurement)
         self.bar.device.setEnabled(not measurement.busy)
         if engine is None:
             self.line.setText(measurement.state)
@@ -77,9 +80,33 @@ class StateView(QtWidgets.QWidget):
             and running_request.file is None
         ):
             self.bar.device.name_first(engine.source.name)
-        self.bar.log.setText(self._log_status.words(log_in(engine)))
+        log = log_in(engine)
+        action = self.bar.buttons["log"].defaultAction()
+        action.setIconText(self._log_status.words(log))
+        action.setToolTip("" if log is None else plain(f"log {log.path}"))
         self._show_calibration(engine)
         self.line.setText(status_text(engine, measurement.state, measurement.measured_s))
+
+    def _show_chip(self, measurement: MeasurementControl) -> None:
+        engine, state = measurement.engine, measurement.state
+        if state == "running" and engine is not None:
+            newest = [one.latest for one in engine.histories.values()]
+            if engine.health.overloaded:
+                state = "too slow"
+            elif any(one is not None and one.settling[-1] for one in newest):
+                state = "settling"
+        wrong = state in ("lost", "stalled", "too slow") or measurement.error is not None
+        self.bar.chip.show_state(state, elapsed_text(measurement.measured_s), wrong)
+        if state != "lost" or engine is None:
+            self._lost_at = None
+            self.banner.hide()
+            return
+        now = time.monotonic()
+        self._lost_at = self._lost_at or now
+        since = int(now - self._lost_at)
+        clock = f"{since // 60:02d}:{since % 60:02d}"
+        self.banner.setText(plain(f"Microphone lost {clock}, waiting for {engine.source.name}"))
+        self.banner.show()
 
     def _show_calibration(self, engine: "Engine") -> None:
         pascal = any(map(takes_pascal, engine.models.values()))

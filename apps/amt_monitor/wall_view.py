@@ -125,7 +125,9 @@ class WallView(QtWidgets.QWidget):
         words = dict.fromkeys(word for one in status.values() for word in one.words)
         self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
-            number.show_text(number_text(name, view.values.get(name)))
+            text = number_text(name, view.values.get(name))
+            number.show_text(text)
+            number.lose(text if "lost" in view.held else "")
             doubt = status[name]
             number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
             if number.caption.counted:

@@ -29,6 +29,8 @@ class WindowActions(dict[str, QtGui.QAction]):
             action.triggered.connect(lambda _=False, command=command: run(command))
             for widget in widgets:
                 widget.addAction(action)
+        self["reset_readings"].setIconText("Reset")
+        self["mark"].setIconText("Marker")
         stop, pause = (self[name].shortcuts() for name in ("stop", "pause"))
         self._stop_keys = stop, [*stop, *pause]
 

@@ -26,7 +26,7 @@ def test_it_fills_its_room_and_no_more(qtbot, number, room):
         assert number.rect().contains(label.geometry()), label.text()
         assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width(), label.text()
     size = number.digits.font().pixelSize()
-    assert number.words.font().pixelSize() == max(SMALLEST_CAPTION, round(size / 3))
+    assert number.words.font().pixelSize() == max(SMALLEST_CAPTION, round(0.24 * size))
     assert number.unit.font().pixelSize() == number.words.font().pixelSize()
     needed = number.extent(size + 2)
     assert needed.width > number.width() or needed.height > number.height()

@@ -120,7 +120,8 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
     window = open_window(lambda wanted: Engine(source, model))
     spectrum, waterfall = window.docks["specific_loudness"], window.docks["waterfall"]
     spectrum.close()
-    assert not waterfall.is_seen
+    waterfall.close()
+    qtbot.waitUntil(lambda: not waterfall.is_seen, timeout=5000)
     qtbot.waitUntil(lambda: window.measurement.readings.row["time_s"] > 4.0, timeout=20000)
     assert not spectrum.is_seen
     pane = spectrum.pane
@@ -143,7 +144,6 @@ def test_what_is_frozen_stays_in_colors_and_maxima(qtbot, open_window, model):
     window = open_window(lambda wanted: Engine(source, model))
     spectrum, waterfall = window.docks["specific_loudness"], window.docks["waterfall"]
     readings = window.measurement.readings
-    waterfall.toggleViewAction().trigger()
     qtbot.waitUntil(lambda: waterfall.is_seen, timeout=5000)
     colors = waterfall.pane.colors
     qtbot.waitUntil(lambda: bool(np.isfinite(colors.curve(0.55)).all()), timeout=5000)

@@ -84,6 +84,13 @@ def test_one_ear_is_seen_alone_and_faults_are_told(qtbot, open_window, king):
     assert window.bar.calibration.text == "uncalibrated"
 
 
+def test_the_clock_runs_and_no_unit_is_made_up(qtbot, open_window, am_engine):
+    window = open_window(lambda device: am_engine())
+    qtbot.waitUntil(lambda: "ear" in text(window, "strongest_about"), timeout=10000)
+    assert "units" not in text(window, "strongest_about")
+    qtbot.waitUntil(lambda: window.measurement.measured_s > 1, timeout=10000)
+
+
 def test_silence_and_keys(qtbot, open_window, king):
     window = open_window(lambda device: Engine(SignalSource([], FS), king))
     assert text(window, "strongest_where") == "silence"

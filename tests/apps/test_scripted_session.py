@@ -14,6 +14,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.main_window import MainWindow
+from amt_monitor.number_format import NONE
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.results_dialog import ResultsDialog
 from amt_monitor.settings import Settings
@@ -196,6 +197,13 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     try:
         person.state("lost")
         person.sees(lambda: "was lost" in window.message.text)
+        assert window.state_view.banner.isVisible()
+        person.sees(lambda: window.state_view.banner.text().startswith("Microphone lost 00:03"))
+        assert window.bar.chip.text.startswith("Lost")
+        person.sees(lambda: window.shown.texts["levels"] == ("-", "-"))
+        assert set(window.shown.texts["spl"]) == {NONE}
+        assert "last 94.0" in window.docks["spl"].pane.grid.groups[0][0].symbol.text()
+        assert "no readings" in window.docks["history"].pane.layers.marks.words
         person.picture("microphone_lost")
     finally:
         virtual_mic.plug()
@@ -206,7 +214,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     # A log, a marker, the last of the sound.
     person.presses(Key.Key_L)
     person.sees(lambda: any(isinstance(one, SessionLog) for one in engine.sinks))
-    assert "log" in window.bar.log.text()
+    person.sees(lambda: window.bar.buttons["log"].text().startswith("Logging 00:"))
     person.presses(Key.Key_M)
     note = person.dialog(QtWidgets.QInputDialog)
     note.setTextValue("door opens")
