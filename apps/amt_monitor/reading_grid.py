@@ -39,6 +39,7 @@ class ReadingGrid(NumberGrid):
         self._large: list[tuple[ReadingCell, BigNumber]] = []
         groups = [[self._big(cell, cell is group[0], banded) for cell in group] for group in large]
         super().__init__(groups, NumberTable(small) if small else None, tiles)
+        self.show_elapsed(0.0)  # its width counts from the beginning
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:

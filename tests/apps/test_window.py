@@ -121,7 +121,7 @@ def test_what_was_stopped_goes_on_where_it_was(qtbot, open_window, tone_engine):
     keys = [key.toString() for key in window.actions_by_name["stop"].shortcuts()]
     assert keys == ["S", "Space"]
     counted = window.measurement.measured_s
-    assert text(window, "elapsed") == "00:00:01"
+    assert window.bar.chip.text == "Stopped 00:00:01"
     assert "before the stop" in [event.text for event in window.measurement.readings.events]
     qtbot.keyClick(window, Key.Key_Space)
     wait_for_state(qtbot, window, "running")
