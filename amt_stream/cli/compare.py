@@ -10,7 +10,6 @@ from amt_stream.cli.report import page_target, write_page
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
-from amt_stream.sessions.report.names import symbol
 
 if TYPE_CHECKING:
     from amt_stream.sessions.compare import Comparison, Difference
@@ -96,7 +95,7 @@ def _interval_lines(found: "Comparison") -> list[str]:
     if not pairs:
         return ["", "A and B have no interval at the same time"]
     names = [name for name in pairs[0].names if name in SHOWN] or pairs[0].names[:5]
-    heads = ("from", *(f"{symbol(name)} A  B  B - A" for name in names), "")
+    heads = ("from", *(f"{found.a.known[name].short} A  B  B - A" for name in names), "")
     rows = [
         (
             (one.a["local"] or f"{one.a['time_s']:g} s").replace("T", " "),

@@ -1,7 +1,6 @@
 """`amt-stream report`."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from amt_stream.cli.files import atomic_text_file, not_to_write
@@ -18,6 +17,7 @@ def run_report(args: ReportOptions) -> int:
     session = Path(args.session)
     usual = f"{session.resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
+    from amt_stream.meters.rows import Column
     from amt_stream.sessions.day_levels import is_energy
     from amt_stream.sessions.parts import part_of, results_of_part
     from amt_stream.sessions.report import About, report_page
@@ -29,7 +29,7 @@ def run_report(args: ReportOptions) -> int:
     whole = args.begin is None and args.end is None
     every = not whole or args.interval is not None
 
-    def wanted(column: Mapping[str, object]) -> bool:
+    def wanted(column: Column) -> bool:
         return every or is_drawn(column) or is_energy(column)
 
     results = read_results(session, wanted, run=args.run, microphone=args.microphone)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from amt_stream.core.clock import DAY_S, local_zone, offset_s, zone_text
 from amt_stream.core.errors import Refusal
-from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.json_types import JsonDict
+from amt_stream.meters.rows import Column
 from amt_stream.sessions import Session
 from amt_stream.sessions.chain import CHAIN
 from amt_stream.sessions.parts import PartsOfRows, Pieces
@@ -362,10 +363,9 @@ def _ends(session: Session) -> list[int]:
     return [run for run in session.runs if run not in before]
 
 
-def is_energy(column: JsonMap) -> bool:
+def is_energy(column: Column) -> bool:
     """Whether a column has A-weighted energy."""
-    name: str = column["name"]
-    return name.startswith("laeq_") or name == "laf_db"
+    return column.name.startswith("laeq_") or column.name == "laf_db"
 
 
 def _rounded(level: float | None) -> float | None:

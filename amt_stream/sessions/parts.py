@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.clock import SAME_S, Interval, Moment, NoSuchTime, local_text, zone_text
-from amt_stream.core.json_types import JsonDict, JsonMap
-from amt_stream.meters import catalog
+from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.rows import Rows, readings_of
+from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS
-from amt_stream.sessions.results import Results, ResultsError, window_s_of
+from amt_stream.sessions.results import Results, ResultsError
 
 UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
 EQUIVALENT = "equivalent"
@@ -83,17 +82,6 @@ class PartsOfRows:
         """Begin and end of each gap in the sound."""
         return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault == "gap"]
 
-    @cached_property
-    def known(self) -> dict[str, JsonMap]:
-        """Columns by name: those of the rows, and further ones of their models."""
-        models = [str(one["name"]) for one in self.results.header["models"]]
-        made = readings_of(
-            [name for name in models if name in catalog.entries()],
-            len(self.results.header["source"]["channels"]),
-        )
-        offered = {c.name: c.to_dict() for one in made.values() for c in one.offered}
-        return {**offered, **self.results.columns}
-
     def measured_s(self, begin_s: float, end_s: float) -> float:
         """Duration of sound that was present and counted, up to the last row."""
         spans = np.array([begin_s]), np.array([min(end_s, self.results.duration_s)])
@@ -122,10 +110,12 @@ class PartsOfRows:
 
     def values(self, names: Iterable[str], begin_s: float, end_s: float) -> dict[str, float | None]:
         """Statistics by name, None if the rows do not have them."""
-        return {name: self._value(name, begin_s, end_s) for name in names if name in self.known}
+        return {
+            name: self._value(name, begin_s, end_s) for name in names if name in self.results.known
+        }
 
     def _value(self, name: str, begin_s: float, end_s: float) -> float | None:
-        statistic = str(self.known[name]["statistic"])
+        statistic = self.results.known[name].statistic
         if statistic == EQUIVALENT:
             pieces = self._pieces_of(name)
             if pieces is not None:
@@ -141,22 +131,12 @@ class PartsOfRows:
 
     def _instantaneous(self, name: str, begin_s: float, end_s: float) -> Numbers | None:
         """The settled instantaneous values behind a statistic, or None."""
-        quantity = self.known[name]["quantity"], self.known[name]["unit"]
-        for other, column in self.results.columns.items():
-            if column["statistic"] != "instantaneous" or other not in self.rows.columns:
-                continue
-            if (column["quantity"], column["unit"]) == quantity:
-                self.how[name] = f"{other} every {1000 * self.results.step_s:g} ms"
-                settling = self._settling(other)
-                values = self.rows[other][self._within(begin_s, end_s) & ~settling]
-                values = values[np.isfinite(values)]
-                return values if len(values) else None
-        return None
-
-    def _settling(self, name: str) -> NDArray[np.bool_]:
-        texts = self.rows["settling_columns"]
-        of_this = {text: text == "all" or name in text.split() for text in set(texts)}
-        return np.array([of_this[text] for text in texts], np.bool_)
+        other = self.results.source_of(self.results.known[name])
+        if not other:
+            return None
+        self.how[name] = f"{other} every {1000 * self.results.step_s:g} ms"
+        inside = self._within(begin_s, end_s) & self.results.settled(other)
+        return self.rows[other][inside] if inside.any() else None
 
     def _extreme(self, name: str, highest: bool, begin_s: float, end_s: float) -> float | None:
         """The extreme of instantaneous values, or the accumulated one if it changed here."""
@@ -180,7 +160,7 @@ class PartsOfRows:
 
     def pieces_of_rows(self) -> Pieces | None:
         """A-weighted mean powers from the rows, ignoring a table of intervals."""
-        return self._pieces_of("laeq_db") if "laeq_db" in self.known else None
+        return self._pieces_of("laeq_db") if "laeq_db" in self.results.known else None
 
     def _of_intervals(self) -> Pieces | None:
         table = self.results.intervals
@@ -203,11 +183,11 @@ class PartsOfRows:
         return {}
 
     def _make_pieces(self, name: str) -> Pieces | None:
-        quantity, step_s = self.known[name]["quantity"], self.results.step_s
+        quantity, step_s = self.results.known[name].quantity, self.results.step_s
         windows = {
-            window_s_of(column): other
+            column.window_s: other
             for other, column in self.results.columns.items()
-            if column["quantity"] == quantity and str(column["statistic"]).startswith(EQUIVALENT)
+            if column.quantity == quantity and column.statistic.startswith(EQUIVALENT)
             if other in self.rows.columns
         }
         counting = windows.pop(0.0, None)
@@ -224,18 +204,10 @@ class PartsOfRows:
             window = max(windows)
             how = f"{windows[window]}, of {window:g} s every {step_s:g} s"
             return self._windows(windows[window], np.flatnonzero(self.time_s > 0), step_s, how)
-        now = next(
-            (
-                other
-                for other, column in self.results.columns.items()
-                if name == "laeq_db" and other == "laf_db" and other in self.rows.columns
-            ),
-            None,
-        )
-        if now is None:
+        if name != "laeq_db" or "laf_db" not in self.rows.columns:
             return None
-        how = f"{now} every {1000 * step_s:g} ms"
-        return self._windows(now, np.flatnonzero(self.time_s > 0), step_s, how)
+        how = f"laf_db every {1000 * step_s:g} ms"
+        return self._windows("laf_db", np.flatnonzero(self.time_s > 0), step_s, how)
 
     def _windows(self, name: str, places: NDArray[np.int64], window_s: float, how: str) -> Pieces:
         values = self.rows[name][places]
@@ -322,7 +294,7 @@ def _span(begin_s: float, end_s: float, start_s: float | None, zone: tzinfo | No
 def results_of_part(results: Results, part: Part) -> Results:
     """The results of a part: its rows, and a summary as far as the rows allow."""
     parts = PartsOfRows(results)
-    values = parts.values(parts.known, part.begin_s, part.end_s)
+    values = parts.values(results.known, part.begin_s, part.end_s)
     inside = (results.rows["time_s"] > part.begin_s - SAME_S) & (
         results.rows["time_s"] <= part.end_s + SAME_S
     )
@@ -373,12 +345,8 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
     if kept is not None:
         return kept
     parts, start = PartsOfRows(results), results.start_utc
-    models = [str(one["name"]) for one in results.header["models"]]
-    made = readings_of(
-        [name for name in models if name in catalog.entries()],
-        len(results.header["source"]["channels"]),
-    )
-    wanted = [c.name for one in made.values() for n in one.of_interval for c in one.matching(n)]
+    models = results.models.values()
+    wanted = [c.name for one in models for n in one.of_interval for c in one.matching(n)]
     by = zone or results.zone
     epoch = 0.0 if start is None else float(_in_s(np.array([start]))[0])
     clock = Interval(seconds) if start is None else Interval(seconds, by)

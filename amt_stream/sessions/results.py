@@ -3,8 +3,9 @@
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -12,17 +13,27 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
+from numpy.typing import NDArray
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, require_file, small_text, why
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, json_object
-from amt_stream.meters.accumulators.window import window_s
+from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, Event, Fault, undone_with
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
 from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, UNKNOWN, LimitError, limit_of
-from amt_stream.meters.rows import AFTER, BEFORE, FAULT_NAMES, Rows
+from amt_stream.meters.rows import (
+    AFTER,
+    BEFORE,
+    FAULT_NAMES,
+    Column,
+    Readings,
+    Rows,
+    column_named,
+    readings_of,
+)
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.meters.rows.joined import EQUIVALENT
 from amt_stream.meters.rows.limit_monitor import SAME_TIME_S, VERDICTS, LimitMonitor
@@ -80,8 +91,8 @@ LARGEST = 1e12
 NO_ROW = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 """Errors of reading edited rows."""
 
-Wanted = Callable[[JsonMap], bool]
-"""Whether to read a column, given its entry in the header."""
+Wanted = Callable[[Column], bool]
+"""Whether to read a column."""
 
 
 class ResultsError(Refusal, RuntimeError):
@@ -184,10 +195,38 @@ class Results:
         """Whether the sound was calibrated all the time."""
         return bool(self.rows["calibrated"].all())
 
-    @property
-    def columns(self) -> dict[str, JsonMap]:
-        """The header's entries of the readings, by name."""
-        return {str(one["name"]): one for one in self.header["columns"]}
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The columns of the readings, by name."""
+        return {one["name"]: column_of(one) for one in self.header["columns"]}
+
+    @cached_property
+    def models(self) -> dict[str, Readings]:
+        """All readings that its models offer, by model; those of unknown models are left out."""
+        names = [one["name"] for one in self.header["models"]]
+        known = [name for name in names if name in catalog.entries()]
+        return readings_of(known, len(self.header["source"]["channels"]), band=True)
+
+    @cached_property
+    def known(self) -> dict[str, Column]:
+        """`columns`, and the others that its models offer, by name."""
+        return {c.name: c for one in self.models.values() for c in one.offered} | self.columns
+
+    def source_of(self, statistic: Column) -> str:
+        """The name of the instantaneous column behind a statistic; "" if the rows lack it."""
+        for name, one in self.columns.items():
+            same = (one.quantity, one.unit) == (statistic.quantity, statistic.unit)
+            if same and one.statistic == "instantaneous" and name in self.rows.columns:
+                return name
+        return ""
+
+    def settled(self, name: str) -> NDArray[np.bool_]:
+        """At which rows a column has a reading that is not settling."""
+        texts = self.rows["settling_columns"]
+        settling = {text: text == "all" or name in text.split() for text in set(texts)}
+        calm = np.array([not settling[text] for text in texts], np.bool_)
+        there: NDArray[np.bool_] = calm & np.isfinite(self.rows[name])
+        return there
 
     @property
     def marks(self) -> list[Event]:
@@ -233,9 +272,9 @@ class Results:
     def _stood(self, told: Mapping[str, object]) -> JsonMap:
         """The result of a limit from these rows, for the counted times."""
         limit = limit_of(told)
-        column = self.columns.get(limit.column, {})
-        adds_up = str(column.get("statistic", "")).startswith(EQUIVALENT)
-        monitor = LimitMonitor(limit, self.step_s, window_s_of(column), adds_up)
+        column = self.columns[limit.column]
+        adds_up = column.statistic.startswith(EQUIVALENT)
+        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
         known, clipped = states != STATES[UNCALIBRATED], states == STATES[UNKNOWN]
         there = np.ones(len(time_s), np.bool_)
@@ -281,10 +320,11 @@ def _counting(
     return found
 
 
-def window_s_of(column: Mapping[str, object]) -> float:
-    """The window of a rolling column in seconds, from the header; 0 for others."""
-    _, _, window = str(column.get("statistic", "")).partition("last ")
-    return window_s(window) if window else 0.0
+def column_of(told: JsonMap) -> Column:
+    """The column of a header's entry, whose model may be unknown here."""
+    entry = {key: told[key] for key in ("name", "unit", "quantity", "model", "statistic")}
+    known = column_named(told["name"])
+    return Column(**entry) if known is None else replace(known, **entry)
 
 
 def read_results(
@@ -323,9 +363,9 @@ def read_results(
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
     limited = {one["column"] for one in header.get("limits", ())}
     names = [
-        one["name"]
-        for one in header["columns"]
-        if wanted(one) or one["name"] in limited or one["name"].startswith(STATE)
+        one.name
+        for one in map(column_of, header["columns"])
+        if wanted(one) or one.name in limited or one.name.startswith(STATE)
     ]
     names = [*BEFORE, *names, *AFTER]
     try:

@@ -28,7 +28,6 @@ from amt_monitor.widgets import (
 from amt_stream.core.safe_text import plain
 from amt_stream.sessions.compare import Comparison, Course, Difference
 from amt_stream.sessions.report.curves import summed_up
-from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.results import Results
 
 AIR = 0.08
@@ -114,7 +113,9 @@ class ComparisonDialog(QtWidgets.QDialog):
 
     def _pictures(self) -> QtWidgets.QWidget:
         columns = self.found.a.columns
-        names = [(f"{symbol(name)}, {columns[name]['unit']}", name) for name in self.found.names]
+        names = [
+            (f"{columns[name].short}, {columns[name].unit}", name) for name in self.found.names
+        ]
         self.choice = combo_box("reading to draw", names, self._choose)
         self.choice.setObjectName("choice")
         self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")

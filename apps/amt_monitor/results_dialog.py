@@ -1,7 +1,6 @@
 """Shows a stored measurement: readings, history, events, settings."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.widgets import DialogButtons, plain_label, read_only_table, table_cell
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import limit_of
-from amt_stream.meters.rows import Column, column_named
 from amt_stream.sessions.report.content import (
     MOST_READINGS,
     calibration,
@@ -36,8 +34,7 @@ class StoredHistoryPane(HistoryPane):
     """The history of results, from the first row to the last."""
 
     def __init__(self, results: Results) -> None:
-        columns = [_column(one) for one in results.header["columns"]]
-        there = [one for one in columns if one.name in results.rows.columns]
+        there = [one for name, one in results.columns.items() if name in results.rows.columns]
         super().__init__(ReadingHistory(there, results.step_s))
         self._header = results.header
         self.layers.events = tuple(results.events)
@@ -60,11 +57,6 @@ class StoredHistoryPane(HistoryPane):
 
     def head_of_export(self) -> dict[str, Any]:
         return {**self._header, "visible": super().head_of_export()["visible"]}
-
-
-def _column(told: Mapping[str, Any]) -> Column:
-    given = (told[key] for key in ("name", "unit", "quantity", "model", "statistic"))
-    return column_named(told["name"]) or Column(*given)
 
 
 class ResultsDialog(QtWidgets.QDialog):

@@ -74,6 +74,11 @@ class Column:
         """Whether it is made of all that was counted, and not of a moment or a rolling window."""
         return self.statistic not in ("instantaneous", "forecast") and not self.window_s
 
+    @property
+    def short(self) -> str:
+        """Its symbol; of a bound, or without a symbol, its name in words."""
+        return (not self.bound_of and self.symbol) or self.label or self.name
+
     def to_dict(self) -> JsonDict:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side"

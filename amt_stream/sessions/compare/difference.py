@@ -243,8 +243,8 @@ class Comparison:
         return [
             name
             for name, column in self.a.columns.items()
-            if column["statistic"] == "instantaneous"
-            and column["unit"] in UNITS
+            if column.statistic == "instantaneous"
+            and column.unit in UNITS
             and name in self.a.rows.columns
             and name in self.b.rows.columns
         ]
@@ -255,10 +255,10 @@ class Comparison:
         times, here, there = np.intersect1d(first[0], second[0], return_indices=True)
         a, b = first[1][here], second[1][there]
         column = self.a.columns[name]
-        unsure = self._uncertainty(name, column["unit"], _in_pascal(column), a, b)
+        unsure = self._uncertainty(name, column.unit, column.unit not in FULL_SCALE, a, b)
         difference = b - a
         edges = (None, None) if unsure is None else (difference - unsure, difference + unsure)
-        return Course(name, str(column["unit"]), times / 1000.0, a, b, *edges)
+        return Course(name, column.unit, times / 1000.0, a, b, *edges)
 
     def _uncertainty(
         self, name: str, unit: str, in_pascal: bool, a: np.ndarray, b: np.ndarray
@@ -335,7 +335,7 @@ def compare(
     Raises NotComparable if there is no common reading, and errors of reading the files.
     """
     whole = begin is None and end is None
-    wanted = is_followed if whole and interval is None else _every
+    wanted: Wanted = is_followed if whole and interval is None else lambda column: True
     first, second = (_results(one, models, calibration, wanted) for one in (a, b))
     if not whole:
         first, second = (
@@ -352,11 +352,6 @@ def compare(
             "same models"
         )
     return made
-
-
-def _every(column: Mapping[str, object]) -> bool:
-    """Accept all columns, which a part or intervals need."""
-    return True
 
 
 def _results(
@@ -449,17 +444,9 @@ def _slope(results: Results, name: str, unit: str, values: np.ndarray) -> np.nda
     return np.interp(values, phon[there][order], slopes)
 
 
-def _in_pascal(column: Mapping[str, object]) -> bool:
-    return column["unit"] not in FULL_SCALE
-
-
 def _at_times(results: Results, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Times in ms and readings, without settling and faults."""
-    rows = results.rows
-    settling = np.array(
-        [text == "all" or name in text.split() for text in rows["settling_columns"]]
-    )
-    there = np.isfinite(rows[name]) & ~settling
+    rows, there = results.rows, results.settled(name)
     since_s = rows["time_s"][there] - results.begin_s
     return np.rint(1000 * since_s).astype(np.int64), rows[name][there]
 

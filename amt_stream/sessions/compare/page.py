@@ -6,7 +6,6 @@ from amt_stream.sessions.compare.difference import Comparison, Course, Differenc
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import calibration, device, methods, when
 from amt_stream.sessions.report.curves import Curve, Numbers, drawn, summed_up
-from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.report.page import PARTS, escaped, html
 from amt_stream.sessions.report.times import Clock
 
@@ -95,7 +94,7 @@ def _course(found: Comparison, name: str) -> str:
         height=APART,
         zero=True,
     )
-    title = f"{symbol(name)} since the start of each"
+    title = f"{found.a.columns[name].short} since the start of each"
     return f"<h2>{escaped(title)}</h2>\n{both.svg()}\n{apart.svg()}\n"
 
 

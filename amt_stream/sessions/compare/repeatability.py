@@ -9,7 +9,6 @@ Research 27, 1979).
 
 import math
 import re
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +39,13 @@ def repeatability(results: Results, name: str) -> float | None:
     None if the reading is not a mean or a percentile of a column of the rows, such as a maximum, or
     if there are fewer than four parts.
     """
-    columns = results.columns
     source, percent = ENERGY.get(name, ""), None
-    if not source:
-        found = _EXCEEDED.fullmatch(str(columns.get(name, {}).get("statistic", "")))
+    if not source and (column := results.columns.get(name)):
+        found = _EXCEEDED.fullmatch(column.statistic)
         if found is None:
             return None
         percent = float(found[1])
-        source = _instantaneous(columns, name)
+        source = results.source_of(column)
     if source not in results.rows.columns:
         return None
     values = results.rows[source]
@@ -65,16 +63,6 @@ def repeatability(results: Results, name: str) -> float | None:
     power = np.mean(10.0 ** (parts / 10.0), axis=1)
     spread = power.std(ddof=1) / power.mean() / math.sqrt(count)
     return float(factor * 10.0 / math.log(10.0) * spread)
-
-
-def _instantaneous(columns: Mapping[str, Mapping[str, object]], name: str) -> str:
-    """The instantaneous column behind a percentile."""
-    own = columns[name]
-    alike = ("quantity", "model", "unit")
-    for other, column in columns.items():
-        if column["statistic"] == "instantaneous" and all(column[k] == own[k] for k in alike):
-            return other
-    return ""
 
 
 def _part(values: Values, step_s: float) -> int:

@@ -1,20 +1,18 @@
 """The content of a report as text: facts, readings, limits and events."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache
-from typing import Any
+from datetime import UTC
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import COVERAGE
-from amt_stream.meters.rows import Column, reading_text, readings_of
+from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.limited import window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.report.curves import words_of
-from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
 from amt_stream.sessions.results import Results
 
@@ -25,7 +23,6 @@ THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
 """Largest number of readings on one page."""
 
-SIDES = ("_left_", "_right_")
 TOLD: tuple[str, ...] = (
     "lost",
     "back",
@@ -86,23 +83,23 @@ class Reading:
 
 def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
     """The main readings, at most `most`, by the title of their model."""
-    names = tuple(str(one["name"]) for one in results.header["models"])
-    known = _columns_of(names, len(results.header["source"]["channels"]))
     values = _values(results)
     limited = {one["column"] for one in results.header.get("limits", ())}
     found: dict[str, list[Reading]] = {}
     for model in results.header["models"]:
         name = model["name"]
-        offered, headlines = known.get(name, ({}, ()))
-        own = {n: c for n, c in results.columns.items() if c["model"] == name} | {
-            n: offered[n] for n in headlines if n in offered
-        }
-        kept = [n for n in own if _stands(n, own[n], headlines, limited) and n in values]
+        own = {n: c for n, c in results.columns.items() if c.model == name}
+        main: dict[str, Column] = {}
+        if name in results.models:
+            of_model = results.models[name]
+            main = {c.name: c for n in of_model.headlines for c in of_model.matching(n)}
+        usual = own.keys() & {*main, *limited}
+        kept = {n: c for n, c in own.items() if n in values and (n in usual or _of_all(c))}
         entry = catalog.entries().get(name)
         pascal = entry is None or entry.input_unit == "pascal"
-        made = [_reading(n, own[n], values, pascal) for n in (*headlines, *kept) if n in own]
+        made = [_reading(one, values, pascal) for one in ({**main, **kept}).values()]
         title = name if entry is None else entry.title
-        found[title] = [one for one in {r.name: r for r in made}.values() if one.value != "---"]
+        found[title] = [one for one in made if one.value != "---"]
     each = max(2, most // max(1, len(found)))
     return {
         title: sorted(made, key=lambda one: one.name not in (*FIRST, *THEN))[:each]
@@ -111,34 +108,9 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
     }
 
 
-def _stands(name: str, column: JsonMap, headlines: Sequence[str], limited: Iterable[str]) -> bool:
+def _of_all(column: Column) -> bool:
     """Whether a column is a statistic of the whole sound, of both channels together."""
-    statistic = column["statistic"]
-    accumulated = statistic not in ("instantaneous", "forecast") and "last " not in statistic
-    usual = name in headlines or name in limited
-    plain = not any(side in name for side in SIDES) and not re.search(r"_(low|high)_", name)
-    many = column["model"] in ("third_octave", "octave")
-    return usual or (accumulated and plain and not many)
-
-
-@cache
-def _columns_of(
-    chosen: tuple[str, ...], channels: int
-) -> dict[str, tuple[dict[str, JsonMap], Sequence[str]]]:
-    """All columns of each model of the catalog, and the names of its headlines."""
-    names = [name for name in chosen if name in catalog.entries()]
-    made = readings_of(names, channels, band=True)
-    return {
-        name: (
-            {c.name: c.to_dict() for c in _all(one.offered, one.headlines, one)},
-            one.headlines,
-        )
-        for name, one in made.items()
-    }
-
-
-def _all(offered: Iterable[Column], headlines: Iterable[str], readings: Any) -> list[Column]:
-    return [*offered, *(c for name in headlines for c in readings.matching(name))]
+    return column.counted and not (column.side or column.bound_of or column.band_hz)
 
 
 def _values(results: Results) -> dict[str, float | None]:
@@ -147,12 +119,11 @@ def _values(results: Results) -> dict[str, float | None]:
     return {n: v for n, v in told.items() if isinstance(v, (int, float)) and type(v) is not bool}
 
 
-def _reading(
-    name: str, column: Mapping[str, object], values: Mapping[str, float | None], pascal: bool
-) -> Reading:
+def _reading(column: Column, values: Mapping[str, float | None], pascal: bool) -> Reading:
+    name = column.name
     number, band = values.get(name), _band(name, values)
-    value, unit = reading_text(name, number), str(column["unit"])
-    return Reading(name, symbol(name), words_of(column), value, unit, number, band, pascal)
+    value, words = reading_text(name, number), words_of(column)
+    return Reading(name, column.short, words, value, column.unit, number, band, pascal)
 
 
 def _band(name: str, values: Mapping[str, float | None]) -> str:
@@ -178,7 +149,7 @@ def when(results: Results, clock: Clock) -> Facts:
     if begin is None or end is None:
         return [("Measured", long), ("Began", "unknown: sound file"), *part]
     same = begin.date() == end.date()
-    utc = f"{begin.astimezone(_utc()):%Y-%m-%d %H:%M:%S} UTC"
+    utc = f"{begin.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     local = f"{begin:%d %B %Y, %H:%M:%S}".lstrip("0")
     until = f"{end:%H:%M:%S}" if same else f"{end:%d %B %Y, %H:%M:%S}".lstrip("0")
     zone = zone_words(begin)
@@ -204,12 +175,6 @@ def _open(results: Results) -> str:
     if results.summary or not results.settings:
         return ""
     return "; incomplete: it was interrupted or is still running"
-
-
-def _utc() -> Any:
-    from datetime import UTC
-
-    return UTC
 
 
 def integrity(results: Results) -> Facts:
@@ -333,14 +298,12 @@ class LimitLine:
 
 def limit_lines(results: Results, clock: Clock) -> list[LimitLine]:
     """A line for each limit."""
-    return [_limit_line(one, clock) for one in results.limits]
+    return [_limit_line(one, results.columns[one["column"]], clock) for one in results.limits]
 
 
-def _limit_line(one: JsonMap, clock: Clock) -> LimitLine:
-    side = "above" if "above" in one else "below"
-    unit = one["column"].rpartition("_")[2]
-    unit = {"db": "dB", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}.get(unit, unit)
-    words = f"{symbol(one['column'])} not {side} {one[side]:g} {unit}"
+def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
+    side, unit = "above" if "above" in one else "below", column.unit
+    words = f"{column.short} not {side} {one[side]:g} {unit}"
     verdict, worst = str(one["verdict"]), ""
     if one["worst"] is not None:
         worst = f"{reading_text(one['column'], one['worst'])} {unit}"

@@ -1,21 +1,17 @@
 """Readings over time, reduced to the points of a chart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.core.json_types import JsonMap
-from amt_stream.sessions.report.names import symbol
+from amt_stream.meters.rows import Column
 from amt_stream.sessions.results import Results
 
 UNITS = ("dB", "phon", "LUFS", "sone")
 """Units with a separate chart; sone only if there is no phon."""
-
-BESIDE = ("third_octave", "octave")
-"""Models with too many readings for curves."""
 
 PREFERRED = ("laf_db", "las_db", "stl_phon", "ltl_phon", "momentary_lufs", "short_term_lufs")
 MOST = 2
@@ -47,10 +43,10 @@ class Curve:
 
 def curve(results: Results, name: str, parts: int, strong: bool = False) -> Curve:
     """The curve of a column in a number of parts."""
-    told = results.columns.get(name, {})
+    column = results.columns[name]
     time_s, values = results.rows["time_s"], results.rows[name]
     found = summed_up(time_s, values, parts)
-    return Curve(name, words_of(told), symbol(name), *found, strong)
+    return Curve(name, words_of(column), column.short, *found, strong)
 
 
 def summed_up(time_s: NDArray[np.float64], values: NDArray[np.float64], parts: int) -> Summed:
@@ -77,49 +73,39 @@ def _places(time_s: NDArray[np.float64], parts: int) -> tuple[Any, NDArray[np.fl
     return np.minimum(place, parts - 1), middle
 
 
-def words_of(column: Mapping[str, object]) -> str:
+def words_of(column: Column) -> str:
     """The full description of a column."""
-    quantity = str(column.get("quantity", "")).partition(", higher of")[0]
-    statistic = str(column.get("statistic", "instantaneous"))
-    more = statistic.removeprefix("equivalent").removeprefix("exposure").removeprefix(", ")
-    if statistic == "instantaneous" or not more:
-        return quantity
-    return f"{quantity}, {more}"
+    quantity = column.quantity.partition(", higher of")[0]
+    more = column.statistic.removeprefix("equivalent").removeprefix("exposure").removeprefix(", ")
+    return quantity if more in ("instantaneous", "") else f"{quantity}, {more}"
 
 
-def is_followed(column: Mapping[str, object]) -> bool:
+def is_followed(column: Column) -> bool:
     """Whether to hold the history of a reading in memory; not for many bands."""
-    return column["model"] not in BESIDE and column["statistic"] != "forecast"
+    return not column.band_hz and column.statistic != "forecast"
 
 
-def is_drawn(column: Mapping[str, object]) -> bool:
-    """Whether a reading is instantaneous."""
-    return (
-        column.get("unit") in UNITS
-        and column.get("statistic") == "instantaneous"
-        and column.get("model") not in BESIDE
-        and not str(column["name"]).endswith(("_left_db", "_right_db"))
-    )
+def is_drawn(column: Column) -> bool:
+    """Whether a reading is instantaneous, and suits a chart."""
+    now = column.unit in UNITS and column.statistic == "instantaneous"
+    return now and not (column.band_hz or (column.side and column.unit == "dB"))
 
 
-def is_limited(column: Mapping[str, object], limited: Sequence[str]) -> bool:
-    """Whether a reading has a limit and suits a chart; a maximum would only rise in steps."""
-    return column["name"] in limited and column["statistic"] != "maximum"
-
-
-def drawn(columns: Sequence[JsonMap], limited: Sequence[str]) -> dict[str, list[str]]:
+def drawn(columns: Iterable[Column], limited: Sequence[str]) -> dict[str, list[str]]:
     """Names of the readings in the chart of each unit, the main one last.
 
     limited: columns with limits
     """
     charts: dict[str, list[str]] = {}
+    columns = list(columns)
     for unit in UNITS:
         if unit == "sone" and "phon" in charts:
             continue
-        moving = [str(c["name"]) for c in columns if is_drawn(c) and c["unit"] == unit]
-        moving = [name for name in moving if not name.rpartition("_")[0].endswith(("low", "high"))]
+        own = [one for one in columns if one.unit == unit]
+        moving = [one.name for one in own if is_drawn(one) and not one.bound_of]
         first = [name for name in PREFERRED if name in moving] or moving
-        kept = [c["name"] for c in columns if c["unit"] == unit and is_limited(c, limited)]
+        # A maximum would only rise in steps.
+        kept = [one.name for one in own if one.name in limited and one.statistic != "maximum"]
         names = [*first[: 1 if unit == "dB" else MOST], *kept]
         if names:
             charts[unit] = list(dict.fromkeys(names))

@@ -35,7 +35,6 @@ from amt_stream.sessions.report.content import (
     when,
 )
 from amt_stream.sessions.report.curves import curve, drawn
-from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.report.spectrum import bands, spectrum
 from amt_stream.sessions.report.times import Clock, duration
 from amt_stream.sessions.results import Results
@@ -106,7 +105,9 @@ def report_page(
         _history(results, clock),
         _readings(found, results.calibrated),
         _day_levels(results, zone),
-        "" if interval is None else _intervals(intervals_of(results, interval, zone), clock),
+        ""
+        if interval is None
+        else _intervals(results, intervals_of(results, interval, zone), clock),
         _happened(results, clock),
         _small(results),
     ]
@@ -127,17 +128,17 @@ def charts(results: Results, clock: Clock) -> list[Chart]:
     """The charts of the history, one for each unit."""
     limits = results.header.get("limits", ())
     limited = [one["column"] for one in limits]
-    of_units = drawn(results.header["columns"], limited)
-    names = results.columns
+    columns = results.columns
+    of_units = drawn(columns.values(), limited)
     made = []
     shown = [*of_units.items()][: PAGE_CHARTS - bool(bands(results))]
     for unit, own in shown:
         strong = {name for name in own if name in limited} or {own[-1]}
         band = None
-        if "ltl_low_phon" in names and "ltl_phon" in own:
+        if "ltl_low_phon" in columns and "ltl_phon" in own:
             band = curve(results, "ltl_low_phon", PARTS), curve(results, "ltl_high_phon", PARTS)
         lines = [
-            (one.get("above", one.get("below")), f"{symbol(one['column'])} limit")
+            (one.get("above", one.get("below")), f"{columns[one['column']].short} limit")
             for one in limits
             if one["column"] in own
         ]
@@ -262,18 +263,14 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
     )
 
 
-def _intervals(table: IntervalTable, clock: Clock) -> str:
+def _intervals(results: Results, table: IntervalTable, clock: Clock) -> str:
     """A table of intervals: time, measured duration and readings."""
-    known = [(name, symbol(name), name.rpartition("_")[2]) for name in table.names]
-    units = {"db": "dB", "hz": "Hz", "lufs": "LUFS", "dbtp": "dBTP", "lu": "LU"}
-    heads = "".join(
-        f'<th class="number">{_e(sign)}<br>{_e(units.get(unit, unit))}</th>'
-        for _, sign, unit in known
-    )
+    known = [results.known[name] for name in table.names]
+    heads = "".join(f'<th class="number">{_e(one.short)}<br>{_e(one.unit)}</th>' for one in known)
     lines = []
     for row in cast(Iterable[JsonDict], table.rows):  # whose columns are known here
         cells = "".join(
-            f'<td class="number">{_e(reading_text(name, row[name]))}</td>' for name, *_ in known
+            f'<td class="number">{_e(reading_text(one.name, row[one.name]))}</td>' for one in known
         )
         left_out = [
             f"{duration(row[f'{what}_s'])} {word}"

@@ -1,7 +1,6 @@
 """Third-octave levels as SVG: the equivalent and the highest level of each band."""
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -39,11 +38,12 @@ def bands(results: Results) -> list[Band]:
     """The bands with levels of the whole sound, in order of frequency."""
     told = results.summary or results.last
     found = []
-    for name, value in told.items():
-        match = re.fullmatch(r"lzeq_(\d+(?:_\d+)?)hz_db", name)
-        if match is not None and isinstance(value, (int, float)):
+    for name, one in results.known.items():
+        value = told.get(name)
+        whole = one.band_hz and not one.side and one.symbol.startswith("LZeq")
+        if whole and isinstance(value, (int, float)):
             highest = told.get(name.replace("lzeq_", "lzfmax_", 1))
-            found.append(Band(float(match[1].replace("_", ".")), float(value), highest))
+            found.append(Band(one.band_hz, float(value), highest))
     return sorted(found, key=lambda one: one.hz)
 
 

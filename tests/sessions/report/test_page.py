@@ -11,12 +11,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows import Rows, column_named
 from amt_stream.sessions.compare import compare, comparison_page
 from amt_stream.sessions.report import About, report_page
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.curves import curve
-from amt_stream.sessions.report.names import symbol
 from amt_stream.sessions.report.times import Clock, duration, elapsed
 from amt_stream.sessions.results import read_results
 from tests.service.browser import Browser
@@ -143,18 +142,19 @@ def test_a_picture_keeps_peaks_and_holes_whatever_its_size(log):
     [
         ("laeq_db", "LAeq"),
         ("laeq_15min_db", "LAeq,15min"),
-        ("lcpeak_left_db", "LCpeak,left"),
+        ("lcpeak_left_db", "LCpeak L"),
         ("lex_8h_db", "LEX,8h"),
-        ("l10_10min_db", "L10,10min"),
+        ("l10_10min_db", "LAF10,10min"),
         ("gm2002_max_ltl_sone", "LTL max"),
         ("zwicker_nmax_sone", "Nmax"),
         ("integrated_lufs", "I"),
         ("lra_lu", "LRA"),
-        ("spectrum_max_hz", "strongest line max"),
+        ("ltl_low_phon", "Long-term, lower bound"),
+        ("sharpness_s5_acum", "S5"),
     ],
 )
 def test_readings_have_short_names(name, short):
-    assert symbol(name) == short
+    assert column_named(name).short == short
 
 
 @pytest.mark.parametrize("seconds", [0.5, 5, 59, 61, 299, 3601, 86400 * 3, 86400 * 400])

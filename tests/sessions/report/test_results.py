@@ -59,7 +59,7 @@ def test_limits_counted_from_rows_are_those_of_the_summary(log):
 
 
 def test_only_the_columns_that_are_wanted_are_read_and_those_of_limits(log):
-    found = read_results(log, lambda column: column["name"] == "las_db")
+    found = read_results(log, lambda column: column.name == "las_db")
     readings = {name for name in found.rows.columns if name.endswith("_db")}
     assert readings == {"laf_db", "las_db", "laeq_2s_db"}
     assert "laeq_db" in found.last
