@@ -40,6 +40,7 @@ from amt_stream.meters.specification import (
     LiveInputSettings,
     LogSettings,
     ModelSettings,
+    ReportSettings,
     RowSettings,
     Setting,
     changed,
@@ -602,11 +603,15 @@ class PartOptions(Options):
 
 
 @dataclass(frozen=True)
-class ReportOptions(PartOptions, RunNumber):
+class ReportOptions(PartOptions, RunNumber, ReportSettings):
     """Options of `report`."""
 
-    session: str = setting(
-        "LOG", "the folder of a log, or a file of rows (.csv, .jsonl ...)", default=""
+    sessions: Sequence[str] = setting(
+        "LOG",
+        "the folder of a log, or a file of rows (.csv, .jsonl ...); several are compared in a "
+        "table, and each has a page",
+        default=(),
+        nargs="+",
     )
     out: str | None = setting(
         "--out FILE",
@@ -622,6 +627,9 @@ class ReportOptions(PartOptions, RunNumber):
     client: str = setting("--client TEXT", "client of the measurement", default="")
     engineer: str = setting("--engineer TEXT", "who measured", default="")
     note: str = setting("--note TEXT", "further remarks", default="")
+    preset: str | None = setting(
+        "--preset NAME|PATH", "a preset whose table [report] has paper, company and logo"
+    )
 
 
 @dataclass(frozen=True)

@@ -14,31 +14,49 @@ HTML, PDF = ".html", ".pdf"
 
 def run_report(args: ReportOptions) -> int:
     """Write the report, and say where."""
-    session = Path(args.session)
-    usual = f"{session.resolve().name}-report.html"
+    sessions = [Path(one) for one in args.sessions]
+    usual = f"{sessions[0].resolve().name}-report.html"
     out = page_target(args.out or usual, args.force)
+    if args.run is not None and len(sessions) > 1:
+        raise WrongUsage(f"--run {args.run} is of one log, and there are {len(sessions)}: give one")
+    from amt_stream.core.formats import PAPERS
+    from amt_stream.meters.presets import load_preset
     from amt_stream.meters.rows import Column
+    from amt_stream.sessions.compare import reports_page
     from amt_stream.sessions.day_levels import is_energy
     from amt_stream.sessions.parts import part_of, results_of_part
     from amt_stream.sessions.report import About, report_page
     from amt_stream.sessions.report.content import integrity
-    from amt_stream.sessions.report.curves import is_drawn
-    from amt_stream.sessions.results import read_results
+    from amt_stream.sessions.report.curves import is_drawn, is_followed
+    from amt_stream.sessions.results import Results, read_results
 
-    about = About(args.title, args.place, args.client, args.engineer, args.note)
+    of_preset = {} if args.preset is None else load_preset(args.preset).report
+    paper, company, logo = (
+        getattr(args, name) or of_preset.get(name) for name in ("paper", "company", "logo")
+    )
+    texts = args.title, args.place, args.client, args.engineer, args.note
+    about = About(*texts, company or "", logo or "")
     whole = args.begin is None and args.end is None
     every = not whole or args.interval is not None
 
     def wanted(column: Column) -> bool:
-        return every or is_drawn(column) or is_energy(column)
+        compared = len(sessions) > 1 and is_followed(column)
+        return every or compared or is_drawn(column) or is_energy(column)
 
-    results = read_results(session, wanted, run=args.run, microphone=args.microphone)
-    if not whole:
-        results = results_of_part(results, part_of(results, args.begin, args.end, args.zone))
-    write_page(out, report_page(results, about, args.zone, args.interval))
-    for name, words in integrity(results):
-        say(f"{name} {words}")
-    say(f"{out}: report of {session}")
+    def read(session: Path) -> Results:
+        found = read_results(session, wanted, run=args.run, microphone=args.microphone)
+        if whole:
+            return found
+        return results_of_part(found, part_of(found, args.begin, args.end, args.zone))
+
+    results = [read(session) for session in sessions]
+    given = about, args.zone, args.interval, paper or PAPERS[0]
+    one = len(results) == 1
+    write_page(out, report_page(results[0], *given) if one else reports_page(results, *given))
+    for found in results:
+        for name, words in integrity(found):
+            say(f"{name} {words}" if one else f"{found.name}: {name} {words}")
+    say(f"{out}: report of {', '.join(map(str, sessions))}")
     return 0
 
 

@@ -18,6 +18,9 @@ LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl", "parquet")
 SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
 """Formats of the audio in a log, the default first."""
 
+PAPERS = ("a4", "letter")
+"""Paper sizes of reports, the default first."""
+
 WHOLE_COMMENT = b"amts"
 """WAV chunk that holds a comment too long for libsndfile."""
 

@@ -140,7 +140,8 @@ class Preset(EngineSettings):
 
     settings: settings of the models by name; the default is the first allowed value
     limits: limits of columns, which are added to the rows
-    run: options of `amt-stream serve` for a station; they do not affect readings
+    report: paper, company and logo (an absolute path) of reports
+    run: options of `amt-stream serve` for a station; like `report`, they do not affect readings
     triggers: triggers of sound events, whose columns are added to the rows
 
     Raises PresetError without a model, for a repeated model, and for a setting that no model has,
@@ -156,6 +157,7 @@ class Preset(EngineSettings):
     stages: tuple[StageSettings, ...] = ()
     uncertainty_db: float | None = None
     limits: tuple[Limit, ...] = ()
+    report: JsonMap = field(default_factory=dict)
     run: JsonMap = field(default_factory=dict)
     triggers: tuple[Trigger, ...] = ()
 
@@ -388,14 +390,18 @@ def preset_of(tables: JsonMap, path: Path) -> Preset:
     if stage_tables is None and chain:
         raise PresetError(f'{path}: model.name = "{CHAIN}" needs {allowed["model.stages"]}')
     settings = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("model.")}
-    others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith("model.")}
+    report = {k.partition(".")[2]: v for k, v in found.items() if k.startswith("report.")}
+    if "logo" in report:
+        report["logo"] = str(path.absolute().parent / report["logo"])
+    own = ("model.", "report.")
+    others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith(own)}
     stages = tuple(_stages(path, stage_tables or ()))
     if "limits" in found:
         others["limits"] = limits_in(path, found["limits"], LimitTables())
     if "events" in found:
         others["triggers"] = _triggers_in(path, others.pop("events"))
     try:
-        return Preset(names, settings, stages=stages, **others)
+        return Preset(names, settings, stages=stages, report=report, **others)
     except (LimitError, TriggerError) as refusal:
         raise PresetError(f"{path}: {refusal}") from refusal
     except PresetError as refusal:

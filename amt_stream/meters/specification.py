@@ -12,7 +12,7 @@ from datetime import tzinfo
 from typing import Any, ClassVar, Literal
 
 from amt_stream.core.clock import interval_s, zone_named
-from amt_stream.core.formats import LOG_FORMATS, SOUND_FORMATS, LogFormat, SoundFormat
+from amt_stream.core.formats import LOG_FORMATS, PAPERS, SOUND_FORMATS, LogFormat, SoundFormat
 from amt_stream.core.values import (
     Choice,
     Elapsed,
@@ -634,6 +634,23 @@ class StationSettings:
     )
 
 
+@dataclass(frozen=True)
+class ReportSettings:
+    """The paper of a report, and who made it."""
+
+    heading: ClassVar = "report"
+
+    paper: str | None = setting(
+        "--paper", "paper size", Choice(PAPERS), key="report.paper", usual=PAPERS[0]
+    )
+    company: str | None = setting(
+        "--company TEXT", "company that measured", Text(), key="report.company"
+    )
+    logo: str | None = setting(
+        "--logo FILE", "its logo: a PNG or SVG file", Text(), key="report.logo"
+    )
+
+
 GROUPS = (
     PresetSettings,
     ModelSettings,
@@ -646,6 +663,7 @@ GROUPS = (
     LimitSettings,
     EventSettings,
     LogSettings,
+    ReportSettings,
     StationSettings,
 )
 """All groups of settings of a measurement."""
@@ -657,7 +675,7 @@ def keyed() -> dict[str, Setting]:
     return {one.key: one for one in sorted(found, key=_section)}
 
 
-_SECTIONS = ("description", "model", "engine", "meter", "limits", "run", "events")
+_SECTIONS = ("description", "model", "engine", "meter", "limits", "report", "run", "events")
 
 
 def _section(one: Setting) -> int:

@@ -12,9 +12,10 @@ from amt_monitor.save_file_dialog import ask_save_path
 from amt_monitor.theme import tint
 from amt_monitor.widgets import DialogButtons, add_all, plain_label
 from amt_stream.core.files import whole_text_file
+from amt_stream.core.formats import PAPERS
 from amt_stream.core.safe_text import plain, sentence
 from amt_stream.sessions.files import drafted
-from amt_stream.sessions.report import About, report_page
+from amt_stream.sessions.report import About, LogoError, report_page
 from amt_stream.sessions.report.content import integrity
 from amt_stream.sessions.results import Results
 
@@ -23,8 +24,10 @@ FIELDS = {
     "place": ("&Place", "place of the measurement"),
     "client": ("&Client", "client"),
     "engineer": ("&Engineer", "engineer"),
+    "company": ("Com&pany", "company that measured"),
 }
-PAGES = {"PDF, one page in A4": ".pdf", "HTML, one file": ".html"}
+PAPER_NAMES = {"a4": "A4", "letter": "Letter"}
+PAGES = {"PDF, one page": ".pdf", "HTML, one file": ".html"}
 
 
 class ReportDialog(QtWidgets.QDialog):
@@ -60,6 +63,23 @@ class ReportDialog(QtWidgets.QDialog):
             edit.setPlaceholderText(about)
             self._edits[name] = edit
             form.addRow(label, edit)
+        self._logo = QtWidgets.QLineEdit(known.get("logo", ""))
+        self._logo.setObjectName("logo")
+        self._logo.setPlaceholderText("its logo: a PNG or SVG file")
+        row = QtWidgets.QHBoxLayout()
+        row.addWidget(self._logo, 1)
+        choose = QtWidgets.QPushButton("Choose...")
+        choose.setAutoDefault(False)
+        choose.clicked.connect(self._choose_logo)
+        row.addWidget(choose)
+        form.addRow("&Logo", row)
+        form.labelForField(row).setBuddy(self._logo)
+        self._paper = QtWidgets.QComboBox()
+        self._paper.setObjectName("paper")
+        for paper in PAPERS:
+            self._paper.addItem(PAPER_NAMES[paper], paper)
+        self._paper.setCurrentIndex(max(0, self._paper.findData(known.get("paper"))))
+        form.addRow("Pape&r", self._paper)
         self._note = QtWidgets.QPlainTextEdit(known.get("note", ""))
         self._note.setObjectName("note")
         self._note.setPlaceholderText("remarks: weather, position, instruments")
@@ -88,14 +108,28 @@ class ReportDialog(QtWidgets.QDialog):
     @property
     def fields(self) -> dict[str, str]:
         found = {name: edit.text().strip() for name, edit in self._edits.items()}
+        found |= {"logo": self._logo.text().strip(), "paper": self._paper.currentData()}
         return found | {"note": self._note.toPlainText().strip()}
+
+    def _choose_logo(self) -> None:
+        name, _ = QtWidgets.QFileDialog.getOpenFileName(
+            self, "Choose a logo", self._logo.text(), "Logo (*.png *.svg)"
+        )
+        if name:
+            self._logo.setText(name)
 
     def _choose(self) -> None:
         save_page(self, f"{self.results.name}-report", self.write, self._refused)
 
     def write(self, path: Path) -> None:
         """Write the report to a file that ends in .html or .pdf, and replace an existing one."""
-        page = report_page(self.results, About(**self.fields))
+        fields = self.fields
+        paper = fields.pop("paper")
+        try:
+            page = report_page(self.results, About(**fields), paper=paper)
+        except LogoError as refusal:
+            self._refused(str(refusal))
+            return
         self.save.setEnabled(False)
         self._background.run(writing(path, page))
 

@@ -118,7 +118,7 @@ def _table(results: Results) -> QtWidgets.QTableWidget:
     table = read_only_table("readings of the whole sound", headings, len(every))
     table.setObjectName("readings")
     for row, (title, one) in enumerate(every):
-        words = f"{one.words} ({one.band})" if one.band else one.words
+        words = f"{one.about} ({one.band})" if one.band else one.about
         for place, text in enumerate((one.symbol, one.value, one.unit, words, title)):
             table.setItem(row, place, table_cell(plain(text), one.name, place == 1))
     table.resizeColumnsToContents()

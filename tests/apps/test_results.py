@@ -95,6 +95,16 @@ def test_a_report_is_written_with_what_people_know(qtbot, shown, log, tmp_path):
     pdf = (tmp_path / "a.pdf").read_bytes()
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
     assert dialog.fields["client"] == "<Client>"
+    dialog._paper.setCurrentIndex(1)
+    dialog._logo.setText(str(tmp_path / "gone.png"))
+    dialog.write(tmp_path / "b.html")
+    assert dialog.message.text().startswith("Not written: the logo")
+    assert not (tmp_path / "b.html").exists()
+    dialog._logo.setText("")
+    assert (dialog.fields["paper"], dialog.fields["logo"]) == ("letter", "")
+    with qtbot.waitSignal(dialog.written, timeout=WAIT_MS):
+        dialog.write(tmp_path / "b.html")
+    assert "size: letter" in (tmp_path / "b.html").read_text()
     dialog.write(tmp_path / "none" / "b" / "\0.html")
     qtbot.waitUntil(lambda: dialog.message.text().startswith("Not written"), timeout=WAIT_MS)
     note = dialog.findChild(QtWidgets.QPlainTextEdit, "note")

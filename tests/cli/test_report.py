@@ -41,6 +41,41 @@ def test_it_writes_one_page_of_pdf(run, log, tmp_path):
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
 
 
+def test_a_pdf_says_that_it_is_pdf_a_and_has_no_transparency(run, log, tmp_path):
+    pytest.importorskip("pyqtgraph")
+    logo = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="3"><circle r="2"/></svg>'
+    (tmp_path / "logo.svg").write_text(logo)
+    (tmp_path / "own.toml").write_text(
+        '[model]\nname = "spl"\n[report]\npaper = "letter"\nlogo = "logo.svg"\ncompany = "Q"\n'
+    )
+    done = run("report", log, log, "--out", "two.pdf", "--preset", "own.toml")
+    assert done.status == 0
+    pdf = (tmp_path / "two.pdf").read_bytes()
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 3
+    assert set(re.findall(rb"/MediaBox \[0 0 (\S+) (\S+)\]", pdf)) == {(b"612.000000", b"792.000000")}
+    assert b"/OutputIntents" in pdf
+    assert b'pdfaid:part="1" pdfaid:conformance="B"' in pdf
+    assert {float(share) for share in re.findall(rb"/[cC][aA] ([\d.]+)", pdf)} <= {1.0}
+    assert set(re.findall(rb"/SMask\s*(\S+?)>?>?\s", pdf)) <= {b"/None"}
+
+
+def test_several_logs_make_one_report(said, log, tmp_path):
+    shutil.copytree(log, tmp_path / "copy")
+    status, _, err = said("report", log, "copy", "--company", "Q & A", "--out", "two.html")
+    assert status == 0
+    assert "two.html: report of" in err
+    page = (tmp_path / "two.html").read_text()
+    assert "Q &amp; A" in page
+    assert "Compared with A" in page
+    assert "B: copy" in page
+    status, _, err = said("report", log, "copy", "--run", "1", "--force")
+    assert status == 2
+    assert "--run 1 is of one log, and there are 2: give one" in err
+    status, _, err = said("report", log, "--logo", "gone.png")
+    assert status == 1
+    assert "the logo gone.png cannot be read: No such file or directory" in err
+
+
 def test_what_cannot_be_reported_is_said_in_a_sentence(said, log, tmp_path):
     def refused(match, *arguments, status=1):
         given, _, err = said("report", *arguments)

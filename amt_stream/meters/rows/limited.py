@@ -55,7 +55,7 @@ def window_words(told: JsonMap) -> str:
     """The part of a window that was never complete, as text from a summary."""
     words = f"in {_duration(told['heard_s'])} of a window of {_duration(told['window_s'])}"
     if (least := told.get("projection")) is not None:
-        words += f"; projection: at least {reading_text(told['column'], least)} once it is complete"
+        words += f"; projected: at least {reading_text(told['column'], least)} once it is complete"
     return words
 
 

@@ -8,5 +8,14 @@ from amt_stream.sessions.compare.difference import (
     compare,
 )
 from amt_stream.sessions.compare.page import comparison_page
+from amt_stream.sessions.compare.several import reports_page
 
-__all__ = ["Comparison", "Course", "Difference", "NotComparable", "compare", "comparison_page"]
+__all__ = [
+    "Comparison",
+    "Course",
+    "Difference",
+    "NotComparable",
+    "compare",
+    "comparison_page",
+    "reports_page",
+]

@@ -219,7 +219,9 @@ class Comparison:
             spread = self._repeatability(name, one.unit)
             if doubt is not None and spread is not None:
                 doubt = math.hypot(doubt, spread)
-            about = name, one.symbol, one.words, one.unit
+            sides = (("A", one.measured), ("B", other.measured))
+            words = "; ".join([one.words, *(f"{side}: {of}" for side, of in sides if of)])
+            about = name, one.symbol, words, one.unit
             found.append(Difference(*about, a, b, doubt, times, spread))
         return found
 

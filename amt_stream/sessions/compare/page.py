@@ -6,7 +6,7 @@ from amt_stream.sessions.compare.difference import Comparison, Course, Differenc
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import calibration, device, methods, when
 from amt_stream.sessions.report.curves import Curve, Numbers, drawn, summed_up
-from amt_stream.sessions.report.page import PARTS, escaped, html
+from amt_stream.sessions.report.page import PARTS, cell, escaped, heads, html, table
 from amt_stream.sessions.report.times import Clock
 
 HEADS = ("", "A", "B", "B - A", "±", "", "", "")
@@ -45,29 +45,22 @@ def _whole(found: Comparison) -> str:
 
 
 def _differences(found: Comparison) -> str:
-    head = "".join(f'<th class="number">{name}</th>' if name else "<th></th>" for name in HEADS)
-    rows = "".join(f"<tr>{_cells(one)}</tr>" for one in found.differences)
+    rows = [heads(HEADS, "number"), *map(_cells, found.differences)]
     notes = [f"{found.why} (k = 2)"]
     if found.same_place:
         notes.append(
             "the microphone was at the same place, with similar spectra: its error cancels"
         )
     told = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
-    return (
-        f'<h2>B compared with A</h2><table class="lines tight"><tr>{head}</tr>{rows}</table>'
-        f"<p>{told}.</p>\n"
-    )
+    return f"<h2>B compared with A</h2>{table(rows, 'lines tight')}<p>{told}.</p>\n"
 
 
-def _cells(one: Difference) -> str:
+def _cells(one: Difference) -> list[str]:
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
     numbers = (f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}", doubt)
-    aligned = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return (
-        f'<td class="name">{escaped(one.symbol)}</td>{aligned}'
-        f'<td class="name">{escaped(one.unit)}</td><td>{escaped(one.verdict)}</td>'
-        f'<td class="second">{escaped(one.words)}</td>'
-    )
+    aligned = [cell(number, "number") for number in numbers]
+    rest = cell(one.unit, "name"), cell(one.verdict), cell(one.words, "second")
+    return [cell(one.symbol, "name"), *aligned, *rest]
 
 
 def _drawn(found: Comparison) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC
 
 from amt_stream.core.json_types import JsonMap
@@ -12,6 +12,7 @@ from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.limited import window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
+from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
 from amt_stream.sessions.results import Results
@@ -35,6 +36,12 @@ TOLD: tuple[str, ...] = (
 TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
 """Kinds of events in a report."""
 
+EXPOSURE_S = 8 * 3600.0
+"""The time to which an exposure level refers."""
+
+COMPLETE = 0.99
+"""The part of a window that must be measured, so that a short gap does not matter."""
+
 RISE = (
     "percentiles, means and minima leave out the rise from silence, while it is lower than all "
     "later values"
@@ -52,11 +59,14 @@ class About:
     client: str = ""
     engineer: str = ""
     note: str = ""
+    company: str = ""
+    logo: str = ""
+    """Its logo: the path of a PNG or SVG file."""
 
     @property
     def facts(self) -> Facts:
-        """The details except the title."""
-        names = [one.name for one in fields(self) if one.name != "title"]
+        """Place, client, engineer and note, as far as they are known."""
+        names = ("place", "client", "engineer", "note")
         return [(name.capitalize(), value) for name in names if (value := getattr(self, name))]
 
 
@@ -66,6 +76,7 @@ class Reading:
 
     symbol: short name, such as LAeq
     words: description
+    measured: how much of a window that is not complete was measured, or ""
     value, unit: as text; `number` is the value itself
     band: uncertainty band as text, or ""
     in_pascal: whether it needs a calibration
@@ -79,6 +90,12 @@ class Reading:
     number: float | None = None
     band: str = ""
     in_pascal: bool = True
+    measured: str = ""
+
+    @property
+    def about(self) -> str:
+        """The description, with what was measured of an incomplete window."""
+        return f"{self.words}; {self.measured}" if self.measured else self.words
 
 
 def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
@@ -97,7 +114,7 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
         kept = {n: c for n, c in own.items() if n in values and (n in usual or _of_all(c))}
         entry = catalog.entries().get(name)
         pascal = entry is None or entry.input_unit == "pascal"
-        made = [_reading(one, values, pascal) for one in ({**main, **kept}).values()]
+        made = [_reading(results, one, values, pascal) for one in ({**main, **kept}).values()]
         title = name if entry is None else entry.title
         found[title] = [one for one in made if one.value != "---"]
     each = max(2, most // max(1, len(found)))
@@ -119,11 +136,29 @@ def _values(results: Results) -> dict[str, float | None]:
     return {n: v for n, v in told.items() if isinstance(v, (int, float)) and type(v) is not bool}
 
 
-def _reading(column: Column, values: Mapping[str, float | None], pascal: bool) -> Reading:
+def _reading(
+    results: Results, column: Column, values: Mapping[str, float | None], pascal: bool
+) -> Reading:
     name = column.name
     number, band = values.get(name), _band(name, values)
     value, words = reading_text(name, number), words_of(column)
-    return Reading(name, column.short, words, value, column.unit, number, band, pascal)
+    measured = _measured(results, column)
+    return Reading(name, column.short, words, value, column.unit, number, band, pascal, measured)
+
+
+def _measured(results: Results, column: Column) -> str:
+    """How much of the window of a reading was measured, if it is not complete."""
+    projected = column.statistic == "exposure"
+    window_s = EXPOSURE_S if projected else column.window_s
+    if not window_s:
+        return ""
+    end_s = results.duration_s
+    measured_s = PartsOfRows(results).measured_s(max(results.begin_s, end_s - window_s), end_s)
+    if measured_s > COMPLETE * window_s:
+        return ""
+    if projected:
+        return f"projected from {duration(measured_s)} measured, with silence for the rest"
+    return f"only {duration(measured_s)} measured, not projected"
 
 
 def _band(name: str, values: Mapping[str, float | None]) -> str:

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import cast
 
 from amt_stream.core.clock import DAY_S
+from amt_stream.core.formats import PAPERS
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.calibration import utc_now
@@ -35,6 +36,7 @@ from amt_stream.sessions.report.content import (
     when,
 )
 from amt_stream.sessions.report.curves import curve, drawn
+from amt_stream.sessions.report.logo import logo_image
 from amt_stream.sessions.report.spectrum import bands, spectrum
 from amt_stream.sessions.report.times import Clock, duration
 from amt_stream.sessions.results import Results
@@ -42,15 +44,25 @@ from amt_stream.sessions.results import Results
 PARTS = 600
 """Number of parts of the time in a chart."""
 
+TITLE = "Sound measurement"
+SIZES = {"a4": ("A4", 184), "letter": ("letter", 190)}
+"""The paper's name in style sheets, and the width of its text in mm."""
+
+CHART_SHARES = {"a4": 1.0, "letter": 0.72}
+"""Heights of charts: Letter is 18 mm shorter than A4."""
+
+NEXT = '<div class="next"></div>\n'
+"""The beginning of another page."""
+
 PAGE_CHARTS = 3
 CHART_HEIGHTS = {1: 210.0, 2: 150.0, 3: 98.0}
 
 STYLE = """
-@page { size: A4; margin: 8mm 13mm; }
+@page { size: SIZE; margin: 8mm 13mm; }
 html { background: #f2f3f5; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 body { font-family: Helvetica, Arial, 'DejaVu Sans', sans-serif; font-size: 8pt; color: #16181d;
   background: #ffffff; line-height: 1.25; }
-@media screen { body { width: 184mm; margin: 8mm auto; padding: 12mm 14mm; } }
+@media screen { body { width: WIDTH; margin: 8mm auto; padding: 12mm 14mm; } }
 @media print { html, body { background: #ffffff; margin: 0; } }
 h1 { font-size: 17pt; margin: 0; font-weight: bold; }
 h2 { font-size: 9.5pt; margin: 5pt 0 2pt 0; color: #16181d; font-weight: bold; }
@@ -67,6 +79,10 @@ th { color: #5b616e; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .numbers td { vertical-align: bottom; padding-top: 4pt; padding-bottom: 2pt; }
 .large { font-size: 22pt; font-weight: bold; font-variant-numeric: tabular-nums; }
+.logo { height: 11mm; max-width: 60mm; vertical-align: middle; }
+.company { font-size: 10pt; font-weight: bold; }
+.next { break-before: page; }
+@media screen { .next { height: 14mm; } }
 .doubt { color: #9a6700; font-weight: bold; }
 .badge { border: 1pt solid #9a6700; color: #9a6700; padding: 1pt 6pt; font-weight: bold; }
 .hatched { background: repeating-linear-gradient(135deg, #f3e3bf 0 2px, #ffffff 2px 6px); }
@@ -86,24 +102,41 @@ def report_page(
     about: About | None = None,
     zone: tzinfo | None = None,
     interval: int | None = None,
+    paper: str = PAPERS[0],
 ) -> str:
     """Make the report as self-contained HTML.
 
     zone: time zone; by default that of the log, or of this computer
     interval: length of intervals in seconds, to add their table
+    paper: one of PAPERS
+
+    Raises LogoError if the logo cannot be read.
     """
     about = about or About()
+    title = f"{about.title or TITLE}: {about.place or results.name}"
+    return html(title, sheet(results, about, zone, interval, paper), paper)
+
+
+def sheet(
+    results: Results,
+    about: About,
+    zone: tzinfo | None = None,
+    interval: int | None = None,
+    paper: str = PAPERS[0],
+) -> str:
+    """The report of one measurement as the body of a page; arguments as in `report_page`."""
     clock = Clock(results.start_utc, zone or results.zone, results.duration_s)
-    title = about.title or "Sound measurement"
-    found = readings(results)
-    body = [
-        _head(title, about, results, clock),
+    begin = clock.at(results.begin_s)
+    day = "" if begin is None else f"{begin:%d %B %Y}".lstrip("0")
+    under = ", ".join(part for part in (about.place, day) if part) or results.name
+    parts = [
+        head(about, under, doubts(results)),
         _large(large(results), results),
         _facts([*when(results, clock), *device(results)], about.facts),
         _facts([*calibration(results), *integrity(results)]),
         _limits(limit_lines(results, clock)),
-        _history(results, clock),
-        _readings(found, results.calibrated),
+        _history(results, clock, CHART_SHARES[paper]),
+        _readings(readings(results), results.calibrated),
         _day_levels(results, zone),
         ""
         if interval is None
@@ -111,21 +144,43 @@ def report_page(
         _happened(results, clock),
         _small(results),
     ]
-    return html(f"{title}: {about.place or results.name}", "".join(body))
+    return "".join(parts)
 
 
-def html(title: str, body: str) -> str:
+def html(title: str, body: str, paper: str = PAPERS[0]) -> str:
     """Make a self-contained page; the body must be escaped already."""
+    size, wide_mm = SIZES[paper]
+    style = STYLE.replace("SIZE", size).replace("WIDTH", f"{wide_mm}mm")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escaped(title)}</title>"
-        f"<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
+        f"<style>{style}</style></head>\n<body>\n{body}</body></html>\n"
     )
 
 
-def charts(results: Results, clock: Clock) -> list[Chart]:
-    """The charts of the history, one for each unit."""
+def cell(text: object, kind: str = "", tag: str = "td") -> str:
+    """A cell of a table; the text is escaped."""
+    return (
+        f'<{tag} class="{kind}">{escaped(text)}</{tag}>'
+        if kind
+        else f"<{tag}>{escaped(text)}</{tag}>"
+    )
+
+
+def heads(words: Iterable[str], kind: str = "") -> list[str]:
+    """The cells of the first line of a table; `kind` is that of cells with a word."""
+    return [cell(word, kind if word else "", "th") for word in words]
+
+
+def table(lines: Iterable[Iterable[str]], kind: str = "lines") -> str:
+    """A table of lines of cells."""
+    rows = "".join(f"<tr>{''.join(cells)}</tr>" for cells in lines)
+    return f'<table class="{kind}">{rows}</table>' if kind else f"<table>{rows}</table>"
+
+
+def charts(results: Results, clock: Clock, share: float = 1.0) -> list[Chart]:
+    """The charts of the history, one for each unit; `share` of their usual height."""
     limits = results.header.get("limits", ())
     limited = [one["column"] for one in limits]
     columns = results.columns
@@ -153,7 +208,7 @@ def charts(results: Results, clock: Clock) -> list[Chart]:
                 band=band,
                 hatched=[(one.begin_s, one.end_s) for one in results.stretches],
                 marks=[one.time_s for one in results.marks],
-                height=CHART_HEIGHTS[len(shown)],
+                height=share * CHART_HEIGHTS[len(shown)],
                 times=unit == shown[-1][0],
             )
         )
@@ -168,17 +223,27 @@ def escaped(text: object) -> str:
 _e = escaped
 
 
-def _head(title: str, about: About, results: Results, clock: Clock) -> str:
-    begin = clock.at(results.begin_s)
-    day = "" if begin is None else f"{begin:%d %B %Y}".lstrip("0")
-    under = ", ".join(part for part in (about.place, day) if part) or results.name
+def doubts(results: Results) -> list[str]:
+    """What puts a measurement in doubt, in capitals."""
     words = [] if results.calibrated else ["NOT CALIBRATED"]
     if results.proof is not None and results.proof.word != "intact":
         words.append("EDITED" if results.proof.edited else "INCOMPLETE")
-    badge = "&nbsp;".join(f'<span class="badge">{word}</span>' for word in words)
+    return words
+
+
+def head(about: About, under: str, badges: Iterable[str] = ()) -> str:
+    """Title and company of a page.
+
+    under: the line under the title
+    badges: words in frames
+    """
+    logo = logo_image(about.logo, about.company) if about.logo else ""
+    company = f'<span class="company">{_e(about.company)}</span>' if about.company else ""
+    words = "&nbsp;".join(f'<span class="badge">{word}</span>' for word in badges)
+    beside = "&nbsp; ".join(part for part in (words, company, logo) if part)
     return (
-        f'<table><tr><td><h1>{_e(title)}</h1><p class="second">{_e(under)}</p></td>'
-        f'<td class="number">{badge}</td></tr></table>\n'
+        f'<table><tr><td><h1>{_e(about.title or TITLE)}</h1><p class="second">{_e(under)}</p></td>'
+        f'<td class="number">{beside}</td></tr></table>\n'
     )
 
 
@@ -192,7 +257,7 @@ def _large(found: Sequence[Reading], results: Results) -> str:
         kind = "large hatched" if one.in_pascal and not results.calibrated else "large"
         sure = one.band or (doubt if one.unit == "dB" else "")
         cells.append(
-            f'<td width="{wide}%" valign="bottom"><span class="second">{_e(one.words)}</span><br>'
+            f'<td width="{wide}%" valign="bottom"><span class="second">{_e(one.about)}</span><br>'
             f'<span class="{kind}">{_e(one.value)}</span> {_e(one.unit)} '
             f'<span class="second">{_e(one.symbol)}<br>{_e(sure) or "&nbsp;"}</span></td>'
         )
@@ -217,23 +282,21 @@ def _lines(text: str) -> str:
     return "<br>".join(map(_e, text.splitlines()))
 
 
+def verdict_cell(verdict: str) -> str:
+    """The cell with the result of a limit: a sign and a word in its color."""
+    kind = KINDS.get(verdict, "second")
+    return f'<td class="{kind}">{SIGNS.get(kind, "")}{_e(verdict)}</td>'
+
+
 def _limits(lines: Sequence[LimitLine]) -> str:
     if not lines:
         return ""
     sourced = any(one.source for one in lines)
-
-    def source(one: LimitLine) -> str:
-        return f'<td class="second">{_e(one.source)}</td>' if sourced else ""
-
-    rows = "".join(
-        f'<tr><td>{_e(one.words)}</td><td class="{KINDS.get(one.verdict, "second")}">'
-        f"{SIGNS.get(KINDS.get(one.verdict, ''), '')}{_e(one.verdict)}</td><td>{_e(one.worst)}</td>"
-        f"<td>{_e(one.over)}</td>{source(one)}</tr>"
-        for one in lines
-    )
-    names = ("Limit", "", "Worst", "Exceeded for", *(["Set by"] if sourced else []))
-    head = "".join(f"<th>{word}</th>" for word in names)
-    return f'<h2>Limits</h2><table class="lines"><tr>{head}</tr>{rows}</table>\n'
+    rows = [heads(("Limit", "", "Worst", "Exceeded for", *(["Set by"] if sourced else [])))]
+    for one in lines:
+        cells = [cell(one.words), verdict_cell(one.verdict), cell(one.worst), cell(one.over)]
+        rows.append([*cells, cell(one.source, "second")] if sourced else cells)
+    return f"<h2>Limits</h2>{table(rows)}\n"
 
 
 def _day_levels(results: Results, zone: tzinfo | None) -> str:
@@ -245,53 +308,43 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
     except NoDayLevels:
         return ""
     names = [*levels.hours.periods]
-    heads = ["", "Lden", *(f"L{name}" for name in names), f"measured ({', '.join(names)})"]
-    lines = []
+    rows = [heads(["", "Lden", *(f"L{name}" for name in names), f"measured ({', '.join(names)})"])]
     for one in (*levels.days, levels.whole):
         told = [one.rating_db, *(period.level_db for period in one.periods.values())]
-        cells = [reading_text("lden_db", level) for level in told]
         shares = ", ".join(period.percent for period in one.periods.values())
         day = "all" if one.on is None else f"{one.on:%d %B}"
-        cells = [day, *cells, shares]
-        lines.append("".join(f"<td>{_e(cell)}</td>" for cell in cells))
-    head = "".join(f"<th>{_e(word)}</th>" for word in heads)
-    rows = "".join(f"<tr>{line}</tr>" for line in lines)
+        texts = [day, *(reading_text("lden_db", level) for level in told), shares]
+        rows.append([*map(cell, texts)])
     words = f"dB; {levels.hours.words}; time zone {levels.clock}; from {levels.how}."
-    return (
-        f'<h2>Day, evening and night</h2><table class="lines"><tr>{head}</tr>{rows}</table>'
-        f'<p class="second">{_e(words)}</p>\n'
-    )
+    return f'<h2>Day, evening and night</h2>{table(rows)}<p class="second">{_e(words)}</p>\n'
 
 
-def _intervals(results: Results, table: IntervalTable, clock: Clock) -> str:
+def _intervals(results: Results, found: IntervalTable, clock: Clock) -> str:
     """A table of intervals: time, measured duration and readings."""
-    known = [results.known[name] for name in table.names]
-    heads = "".join(f'<th class="number">{_e(one.short)}<br>{_e(one.unit)}</th>' for one in known)
-    lines = []
-    for row in cast(Iterable[JsonDict], table.rows):  # whose columns are known here
-        cells = "".join(
-            f'<td class="number">{_e(reading_text(one.name, row[one.name]))}</td>' for one in known
-        )
+    known = [results.known[name] for name in found.names]
+    units = [f'<th class="number">{_e(one.short)}<br>{_e(one.unit)}</th>' for one in known]
+    rows = [[cell("From", tag="th"), cell("measured", "number", "th"), *units, "<th></th>"]]
+    for row in cast(Iterable[JsonDict], found.rows):  # whose columns are known here
         left_out = [
             f"{duration(row[f'{what}_s'])} {word}"
             for what, word in (("excluded", "lost or left out"), ("paused", "paused"))
             if row[f"{what}_s"] > 0.05
         ]
         words = [*(["partial"] if row["partial"] else []), *left_out, row["fault"]]
-        lines.append(
-            f"<tr><td>{_e(clock.day_and_moment(row['time_s']))}</td>"
-            f'<td class="number">{_e(duration(row["measured_s"]))}</td>{cells}'
-            f'<td class="second">{_e("; ".join(filter(None, words)))}</td></tr>'
+        rows.append(
+            [
+                cell(clock.day_and_moment(row["time_s"])),
+                cell(duration(row["measured_s"]), "number"),
+                *(cell(reading_text(one.name, row[one.name]), "number") for one in known),
+                cell("; ".join(filter(None, words)), "second"),
+            ]
         )
-    head = f'<tr><th>From</th><th class="number">measured</th>{heads}<th></th></tr>'
-    return (
-        f'<h2>Intervals ({_e(clock.name)})</h2><table class="lines">{head}{"".join(lines)}</table>'
-        f'<p class="second">{_e(table.how[:1].upper() + table.how[1:])}.</p>\n'
-    )
+    how = found.how[:1].upper() + found.how[1:]
+    return f'<h2>Intervals ({_e(clock.name)})</h2>{table(rows)}<p class="second">{_e(how)}.</p>\n'
 
 
-def _history(results: Results, clock: Clock) -> str:
-    pictures = "\n".join(one.svg() for one in charts(results, clock))
+def _history(results: Results, clock: Clock, share: float) -> str:
+    pictures = "\n".join(one.svg() for one in charts(results, clock, share))
     found = bands(results)
     if found:
         pictures += f"\n{spectrum(found)}"
@@ -304,22 +357,23 @@ def _history(results: Results, clock: Clock) -> str:
 def _readings(found: dict[str, list[Reading]], calibrated: bool) -> str:
     if not found:
         return ""
-    rows = []
+    rows: list[Sequence[str]] = []
     for title, group in found.items():
         doubtful = not calibrated and any(one.in_pascal for one in group)
         doubt = ' <span class="doubt">not calibrated</span>' if doubtful else ""
-        rows.append(f'<tr><th colspan="8">{_e(title)}{doubt}</th></tr>')
+        rows.append([f'<th colspan="8">{_e(title)}{doubt}</th>'])
         half = (len(group) + 1) // 2
         for at in range(half):
             pair = [group[at], *group[at + half : at + half + 1]]
-            cells = "".join(
-                f'<td class="name">{_e(one.symbol)}</td><td class="number">{_e(one.value)}</td>'
-                f'<td class="name">{_e(one.unit)}</td><td class="second">{_e(one.words)}'
-                f"{f' ({_e(one.band)})' if one.band else ''}</td>"
-                for one in pair
-            )
-            rows.append(f"<tr>{cells}{'<td></td>' * 4 * (2 - len(pair))}</tr>")
-    return f'<h2>Readings</h2><table class="lines tight">{"".join(rows)}</table>\n'
+            cells = [part for one in pair for part in _reading_cells(one)]
+            rows.append([*cells, *["<td></td>"] * (8 - len(cells))])
+    return f"<h2>Readings</h2>{table(rows, 'lines tight')}\n"
+
+
+def _reading_cells(one: Reading) -> list[str]:
+    words = f"{one.about} ({one.band})" if one.band else one.about
+    value, unit = cell(one.value, "number"), cell(one.unit, "name")
+    return [cell(one.symbol, "name"), value, unit, cell(words, "second")]
 
 
 def _happened(results: Results, clock: Clock) -> str:
@@ -327,11 +381,9 @@ def _happened(results: Results, clock: Clock) -> str:
     if not lines:
         return ""
     rest = f'<p class="second">and {more} more in the log</p>' if more else ""
-    rows = "".join(
-        f'<tr><td width="14%" style="white-space: nowrap">{_e(at)}</td><td>{_e(what)}</td></tr>'
-        for at, what in lines
-    )
-    return f"<h2>What happened</h2><table>{rows}</table>{rest}\n"
+    first = '<td width="14%" style="white-space: nowrap">'
+    rows = [[f"{first}{_e(at)}</td>", cell(what)] for at, what in lines]
+    return f"<h2>What happened</h2>{table(rows, '')}{rest}\n"
 
 
 def _small(results: Results) -> str:

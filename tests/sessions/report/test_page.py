@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.rows import Rows, column_named
-from amt_stream.sessions.compare import compare, comparison_page
-from amt_stream.sessions.report import About, report_page
+from amt_stream.sessions.compare import NotComparable, compare, comparison_page, reports_page
+from amt_stream.sessions.report import About, LogoError, report_page
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.curves import curve
+from amt_stream.sessions.report.page import NEXT
 from amt_stream.sessions.report.times import Clock, duration, elapsed
 from amt_stream.sessions.results import read_results
 from tests.service.browser import Browser
@@ -124,6 +125,87 @@ def test_it_is_one_page_of_a4_in_a_browser(log, tmp_path):
         told = browser.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
     assert wide <= 900
     assert re.findall(rb"/Count (\d+)", base64.b64decode(told["data"])) == [b"1"]
+
+
+def test_letter_is_one_page_in_a_browser_too(log, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(report_page(read_results(log), paper="letter"))
+    with Browser(900, 1200) as browser:
+        browser.open(path.as_uri())
+        told = browser.ask("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
+    pdf = base64.b64decode(told["data"])
+    assert re.findall(rb"/Count (\d+)", pdf) == [b"1"]
+    assert re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf) == [(b"612", b"792")]
+
+
+def test_a_window_of_which_little_was_measured_says_so(tmp_path):
+    """4 s of 15 min: the mean of what was measured, and the least that the window can have."""
+    limits = ("laeq_15min_db>60", "lex_8h_db>85", "laeq_1s_db>90")
+    results = read_results(measure_into(tmp_path / "short", limits=limits))
+    words = Words(report_page(results)).text
+    assert "last 15min; only 4 s measured, not projected" in words
+    assert "projected from 4 s measured, with silence for the rest" in words
+    assert "last 1s\n" in words
+    (told,) = [one for one in results.limits if one["column"] == "laeq_15min_db"]
+    least = told["worst"] + 10 * np.log10(told["heard_s"] / 900)
+    assert f"so far, in 5 s of a window of 15 min; projected: at least {least:.1f}" in words
+    assert "A: only 4 s measured" in comparison_page(compare(results, results))
+
+
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="3"><script>alert(1)</script></svg>'
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+
+
+def test_company_and_logo_are_in_the_page(log, tmp_path):
+    results = read_results(log)
+    for name, data in (("a.svg", SVG.encode()), ("a.png", PNG)):
+        (tmp_path / name).write_bytes(data)
+        page = report_page(results, About(company="Quiet & Sons", logo=str(tmp_path / name)))
+        assert "Quiet &amp; Sons" in page
+        (kept,) = re.findall(r'<img class="logo" [^>]*src="data:image/[^;]*;base64,([^"]*)">', page)
+        assert base64.b64decode(kept) == data
+        assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "No such file"),
+        (b"<html/>", "neither a PNG nor an SVG file"),
+        (b"GIF89a", "neither a PNG nor an SVG file"),
+        (b'<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>', "neither a PNG nor an SVG file"),
+        (PNG + bytes(1 << 20), "has more than 1048576 bytes"),
+    ],
+)
+def test_a_logo_that_cannot_be_read_is_refused_in_a_sentence(log, tmp_path, content, why):
+    path = tmp_path / "logo.png"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(LogoError, match=why):
+        report_page(read_results(log), About(logo=str(path)))
+
+
+def test_several_measurements_are_compared_before_the_page_of_each(log, tmp_path):
+    a, b = (
+        read_results(log),
+        read_results(measure_into(tmp_path / "softer", gain=0.002, models=("spl", "moore2016"))),
+    )
+    page = reports_page([a, b], About("Two nights", company="Quiet"), UTC)
+    first, *each = page.split(NEXT)
+    assert len(each) == 2
+    assert all("Quiet" in one for one in (first, *each))
+    words = Words(first).text
+    for one in compare(a, b).differences:
+        assert f"\n{one.a:.1f}\n" in words
+        assert f"\n{one.b:.1f}\n{one.difference:+.1f} ± {one.uncertainty:.1f}" in words
+    assert "LTL" not in words  # which only one of them has
+    assert words.index("\nLAeq\n") < words.index("\nLAF10\n")
+    assert first.count('class="exceeded"') == 1
+    assert "B: softer" in Words(each[1]).text
+    with pytest.raises(NotComparable, match="7 measurements: a report has room for 1 to 6"):
+        reports_page([a] * 7)
 
 
 def test_a_picture_keeps_peaks_and_holes_whatever_its_size(log):
