@@ -24,7 +24,7 @@ FIELDS = {
     "place": ("&Place", "place of the measurement"),
     "client": ("&Client", "client"),
     "engineer": ("&Engineer", "engineer"),
-    "company": ("Com&pany", "company that measured"),
+    "company": ("Co&mpany", "company that measured"),
 }
 PAPER_NAMES = {"a4": "A4", "letter": "Letter"}
 PAGES = {"PDF, one page": ".pdf", "HTML, one file": ".html"}
