@@ -52,7 +52,8 @@ def test_a_pdf_says_that_it_is_pdf_a_and_has_no_transparency(run, log, tmp_path)
     assert done.status == 0
     pdf = (tmp_path / "two.pdf").read_bytes()
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 3
-    assert set(re.findall(rb"/MediaBox \[0 0 (\S+) (\S+)\]", pdf)) == {(b"612.000000", b"792.000000")}
+    sizes = re.findall(rb"/MediaBox \[0 0 (\S+) (\S+)\]", pdf)
+    assert {tuple(map(float, size)) for size in sizes} == {(612.0, 792.0)}
     assert b"/OutputIntents" in pdf
     assert b'pdfaid:part="1" pdfaid:conformance="B"' in pdf
     assert {float(share) for share in re.findall(rb"/[cC][aA] ([\d.]+)", pdf)} <= {1.0}
