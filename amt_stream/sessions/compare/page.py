@@ -6,7 +6,7 @@ from amt_stream.sessions.compare.difference import Comparison, Course, Differenc
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import calibration, device, methods, when
 from amt_stream.sessions.report.curves import Curve, Numbers, drawn, summed_up
-from amt_stream.sessions.report.page import PARTS, cell, escaped, heads, html, table
+from amt_stream.sessions.report.page import PARTS, cell, escaped, heads, html, html_table
 from amt_stream.sessions.report.times import Clock
 
 HEADS = ("", "A", "B", "B - A", "±", "", "", "")
@@ -52,7 +52,7 @@ def _differences(found: Comparison) -> str:
             "the microphone was at the same place, with similar spectra: its error cancels"
         )
     told = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
-    return f"<h2>B compared with A</h2>{table(rows, 'lines tight')}<p>{told}.</p>\n"
+    return f"<h2>B compared with A</h2>{html_table(rows, 'lines tight')}<p>{told}.</p>\n"
 
 
 def _cells(one: Difference) -> list[str]:

@@ -27,8 +27,8 @@ from amt_stream.sessions.report.page import (
     head,
     heads,
     html,
+    html_table,
     sheet,
-    table,
     verdict_cell,
 )
 from amt_stream.sessions.report.times import Clock
@@ -62,7 +62,7 @@ def reports_page(
     body = [
         head(replace(about, title=title), ", ".join(one.name for one in results)),
         *facts,
-        f"<h2>Compared with A</h2>{table(_lines(names, zone))}\n",
+        f"<h2>Compared with A</h2>{html_table(_lines(names, zone))}\n",
         '<p class="second">Below each value: its difference from A with the uncertainty (k = 2), '
         "in which common errors cancel; without ± it is unknown.</p>\n",
     ]

@@ -173,7 +173,7 @@ def heads(words: Iterable[str], kind: str = "") -> list[str]:
     return [cell(word, kind if word else "", "th") for word in words]
 
 
-def table(lines: Iterable[Iterable[str]], kind: str = "lines") -> str:
+def html_table(lines: Iterable[Iterable[str]], kind: str = "lines") -> str:
     """A table of lines of cells."""
     rows = "".join(f"<tr>{''.join(cells)}</tr>" for cells in lines)
     return f'<table class="{kind}">{rows}</table>' if kind else f"<table>{rows}</table>"
@@ -296,7 +296,7 @@ def _limits(lines: Sequence[LimitLine]) -> str:
     for one in lines:
         cells = [cell(one.words), verdict_cell(one.verdict), cell(one.worst), cell(one.over)]
         rows.append([*cells, cell(one.source, "second")] if sourced else cells)
-    return f"<h2>Limits</h2>{table(rows)}\n"
+    return f"<h2>Limits</h2>{html_table(rows)}\n"
 
 
 def _day_levels(results: Results, zone: tzinfo | None) -> str:
@@ -316,7 +316,7 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
         texts = [day, *(reading_text("lden_db", level) for level in told), shares]
         rows.append([*map(cell, texts)])
     words = f"dB; {levels.hours.words}; time zone {levels.clock}; from {levels.how}."
-    return f'<h2>Day, evening and night</h2>{table(rows)}<p class="second">{_e(words)}</p>\n'
+    return f'<h2>Day, evening and night</h2>{html_table(rows)}<p class="second">{_e(words)}</p>\n'
 
 
 def _intervals(results: Results, found: IntervalTable, clock: Clock) -> str:
@@ -340,7 +340,9 @@ def _intervals(results: Results, found: IntervalTable, clock: Clock) -> str:
             ]
         )
     how = found.how[:1].upper() + found.how[1:]
-    return f'<h2>Intervals ({_e(clock.name)})</h2>{table(rows)}<p class="second">{_e(how)}.</p>\n'
+    return (
+        f'<h2>Intervals ({_e(clock.name)})</h2>{html_table(rows)}<p class="second">{_e(how)}.</p>\n'
+    )
 
 
 def _history(results: Results, clock: Clock, share: float) -> str:
@@ -367,7 +369,7 @@ def _readings(found: dict[str, list[Reading]], calibrated: bool) -> str:
             pair = [group[at], *group[at + half : at + half + 1]]
             cells = [part for one in pair for part in _reading_cells(one)]
             rows.append([*cells, *["<td></td>"] * (8 - len(cells))])
-    return f"<h2>Readings</h2>{table(rows, 'lines tight')}\n"
+    return f"<h2>Readings</h2>{html_table(rows, 'lines tight')}\n"
 
 
 def _reading_cells(one: Reading) -> list[str]:
@@ -383,7 +385,7 @@ def _happened(results: Results, clock: Clock) -> str:
     rest = f'<p class="second">and {more} more in the log</p>' if more else ""
     first = '<td width="14%" style="white-space: nowrap">'
     rows = [[f"{first}{_e(at)}</td>", cell(what)] for at, what in lines]
-    return f"<h2>What happened</h2>{table(rows, '')}{rest}\n"
+    return f"<h2>What happened</h2>{html_table(rows, '')}{rest}\n"
 
 
 def _small(results: Results) -> str:
