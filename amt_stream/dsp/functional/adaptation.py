@@ -54,6 +54,7 @@ class Loops(NamedTuple):
     mult: Tensor
 
 
+@operator(alike)
 def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:
     """`x` (..., channel, time) divided by the states of the loops in series.
 
@@ -76,8 +77,6 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
     if overshoot is not None:
         table = (*(channels if overshoot.dim() > 1 else ()), count)
         fit("adaptation_loops", x.dtype, ("overshoot", overshoot, table))
-    if torch.compiler.is_compiling():
-        return _adaptation_loops(x, *loops, zi)
     tensors = [x, zi, *(t for t in loops if t is not None)]
     if compiled(*tensors):
         return _forward(x, loops, zi)
@@ -99,19 +98,6 @@ def adaptation_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tenso
         )
         return _scaled(v.view(x.shape), loops), zf.view(zi.shape)
     return plain_loops(x, loops, zi)
-
-
-@operator(alike)
-def _adaptation_loops(
-    x: Tensor,
-    floor: Tensor,
-    rates: Tensor,
-    overshoot: Tensor | None,
-    corr: Tensor,
-    mult: Tensor,
-    zi: Tensor,
-) -> tuple[Tensor, Tensor]:
-    return adaptation_loops(x, Loops(floor, rates, overshoot, corr, mult), zi)
 
 
 def plain_loops(x: Tensor, loops: Loops, zi: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,11 +15,9 @@ from torch import Tensor
 from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.dsp.functional.elementary import exponential
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
-
-LANES = 16
-"""Components compared in parallel."""
 
 LEVEL_SLOPE = 0.35 / 30.2012924
 """Decrease of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""
@@ -88,6 +86,7 @@ class Filters(NamedTuple):
     components_below: Tensor
 
 
+@operator(lambda intensity, level, filters: intensity.new_empty(*level.shape[:-1], len(filters.fc)))
 def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
     """Excitation (..., channel) by the components below each channel's center, one by one.
 
@@ -105,8 +104,6 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
         ("slope", filters.slope, each),
     )
     fit("lower_skirts", torch.int64, ("components_below", filters.components_below, each))
-    if torch.compiler.is_compiling():
-        return _lower_skirts_of(intensity, level, *filters)
     shape = (prod(lead), components)
     if compiled(intensity, level, filters.frequency, filters.fc, filters.slope):
         y = intensity.new_empty(*lead, channels)
@@ -140,22 +137,6 @@ def _within(components_below: Array, components: int) -> bool:
     for below in components_below:
         least, most = min(least, below), max(most, below)
     return least == 0 and most <= components
-
-
-@operator(
-    lambda intensity, level, frequency, fc, *others: intensity.new_empty(
-        *intensity.shape[:-1], fc.shape[0]
-    )
-)
-def _lower_skirts_of(
-    intensity: Tensor,
-    level: Tensor,
-    frequency: Tensor,
-    fc: Tensor,
-    slope: Tensor,
-    components_below: Tensor,
-) -> Tensor:
-    return lower_skirts(intensity, level, Filters(frequency, fc, slope, components_below))
 
 
 def _plain_lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:

@@ -26,6 +26,7 @@ from amt_stream.dsp.functional.dispatch import (
 )
 from amt_stream.dsp.functional.elementary import exponential, logarithm
 from amt_stream.dsp.functional.excitation import LEVEL_SLOPE
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 
@@ -43,9 +44,6 @@ NEGLIGIBLE = 5e-4
 
 ROWS = 4
 """Rows whose moments are summed together."""
-
-LANES = 16
-"""Channels processed together: a skirt ends a multiple of them above its group."""
 
 DB = 10 / log(10)
 SILENCE = 1e-30
@@ -73,6 +71,11 @@ class Groups(NamedTuple):
     center: Tensor
 
 
+@operator(
+    lambda intensity, density, groups, shift_db=0.0: intensity.new_empty(
+        *intensity.shape[:-1], len(groups.center)
+    )
+)
 def group_skirts(
     intensity: Tensor, density: Tensor, groups: Groups, shift_db: float = 0.0
 ) -> Tensor:
@@ -100,8 +103,6 @@ def group_skirts(
     )
     indices = ("ends", groups.ends, (count + 1,)), ("above", groups.above, each)
     fit("group_skirts", torch.int64, *indices)
-    if torch.compiler.is_compiling():
-        return _group_skirts_of(intensity, density, *groups, shift_db)
     rows = prod(lead)
     if compiled(intensity, density, *(t for t in groups if t.is_floating_point())):
         y = intensity.new_empty(*lead, channels)
@@ -129,27 +130,6 @@ def _not_of_groups(components: int, channels: int) -> ValueError:
         f"and the end in ascending order, channels above each of 0 to {channels}, and the centers "
         "of channels in ascending order"
     )
-
-
-@operator(
-    lambda intensity, density, apart, ends, middle, slope, bend, above, center, shift_db: (
-        intensity.new_empty(*intensity.shape[:-1], center.shape[0])
-    )
-)
-def _group_skirts_of(
-    intensity: Tensor,
-    density: Tensor,
-    apart: Tensor,
-    ends: Tensor,
-    middle: Tensor,
-    slope: Tensor,
-    bend: Tensor,
-    above: Tensor,
-    center: Tensor,
-    shift_db: float,
-) -> Tensor:
-    groups = Groups(apart, ends, middle, slope, bend, above, center)
-    return group_skirts(intensity, density, groups, shift_db)
 
 
 def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) -> Tensor:

@@ -106,6 +106,14 @@ def group_delay(bands: BandPasses, angle: Tensor) -> Tensor:
     return (turned / (1 - turned)).real.sum(-1) + 2
 
 
+def _like_a_bank(
+    x: Tensor, low: Tensor, bands: object, readout: Readout, zi: State
+) -> tuple[Tensor, State]:
+    y = x.new_empty(*x.shape[:-1], len(low) + len(readout.scale), x.shape[-1])
+    return y, (zi[0].new_empty(zi[0].shape), zi[1].new_empty(zi[1].shape))
+
+
+@operator(_like_a_bank)
 def one_pole_bank(
     x: Tensor, low: Tensor, bands: OnePoles, readout: Readout, zi: State
 ) -> tuple[Tensor, State]:
@@ -118,9 +126,6 @@ def one_pole_bank(
     count = readout.scale.numel()
     given = ("delta", bands.delta, (count, 2)), ("gain", bands.gain, (count,))
     fit("one_pole_bank", x.dtype, *given)
-    if torch.compiler.is_compiling():
-        y, *zf = _one_pole_bank(x, low, *bands, *readout, *zi)
-        return y, (zf[0], zf[1])
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
     if gpu.serves(x, low, *bands, readout.scale, *zi):
@@ -139,6 +144,7 @@ def one_pole_bank(
     return _read(x, low, u, torch.view_as_real(last.squeeze(-1)), readout, zi[0])
 
 
+@operator(_like_a_bank)
 def band_pass_bank(
     x: Tensor, low: Tensor, bands: BandPasses, readout: Readout, zi: State
 ) -> tuple[Tensor, State]:
@@ -150,9 +156,6 @@ def band_pass_bank(
     _check_bank("band_pass_bank", x, low, readout, zi, (2, 2))
     for name, value in zip(BandPasses._fields, bands, strict=True):
         fit("band_pass_bank", x.dtype, (name, value, (readout.scale.numel(), 2)))
-    if torch.compiler.is_compiling():
-        y, *zf = _band_pass_bank(x, low, *bands, *readout, *zi)
-        return y, (zf[0], zf[1])
     if compiled(x, low, *bands, readout.scale, *zi):
         return _compiled(x, low, bands, readout, zi)
     if gpu.serves(x, low, *bands, readout.scale, *zi):
@@ -186,47 +189,6 @@ def _check_bank(
     fit(function, torch.bool, ("envelope", readout.envelope, (count,)))
     shared = readout.counts.shape == (1,)
     fit(function, torch.int64, ("counts", readout.counts, (1 if shared else channels,)))
-
-
-def _like_a_bank(x: Tensor, low: Tensor, *given: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    *_, scale, _, _, low_zi, zi = given
-    y = x.new_empty(*x.shape[:-1], low.shape[0] + scale.shape[0], x.shape[-1])
-    return y, low_zi.new_empty(low_zi.shape), zi.new_empty(zi.shape)
-
-
-@operator(_like_a_bank)
-def _one_pole_bank(
-    x: Tensor,
-    low: Tensor,
-    delta: Tensor,
-    gain: Tensor,
-    scale: Tensor,
-    envelope: Tensor,
-    counts: Tensor,
-    low_zi: Tensor,
-    zi: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    bands, readout = OnePoles(delta, gain), Readout(scale, envelope, counts)
-    y, zf = one_pole_bank(x, low, bands, readout, (low_zi, zi))
-    return y, *zf
-
-
-@operator(_like_a_bank)
-def _band_pass_bank(
-    x: Tensor,
-    low: Tensor,
-    g: Tensor,
-    k: Tensor,
-    weight: Tensor,
-    scale: Tensor,
-    envelope: Tensor,
-    counts: Tensor,
-    low_zi: Tensor,
-    zi: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    bands, readout = BandPasses(g, k, weight), Readout(scale, envelope, counts)
-    y, zf = band_pass_bank(x, low, bands, readout, (low_zi, zi))
-    return y, *zf
 
 
 def _length(x: Tensor) -> int:

@@ -1,8 +1,9 @@
 """Recurrences as torch operators, which torch.compile and torch.export do not unroll."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Any, TypeVar
+from inspect import Parameter, Signature, signature
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
@@ -16,23 +17,30 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
     Otherwise they would unroll its loop over time. A normal call runs the function itself. The
     operator's gradient is the function's, recomputed from the inputs. A program that loads an
     exported graph must first run `from amt_stream.dsp.stages import *`, which registers operators.
+    The operator takes and gives the parts of tuples, such as NamedTuples of tables, one by one.
 
     like: gives, for the same arguments, new tensors with the shapes and dtypes of the output
     """
 
     def decorate(f: F) -> F:
-        name = f"amt_stream::{f.__name__.strip('_')}"
-        schema = torch.library.infer_schema(f, mutates_args=())
+        name = f"amt_stream::{f.__name__}"
+        takes, gives, prototype = _layouts(f)
+        schema = torch.library.infer_schema(prototype, mutates_args=())
+
+        def parts_of(function: Callable[..., Any], given: Iterable[object]) -> Any:
+            values = list(given)
+            y = function(*(_joined(layout, values) for layout in takes if values))
+            return y if gives is None else tuple(_parts(gives, y))
 
         def apart(*given: object) -> Any:
             # Torch requires outputs that share no memory with an input or each other.
-            y = f(*given)
+            y = parts_of(f, given)
             return tuple(_own(v) for v in y) if isinstance(y, tuple) else _own(y)
 
         def gradients(slopes: list[Tensor | None], *given: object) -> list[Tensor]:
             with _autograd(), torch.enable_grad():
                 inputs = [_leaf(v) for v in given]
-                y = f(*inputs)
+                y = parts_of(f, inputs)
                 pairs = zip(y if isinstance(y, tuple) else (y,), slopes, strict=True)
                 reached = [(v, s) for v, s in pairs if v.requires_grad and s is not None]
                 ends, along = zip(*reached, strict=True)
@@ -54,7 +62,7 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
             return tuple(next(found) if _learns(v) else None for v in inputs)
 
         op = torch.library.custom_op(name, apart, mutates_args=(), schema=schema)
-        op.register_fake(like)
+        op.register_fake(lambda *given: parts_of(like, given))
         arguments = schema[1 : schema.index(") ->")]
         back = torch.library.custom_op(
             f"{name}_backward",
@@ -67,11 +75,66 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
 
         @wraps(f)
         def chosen(*given: object, **named: object) -> Any:
-            return (op if torch.compiler.is_compiling() else f)(*given, **named)
+            if not torch.compiler.is_compiling():
+                return f(*given, **named)
+            pairs = zip(takes, given, strict=False)  # arguments with defaults may be missing
+            y = op(*(part for layout, v in pairs for part in _parts(layout, v)), **named)
+            return y if gives is None else _joined(gives, list(y))
 
         return chosen  # type: ignore[return-value]
 
     return decorate
+
+
+Layout = Any
+"""None for a single value; for a tuple, what makes it of its parts, and their layouts."""
+
+
+def _layout(kind: Any, singles: list[Any]) -> Layout:
+    """The layout of values of type `kind`; appends the types of its single values to `singles`."""
+    named = hasattr(kind, "_fields")
+    if not named and get_origin(kind) is not tuple:
+        singles.append(kind)
+        return None
+    kinds = get_type_hints(kind).values() if named else get_args(kind)
+    make = kind if named else lambda *parts: parts
+    return make, tuple(_layout(part, singles) for part in kinds)
+
+
+def _layouts(f: Callable[..., Any]) -> tuple[list[Layout], Layout, Callable[..., Any]]:
+    """Layouts of the arguments and of the output of `f`, and a function of their single values."""
+    kinds, takes, parameters = get_type_hints(f), [], []
+    outputs: list[Any] = []
+    gives = _layout(kinds.pop("return"), outputs)
+    for name, kind in kinds.items():
+        singles: list[Any] = []
+        takes.append(_layout(kind, singles))
+        whole = signature(f).parameters[name]
+        parameters += [
+            Parameter(f"{name}_{k}" if k else name, whole.kind, default=whole.default, annotation=s)
+            for k, s in enumerate(singles)
+        ]
+
+    def prototype() -> None: ...
+
+    result = outputs[0] if gives is None else tuple[tuple(outputs)]  # type: ignore[misc]
+    prototype.__signature__ = Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
+    return takes, gives, prototype
+
+
+def _parts(layout: Layout, value: Any) -> list[Any]:
+    """The single values of `value`."""
+    if layout is None:
+        return [value]
+    return [one for part, v in zip(layout[1], value, strict=True) for one in _parts(part, v)]
+
+
+def _joined(layout: Layout, values: list[Any]) -> Any:
+    """The value that has the first of `values` as its parts, which are taken away."""
+    if layout is None:
+        return values.pop(0)
+    make, parts = layout
+    return make(*[_joined(part, values) for part in parts])
 
 
 def _autograd() -> Any:

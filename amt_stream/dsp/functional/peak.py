@@ -39,7 +39,7 @@ def whole_frames(function: str, time: int, lengths: Sequence[int]) -> int:
 
 
 def peaks(
-    x: Tensor, phases: Tensor, lengths: tuple[int, ...], zi: Tensor
+    x: Tensor, phases: Tensor, lengths: Sequence[int], zi: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Largest magnitude (..., frame) of `x` (..., time): at its samples, and between them too.
 

@@ -110,8 +110,17 @@ def states(phases: Tensor) -> int:
     return FILTER_STATES + POWER_STATES + WEIGHTINGS * (phases.shape[1] - 1)
 
 
+def _like_frames(
+    x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
+) -> tuple[LevelFrames, Tensor]:
+    one = framed(x, lengths, x)
+    several = (one.new_empty(*x.shape[:-1], size, one.shape[-1]) for size in SIZES)
+    return LevelFrames(*several), zi.new_empty(zi.shape)
+
+
+@operator(_like_frames)
 def sound_levels(
-    x: Tensor, lengths: tuple[int, ...], coefficients: Tensor, phases: Tensor, zi: Tensor
+    x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
 ) -> tuple[LevelFrames, Tensor]:
     """Frames of sound pressure `x` (..., time) in pascal, and the next state.
 
@@ -129,9 +138,6 @@ def sound_levels(
     state = (*lead, FILTER_STATES + POWER_STATES + WEIGHTINGS * (table[1] - 1))
     given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
     fit("sound_levels", torch.float64, *given)
-    if torch.compiler.is_compiling():
-        *fields, zf = _sound_level_frames(x, lengths, coefficients, phases, zi)
-        return LevelFrames(*fields), zf
     if compiled(x, coefficients, phases, zi):
         rows, after = array(x).reshape(-1, time), array(zi).copy()
         y = np.empty((len(rows), sum(SIZES), frames), rows.dtype)
@@ -162,22 +168,6 @@ def sound_levels(
         per_frame(lambda v: v.mean(-1), impulse, lengths).to(x.dtype),
         peak,
     ), torch.cat([filters, powers, past.flatten(-2).double()], -1)
-
-
-def _like_frames(
-    x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
-) -> tuple[Tensor, ...]:
-    one = framed(x, lengths, x)
-    several = (one.new_empty(*x.shape[:-1], size, one.shape[-1]) for size in SIZES)
-    return *several, zi.new_empty(zi.shape)
-
-
-@operator(_like_frames)
-def _sound_level_frames(
-    x: Tensor, lengths: Sequence[int], coefficients: Tensor, phases: Tensor, zi: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    frames, zf = sound_levels(x, tuple(lengths), coefficients, phases, zi)
-    return *frames, zf
 
 
 def _weighted(
@@ -347,19 +337,9 @@ def _time_weighted(
         f_high, f_low = where(f_high > fast, f_high, fast), where(f_low < fast, f_low, fast)
         s_high, s_low = where(s_high > slow, s_high, slow), where(s_low < slow, s_low, slow)
         i_high, i_low = where(i_high > held, i_high, held), where(i_low < held, i_low, held)
-    put(fast, powers, 0, 0)
-    put(slow, powers, 1, 0)
-    put(impulse, powers, 2, 0)
-    put(held, powers, 3, 0)
-    share = 1.0 / length
-    put(total * share, out, 0, 0)
-    put(fast, out, 1, 0)
-    put(slow, out, 2, 0)
-    put(held, out, 3, 0)
-    put(f_high, out, 4, 0)
-    put(s_high, out, 5, 0)
-    put(i_high, out, 6, 0)
-    put(f_low, out, 7, 0)
-    put(s_low, out, 8, 0)
-    put(i_low, out, 9, 0)
-    put(mean * share, out, 10, 0)
+    for i, power in enumerate((fast, slow, impulse, held)):
+        put(power, powers, i, 0)
+    total, mean = total * (1.0 / length), mean * (1.0 / length)
+    values = total, fast, slow, held, f_high, s_high, i_high, f_low, s_low, i_low, mean
+    for i, power in enumerate(values):
+        put(power, out, i, 0)

@@ -44,9 +44,18 @@ class BandFrames(NamedTuple):
     highest: Tensor
 
 
+def _like_frames(
+    x: Tensor, lengths: Sequence[int], poles: Tensor, gain: Tensor, smoothing: Tensor, zi: Tensor
+) -> tuple[BandFrames, Tensor]:
+    frames, bands = framed(x, lengths, x).shape[-1], len(gain)
+    timed = (x.new_empty(*x.shape[:-1], TIMED, bands, frames) for _ in range(2))
+    return BandFrames(x.new_empty(*x.shape[:-1], bands, frames), *timed), zi.new_empty(zi.shape)
+
+
+@operator(_like_frames)
 def third_octaves(
     x: Tensor,
-    lengths: tuple[int, ...],
+    lengths: Sequence[int],
     poles: Tensor,
     gain: Tensor,
     smoothing: Tensor,
@@ -72,9 +81,6 @@ def third_octaves(
         ("smoothing", smoothing, (TIMED,)),
         ("zi", zi, (*lead, states + TIMED, bands)),
     )
-    if torch.compiler.is_compiling():
-        *fields, zf = _third_octave_frames(x, lengths, poles, gain, smoothing, zi)
-        return BandFrames(*fields), zf
     if compiled(x, poles, gain, smoothing, zi):
         rows, after = array(x).reshape(-1, time), array(zi).copy()
         y = np.empty((len(rows), 1 + 2 * TIMED, bands, frames), rows.dtype)
@@ -109,32 +115,6 @@ def third_octaves(
         per_frame(lambda v: v[..., -1], timed, lengths).to(x.dtype),
         per_frame(lambda v: v.amax(-1), timed, lengths).to(x.dtype),
     ), torch.cat([filters, powers.squeeze(-1).unflatten(-1, (TIMED, bands))], -2)
-
-
-def _like_frames(
-    x: Tensor,
-    lengths: Sequence[int],
-    poles: Tensor,
-    gain: Tensor,
-    smoothing: Tensor,
-    zi: Tensor,
-) -> tuple[Tensor, ...]:
-    frames, bands = framed(x, lengths, x).shape[-1], gain.shape[0]
-    timed = (x.new_empty(*x.shape[:-1], TIMED, bands, frames) for _ in range(2))
-    return x.new_empty(*x.shape[:-1], bands, frames), *timed, zi.new_empty(zi.shape)
-
-
-@operator(_like_frames)
-def _third_octave_frames(
-    x: Tensor,
-    lengths: Sequence[int],
-    poles: Tensor,
-    gain: Tensor,
-    smoothing: Tensor,
-    zi: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    frames, zf = third_octaves(x, tuple(lengths), poles, gain, smoothing, zi)
-    return *frames, zf
 
 
 def in_bands(
@@ -223,18 +203,9 @@ def _side_by_side(
         out[0, b + i] = 0.0
     nothing = _lanes(out, 0, b)
     gain = _lanes(table, 0, b)
-    a0, a1, a2, a3 = (
-        _lanes(table, 1, b),
-        _lanes(table, 2, b),
-        _lanes(table, 3, b),
-        _lanes(table, 4, b),
-    )
-    a4, a5, a6, a7 = (
-        _lanes(table, 5, b),
-        _lanes(table, 6, b),
-        _lanes(table, 7, b),
-        _lanes(table, 8, b),
-    )
+    a0, a1, a2 = _lanes(table, 1, b), _lanes(table, 2, b), _lanes(table, 3, b)
+    a3, a4, a5 = _lanes(table, 4, b), _lanes(table, 5, b), _lanes(table, 6, b)
+    a6, a7 = _lanes(table, 7, b), _lanes(table, 8, b)
     # States with inverted sign, so that each update is one operation.
     s0, s1 = nothing - _lanes(state, 0, b), nothing - _lanes(state, 1, b)
     s2, s3 = nothing - _lanes(state, 2, b), nothing - _lanes(state, 3, b)
@@ -259,18 +230,10 @@ def _side_by_side(
         # Written so that NaN persists: no comparison with it holds.
         highest_f = where(highest_f > level_f, highest_f, level_f)
         highest_s = where(highest_s > level_s, highest_s, level_s)
-    put(nothing - s0, state, 0, b)
-    put(nothing - s1, state, 1, b)
-    put(nothing - s2, state, 2, b)
-    put(nothing - s3, state, 3, b)
-    put(nothing - s4, state, 4, b)
-    put(nothing - s5, state, 5, b)
-    put(nothing - s6, state, 6, b)
-    put(nothing - s7, state, 7, b)
+    for k, s in enumerate((s0, s1, s2, s3, s4, s5, s6, s7)):
+        put(nothing - s, state, k, b)
     put(level_f, state, 8, b)
     put(level_s, state, 9, b)
-    put(total * (1.0 / x.size), out, 0, b)
-    put(level_f, out, 1, b)
-    put(level_s, out, 2, b)
-    put(highest_f, out, 3, b)
-    put(highest_s, out, 4, b)
+    mean_square = total * (1.0 / x.size)
+    for k, power in enumerate((mean_square, level_f, level_s, highest_f, highest_s)):
+        put(power, out, k, b)
