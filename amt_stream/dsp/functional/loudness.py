@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.banded import multiply
@@ -17,9 +16,10 @@ from amt_stream.dsp.functional.elementary import (
     logarithm,
     logarithm_of_one_and,
 )
+from amt_stream.dsp.functional.gradient import Tensors, differentiable
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import alike, operator
 from amt_stream.dsp.functional.shapes import fit, signal_axes
-from amt_stream.dsp.functional.sums import LANES
 
 SILENT = 1e-13
 """Specific loudness, in sone/Cam, added to both ears before they are compared."""
@@ -121,37 +121,32 @@ def agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
         y, zf = gpu.agc(x, coefficients, zi)
         return y, zf
     if compilable(x, coefficients, zi):
-        rows, last = x.reshape(-1, time, count), zi.reshape(-1, count)
-        y = _Agc.apply(rows, coefficients, last)
+        rows = x.reshape(-1, time, count), coefficients, zi.reshape(-1, count)
+        (y,) = differentiable(_agc_forward, _agc_gradient, _plain_agc, *rows)
         return y.view(x.shape), y[:, -1].view(zi.shape)
+    (y,) = _plain_agc(x, coefficients, zi)
+    return y, y[..., -1, :].clone()
+
+
+def _plain_agc(x: Tensor, coefficients: Tensor, zi: Tensor) -> Tensors:
     outputs = []
     for frame in x.unbind(-2):
         zi = zi + torch.where(frame > zi, coefficients[0], coefficients[1]) * (frame - zi)
         outputs.append(zi)
-    return torch.stack(outputs, -2), zi
+    return (torch.stack(outputs, -2),)
 
 
-class _Agc(torch.autograd.Function):
-    """The compiled form and its gradient: frame by frame in torch, training would take minutes."""
+def _agc_forward(x: Tensor, coefficients: Tensor, zi: Tensor) -> Tensors:
+    y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
+    _agc(array(x), array(coefficients), array(zi), y.numpy(), zf.numpy())
+    return (y,)
 
-    @staticmethod
-    def forward(x: Tensor, coefficients: Tensor, zi: Tensor) -> Tensor:
-        y, zf = x.new_empty(x.shape), zi.new_empty(zi.shape)
-        _agc(array(x), array(coefficients), array(zi), y.numpy(), zf.numpy())
-        return y
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        x, coefficients, zi, y = ctx.saved_tensors
-        given = tuple(array(t) for t in (x, coefficients, zi, y, grad))
-        into = tuple(t.new_zeros(t.shape) for t in (x, coefficients, zi))
-        _agc_backward(*given, *(t.numpy() for t in into))
-        return into
+def _agc_gradient(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
+    into = tuple(t.new_zeros(t.shape) for t in given)
+    tensors = (*given, *outputs, *slopes)
+    _agc_backward(*(array(t) for t in tensors), *(t.numpy() for t in into))
+    return into
 
 
 @kernel

@@ -1,16 +1,16 @@
 """First-order relaxation towards a moving target at a varying rate."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.gradient import Tensors, differentiable
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import alike, operator
 from amt_stream.dsp.functional.shapes import fit, signal_axes
-from amt_stream.dsp.functional.tiles import LANES, SPAN, load, store
+from amt_stream.dsp.functional.tiles import SPAN, load, store
 
 
 @operator(alike)
@@ -27,9 +27,12 @@ def relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
         return y, y[..., -1].clone()
     if not compiled(*(t.detach() for t in tensors)):
         return plain_relax(*tensors)
-    rows, before = (-1, target.shape[-1]), zi.reshape(-1)
-    f = _forward if compiled(*tensors) else _Relax.apply
-    y = f(target.reshape(rows), rate.reshape(rows), before).view(target.shape)
+    rows = target.reshape(-1, time), rate.reshape(-1, time), zi.reshape(-1)
+    if compiled(*tensors):
+        (y,) = _forward(*rows)
+    else:
+        (y,) = differentiable(_forward, _gradient, lambda *given: plain_relax(*given)[:1], *rows)
+    y = y.view(target.shape)
     return y, y[..., -1].clone()
 
 
@@ -51,10 +54,10 @@ def plain_relax(target: Tensor, rate: Tensor, zi: Tensor) -> tuple[Tensor, Tenso
     return y, y[..., -1]
 
 
-def _forward(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:
+def _forward(target: Tensor, rate: Tensor, zi: Tensor) -> Tensors:
     y = torch.empty_like(target, memory_format=torch.contiguous_format)
     _relax(array(target), array(rate), array(zi), y.numpy())
-    return y
+    return (y,)
 
 
 @kernel
@@ -78,26 +81,13 @@ def _relax(target: Array, rate: Array, zi: Array, y: Array) -> None:
             store(goal, first, rows, start, length, y)
 
 
-class _Relax(torch.autograd.Function):
-    """`relax` for rows, with a compiled gradient."""
-
-    @staticmethod
-    def forward(target: Tensor, rate: Tensor, zi: Tensor) -> Tensor:
-        return _forward(target, rate, zi)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs, output)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, gy: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        target, rate, zi, y = ctx.saved_tensors
-        # The gradient runs backward in time: g[t] = gy[t] + (1 - rate[t+1]) g[t+1].
-        g = torch.empty_like(y)
-        _backward(array(rate), array(gy), g.numpy())
-        before = torch.cat([zi[:, None], y[:, :-1]], 1)
-        return g * rate, g * (target - before), g[:, 0] * (1 - rate[:, 0])
+def _gradient(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
+    (target, rate, zi), (y,), (gy,) = given, outputs, slopes
+    # The gradient runs backward in time: g[t] = gy[t] + (1 - rate[t+1]) g[t+1].
+    g = torch.empty_like(y)
+    _backward(array(rate), array(gy), g.numpy())
+    before = torch.cat([zi[:, None], y[:, :-1]], 1)
+    return g * rate, g * (target - before), g[:, 0] * (1 - rate[:, 0])
 
 
 @kernel

@@ -9,11 +9,9 @@ from torch import Tensor
 
 from amt_stream.dsp.functional.dispatch import Array, array, kernel
 from amt_stream.dsp.functional.gradient import Tensors, differentiable
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.state_space import state_space
 from amt_stream.dsp.functional.tiles import flush, load, store
-
-LANES = 16
-"""Rows processed together: two registers of float64 in AVX-512."""
 
 SPAN = 32
 """Samples processed together, so that the states of all sections fit the L1 cache."""

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
-from amt_stream.dsp.functional.sums import LANES, ROWS, sums_of_products
+from amt_stream.dsp.functional.sums import ROWS, sums_of_products
 
 Sizes = tuple[int, ...]
 

@@ -10,10 +10,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.lowering import Builder, Context, Kind, Typed, Value, Values
-
-LANES = 16
-"""Sums in parallel: one register of float32, two of float64, in AVX-512."""
 
 REGISTER = 64 if binding.get_host_cpu_features().get("avx512f") else 32
 """Bytes of a vector register."""

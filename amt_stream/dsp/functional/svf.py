@@ -6,19 +6,18 @@ from torch import Tensor
 
 from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, recurrence
+from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import alike, operator
 from amt_stream.dsp.functional.sections import Sections, cascade
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.dsp.functional.state_space import BLOCK, Blocks, blocks, run
+from amt_stream.dsp.functional.tiles import load, store
 
 LOW = (0.0, 0.0, 1.0)
 """Weights of a low-pass section: gain 1 at DC."""
 
 BAND = (0.0, 1.0, 0.0)
 """Weights of a band-pass section: gain 1 / k at its center."""
-
-LANES = 16
-"""Filters processed in parallel, one per lane."""
 
 TILE = 32
 """Samples transposed at a time."""
@@ -118,9 +117,7 @@ def _svf(x: Array, g: Array, k: Array, weights: Array, zi: Array, y: Array, zf: 
                 c1[s, i], c2[s, i] = zi[start + i, s]
         for begin in range(0, time, TILE):
             count = min(TILE, time - begin)
-            for i in range(lanes):
-                for t in range(count):
-                    tile[t, i] = x[start + i, begin + t]
+            load(x, start, lanes, begin, count, tile)
             for t in range(count):
                 v = tile[t]
                 for s in range(sections):
@@ -134,9 +131,7 @@ def _svf(x: Array, g: Array, k: Array, weights: Array, zi: Array, y: Array, zf: 
                         v[i] = u0[i] * v[i] + u1[i] * (a[i] + d1) + u2[i] * (b[i] + d2)
                         a[i] += two * d1
                         b[i] += two * d2
-            for i in range(lanes):
-                for t in range(count):
-                    y[start + i, begin + t] = tile[t, i]
+            store(tile, start, lanes, begin, count, y)
         for i in range(lanes):
             for s in range(sections):
                 zf[start + i, s, 0], zf[start + i, s, 1] = c1[s, i], c2[s, i]

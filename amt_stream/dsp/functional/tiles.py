@@ -8,9 +8,6 @@ from numba.extending import intrinsic
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
 
-LANES = 16
-"""Most rows processed together: one register of float32, two of float64, in AVX-512."""
-
 SPAN = 128
 """Samples of each row processed together, so that a tile fits the L1 cache."""
 

@@ -11,7 +11,9 @@ from amt_stream.dsp.functional.excitation import select_components
 from amt_stream.dsp.functional.first_order import first_order
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
 from amt_stream.dsp.functional.group_skirts import group_skirts
+from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
+from amt_stream.dsp.functional.relaxation import relax
 from amt_stream.dsp.functional.svf import svf
 from amt_stream.dsp.stages import Excitation
 from tests.dsp.kernels.forms import plainly
@@ -50,6 +52,14 @@ def direct_forms(time, order=2):
     return direct_form, (noise(4, time), noise(3, order + 1, seed=2), a, noise(4, 3, order, seed=3))
 
 
+def control(time):
+    return agc, (noise(2, time, 3), between(0.05, 0.9, 2), noise(2, 3, seed=1))
+
+
+def relaxation(time):
+    return relax, (noise(3, time), between(0.05, 0.9, 3, time), noise(3, seed=1))
+
+
 def bank(kind, time, first, envelope):
     """Channels with all and with two of the filters, the envelopes of some bands."""
     bands, states = 3, (noise(2, 2, first, 2, seed=5), noise(2, 2, 3, 2, seed=6))
@@ -79,6 +89,8 @@ CASES = {
     "direct form": direct_forms,
     "direct form of order 4": lambda time: direct_forms(time, 4),
     "direct form of order 0": lambda time: direct_forms(time, 0),
+    "gain control": control,
+    "relaxation": relaxation,
     "one-poles": lambda time: bank(OnePoles, time, 1, True),
     "one-poles without a low-pass": lambda time: bank(OnePoles, time, 0, False),
     "band-passes": lambda time: bank(BandPasses, time, 1, True),
@@ -143,7 +155,10 @@ def test_finite_differences(name):
     assert gradcheck(f, [v.requires_grad_() for v in given])
 
 
-@pytest.mark.parametrize("name", ["gammatone", "svf", "high-pass", "direct form", "one-poles"])
+@pytest.mark.parametrize(
+    "name",
+    ["gammatone", "svf", "high-pass", "direct form", "gain control", "relaxation", "one-poles"],
+)
 def test_gradients_of_gradients(name):
     f, given = CASES[name](3)
     assert gradgradcheck(f, [v.requires_grad_() for v in given], fast_mode=True)
