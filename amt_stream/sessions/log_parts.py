@@ -140,27 +140,20 @@ class TextParts:
         self._steps: deque[Callable[[], None]] = deque()
         self._text = io.StringIO()
         self._writer: LiveWriter | None = None
-        self._rows: GrowingFile | None = None
-        self._events: GrowingFile | None = None
-        self._intervals: GrowingFile | None = None
+        self._files: dict[str, GrowingFile] = {}
+        """The open files of rows, events and intervals."""
         self._head, self._hour = b"", ""
 
     @property
     def there(self) -> bool:
-        return all(file.there for file in self._files)
-
-    @property
-    def _files(self) -> list[GrowingFile]:
-        """The open files."""
-        files = self._rows, self._events, self._intervals
-        return [file for file in files if file is not None]
+        return all(file.there for file in self._files.values())
 
     def write(
         self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
         if told:  # events first, so that a gap in the rows is never without its event
             lines = "".join(event_line(event) for event, _ in told).encode()
-            self._steps.append(partial(self._put_events, lines))
+            self._steps.append(partial(self._put, "events", ".jsonl", lines))
         for header, some in self._headers.pieces(rows, told):
             if header is not None:
                 self._header = header
@@ -172,8 +165,9 @@ class TextParts:
             writer.write(intervals.where(slice(0)))
             head = text.tell()
             writer.write(intervals)
-            data = text.getvalue()
-            self._steps.append(partial(self._put_intervals, data[:head], data[head:]))
+            text_of = text.getvalue()
+            data, begin = text_of[head:].encode(), text_of[:head].encode()
+            self._steps.append(partial(self._put, "intervals", f".{self._format}", data, begin))
         self.flush()
 
     def _take(self, rows: Rows) -> None:
@@ -194,9 +188,9 @@ class TextParts:
             self._steps.popleft()
 
     def reopen(self) -> None:
-        for file in self._files:
+        for file in self._files.values():
             file.close()
-        self._rows = self._events = self._intervals = None
+        self._files.clear()
 
     def close(self) -> None:
         self._steps.append(self._close_parts)
@@ -212,38 +206,26 @@ class TextParts:
         self._hour, self._head = hour, head
 
     def _put_rows(self, data: bytes) -> None:
-        if self._rows is None:
-            self._rows = self._new("rows", f".{self._format}")
-        if not self._rows.size:
-            self._rows.write(self._head)
-        self._rows.write(data)
+        self._put("rows", f".{self._format}", data, self._head)
 
-    def _put_events(self, data: bytes) -> None:
-        if self._events is None:
-            self._events = self._new("events", ".jsonl")
-        self._events.write(data)
-
-    def _put_intervals(self, head: str, data: str) -> None:
-        if self._intervals is None:
-            self._intervals = self._new("intervals", f".{self._format}")
-        if not self._intervals.size:
-            self._intervals.write(head.encode())
-        self._intervals.write(data.encode())
+    def _put(self, what: str, ending: str, data: bytes, head: bytes = b"") -> None:
+        """Write to the open file of this kind, or to a new one with this head."""
+        if what not in self._files:
+            self._files[what] = self._new(what, ending)
+        file = self._files[what]
+        if head and not file.size:
+            file.write(head)
+        file.write(data)
 
     def _new(self, what: str, *endings: str) -> GrowingFile:
         self._hour = self._hour or hour_of(np.datetime64("NaT"))
         return GrowingFile(new_name(self._folder.path, f"{what}-{self._hour}", *endings))
 
     def _close_parts(self) -> None:
-        if self._rows is not None:
-            self._close_part(self._rows)
-            self._rows = None
-        if self._events is not None:
-            self._close_part(self._events)
-            self._events = None
-        if self._intervals is not None:
-            self._close_part(self._intervals)
-            self._intervals = None
+        for what in ("rows", "events", "intervals"):
+            if what in self._files:
+                self._close_part(self._files[what])
+                del self._files[what]
 
     def _close_part(self, file: GrowingFile) -> None:
         if file.size:

@@ -45,7 +45,7 @@ class ParquetParts(TextParts):
         return super()._new(what, *endings, *(() if what == "events" else (PARQUET,)))
 
     def _close_part(self, file: GrowingFile) -> None:
-        if file is self._events or not file.size:
+        if file is self._files.get("events") or not file.size:
             super()._close_part(file)
             return
         path = file.path.with_suffix(PARQUET)

@@ -6,6 +6,7 @@ import math
 import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -93,12 +94,20 @@ class Session:
         return [*self._table("intervals", max(self.runs) if run is None else run)]
 
     def _table(self, table: str, run: int) -> Generator[JsonDict]:
-        if (self.path / DATABASE).exists():
-            with told_of_database(self.path / DATABASE), opened(self.path) as connection:
-                yield from _selected(connection, table, run)
+        yield from self._of_database(table, run)
         for path in self.files(run, table):
             with as_session_error(path, "read"):
                 yield from ROWS_IN[path.suffix](path)
+
+    def _of_database(self, table: str, run: int, order: str = "ASC") -> Generator[JsonDict]:
+        """Yield the rows of a table of the database, if there is one."""
+        path = self.path / DATABASE
+        if path.exists():
+            try:
+                with opened(self.path) as connection:
+                    yield from _selected(connection, table, run, order)
+            except sqlite3.Error as error:
+                raise SessionError(f"{path} cannot be read: {error}") from error
 
     def last_sample(self, since: int) -> int:
         """Sample of the last row of all runs from `since` on; -1 if there is none."""
@@ -110,10 +119,8 @@ class Session:
         return max((end for end in ends if isinstance(end, float)), default=-math.inf)
 
     def _last_of(self, run: int) -> int:
-        last: Any = None
-        if (self.path / DATABASE).exists():
-            with told_of_database(self.path / DATABASE), opened(self.path) as connection:
-                last = next(_selected(connection, "rows", run, "DESC"), None)
+        with closing(self._of_database("rows", run, "DESC")) as found:
+            last: Any = next(found, None)
         for path in reversed(self.files(run, "rows")):
             with as_session_error(path, "read"):
                 for row in ROWS_IN[path.suffix](path):
@@ -126,10 +133,7 @@ class Session:
     def events(self, run: int | None = None) -> list[Event]:
         """Events of a run, by default of the last one."""
         run = max(self.runs) if run is None else run
-        found: list[dict[str, object]] = []
-        if (self.path / DATABASE).exists():
-            with told_of_database(self.path / DATABASE), opened(self.path) as connection:
-                found += _selected(connection, "events", run)
+        found = [*self._of_database("events", run)]
         for path in self.files(run, "events"):
             with as_session_error(path, "read"):
                 found += _json_lines(path)
@@ -232,22 +236,8 @@ class opened:
         self.connection.close()
 
 
-class told_of_database:
-    """Turns errors of SQLite into SessionError."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, sqlite3.Error):
-            raise SessionError(f"{self._path} cannot be read: {error}") from error
-
-
 def _selected(
-    connection: sqlite3.Connection, table: str, run: int, order: str = "ASC"
+    connection: sqlite3.Connection, table: str, run: int, order: str
 ) -> Iterator[JsonDict]:
     names = [name for name in table_columns(connection, table) if name not in ("id", "run")]
     if not names:

@@ -1,7 +1,7 @@
 """Comparison of two measurements: differences of readings, and their uncertainties."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -275,7 +275,7 @@ class Comparison:
             return np.full_like(a, math.hypot(*own))
         if known[0] is None or known[1] is None:
             return None
-        slopes = [_slope(results, name, unit, values) for results, values in self._both(a, b)]
+        slopes = [_slope(of, name, unit, values) for of, values in ((self.a, a), (self.b, b))]
         if slopes[0] is None or slopes[1] is None:
             return None
         parts: list[np.ndarray] = []
@@ -284,9 +284,6 @@ class Comparison:
             parts += [theirs - mine] if shared else [mine, theirs]
         squares: np.ndarray = np.sum([part**2 for part in parts], axis=0)
         return np.sqrt(squares)
-
-    def _both(self, a: object, b: object) -> list[tuple[Results, Any]]:
-        return [(self.a, a), (self.b, b)]
 
     def to_dict(self) -> JsonDict:
         """Data for JSON."""
@@ -397,19 +394,11 @@ def _common(a: Results, b: Results, independent: bool) -> tuple[bool, str]:
         )
     if independent:
         return False, "the calibrations are treated as independent: nothing cancels"
-    same = [*map(_key, first)] == [*map(_key, second)]
-    if not same:
+    if first != second:
         return False, "the calibrations differ: nothing cancels"
     if all(one["date"] is None for one in first):
-        return (
-            True,
-            "both have the same level, treated as one calibration: its error cancels",
-        )
+        return True, "both have the same level, treated as one calibration: its error cancels"
     return True, "both have the same calibration: its error cancels"
-
-
-def _key(one: Mapping[str, object]) -> tuple[Any, ...]:
-    return tuple(one[key] for key in SAME_KEYS)
 
 
 def _known(results: Results) -> Known | None:
