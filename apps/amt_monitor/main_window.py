@@ -201,7 +201,8 @@ class MainWindow(QtWidgets.QMainWindow):
         view = self.updater.held_view
         if self.wall_view.isVisible() and view is not None:
             self.wall_view.choose(wall_numbers(view, self.settings.get("wall", [])))
-            self.wall_view.read(view, self.message.text)
+            pane = self.updater.history
+            self.wall_view.read(view, self.message.text, pane and pane.history)
 
     def choose_wall_numbers(self, names: list[str]) -> None:
         self.settings.put(wall=names)

@@ -1,24 +1,38 @@
-"""Two or three numbers on the whole screen, readable across a room."""
+"""Few numbers on the whole screen, readable across a room, with the limit and 15 minutes."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.big_number import BigNumber
+from amt_monitor.curve_layers import polygon, runs
+from amt_monitor.history_pyramid import FACTOR
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.limits_pane import Light
 from amt_monitor.number_format import number_text
 from amt_monitor.pane import Badge
 from amt_monitor.reading_captions import caption_of
-from amt_monitor.theme import CONTRAST_DARK, DARK, Colors, palette_of, repaint, theme, tint
+from amt_monitor.theme import (
+    CONTRAST_DARK,
+    DARK,
+    Colors,
+    colors_of,
+    palette_of,
+    repaint,
+    theme,
+    tint,
+)
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import plain_label
 from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
+    from amt_monitor.reading_history import ReadingHistory
     from amt_monitor.view_state import ViewState
 
 MOST = 3
@@ -30,14 +44,17 @@ USUAL = (
 )
 """By default, the first two of these that exist."""
 
-FIRST, OTHERS = 3, 2
+FIRST, OTHERS = 3, 1
 """Shares of the height: the first number, and the others below it."""
 
-MARGIN, STRIP = 0.025, 0.045
-"""Of the height: the margin, and a line of words."""
+MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.12
+"""Of the height: the margin, a line of words, the first number, the limit, the last 15 min."""
 
-SIZES = {"wall_state": 1.6, "wall_limit": 0.8, "wall_message": 0.7}
+SIZES = {"wall_state": 1.6, "wall_limit": 1.0, "wall_message": 0.7, "wall_others": 0.7}
 """Font sizes relative to a line of words."""
+
+STRIP_S = 900.0
+SHAPES = {"green": "●", "amber": "▲", "red": "■"}
 
 LARGEST = 4000
 
@@ -62,8 +79,11 @@ class WallView(QtWidgets.QWidget):
         self.badge = Badge()
         self.light = Light()
         self.state, self.limit = plain_label("wall_state"), plain_label("wall_limit", wrap=True)
+        self.others = plain_label("wall_others")
+        self.others.setMinimumWidth(1)
         self.message = plain_label("wall_message", wrap=True)
-        for label in (self.source, self.time, self.state, self.limit, self.message):
+        self.strip = LastMinutes()
+        for label in (self.source, self.time, self.state, self.limit, self.others, self.message):
             tint(label, None)
         self.source.setMinimumWidth(1)  # a long name must not widen the screen
         top = QtWidgets.QHBoxLayout()
@@ -72,18 +92,18 @@ class WallView(QtWidgets.QWidget):
         top.addStretch(1)
         top.addWidget(self.time)
         self._places = QtWidgets.QGridLayout()
-        bottom = QtWidgets.QHBoxLayout()
+        self.band = QtWidgets.QWidget()
+        self.band.setAutoFillBackground(True)
+        bottom = QtWidgets.QHBoxLayout(self.band)
+        bottom.setSpacing(24)
         bottom.addWidget(self.light)
-        words = QtWidgets.QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(self.state)
-        words.addWidget(self.limit)
-        bottom.addLayout(words, 1)
+        bottom.addWidget(self.state)
+        bottom.addWidget(self.limit, 1)
         self._column = QtWidgets.QVBoxLayout(self)
         self._column.addLayout(top)
         self._column.addLayout(self._places, 1)
-        self._column.addLayout(bottom)
-        self._column.addWidget(self.message)
+        for widget in (self.band, self.others, self.strip, self.message):
+            self._column.addWidget(widget)
         theme.changed.connect(self._darken)
         self._darken()
 
@@ -117,7 +137,9 @@ class WallView(QtWidgets.QWidget):
             self._places.setColumnStretch(column, 1 if column < below else 0)
         self._darken()
 
-    def read(self, view: "ViewState", message: str = "") -> None:
+    def read(
+        self, view: "ViewState", message: str = "", history: "ReadingHistory | None" = None
+    ) -> None:
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
         status = {name: view.reading_status(view.model_of(name)) for name in self.numbers}
@@ -133,6 +155,7 @@ class WallView(QtWidgets.QWidget):
             if number.caption.counted:
                 number.show_note(elapsed_text(view.measured_s), "the time that it covers")
         self._show_limit(view)
+        self.strip.show_rows(history, next(iter(self.numbers), ""))
         self.message.setText(plain(message))
         self.message.setVisible(bool(message))
         self._fit()
@@ -141,8 +164,16 @@ class WallView(QtWidgets.QWidget):
         limits = view.readings.limits if view.readings is not None else ()
         values, held = view.values, view.held
         of = worst(limits, values, held)
-        for widget in (self.light, self.state, self.limit):
+        for widget in (self.band, self.light, self.state, self.limit):
             widget.setVisible(of is not None)
+        others = [limit for limit in limits if limit is not of]
+        self.others.setVisible(bool(others))
+        self.others.setText(
+            "     ".join(
+                f"{SHAPES.get(state_of(one, values, held), '○')} {value_words(one, values)}"
+                for one in others
+            )
+        )
         if of is not None:
             self.light.show_state(state_of(of, values, held))
             words = state_words(of, values, held)
@@ -152,14 +183,18 @@ class WallView(QtWidgets.QWidget):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         height = self.height()
-        margin, line = round(MARGIN * height), max(14, round(STRIP * height))
+        margin, line = round(MARGIN * height), max(14, round(WORDS * height))
         self._column.setContentsMargins(margin, margin, margin, margin)
         self._column.setSpacing(margin)
         self._places.setSpacing(margin)
-        for widget in (self.source, self.time, self.badge, self.state, self.limit, self.message):
+        self.band.setFixedHeight(round(BAND * height))
+        self.strip.setFixedHeight(round(STRIP * height))
+        labels = self.source, self.time, self.state, self.limit, self.others, self.message
+        for widget in (*labels, self.badge, self.strip):
             font = widget.font()
             font.setPixelSize(round(SIZES.get(widget.objectName(), 1.0) * line))
-            font.setBold(widget in (self.time, self.state))
+            bold = widget in (self.time, self.state)
+            font.setWeight(font.Weight.DemiBold if bold else font.Weight.Normal)
             widget.setFont(font)
             widget.updateGeometry()
         self.light.setFixedSize(round(2.4 * line), round(2.4 * line))
@@ -168,6 +203,9 @@ class WallView(QtWidgets.QWidget):
     def _darken(self) -> None:
         """Tint labels again: they were made before this palette."""
         self.setPalette(palette_of(self.colors))
+        banded = palette_of(self.colors)
+        banded.setColor(self.band.backgroundRole(), QtGui.QColor(self.colors.grid))
+        self.band.setPalette(banded)
         for label in self.findChildren(QtWidgets.QLabel):
             repaint(label)
 
@@ -176,8 +214,8 @@ class WallView(QtWidgets.QWidget):
         if not self.numbers:
             return
         first, *others = self.numbers.values()
-        for together in ([first], others):
-            sizes = [one.size_in(one.width(), one.height(), LARGEST) for one in together]
+        for together, largest in (([first], DIGITS * self.height()), (others, LARGEST)):
+            sizes = [one.size_in(one.width(), one.height(), round(largest)) for one in together]
             for number in together:
                 number.set_size(min(sizes))
 
@@ -190,6 +228,49 @@ class WallView(QtWidgets.QWidget):
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         event.accept()
         self.closed.emit()
+
+
+class LastMinutes(QtWidgets.QWidget):
+    """The course of one reading over the last 15 min."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[str, int] = "", -1
+        self._cells: NDArray[np.float64] = np.empty(0)
+
+    def show_rows(self, history: "ReadingHistory | None", name: str) -> None:
+        there = history is not None and name in [one.name for one in history.columns]
+        self.setVisible(there)
+        if not there or history is None:
+            return
+        now_s = history.now_s
+        level = history.level_for(now_s - STRIP_S, now_s, max(1, self.width()))
+        cell_s = history.step_s * FACTOR**level
+        last, count = int(now_s / cell_s), int(STRIP_S / cell_s)
+        if (shown := (name, last)) != self._shown:
+            self._shown = shown
+            self._cells = history.cells([name], level, last - count, last + 1).mean[0]
+            self.update()
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter, colors = QtGui.QPainter(self), colors_of(self)
+        painter.setPen(QtGui.QColor(colors.second))
+        line = self.fontMetrics().height()
+        beside = QtCore.QRect(0, 0, self.fontMetrics().horizontalAdvance("15 min  "), self.height())
+        painter.drawText(beside, QtCore.Qt.AlignmentFlag.AlignVCenter, "15 min")
+        known = self._cells[np.isfinite(self._cells)]
+        if not len(known):
+            return
+        low, high = float(known.min()), float(known.max())
+        middle, half = (low + high) / 2, max(5.0, 0.55 * (high - low))
+        x = np.linspace(beside.right(), self.width() - 2, len(self._cells))
+        y = self.height() / 2 - (self._cells - middle) / half * (self.height() / 2 - 4)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+        pen = QtGui.QPen(QtGui.QColor(colors.ltl), max(2.0, line / 12))
+        pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
+        painter.setPen(pen)
+        for first, end in runs(np.isfinite(y)):
+            painter.drawPolyline(polygon(np.stack((x[first:end], y[first:end]), axis=1)))
 
 
 class WallMenu(QtWidgets.QMenu):

@@ -74,6 +74,23 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     assert wall.light.state == "unknown"
 
 
+def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
+    limits = [*LIMITS, Limit("laf_db", 99.0, name="far")]
+    window, wall = on_wall(limits=limits)
+    window.choose_wall_numbers(["laf_db"])
+    qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
+    wall.resize(1280, 800)
+    qtbot.wait(300)
+    (first,) = wall.numbers.values()
+    size = first.digits.font().pixelSize()
+    assert 0.33 * wall.height() <= size <= 0.42 * wall.height() + 1
+    assert first.words.font().pixelSize() >= 0.05 * wall.height()
+    assert wall.band.height() == round(0.18 * wall.height())
+    assert wall.band.width() > 0.9 * wall.width()
+    assert wall.others.text() == "● LAF 80.0 dB, limit 99 dB"
+    qtbot.waitUntil(lambda: wall.strip.isVisible() and len(wall.strip._cells) > 0, timeout=5000)
+
+
 def test_it_is_dark_in_every_theme(qtbot, on_wall):
     before = theme.choice
     _, wall = on_wall()
