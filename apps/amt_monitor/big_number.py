@@ -104,8 +104,7 @@ class BigNumber(QtWidgets.QWidget):
 
     def lose(self, last: str) -> None:
         """Write dashes while the microphone is lost, and the last reading beside the caption."""
-        symbol = self.caption.symbol
-        self.symbol.setText(", ".join(filter(None, (symbol, last and f"last {last}"))))
+        self.symbol.setText(f"last {last}" if last else self.caption.symbol)
         if last:
             self.show_text(NONE)
 

@@ -165,7 +165,8 @@ class LevelPane(Pane):
         return tuple(ear.text for ear in self.meters.ears)
 
     def show_status(self, view: "ViewState") -> None:
-        if "lost" in view.held:
+        lost = "lost" in view.held
+        if lost:
             self.restart()
             self.meters.update()
-        self.mark(view.held, view.heard is not None and not view.heard.calibrated)
+        self.mark(() if lost else view.held, view.heard is not None and not view.heard.calibrated)

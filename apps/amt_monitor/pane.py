@@ -111,6 +111,7 @@ class Pane(QtWidgets.QWidget):
         self.view: ViewState | None = None
         """The last view that was judged."""
         heading, self.about = QtWidgets.QLabel(title), QtWidgets.QLabel(about)
+        heading.setTextFormat(QtCore.Qt.TextFormat.RichText)
         set_font(heading, True)
         heading.setObjectName(f"{name}_title")
         tint(self.about, "second")

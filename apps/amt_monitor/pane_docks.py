@@ -173,7 +173,7 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     placed = [dock for line in lines for dock in line]
     behind = [(numbers[0], dock) for dock in numbers if dock not in placed]
     around = [bar.height() for bar in (window.menuWidget(), window.statusBar()) if bar]
-    room = window.height() - sum(around) - TABS
+    room = window.height() - sum(around) - TABS * (1 + bool(hidden))
     if sum(map(_least_height, rows)) > room and all(below):
         curves = rows.pop()
         behind += [(below[0][0], curve) for curve in curves]

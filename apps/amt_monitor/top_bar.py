@@ -73,10 +73,10 @@ class StateChip(QtWidgets.QWidget):
 
     def show_state(self, state: str, clock: str, wrong: bool) -> None:
         if (state, clock, wrong) != (self.state, self.clock, self._wrong):
-            longer = len(state) != len(self.state) or len(clock) != len(self.clock)
+            before = self.sizeHint()
             self.state, self.clock, self._wrong = state, clock, wrong
             self.setAccessibleName(self.text)
-            if longer:
+            if self.sizeHint() != before:
                 self.updateGeometry()
             self.update()
 

@@ -135,8 +135,8 @@ class ReadingStatus:
 
     @property
     def words(self) -> list[str]:
-        """All but "uncalibrated", which the main window shows."""
-        return [*self.found, *self.held]
+        """All but "uncalibrated" and "lost", which the main window shows."""
+        return [] if "lost" in self.held else [*self.found, *self.held]
 
     @property
     def grey(self) -> bool:
