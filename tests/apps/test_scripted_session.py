@@ -203,8 +203,8 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
         person.sees(lambda: window.shown.texts["levels"] == ("-", "-"))
         assert set(window.shown.texts["spl"]) == {NONE}
         assert "last 94.0" in window.docks["spl"].pane.grid.groups[0][0].symbol.text()
-        words = lambda: window.docks["history"].pane.layers.marks.words  # noqa: E731
-        person.sees(lambda: "no readings" in words())
+        marked = lambda: window.docks["history"].pane.layers.marks.words  # noqa: E731
+        person.sees(lambda: "no readings" in marked())
         person.picture("microphone_lost")
     finally:
         virtual_mic.plug()
@@ -242,6 +242,9 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
 
     # Stop, and the session is in its folder, marker and all.
     person.sees(lambda: window.measurement.measured_s > 2)
+    person.presses(Key.Key_Space)  # else LAeq goes on after the last row
+    person.state("paused")
+    qtbot.wait(500)
     person.presses(Key.Key_S)
     person.state("stopped")
     assert window.measurement.measured_s > 2
