@@ -10,7 +10,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background_task import BackgroundTask
 from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
-from amt_monitor.history_traces import FIRST, GrowingScale, ticks_of
+from amt_monitor.history_traces import FIRST, GrowingScale, symbol_of, ticks_of
 from amt_monitor.line_layers import Threshold, ThresholdLayer
 from amt_monitor.message_bar import begun
 from amt_monitor.plot import LegendEntry, PlotAxis
@@ -113,9 +113,7 @@ class ComparisonDialog(QtWidgets.QDialog):
 
     def _pictures(self) -> QtWidgets.QWidget:
         columns = self.found.a.columns
-        names = [
-            (f"{columns[name].short}, {columns[name].unit}", name) for name in self.found.names
-        ]
+        names = [(f"{symbol_of(name)}, {columns[name].unit}", name) for name in self.found.names]
         self.choice = combo_box("reading to draw", names, self._choose)
         self.choice.setObjectName("choice")
         self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")
@@ -222,5 +220,5 @@ def _names(a: str, b: str, colors: Colors) -> str:
 
 def cells_of(one: Difference) -> tuple[str, ...]:
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
-    numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
-    return (one.symbol, *numbers, one.unit, doubt, one.verdict.partition(":")[0])
+    numbers = f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:+.2f}"
+    return (symbol_of(one.name), *numbers, one.unit, doubt, one.verdict.partition(":")[0])

@@ -59,6 +59,8 @@ class HistoryPane(Pane):
         self.span.setObjectName("span")
         self.span.setAccessibleName("visible span")
         self.span.addItems(list(SPANS))
+        # A span that was zoomed to has as many characters as its time.
+        self.span.setMinimumContentsLength(len("00:00:00.0"))
         self.span.activated.connect(self._choose_span)
         self.live = tool_button("live", "Live", FOLLOW, lambda: self.plot.show_until(None))
         self.choice = tool_button("columns", "Show", "Choose the readings")

@@ -42,10 +42,10 @@ class HistoryTrace(NamedTuple):
 
 
 def symbol_of(name: str) -> str:
-    """A short name without unit: "LTL", "LAeq,15min", "gm2002 LTL"."""
+    """A short name without unit: "LTL", "LAeq,15min", "gm2002 LTL", as another model has an LTL."""
     caption = caption_of(name)
-    before = next((model for model in ("gm2002", "zwicker") if name.startswith(f"{model}_")), "")
-    return f"{before} {caption.symbol}".strip() if caption.symbol else caption.words
+    before = "gm2002 " if name.startswith("gm2002_") else ""
+    return f"{before}{caption.symbol}" if caption.symbol else caption.words
 
 
 def unit_of(name: str) -> str:

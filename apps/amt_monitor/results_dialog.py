@@ -36,6 +36,7 @@ class StoredHistoryPane(HistoryPane):
     def __init__(self, results: Results) -> None:
         there = [one for name, one in results.columns.items() if name in results.rows.columns]
         super().__init__(ReadingHistory(there, results.step_s))
+        self.live.hide()
         self._header = results.header
         self.layers.events = tuple(results.events)
         self.layers.limits = tuple(map(limit_of, results.header.get("limits", ())))

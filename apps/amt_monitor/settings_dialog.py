@@ -6,7 +6,7 @@ from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.settings import Settings
 from amt_monitor.theme import CHOICES, NAMES, theme
-from amt_monitor.widgets import Button, DialogButtons, plain_label
+from amt_monitor.widgets import Button, DialogButtons, plain_label, set_up_spin
 from amt_stream.meters.specification import EventSettings, declared
 from amt_stream.meters.triggers import KEPT_S
 
@@ -59,8 +59,7 @@ class SettingsDialog(QtWidgets.QDialog):
         self.keep.setChecked(keep_s > 0)
         self.seconds = QtWidgets.QSpinBox()
         self.seconds.setRange(int(KEEP_RULE.low), int(KEEP_RULE.high))
-        self.seconds.setSuffix(" s")
-        self.seconds.setAccessibleName("seconds of sound")
+        set_up_spin(self.seconds, "s", "seconds of sound")
         self.seconds.setValue(round(keep_s if keep_s > 0 else KEPT_S))
         self.seconds.setEnabled(self.keep.isChecked())
         self.keep.toggled.connect(self.seconds.setEnabled)

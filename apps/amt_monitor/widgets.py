@@ -105,6 +105,13 @@ class DialogButtons(QtWidgets.QDialogButtonBox):
         super().showEvent(event)
 
 
+def set_up_spin(box: QtWidgets.QSpinBox | QtWidgets.QDoubleSpinBox, unit: str, name: str) -> None:
+    """Give it a unit, a name for screen readers, and the decimal point of all other numbers."""
+    box.setLocale(QtCore.QLocale.c())
+    box.setSuffix(f" {unit}" if unit else "")
+    box.setAccessibleName(name)
+
+
 def add_all(layout: QtWidgets.QBoxLayout, *widgets: QtWidgets.QWidget) -> None:
     for widget in widgets:
         layout.addWidget(widget)
@@ -141,4 +148,6 @@ def ask_text(
     dialog.setLabelText(label)
     dialog.setTextValue(text)
     dialog.textValueSelected.connect(accepted)
+    for button in dialog.findChildren(QtWidgets.QPushButton):
+        button.setIcon(QtGui.QIcon())
     dialog.open()

@@ -366,4 +366,18 @@ def test_times_before_the_end(seconds, step_s, text):
 
 def test_times_since_the_beginning():
     assert [clock_text(s) for s in (3723.5, 59.99, 0.0)] == ["1:02:03.5", "0:01:00", "0:00:00"]
-    assert clock_text(-15.0) == "-0:00:15"
+
+
+def test_times_before_the_start_are_negative_and_none_is_cut(open_history, levels):
+    assert [clock_text(s) for s in (-15.0, -3600.4, 0.0, 30.5)] == [
+        *("-0:00:15", "-1:00:00.4", "0:00:00", "0:00:30.5")
+    ]
+    shown = open_history(levels, rows_of(levels, range(1, 100)))
+    style = QtWidgets.QStyle
+    option = QtWidgets.QStyleOptionComboBox()
+    shown.span.initStyleOption(option)
+    room = shown.span.style().subControlRect(
+        style.ComplexControl.CC_ComboBox, option, style.SubControl.SC_ComboBoxEditField, shown.span
+    )
+    longest = shown.span.fontMetrics().horizontalAdvance(clock_text(86399.5))
+    assert room.width() >= longest

@@ -4,6 +4,7 @@ import math
 import re
 import shutil
 import tempfile
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QT_LIB, QtCore, QtGui, QtWidgets
 
-from amt_monitor.comparison_dialog import ComparisonDialog
+from amt_monitor.comparison_dialog import ComparisonDialog, cells_of
 from amt_monitor.file_actions import FileActions
 from amt_monitor.file_drop_filter import KEPT, SOUND, FileDropFilter
 from amt_monitor.open_sound_dialog import OpenSoundDialog
@@ -19,6 +20,7 @@ from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.report_dialog import ReportDialog, asked_page
 from amt_monitor.results_dialog import ResultsDialog, ResultsLoader
 from amt_monitor.settings import Settings
+from amt_stream.sessions.compare import Difference
 from amt_stream.sessions.results import read_results
 from tests.sessions.report.conftest import FS, MARK, NAMELESS, measure_into
 
@@ -385,3 +387,16 @@ def test_the_desk_reports_and_remembers_what_was_said(qtbot, desk, log, tmp_path
     with qtbot.waitSignal(dialog.written, timeout=WAIT_MS):
         dialog.write(tmp_path / "a.html")
     assert desk.settings.get("report", {})["engineer"] == "E. Noise"
+
+
+def test_numbers_of_a_comparison_have_the_same_decimals():
+    one = Difference("zwicker_n_phon", "zwicker N", "loudness", "phon", 81.004, 62.0149, 0.1)
+    symbol, a, b, difference, *_ = cells_of(one)
+    assert (symbol, a, b, difference) == ("N", "81.00", "62.01", "-18.99")
+    assert cells_of(replace(one, name="gm2002_ltl_phon"))[0] == "gm2002 LTL"
+
+
+def test_a_stored_history_has_no_live_button(qtbot, shown, log):
+    window = shown(ResultsDialog(read_results(log)))
+    assert window.history.isVisible()
+    assert not window.history.live.isVisible()
