@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_list import CalibrationList, calibration_state
-from amt_monitor.calibration_run import CalibrationRun, Draft
+from amt_monitor.calibration_run import CalibrationRun, Draft, Target
 from amt_monitor.correction_plot import CorrectionPlot
 from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.message_bar import begun
 from amt_monitor.theme import set_font, tint
-from amt_monitor.widgets import add_all, plain_label, push_button
+from amt_monitor.widgets import add_all, plain_label, push_button, set_up_spin
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.devices.microphone import MicrophoneSource
@@ -99,12 +99,20 @@ class MicrophonePage(WizardPage):
         form.addRow("Level", self._bars)
         form.addRow("So far", self.before)
         form.addRow("Stored as", self.kept_as)
+        self.why = plain_label("why", wrap=True)
+        self.why.hide()
+        self.body.addWidget(self.why)
         self.body.addLayout(form)
         self.body.addWidget(self.problem)
         self.body.addStretch(1)
         self.body.addWidget(every, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
         self.device.chosen.connect(self._listen)
         self.channel.currentIndexChanged.connect(self._choose_channel)
+
+    def tell(self, why: str) -> None:
+        """Say why the wizard was opened."""
+        self.why.setText(why)
+        self.why.setVisible(bool(why))
 
     def initializePage(self) -> None:
         if self._run.listener is None:
@@ -145,7 +153,7 @@ class MicrophonePage(WizardPage):
     def _know(self, source: object) -> None:
         assert isinstance(source, MicrophoneSource)
         self.draft.identity = next(iter(source.device.kept_by), "")
-        self.draft.name = source.name
+        self.draft.name, self.draft.inputs = source.name, source.channels
         for number in range(1, source.channels + 1):
             bar = LevelBar(
                 f"level_{number}", f"Channel {number}", LEVEL_SCALE, limit=-3, over="amber"
@@ -276,6 +284,7 @@ class TonePage(WizardPage):
         if verdict is not None and verdict.mean is not None:
             # The reading stays when the calibrator is taken off: no key press is needed.
             self.draft.tone = verdict.mean
+            self.draft.hear_both([rms for rms, _ in heard.levels_db])
             self.completeChanged.emit()
         self._show_taken()
 
@@ -423,6 +432,11 @@ class ResultPage(WizardPage):
         add_all(self.body, caption, self.numbers)
         self.body.addLayout(form)
         self.body.addWidget(self.about)
+        self.targets = {target: QtWidgets.QRadioButton() for target in Target}
+        for target, button in self.targets.items():
+            button.setObjectName(target.value)
+            button.toggled.connect(self._choose_target)
+            self.body.addWidget(button)
         self.body.addStretch(1)
         self.body.addWidget(self.problem)
         self.uncertainty.valueChanged.connect(self._choose)
@@ -438,6 +452,26 @@ class ResultPage(WizardPage):
                 control.setValue(value)
             control.setEnabled(measured)
         self.refuse("")
+        self._offer_targets()
+        self._show()
+
+    def _offer_targets(self) -> None:
+        draft = self.draft
+        draft.target = Target.ALONE if draft.other is None else self._run.usual_target()
+        one, other = draft.channel, draft.other
+        words = {
+            Target.ALONE: f"Store it for channel {one} &alone",
+            Target.BOTH: f"Both &ears: store it for channel {other} as well",
+            Target.NEXT: f"Store it, then calibrate channel {other} n&ext",
+        }
+        for target, button in self.targets.items():
+            button.setText(words[target])
+            button.setVisible(other is not None)
+            button.setChecked(target is draft.target)
+
+    def _choose_target(self) -> None:
+        chosen = (target for target, button in self.targets.items() if button.isChecked())
+        self.draft.target = next(chosen, Target.ALONE)
         self._show()
 
     def validatePage(self) -> bool:
@@ -461,7 +495,8 @@ class ResultPage(WizardPage):
         elif not before.calibrated:
             difference = "-"
         self.numbers.show_texts((_level(before), _level(after), difference))
-        self.about.setText(plain(f"{self.draft.name}, channel {self.draft.channel}: {after}."))
+        channels = " and ".join(map(str, self.draft.channels))
+        self.about.setText(plain(f"{self.draft.name}, channel {channels}: {after}."))
 
 
 class CaptionedNumbers(QtWidgets.QWidget):
@@ -528,8 +563,7 @@ def spin(
     box.setDecimals(decimals)
     box.setRange(low, high)
     box.setSingleStep(step)
-    box.setSuffix(f" {unit}")
-    box.setAccessibleName(name)
+    set_up_spin(box, unit, name)
     box.setKeyboardTracking(False)
     return box
 

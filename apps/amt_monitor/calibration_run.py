@@ -1,7 +1,8 @@
 """The calibration of one channel while the wizard is open."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from pyqtgraph.Qt import QtCore
 
@@ -23,17 +24,34 @@ Device = str | int | None
 OpenSource = Callable[[Device, int], MicrophoneSource]
 
 
+ALIKE_DB = 0.1
+"""Two channels whose levels differ by less hear one microphone."""
+
+
+class Target(Enum):
+    """What a calibration is stored for: its channel, both ears, or its channel before the other."""
+
+    ALONE = "alone"
+    BOTH = "both"
+    NEXT = "next"
+
+
 @dataclass
 class Draft:
     """What was chosen and measured so far; it is stored only at the end.
 
     tone: of the calibrator; None where the level stays as it is
+    inputs: number of channels that are heard
+    alike: whether both ears hear the tone with the same level, as from one microphone
     """
 
     device: Device = None
     identity: str = ""
     name: str = ""
     channel: int = 1
+    inputs: int = 1
+    alike: bool = False
+    target: Target = Target.ALONE
     reference_db_spl: float = 94.0
     frequency_hz: float = 1000.0
     tone: MeasuredTone | None = None
@@ -41,6 +59,20 @@ class Draft:
     uncertainty_db: float = CALIBRATOR_UNCERTAINTY_DB
     valid_days: float = float(VALID_DAYS)
     before: Kept = field(default_factory=lambda: Kept("", 1))
+
+    @property
+    def other(self) -> int | None:
+        """The channel of the other ear, if it is heard."""
+        return 3 - self.channel if self.inputs > 1 and self.channel < 3 else None
+
+    @property
+    def channels(self) -> list[int]:
+        """The channels that it is stored for."""
+        also = [self.other] if self.target is Target.BOTH and self.other is not None else []
+        return sorted([self.channel, *also])
+
+    def hear_both(self, levels_db: Sequence[float]) -> None:
+        self.alike = len(levels_db) > 1 and abs(levels_db[0] - levels_db[1]) < ALIKE_DB
 
     @property
     def after(self) -> Kept:
@@ -98,14 +130,22 @@ class CalibrationRun(QtCore.QObject):
         draft.before = next((one for one in kept if one.channel == draft.channel), mine)
         draft.correction = draft.before.correction
 
+    def usual_target(self) -> Target:
+        """Both ears for one microphone, the other one next for two; one alone if that is known."""
+        draft = self.draft
+        of_other = (draft.identity, draft.other)
+        if any((k.device, k.channel) == of_other and k.record for k in kept_channels()):
+            return Target.ALONE
+        return Target.BOTH if draft.alike else Target.NEXT
+
     def keep(self) -> None:
         """Store the draft. Raises CalibrationError where that is impossible."""
         draft = self.draft
-        after = draft.after
-        if draft.tone is not None and after.record is not None:
-            write_records([after.record])
-        if draft.correction != draft.before.correction:
-            keep_corrections(draft.identity, {draft.channel: draft.correction})
+        record, several = draft.after.record, len(draft.channels) > 1
+        if record is not None and (several or draft.tone is not None):
+            write_records([replace(record, channel=channel) for channel in draft.channels])
+        if several or draft.correction != draft.before.correction:
+            keep_corrections(draft.identity, dict.fromkeys(draft.channels, draft.correction))
         self.kept.emit(draft.identity)
 
     def let_go(self) -> None:

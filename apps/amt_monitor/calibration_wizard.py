@@ -1,6 +1,6 @@
 """The wizard that calibrates a microphone."""
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.calibration_pages import (
     CorrectionPage,
@@ -9,7 +9,7 @@ from amt_monitor.calibration_pages import (
     TonePage,
     WizardPage,
 )
-from amt_monitor.calibration_run import CalibrationRun, Device, OpenSource
+from amt_monitor.calibration_run import CalibrationRun, Device, OpenSource, Target
 from amt_stream.engine.calibrator_source import ToneReading
 
 LOOK_MS = 100
@@ -46,6 +46,28 @@ class CalibrationWizard(QtWidgets.QWizard):
         self._timer.timeout.connect(self._refresh)
         self._timer.start(LOOK_MS)
         self.finished.connect(lambda _: self.run.let_go())
+
+    def done(self, result: int) -> None:
+        if result == self.DialogCode.Accepted and self.run.draft.target is Target.NEXT:
+            if self.validateCurrentPage():
+                self._begin_other()
+        else:
+            super().done(result)
+
+    def _begin_other(self) -> None:
+        """Measure the tone in the other channel."""
+        other = self.run.draft.other
+        self.run.draft.target = Target.ALONE
+        self.restart()
+        if other is not None:
+            self.microphone.channel.setCurrentIndex(other - 1)
+            self.next()
+
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
+        super().showEvent(event)
+        for name in QtWidgets.QWizard.WizardButton:
+            if (button := self.button(name)) is not None:
+                button.setIcon(QtGui.QIcon())  # no red cross on Cancel
 
     def _refresh(self) -> None:
         page = self.currentPage()

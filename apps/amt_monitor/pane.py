@@ -19,11 +19,18 @@ LEAST_ENDS = 4
 """Smallest width in pixels of the hatching at each end."""
 
 
+PRESSING = QtCore.Qt.Key.Key_Return, QtCore.Qt.Key.Key_Enter
+"""Keys that press what has the focus; the space bar pauses wherever it is."""
+
+
 class Badge(QtWidgets.QWidget):
     """Words in a frame with hatched ends, which show without color.
 
-    The frame is amber where the calibration is missing.
+    The frame is amber where the calibration is missing. `clicked` follows a click, and Enter
+    where it takes the focus.
     """
+
+    clicked = QtCore.Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,6 +46,16 @@ class Badge(QtWidgets.QWidget):
             self.setToolTip(text)
             self.updateGeometry()
             self.update()
+
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
+        if self.text and self.rect().contains(event.position().toPoint()):
+            self.clicked.emit()
+
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+        if self.text and event.key() in PRESSING:
+            self.clicked.emit()
+        else:
+            super().keyPressEvent(event)
 
     def sizeHint(self) -> QtCore.QSize:
         metrics = self.fontMetrics()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.calibration_reason import uncalibrated_words
 from amt_monitor.getting_started_panel import GettingStartedPanel
 from amt_monitor.log_status import LogStatus, log_in
 from amt_monitor.measurement_control import MeasurementControl
@@ -27,6 +28,9 @@ TOO_SLOW = "; measure with fewer models, or close other programs"
 """What to do, after the engine has said what it does itself."""
 
 
+_tabbed, _untabbed = QtCore.Qt.FocusPolicy.StrongFocus, QtCore.Qt.FocusPolicy.NoFocus
+
+
 class StateView(QtWidgets.QWidget):
     """Menu bar, top bar, messages and first steps, one below the other.
 
@@ -47,6 +51,8 @@ class StateView(QtWidgets.QWidget):
         self._lost_at: float | None = None
         self.banner = Banner()
         self._sentence = ""
+        self._judged: Engine | None = None
+        self._uncalibrated = "", ""
         self._reset: Event | None = None
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -112,13 +118,25 @@ class StateView(QtWidgets.QWidget):
         pascal = any(map(takes_pascal, engine.models.values()))
         known = all(one.calibrated for one in engine.calibration)
         uncalibrated = pascal and not known
-        self.bar.calibration.show_words(["uncalibrated"] if uncalibrated else [], uncalibrated)
+        if engine is not self._judged:
+            # Files are read only once for an engine, which keeps its calibration.
+            self._judged = engine
+            self._uncalibrated = uncalibrated_words(engine) if uncalibrated else ("", "")
+        words, why = self._uncalibrated
+        self.bar.calibration.show_words([words] if words else [], uncalibrated)
+        self.bar.calibration.setFocusPolicy(_tabbed if words else _untabbed)
         reminder = reminder_of(engine.calibration)
         calibrated = "calibrated, overdue" if reminder else "calibrated"
         self.bar.calibrated.setText(calibrated if pascal and known else "")
         about = ". ".join(filter(None, (calibration_words(engine.calibration), reminder)))
-        for label in (self.bar.calibration, self.bar.calibrated):
-            label.setToolTip(plain(about))
+        self.bar.calibrated.setToolTip(plain(about))
+        self.bar.calibration.setToolTip(f"{why} Click to calibrate." if why else "")
+        self.bar.calibration.setAccessibleDescription(why)
+
+    @property
+    def why_uncalibrated(self) -> str:
+        """A sentence; "" for calibrated readings."""
+        return self._uncalibrated[1]
 
 
 def _note(measurement: MeasurementControl) -> str:

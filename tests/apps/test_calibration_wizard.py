@@ -10,9 +10,17 @@ import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_list import CalibrationList
+from amt_monitor.calibration_run import Target
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_stream.engine import Engine, MicrophoneSource
-from amt_stream.meters.calibration import Record, calibrations_of, kept_channels, write_records
+from amt_stream.meters.calibration import (
+    UNCALIBRATED,
+    Record,
+    calibrations_of,
+    kept_channels,
+    uncalibrated,
+    write_records,
+)
 from amt_stream.meters.correction import keep_corrections, read_correction
 
 FS = 48000
@@ -103,6 +111,8 @@ def test_a_microphone_is_calibrated_with_a_tone_that_is_played(qtbot, open_wizar
     assert (before, difference) == ("120.00 dB SPL", "+4.00 dB")
     assert after.startswith("124.0")
     assert kept_channels()[0].correction is None, "nothing is kept before the end"
+    assert wizard.result_page.targets[Target.NEXT].isChecked(), "the other channel hears nothing"
+    wizard.result_page.targets[Target.ALONE].click()
     press(qtbot, wizard, "FinishButton")
     (kept,) = kept_channels()
     assert said == ["virtual_mic"]
@@ -220,3 +230,82 @@ def test_all_that_is_kept_is_listed_and_can_be_forgotten(qtbot, folder):
     with qtbot.waitSignal(dialog.changed):
         qtbot.mouseClick(yes, QtCore.Qt.MouseButton.LeftButton)
     assert [one.device for one in kept_channels()] == ["another"]
+
+
+def stored():
+    return {one.channel: one.record.full_scale_db_spl for one in kept_channels()}
+
+
+def test_one_tone_calibrates_both_ears_of_one_microphone(
+    qtbot, open_window, model, playing, folder
+):
+    """A click on the badge opens the wizard with the reason; its end changes badge and reading."""
+
+    def engine(wanted):
+        source = MicrophoneSource("virtual_mic")
+        known = calibrations_of(source.device.kept_by, (1, 2))
+        return Engine(source, model, calibration=uncalibrated_as_one(known))
+
+    window = open_window(engine, readings=False)
+    badge = window.bar.calibration
+    qtbot.waitUntil(lambda: badge.text == "uncalibrated", timeout=60000)
+    assert badge.focusPolicy() & QtCore.Qt.FocusPolicy.TabFocus
+    qtbot.mouseClick(badge, QtCore.Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.findChild(CalibrationWizard) is not None, timeout=15000)
+    wizard = window.findChild(CalibrationWizard)
+    assert wizard.microphone.why.text().startswith("virtual_mic has no calibration.")
+    with playing(TONE, TONE):
+        press(qtbot, wizard, "NextButton")
+        qtbot.waitUntil(wizard.tone.isComplete, timeout=15000)
+    for name in ("NextButton", "NextButton"):
+        press(qtbot, wizard, name)
+    cancel = wizard.button(QtWidgets.QWizard.WizardButton.CancelButton)
+    assert cancel.icon().isNull(), "no red cross"
+    assert wizard.result_page.targets[Target.BOTH].isChecked(), "both hear the same tone"
+    assert "channel 1 and 2" in wizard.result_page.about.text()
+    press(qtbot, wizard, "FinishButton")
+    qtbot.waitUntil(lambda: window.bar.calibrated.text() == "calibrated", timeout=15000)
+    assert not badge.text
+    assert stored() == {1: pytest.approx(124.0, abs=0.05), 2: stored()[1]}
+    assert {one.full_scale_db_spl for one in window.measurement.engine.calibration} == {stored()[1]}
+
+
+def uncalibrated_as_one(known):
+    return known if all(one.calibrated for one in known) else uncalibrated(known)
+
+
+def test_a_badge_names_the_channel_that_is_not_calibrated(
+    qtbot, open_window, model, folder, playing
+):
+    write_records([Record("virtual_mic", 1, 94.0, -26.0, 1000.0, "2026-11-01T00:00:00Z", 0.25)])
+
+    def engine(wanted):
+        return Engine(MicrophoneSource("virtual_mic"), model, calibration=UNCALIBRATED)
+
+    window = open_window(engine, readings=False)
+    badge = window.bar.calibration
+    qtbot.waitUntil(lambda: badge.text == "channel 2 uncalibrated", timeout=60000)
+    assert "Channel 2 of virtual_mic has no calibration" in badge.toolTip()
+    assert badge.accessibleDescription() in badge.toolTip()
+
+
+def test_the_other_channel_is_calibrated_next(qtbot, open_wizard, playing, folder):
+    wizard = open_wizard(device="virtual_mic")
+    with playing(TONE, 0.5 * TONE):
+        press(qtbot, wizard, "NextButton")
+        qtbot.waitUntil(wizard.tone.isComplete, timeout=15000)
+        for name in ("NextButton", "NextButton"):
+            press(qtbot, wizard, name)
+        assert wizard.result_page.targets[Target.NEXT].isChecked()
+        press(qtbot, wizard, "FinishButton")
+        assert wizard.isVisible()
+        assert wizard.currentPage() is wizard.tone
+        assert wizard.run.draft.channel == 2
+        assert not wizard.tone.isComplete()
+        qtbot.waitUntil(wizard.tone.isComplete, timeout=15000)
+    for name in ("NextButton", "NextButton"):
+        press(qtbot, wizard, name)
+    assert wizard.result_page.targets[Target.ALONE].isChecked()
+    press(qtbot, wizard, "FinishButton")
+    assert not wizard.isVisible()
+    assert stored()[2] - stored()[1] == pytest.approx(6.02, abs=0.1)
