@@ -46,6 +46,16 @@ class WaterfallLayer(Layer):
             self._held = self._values.copy(), self._newest
 
     @property
+    def until_s(self) -> float:
+        """The time at the right edge: the end of the last complete column."""
+        return max(0, self._looked_at[1]) * self.column_s
+
+    @property
+    def highest(self) -> float:
+        """The highest of all values; NaN or minus infinity where there is none."""
+        return float(np.fmax.reduce(self._looked_at[0], axis=None))
+
+    @property
     def _looked_at(self) -> tuple[NDArray[np.float32], int]:
         return self._held or (self._values, self._newest)
 

@@ -1,8 +1,11 @@
 """Specific loudness of the last minute as colors."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
@@ -16,61 +19,79 @@ from amt_stream.dsp.scales import hz_to_erb_number
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
-    from amt_stream.engine import Engine
+    from amt_stream.engine import Engine, Frames
     from amt_stream.sessions.outputs import FollowedReadings
 
 CHANNELS, COLUMNS, COLUMN_S = 150, 600, 0.1
+SPAN_S = COLUMNS * COLUMN_S
 DECADES = 2
 TOPS = (0.2, 1.0, 5.0, 20.0)
 EARS = ("louder ear", "left ear", "right ear")
 
 
-class WaterfallPane(Pane):
-    """Short-term specific loudness over time, low frequencies at the bottom.
+class CurvesOf(NamedTuple):
+    """The model and microphone whose frames are drawn, and their curves (ear, frame, row)."""
 
-    The colors cover two decades below the chosen top of the scale.
+    model: str
+    microphone: str
+    curves: "Callable[[Frames], NDArray[np.floating]]"
+
+
+class LastMinutePane(Pane):
+    """Curves of every frame of the last minute as colors, the newest at the right.
+
+    ears: the choice of one of two channels, or of the greater of both
     """
 
-    def __init__(self) -> None:
-        super().__init__("waterfall", "Specific loudness, last minute", "Hz")
-        self.plot = Plot("waterfall_plot")
-        self.plot.setAccessibleName("specific loudness of the last minute as colors")
-        span = COLUMNS * COLUMN_S
-        times = [(float(t), ago(float(t))) for t in range(-round(span), 1, 10)]
-        cams = [(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
-        self.plot.set_axes(PlotAxis(-span, 0.0, times, ()), PlotAxis(CAM_LOW, CAM_HIGH, cams, ()))
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        about: str,
+        plot: Plot,
+        rows: int,
+        y: PlotAxis,
+        ears: Sequence[str],
+    ) -> None:
+        super().__init__(name, title, about)
+        self.plot = plot
+        times = [(float(t), ago(float(t))) for t in range(-round(SPAN_S), 1, 10)]
+        self.plot.set_axes(PlotAxis(-SPAN_S, 0.0, times, ()), y)
         self._follower = FrameFollower()
-        self.colors = WaterfallLayer(2, CHANNELS, COLUMNS, COLUMN_S)
+        self.colors = WaterfallLayer(2, rows, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
-        self.ear = combo_box("ear", EARS, self._choose_ear)
-        tops = [(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top) for top in TOPS]
-        self.top = combo_box("top of the color scale", tops, self._set_colors)
-        self.top.setCurrentIndex(1)
-        for widget in (self.ear, self.top):
-            self.head.insertWidget(self.head.count() - 1, widget)
-        self._set_colors()
+        self.ear = combo_box("ear", ears, self._choose_ear)
+        self.put_in_head(self.ear)
         self.body.addWidget(self.plot, 1)
+
+    def put_in_head(self, widget: QtWidgets.QWidget) -> None:
+        self.head.insertWidget(self.head.count() - 1, widget)
+
+    def followed(self, engine: "Engine") -> CurvesOf | None:
+        """What is drawn of an engine, if there is a frame of it."""
+        raise NotImplementedError
 
     def move(self, view: "ViewState") -> None:
         self.take_frames(view.engine, view.readings)
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        if (newest := specific_in(engine)) is None:
+        if (of := self.followed(engine)) is None:
             return
-        if new := self._follower.new(engine, newest.model, newest.microphone):
+        if new := self._follower.new(engine, of.model, of.microphone):
             time_s = np.concatenate([one.time_s for one in new])
-            curves = np.concatenate([one.values.specific_loudness for one in new], axis=1)
+            curves = np.concatenate([of.curves(one) for one in new], axis=1)
             columns = np.flatnonzero(np.diff(time_s // COLUMN_S, prepend=-np.inf))
             greatest = np.fmax.reduceat(curves, columns, axis=1)
             for k, first in enumerate(columns.tolist()):
                 self.draw(float(time_s[first]), greatest[:, k])
 
+    def draw(self, time_s: float, curves: np.ndarray) -> None:
+        """Add curves (ear, row) at a time."""
+        self.colors.show(time_s, curves)
+
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self.colors.hold("frozen" in view.held)
-
-    def draw(self, time_s: float, specific_loudness: np.ndarray) -> None:
-        self.colors.show(time_s, np.log10(np.maximum(specific_loudness, 1e-6)))
 
     def restart(self) -> None:
         self.colors.clear()
@@ -78,6 +99,35 @@ class WaterfallPane(Pane):
 
     def _choose_ear(self) -> None:
         self.colors.choose(self.ear.currentIndex() - 1 if self.ear.currentIndex() else None)
+
+
+class WaterfallPane(LastMinutePane):
+    """Short-term specific loudness over time, low frequencies at the bottom.
+
+    The colors cover two decades below the chosen top of the scale.
+    """
+
+    def __init__(self) -> None:
+        cams = [(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
+        y = PlotAxis(CAM_LOW, CAM_HIGH, cams, ())
+        plot = Plot("waterfall_plot")
+        title = "Specific loudness, last minute"
+        super().__init__("waterfall", title, "Hz", plot, CHANNELS, y, EARS)
+        self.plot.setAccessibleName("specific loudness of the last minute as colors")
+        tops = [(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top) for top in TOPS]
+        self.top = combo_box("top of the color scale", tops, self._set_colors)
+        self.top.setCurrentIndex(1)
+        self.put_in_head(self.top)
+        self._set_colors()
+
+    def followed(self, engine: "Engine") -> CurvesOf | None:
+        newest = specific_in(engine)
+        if newest is None:
+            return None
+        return CurvesOf(newest.model, newest.microphone, lambda one: one.values.specific_loudness)
+
+    def draw(self, time_s: float, curves: np.ndarray) -> None:
+        super().draw(time_s, np.log10(np.maximum(curves, 1e-6)))
 
     def _set_colors(self) -> None:
         high = float(np.log10(self.top.currentData()))
