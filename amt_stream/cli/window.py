@@ -4,12 +4,14 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import keeping
 from amt_stream.cli.inputs import Input, open_input
+from amt_stream.cli.limits import models_with
 from amt_stream.cli.log import log_folder, logged, usual_folder
 from amt_stream.cli.making import (
     input_from_window,
@@ -23,6 +25,7 @@ from amt_stream.cli.making import (
 from amt_stream.cli.messages import say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.views import VIEWS
+from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.outputs import FollowedReadings
@@ -99,6 +102,12 @@ class Maker:
         args = logged(args, log_folder(among), restore=False)
         return open_logs(*running._replace(args=args))[0]
 
+    def preset(self, engine: "Engine") -> Preset:
+        """The preset that an engine was made with, with settings that were changed since."""
+        preset = self._running[id(engine)].preset
+        now = {k: v for model in engine.models.values() for k, v in model.arguments().items()}
+        return preset.with_settings({k: now[k] for k in preset.settings if k in now})
+
     @contextmanager
     def _made(self, request: "MeasurementRequest") -> Iterator[_EngineSetup]:
         """Make the parts of an engine; its microphone is already running."""
@@ -106,8 +115,14 @@ class Maker:
         if request.log is not None or request.resumed is not None:
             args = logged(args, request.log, restore=request.resumed is not None)
         args = keeping(args, request.keep_s, (request.folder or usual_folder()) / "sounds")
+        typed = args.preset or args.model or args.limit
+        takes = not (request.remembered and typed)
+        if takes and request.preset is not None:
+            preset = request.preset.with_compute(args.compute)
         if request.models is not None:
             preset = preset.with_names(request.models)
+        if takes and request.limits is not None:
+            preset = _with_limits(preset, request.limits)
         if request.settings:
             known = {k: v for k, v in request.settings.items() if k in preset.settings}
             preset = preset.with_settings(known)
@@ -124,6 +139,14 @@ class Maker:
             yield _EngineSetup(args, preset, given, models, blocksize)
 
 
+def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
+    """The preset with these limits in place of its own, and with the models that they need."""
+    needed = () if preset.stages else models_with(limits)
+    more = tuple(name for name in needed if name not in preset.names)
+    preset = replace(preset, limits=limits)
+    return preset.with_names((*preset.names, *more)) if more else preset
+
+
 def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
     """Run the window and return its exit status and maker, or None if there is no window."""
     if not has_display():
@@ -138,7 +161,7 @@ def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
         )
         return None
     maker = Maker(args, preset)
-    return run_window(maker.engine, maker.log, duration=args.duration), maker
+    return run_window(maker.engine, maker.log, maker.preset, duration=args.duration), maker
 
 
 def has_display() -> bool:

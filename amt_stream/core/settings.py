@@ -1,12 +1,13 @@
 """Settings files: where the shipped presets are, and how a TOML file is read."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 from amt_stream.core.errors import Refusal
-from amt_stream.core.files import NotThatFile, small_text
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.files import NotThatFile, small_text, whole_text_file
+from amt_stream.core.json_types import JsonDict, JsonMap
 
 MOST_PARTS = 16
 """Most parts of a dotted key: the parser's time and memory grow with their square."""
@@ -41,3 +42,27 @@ def tables_in(path: Path) -> JsonDict:
         raise PresetError(f"{path} is not TOML: {error}") from error
     except RecursionError as error:
         raise PresetError(f"{path} is nested too deeply for a preset") from error
+
+
+def write_tables(path: Path, tables: JsonMap) -> None:
+    """Write tables of settings as TOML, as `tables_in` reads them; None is left out.
+
+    Raises OSError.
+    """
+    plain = [f"{_toml(key)} = {_toml(v)}" for key, v in tables.items() if not isinstance(v, dict)]
+    sections = [(key, v) for key, v in tables.items() if isinstance(v, dict)]
+    for name, section in sections:
+        plain += ["", f"[{_toml(name)}]"]
+        plain += [f"{_toml(key)} = {_toml(v)}" for key, v in section.items() if v is not None]
+    with whole_text_file(path) as stream:
+        stream.write("\n".join(plain) + "\n")
+
+
+def _toml(value: object) -> str:
+    """A value of TOML on one line; its strings, numbers and lists are those of JSON."""
+    if isinstance(value, dict):
+        pairs = (f"{_toml(key)} = {_toml(one)}" for key, one in value.items() if one is not None)
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,6 +1,6 @@
 """A light for each limit, with its state and its forecast."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, set_font, theme
-from amt_monitor.widgets import add_all, plain_label
+from amt_monitor.widgets import add_all, plain_label, tool_button
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 
@@ -65,10 +65,14 @@ def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str, colors
 
 
 class LimitsPane(Pane):
-    """Each limit with its light, its state and its forecast."""
+    """Each limit with its light, its state and its forecast; without limits, a button.
 
-    def __init__(self, limits: Sequence[Limit]) -> None:
+    choose: asks for limits
+    """
+
+    def __init__(self, limits: Sequence[Limit], choose: Callable[[], object]) -> None:
         super().__init__("limits", "Limits")
+        self.add = tool_button("add_limit", "Add a limit...", "of a norm, or a value", choose)
         self._limits = tuple(limits)
         self._room = QtWidgets.QWidget()
         grid = QtWidgets.QGridLayout(self._room)
@@ -102,6 +106,13 @@ class LimitsPane(Pane):
             self.lights.append(light)
             self.words.append((state, words))
         self.body.addWidget(self._room, 1)
+        if self._limits:
+            self.add.setText("Limits...")
+            self.head.addWidget(self.add)
+        else:
+            self._room.hide()
+            self.body.addWidget(self.add, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
+            self.body.addStretch(1)
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)

@@ -7,6 +7,7 @@ from pyqtgraph.Qt import QtGui, QtWidgets
 from amt_monitor.layouts_menu import LayoutsMenu
 from amt_monitor.models_menu import ModelsMenu
 from amt_monitor.pane_docks import PaneDock
+from amt_monitor.presets_menu import PresetsMenu
 from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.theme import CHOICES, NAMES, theme
 from amt_monitor.wall_view import WallMenu
@@ -25,17 +26,20 @@ class MainMenu:
         actions: Mapping[str, QtGui.QAction],
         recent: RecentMenu,
         models: ModelsMenu,
+        presets: PresetsMenu,
         wall: WallMenu,
         layouts: LayoutsMenu,
         choose_theme: Callable[[str], object],
     ) -> None:
-        self.recent, self.models, self.wall, self.layouts = recent, models, wall, layouts
+        self.recent, self.models, self.presets = recent, models, presets
+        self.wall, self.layouts = wall, layouts
         menus = {name: bar.addMenu(f"&{name}") for name in ("File", "Measure", "View", "Help")}
         for command in COMMANDS:
             if command.name in GROUPS:
                 menus[command.menu].addSeparator()
             menus[command.menu].addAction(actions[command.name])
         menus["File"].insertMenu(actions["save_session"], recent)
+        menus["Measure"].insertMenu(actions["calibrate"], presets)
         menus["Measure"].addMenu(models)
         view = menus["View"]
         view.addMenu(wall)

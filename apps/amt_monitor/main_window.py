@@ -1,6 +1,6 @@
 """The main window: commands, panes and the state of one measurement."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -11,11 +11,12 @@ from amt_monitor.limit_alarm import LimitNotifier
 from amt_monitor.log_status import log_in
 from amt_monitor.main_menu import MainMenu
 from amt_monitor.measurement_actions import MakeLog, MeasurementActions
-from amt_monitor.measurement_control import MakeEngine, MeasurementControl, MeasurementRequest
+from amt_monitor.measurement_control import MakeEngine, MeasurementControl
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
 from amt_monitor.pane_docks import PaneDock
 from amt_monitor.pane_updater import PaneUpdater, ShownTexts
+from amt_monitor.presets_menu import PresetOf, PresetsMenu
 from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.settings import Settings
 from amt_monitor.settings_dialog import SettingsDialog
@@ -28,7 +29,10 @@ from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
 from amt_monitor.window_actions import WindowActions
 from amt_monitor.window_commands import WindowCommand
 
-CURVES_MS, NUMBERS_MS, STATE_MS = 33, 200, 400
+if TYPE_CHECKING:
+    from amt_stream.meters.presets import Preset
+
+CURVES_MS, NUMBERS_MS, STATE_MS, KEEP_MS = 33, 200, 400, 2000
 LOST, FAILED = 3, 1
 
 ROOMY = 700
@@ -44,6 +48,7 @@ class MainWindow(QtWidgets.QMainWindow):
 
     make_engine: makes a new engine for a request, not yet started
     make_log: makes a log; without it, only logs from the beginning of a measurement are possible
+    preset_of: returns the preset of an engine; without it, none can be saved
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class MainWindow(QtWidgets.QMainWindow):
         make_engine: MakeEngine,
         make_log: MakeLog | None = None,
         settings: Settings | None = None,
+        preset_of: PresetOf | None = None,
     ) -> None:
         super().__init__()
         self.setObjectName("amt_monitor")
@@ -59,16 +65,17 @@ class MainWindow(QtWidgets.QMainWindow):
         self.resize(min(1280, room.width()), min(800, room.height()))
         self.settings = settings or Settings()
         self.measurement = MeasurementControl(make_engine)
-        self.area = PaneArea(self, self.settings)
+        self._preset_of = preset_of
+        self.wall_view = WallView()
+        self.wall_view.closed.connect(self.activateWindow)
+        self.actions_by_name = WindowActions((self, self.wall_view), self._run)
+        self.area = PaneArea(self, self.settings, self.actions_by_name["choose_limits"].trigger)
         self.updater = PaneUpdater(
             self.area, self.measurement, lambda: self.menus.list_panes(self.docks.values())
         )
         tray = TrayIcon(self)
         tray.asked.connect(self._come_back)
         self.limits = LimitNotifier(tray, QtWidgets.QApplication.beep)
-        self.wall_view = WallView()
-        self.wall_view.closed.connect(self.activateWindow)
-        self.actions_by_name = WindowActions((self, self.wall_view), self._run)
         self._build_state_view()
         self._build_actions(make_log)
         self._build_menus()
@@ -79,9 +86,12 @@ class MainWindow(QtWidgets.QMainWindow):
             self._timer(CURVES_MS, self.updater.draw),
             self._timer(NUMBERS_MS, self.read),
             self._timer(STATE_MS, self.show_state),
+            self._timer(KEEP_MS, self._keep_layout),
         ]
+        # Else a button would have the focus at first, and Enter in haste would press it.
+        self.setFocus()
         self.device.refresh()
-        self.controls.begin(MeasurementRequest())
+        self.controls.begin_first()
 
     def _build_state_view(self) -> None:
         buttons = [self.actions_by_name[name] for name in BUTTONS]
@@ -90,6 +100,8 @@ class MainWindow(QtWidgets.QMainWindow):
         self.device, self.first_start = self.bar.device, self.state_view.getting_started
         self.message.undo.clicked.connect(lambda _: self.controls.undo_reset())
         self.first_start.closed.connect(self._has_started)
+        self.first_start.input_asked.connect(self._choose_input)
+        self.first_start.calibration_asked.connect(self.actions_by_name["calibrate"].trigger)
         if not self.settings.get("started", False):
             self.first_start.ask()
         self.setMenuWidget(self.state_view)
@@ -111,6 +123,9 @@ class MainWindow(QtWidgets.QMainWindow):
         self.controls.changed.connect(self.show_state)
         self.controls.message.connect(self.say)
         self.device.chosen.connect(self.controls.change_input)
+        self.bar.calibration.clicked.connect(
+            lambda: self.controls.calibrate(self.state_view.why_uncalibrated)
+        )
         self.files = FileActions(
             self,
             self.settings,
@@ -135,6 +150,7 @@ class MainWindow(QtWidgets.QMainWindow):
                 self.controls.choose_models,
                 self.controls.set_models,
             ),
+            PresetsMenu(self.settings, self._preset, self.controls.choose_preset, self.say),
             wall,
             LayoutsMenu(
                 self.settings,
@@ -149,6 +165,12 @@ class MainWindow(QtWidgets.QMainWindow):
         self.wall_view.customContextMenuRequested.connect(
             lambda place: wall.popup(self.wall_view.mapToGlobal(place))
         )
+
+    def _preset(self) -> "Preset | None":
+        engine = self.measurement.engine
+        if engine is None or self._preset_of is None:
+            return None
+        return self._preset_of(engine)
 
     def _timer(self, milliseconds: int, action: Any) -> QtCore.QTimer:
         timer = QtCore.QTimer(self)
@@ -242,9 +264,18 @@ class MainWindow(QtWidgets.QMainWindow):
             # Qt moves a window from a screen that is gone to one that is there.
             self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
 
+    def _keep_layout(self) -> None:
+        """Store layout and place, often: a program that is killed loses nothing."""
+        self.area.keep()
+        self.settings.put(place=bytes(self.saveGeometry().toBase64().data()).decode())
+
     def choose_settings(self) -> None:
         available = QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
         SettingsDialog(self.settings, self._take_settings, self._front, available).open()
+
+    def _choose_input(self) -> None:
+        self.device.setFocus()
+        self.device.showPopup()
 
     def first_steps(self) -> None:
         self.first_start.ask()
@@ -309,8 +340,7 @@ class MainWindow(QtWidgets.QMainWindow):
             if not self._close_unasked:
                 event.ignore()
                 return
-        self.area.keep()
-        self.settings.put(place=bytes(self.saveGeometry().toBase64().data()).decode())
+        self._keep_layout()
         self.limits.tray.show_if(False)
         self.wall_view.close()
         for timer in self._timers:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -15,12 +15,14 @@ from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.log_status import log_in
 from amt_monitor.measurement_control import MeasurementControl, MeasurementRequest
 from amt_monitor.models_menu import swap_models
+from amt_monitor.presets_menu import PRESET
 from amt_monitor.settings import Settings
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import ask, ask_text
 from amt_stream.core.errors import Refusal
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters.frames import Event
+from amt_stream.meters.limits import Limit, limit_of
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from amt_stream.sessions import SessionLog
 
 FREE_MS = 50
+ANEW: Any = {"resumed": None, "log": None, "remembered": False}
+"""Of a request for a measurement that was asked for here, and does not continue another."""
+
 ASK_S = 60.0
 """Longer readings are not discarded without a question."""
 
@@ -209,13 +214,16 @@ class MeasurementActions(QtCore.QObject):
             return
         self._replaying.run(keeper.replay)
 
-    def calibrate(self) -> None:
-        """Release the input and calibrate it; then measure with the new level, or continue."""
+    def calibrate(self, why: str = "") -> None:
+        """Release the input and calibrate it; then measure with the new level, or continue.
+
+        why: shown first, such as why readings are uncalibrated
+        """
         # An engine that is being made would take the input again.
-        calibrate = partial(self._once_free, self._calibrate)
+        calibrate = partial(self._once_free, partial(self._calibrate, why))
         self.unless_lost("Calibrate a microphone?", "Calibrate", calibrate)
 
-    def _calibrate(self) -> None:
+    def _calibrate(self, why: str) -> None:
         # This module imports torch, which the window does without at first.
         from amt_stream.engine.devices.microphone import MicrophoneSource
 
@@ -228,7 +236,7 @@ class MeasurementActions(QtCore.QObject):
         was_measuring = measurement.measuring
         if was_measuring:
             measurement.stop()
-        self._once_free(lambda: self._open_wizard(device, request, was_measuring))
+        self._once_free(lambda: self._open_wizard(device, request, was_measuring, why))
 
     def _once_free(self, action: Callable[[], object]) -> None:
         """Run an action as soon as the input is free."""
@@ -239,11 +247,12 @@ class MeasurementActions(QtCore.QObject):
             action()
 
     def _open_wizard(
-        self, device: str | int | None, request: MeasurementRequest, goes_on: bool
+        self, device: str | int | None, request: MeasurementRequest, goes_on: bool, why: str
     ) -> None:
         from amt_monitor.calibration_wizard import CalibrationWizard
 
         wizard = CalibrationWizard(self._front(), device)
+        wizard.microphone.tell(why)
         kept: list[str] = []
         wizard.run.kept.connect(kept.append)
 
@@ -256,6 +265,59 @@ class MeasurementActions(QtCore.QObject):
 
         wizard.finished.connect(go_on)
         wizard.open()
+
+    def begin_first(self) -> None:
+        """Begin with the preset and the limits of the last start, unless options say others."""
+        request, found = MeasurementRequest(remembered=True), self._settings.get("limits", None)
+        try:
+            if path := self._settings.get(PRESET, ""):
+                from amt_stream.meters.presets import read_preset
+
+                request = replace(request, preset=read_preset(Path(path)))
+            if isinstance(found, list):
+                request = replace(request, limits=tuple(map(limit_of, found)))
+        except (Refusal, TypeError) as refusal:
+            self.message.emit(str(refusal))
+        self.begin(request)
+
+    def choose_limits(self) -> None:
+        """Add, change and remove limits; a new measurement begins with them, now and later."""
+        from amt_monitor.limits_dialog import LimitsDialog
+
+        readings = self.measurement.readings
+        limits = () if readings is None else readings.limits
+        names = [] if readings is None else [column.name for column in readings.rows.columns]
+
+        def measure(chosen: tuple[Limit, ...]) -> None:
+            self._settings.put(limits=[one.to_dict() for one in chosen])
+            self.begin(replace(self.measurement.request, limits=chosen, **ANEW))
+
+        dialog = LimitsDialog(limits, names, self._front())
+        dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.chosen.connect(
+            lambda chosen: self.unless_lost(
+                "Measure with other limits?", "Begin", partial(measure, chosen)
+            )
+        )
+        dialog.open()
+
+    def choose_preset(self, path: Path) -> None:
+        """Measure with a preset, now and after the next start."""
+        from amt_stream.meters.presets import read_preset
+
+        try:
+            preset = read_preset(path)
+        except Refusal as refusal:
+            self.message.emit(str(refusal))
+            return
+
+        def measure() -> None:
+            self._settings.put(**{PRESET: str(path), "limits": None})
+            request = self.measurement.request
+            begun = replace(request, preset=preset, models=None, settings={}, limits=None, **ANEW)
+            self.begin(begun)
+
+        self.unless_lost(f"Measure with the preset {path.stem}?", "Begin", measure)
 
     def calibrations(self) -> None:
         kept = CalibrationList(self._front())

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from amt_monitor.log_status import log_in
 from amt_stream.core.safe_text import plain
+from amt_stream.meters.limits import Limit
 from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
+    from amt_stream.meters.presets import Preset
 
 Device = str | int | None
 Work = tuple[Callable[[], "Engine | None"], "Future[Engine | None]"]
@@ -38,6 +40,9 @@ class MeasurementRequest:
     log: the folder of a log, existing or new
     keep_s: seconds of sound in memory, unless the program was given more
     folder: for logs and sounds; None for the default
+    preset: in place of the program's; None for that
+    limits: in place of those of the preset; models that they need are measured too
+    remembered: whether these two are from an earlier start: options of the program precede them
     """
 
     device: Device = None
@@ -48,6 +53,9 @@ class MeasurementRequest:
     log: Path | None = None
     keep_s: float = 0.0
     folder: Path | None = None
+    preset: "Preset | None" = None
+    limits: tuple[Limit, ...] | None = None
+    remembered: bool = False
 
 
 MakeEngine = Callable[[MeasurementRequest], "Engine"]

@@ -1,6 +1,6 @@
 """The panes of a measurement, in docks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtWidgets
@@ -23,12 +23,16 @@ LAYOUTS = "layouts"
 class PaneArea:
     """Makes docks for a measurement; each set of panes has a stored layout.
 
+    choose_limits: asks for limits
     docks: by the names of their panes
     begun: the number of the measurement that the panes show
     """
 
-    def __init__(self, window: QtWidgets.QMainWindow, settings: Settings) -> None:
+    def __init__(
+        self, window: QtWidgets.QMainWindow, settings: Settings, choose_limits: Callable[[], object]
+    ) -> None:
         window.setDockNestingEnabled(True)
+        self._choose_limits = choose_limits
         self._window, self._settings = window, settings
         self.docks: dict[str, PaneDock] = {}
         self.begun = 0
@@ -62,7 +66,8 @@ class PaneArea:
         self.leave()
         if (before_panes := self._window.centralWidget()) is not None:
             before_panes.hide()  # docks take its room
-        self.docks = {kind.name: PaneDock(kind) for kind in pane_kinds(view, self._settings)}
+        kinds = pane_kinds(view, self._settings, self._choose_limits)
+        self.docks = {kind.name: PaneDock(kind) for kind in kinds}
         for dock in self.docks.values():
             if dock.kind.always:
                 dock.fill()

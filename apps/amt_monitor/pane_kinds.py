@@ -17,12 +17,16 @@ from amt_monitor.pane import Pane
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.settings import Settings
+from amt_monitor.spectrogram_pane import SpectrogramPane
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.view_state import ViewState
 from amt_monitor.waterfall_pane import WaterfallPane
 from amt_stream.meters import catalog
 
 Make = Callable[[], Pane]
+
+MANY = 4
+"""Models."""
 
 
 class PaneKind(NamedTuple):
@@ -51,9 +55,11 @@ SHARES = (210, 278, 210)
 """Of the window's height, by row."""
 
 
-def pane_kinds(view: ViewState, settings: Settings) -> list[PaneKind]:
+def pane_kinds(
+    view: ViewState, settings: Settings, choose_limits: Callable[[], object]
+) -> list[PaneKind]:
     """The kinds for this measurement; settings store the choices in them."""
-    return [*_of_models(view), *_of_all(view, settings)]
+    return [*_of_models(view), *_of_all(view, settings, choose_limits)]
 
 
 def _of_models(view: ViewState) -> Iterator[PaneKind]:
@@ -65,6 +71,10 @@ def _of_models(view: ViewState) -> Iterator[PaneKind]:
             continue
         make = partial(_reading_pane, entry.name, name, tuple(view.readings.of(name)))
         yield PaneKind(entry.name, entry.title, NUMBERS, 8, make)
+        if hasattr(model, "midbands") or hasattr(model, "bin_hz"):
+            own = f"spectrogram_{entry.name}"
+            make = partial(SpectrogramPane, own, entry.title.lower(), name, model)
+            yield PaneKind(own, f"Spectrogram, {entry.title.lower()}", CURVES, 1, make, always=True)
 
 
 def _reading_pane(model: str, in_engine: str, names: Sequence[str]) -> Pane:
@@ -78,9 +88,15 @@ def _chosen_pane(settings: Settings) -> Pane:
     return ChosenReadingsPane(chosen, lambda names: settings.put(numbers=names))
 
 
-def _of_all(view: ViewState, settings: Settings) -> Iterator[PaneKind]:
-    if view.readings is not None and (limits := view.readings.limits):
-        yield PaneKind("limits", "Limits", NUMBERS, 4, lambda: LimitsPane(limits))
+def _of_all(
+    view: ViewState, settings: Settings, choose_limits: Callable[[], object]
+) -> Iterator[PaneKind]:
+    if view.readings is not None and not view.readings.rows.gives_cells:
+        limits = view.readings.limits
+        make = partial(LimitsPane, limits, choose_limits)
+        # Beside many models an empty pane has no room.
+        row = NUMBERS if limits or len(view.engine.models) < MANY else None
+        yield PaneKind("limits", "Limits", row, 4, make)
     if view.heard is not None:
         yield PaneKind("levels", "Input level", NUMBERS, 2, LevelPane)
     if view.readings is not None and not view.readings.rows.gives_cells:

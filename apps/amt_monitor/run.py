@@ -13,6 +13,7 @@ from amt_monitor.application import application
 from amt_monitor.main_window import MainWindow
 from amt_monitor.measurement_actions import MakeLog
 from amt_monitor.measurement_control import MakeEngine
+from amt_monitor.presets_menu import PresetOf
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
 
@@ -22,13 +23,18 @@ ONE_S = 0.1
 
 
 def run_window(
-    make_engine: MakeEngine, make_log: MakeLog | None = None, *, duration: float | None = None
+    make_engine: MakeEngine,
+    make_log: MakeLog | None = None,
+    preset_of: PresetOf | None = None,
+    *,
+    duration: float | None = None,
 ) -> int:
     """Show the meter until it is closed, or has measured for `duration` seconds.
 
     make_engine: `make_engine(request)` makes an engine for a `MeasurementRequest`, not yet
         started; to resume a measurement it attaches `request.resumed` and restores its snapshot
     make_log: `make_log(engine, folder)` makes a log; without it the window offers no logging
+    preset_of: `preset_of(engine)` gives the preset of an engine; without it none can be saved
 
     Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and
     nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM, 129 after SIGHUP. A second
@@ -37,7 +43,7 @@ def run_window(
     app = application()
     settings = Settings()
     theme.choose(settings.get("theme", theme.choice))
-    window = MainWindow(make_engine, make_log, settings)
+    window = MainWindow(make_engine, make_log, settings, preset_of)
     signals: list[int] = []
     asked_at = 0.0
 

@@ -79,6 +79,9 @@ COMMANDS = (
         "replay", "&Keep last sound", "I", "Measure", "writes the last seconds to a file"
     ),
     WindowCommand(
+        "choose_limits", "L&imits...", "Ctrl+L", "Measure", "of norms, or a reading and a value"
+    ),
+    WindowCommand(
         "calibrate",
         "Cali&brate a microphone...",
         "Ctrl+K",
@@ -107,5 +110,5 @@ COMMANDS = (
     WindowCommand("keys", "&Keys", "?", "Help", "shows this list"),
 )
 
-GROUPS = ("report", "choose_settings", "quit", "reset_readings", "mark", "calibrate")
+GROUPS = ("report", "choose_settings", "quit", "reset_readings", "mark", "choose_limits")
 """Each of these begins a group in its menu."""

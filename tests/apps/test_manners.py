@@ -188,3 +188,13 @@ def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window.area.restore_default()
     qtbot.wait(300)
     assert cut(window) == []
+
+
+def test_enter_in_haste_presses_nothing(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    pressed = []
+    for name, action in window.actions_by_name.items():
+        action.triggered.connect(lambda _=False, name=name: pressed.append(name))
+    qtbot.keyClick(window.focusWidget() or window, Key.Key_Return)
+    assert not pressed
+    assert not window.measurement.paused

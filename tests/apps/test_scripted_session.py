@@ -13,6 +13,7 @@ import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.calibration_wizard import CalibrationWizard
+from amt_monitor.limits_dialog import LimitsDialog
 from amt_monitor.main_window import MainWindow
 from amt_monitor.number_format import NONE
 from amt_monitor.report_dialog import ReportDialog
@@ -22,6 +23,8 @@ from amt_monitor.theme import theme
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker
+from amt_stream.meters.norms import load_norm
+from amt_stream.meters.presets import load_preset
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.reading import Session
 
@@ -101,6 +104,7 @@ def start(qtbot, tmp_path):
             maker.engine,
             maker.log,
             Settings(tmp_path / "monitor.json"),
+            maker.preset,
         )
         windows.append(window)
         window.resize(*SIZE)
@@ -202,7 +206,8 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
         assert window.bar.chip.text.startswith("Lost")
         person.sees(lambda: window.shown.texts["levels"] == ("-", "-"))
         assert set(window.shown.texts["spl"]) == {NONE}
-        assert "last 94.0" in window.docks["spl"].pane.grid.groups[0][0].symbol.text()
+        last = window.docks["spl"].pane.grid.groups[0][0].symbol.text().partition("last ")[2]
+        assert float(last) == pytest.approx(94.0, abs=0.1), "as the reading was before"
         marked = lambda: window.docks["history"].pane.layers.marks.words  # noqa: E731
         person.sees(lambda: "no readings" in marked())
         person.picture("microphone_lost")
@@ -282,6 +287,43 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     assert any(f"{laeq:.1f}" in value for value in told.values()), told
     assert "door opens" in kept.findChild(QtWidgets.QPlainTextEdit, "events").toPlainText()
     person.picture("reopened", kept)
+    kept.reject()
+
+    # A norm by the mouse, its peak away by the keys; then a preset, which has its own limits.
+    window = person.window
+    limits_by_mouse_and_keys(person, load_norm("din-15905-5"))
+    menu = window.menus.presets
+    menu.fill()
+    next(one for one in menu.actions() if one.objectName() == "preset_workplace").trigger()
+    wanted = load_preset("workplace").limits
+    person.sees(lambda: limits_of(window) == wanted, 60)
+    person.sees(lambda: len(window.docks["limits"].pane.lights) == len(wanted))
+
+
+def limits_of(window):
+    readings = window.measurement.readings
+    return () if readings is None else readings.limits
+
+
+def limits_by_mouse_and_keys(person, norm):
+    qtbot, window = person.qtbot, person.window
+    before = limits_of(window)
+    person.presses(Key.Key_L, modifier=QtCore.Qt.KeyboardModifier.ControlModifier)
+    dialog = person.dialog(LimitsDialog)
+    dialog.norm.setCurrentIndex(dialog.norm.findData("din-15905-5"))
+    add = dialog.findChild(QtWidgets.QPushButton, "add_norm")
+    qtbot.mouseClick(add, QtCore.Qt.MouseButton.LeftButton)
+    assert dialog.limits == (*before, *norm)
+    dialog.table.setFocus()
+    person.presses(Key.Key_Delete, dialog.table)
+    assert dialog.limits == (*before, norm[0])
+    person.picture("limits", dialog)
+    box = QtWidgets.QDialogButtonBox
+    ok = dialog.findChild(box).button(box.StandardButton.Ok)
+    ok.setFocus()
+    person.presses(Key.Key_Return, ok)
+    person.sees(lambda: limits_of(window) == (*before, norm[0]), 60)
+    person.sees(lambda: len(window.docks["limits"].pane.lights) == len(before) + 1)
 
 
 FIVE = "moore2016,gm2002,zwicker,bs1770,spl"

@@ -7,6 +7,8 @@ import sys
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
+from amt_monitor.calibration_pages import spin
+from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.limit_alarm import LimitAlarm
 from amt_monitor.measurement_control import MeasurementRequest
 from amt_monitor.settings import VERSION, Settings
@@ -192,3 +194,59 @@ def test_sound_and_logs_are_where_settings_have_them(tmp_path):
     assert log.path.parent == tmp_path
     log.close()
     engine.stop()
+
+
+def test_a_window_that_is_killed_has_kept_its_layout(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    path = window.settings.path
+    window.docks["levels"].close()
+    name = window.area.name
+    qtbot.waitUntil(
+        lambda: Settings(path).get("layouts", {}).get(name) == window.area.layout(), timeout=6000
+    )
+    assert window.docks["levels"].isHidden()
+    window.resize(1000, 700)
+    qtbot.waitUntil(lambda: Settings(path).get("place", "") != "", timeout=6000)
+
+
+def test_numbers_are_typed_as_they_are_written(qtbot, tmp_path):
+    before = QtCore.QLocale()
+    QtCore.QLocale.setDefault(QtCore.QLocale("de_DE"))
+    try:
+        boxes = (
+            spin(0.0, 20.0, "dB", 0.05, "x"),
+            SettingsDialog(Settings(tmp_path / "s"), int).seconds,
+        )
+        boxes[0].setValue(1.25)
+        assert boxes[0].text() == "1.25 dB"
+        assert [box.locale() for box in boxes] == [QtCore.QLocale.c()] * 2
+    finally:
+        QtCore.QLocale.setDefault(before)
+
+
+def test_the_first_start_is_three_steps(qtbot, open_window, tone_engine, virtual_mic):
+    window = open_window(tone_engine)
+    steps = window.first_start
+    assert steps.title.text() == "1 of 3  Input"
+    qtbot.mouseClick(steps.action, Button)
+    qtbot.waitUntil(window.device.view().isVisible, timeout=5000)
+    window.device.hidePopup()
+    qtbot.mouseClick(steps.next, Button)
+    assert steps.title.text() == "2 of 3  Calibrate"
+    assert steps.next.text() == "Go on uncalibrated"
+    qtbot.mouseClick(steps.next, Button)
+    assert steps.title.text() == "3 of 3  What to read"
+    assert "sone" in steps.words.text()
+    qtbot.mouseClick(steps.back, Button)
+    qtbot.mouseClick(steps.action, Button)
+    qtbot.waitUntil(lambda: window.findChild(CalibrationWizard) is not None, timeout=15000)
+    window.findChild(CalibrationWizard).reject()
+    assert steps.step == 2, "the wizard was the second step"
+    qtbot.mouseClick(steps.next, Button)
+    assert not steps.isVisible()
+    assert Settings(window.settings.path).get("started", False)
+    window.actions_by_name["first_steps"].trigger()
+    assert steps.isVisible()
+    assert steps.step == 0
+    qtbot.mouseClick(steps.skip, Button)
+    assert not steps.isVisible()

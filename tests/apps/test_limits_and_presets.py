@@ -1,0 +1,204 @@
+"""Limits and presets are chosen in the window, by mouse and by keys, and kept."""
+
+import pytest
+from pyqtgraph.Qt import QtCore, QtWidgets
+
+from amt_monitor.limits_dialog import LimitsDialog
+from amt_monitor.main_window import MainWindow
+from amt_monitor.settings import Settings
+from amt_stream.cli.command import build_parser
+from amt_stream.cli.preset import chosen_preset
+from amt_stream.cli.window import Maker
+from amt_stream.core.settings import presets_folder, tables_in, write_tables
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.norms import load_norm
+from amt_stream.meters.presets import load_preset, read_preset, shipped_presets
+
+Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
+CONTROL = QtCore.Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def start(qtbot, tmp_path):
+    """Start the program anew, with what it remembers."""
+    windows = []
+
+    def make(*words):
+        args = build_parser().parse_args(["meter", "--source", "demo", *words])
+        maker = Maker(args, chosen_preset(args))
+        settings = Settings(tmp_path / "monitor.json")
+        window = MainWindow(maker.engine, maker.log, settings, maker.preset)
+        windows.append(window)
+        window.show()
+        with qtbot.waitActive(window):
+            window.activateWindow()
+        qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+        return window
+
+    yield make
+    for window in windows:
+        window.close_now()
+
+
+def dialog_in(qtbot, window):
+    def found():
+        return [one for one in window.findChildren(LimitsDialog) if one.isVisible()]
+
+    qtbot.waitUntil(lambda: bool(found()), timeout=5000)
+    with qtbot.waitActive(found()[0]):
+        found()[0].activateWindow()
+    return found()[0]
+
+
+def begun_anew(qtbot, window, begun):
+    qtbot.waitUntil(lambda: window.measurement.begun > begun, timeout=60000)
+    qtbot.waitUntil(lambda: window.area.begun == window.measurement.begun, timeout=60000)
+
+
+def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
+    window = start()
+    pane = window.docks["limits"].pane
+    assert pane.add.isVisible()
+    assert pane.add.text() == "Add a limit..."
+    qtbot.mouseClick(pane.add, Button)
+    dialog = dialog_in(qtbot, window)
+    dialog.norm.setCurrentIndex(dialog.norm.findData("din-15905-5"))
+    assert "DIN 15905-5:2007-11" in dialog.source.text()
+    qtbot.mouseClick(dialog.findChild(QtWidgets.QPushButton, "add_norm"), Button)
+    assert dialog.limits == load_norm("din-15905-5")
+    assert dialog.table.item(0, 4).text() == "DIN 15905-5:2007-11"
+    dialog.reading.setCurrentIndex(dialog.reading.findData("ltl_phon"))
+    assert dialog.value.suffix() == " phon"
+    dialog.value.setValue(70.0)
+    qtbot.mouseClick(dialog.adding, Button)
+    assert dialog.limits[-1] == Limit("ltl_phon", 70.0)
+    # A second time it is refused, and says why.
+    qtbot.mouseClick(dialog.adding, Button)
+    assert "Two limits are called ltl_70" in dialog.problem.text()
+    dialog.value.setValue(75.0)
+    dialog.amber.setValue(72.0)
+    qtbot.mouseClick(dialog.changing, Button)
+    assert dialog.limits[-1] == Limit("ltl_phon", 75.0, amber=72.0)
+    dialog.table.selectRow(1)
+    qtbot.mouseClick(dialog.removing, Button)
+    wanted = (load_norm("din-15905-5")[0], Limit("ltl_phon", 75.0, amber=72.0))
+    assert dialog.limits == wanted
+    begun = window.measurement.begun
+    qtbot.mouseClick(ok_of(dialog), Button)
+    begun_anew(qtbot, window, begun)
+    assert window.measurement.readings.limits == wanted
+    assert {"moore2016", "spl"} <= {*window.measurement.engine.models}, "a limit needs its model"
+    assert len(window.docks["limits"].pane.lights) == 2
+    window.close_now()
+    again = start()
+    assert again.measurement.readings.limits == wanted
+    again.close_now()
+    # What the program is given precedes what was kept.
+    assert start("--limit", "laf_db>80").measurement.readings.limits == (Limit("laf_db", 80.0),)
+
+
+def tab_to(qtbot, dialog, widget):
+    for _ in range(40):
+        if dialog.focusWidget() is widget:
+            return
+        qtbot.keyClick(dialog.focusWidget() or dialog, Key.Key_Tab)
+    raise AssertionError(f"Tab does not reach {widget.objectName()}")
+
+
+def types(qtbot, field, text):
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+
+
+def test_limits_by_keys_alone(qtbot, start):
+    window = start("--model", "spl")
+    qtbot.keyClick(window, Key.Key_L, CONTROL)
+    dialog = dialog_in(qtbot, window)
+    tab_to(qtbot, dialog, dialog.reading)
+    types(qtbot, dialog.reading.lineEdit(), "no such reading")
+    tab_to(qtbot, dialog, dialog.adding)
+    qtbot.keyClick(dialog.adding, Key.Key_Space)
+    assert "There is no reading 'no such reading'" in dialog.problem.text()
+    assert dialog.limits == ()
+    tab_to(qtbot, dialog, dialog.reading)
+    types(qtbot, dialog.reading.lineEdit(), "laeq_15min_db")
+    tab_to(qtbot, dialog, dialog.value)
+    types(qtbot, dialog.value, "62.5")
+    tab_to(qtbot, dialog, dialog.adding)
+    qtbot.keyClick(dialog.adding, Key.Key_Space)
+    assert dialog.limits == (Limit("laeq_15min_db", 62.5),)
+    begun = window.measurement.begun
+    tab_to(qtbot, dialog, ok_of(dialog))
+    qtbot.keyClick(ok_of(dialog), Key.Key_Return)
+    begun_anew(qtbot, window, begun)
+    assert window.measurement.readings.limits == (Limit("laeq_15min_db", 62.5),)
+    # And removed again.
+    qtbot.keyClick(window, Key.Key_L, CONTROL)
+    dialog = dialog_in(qtbot, window)
+    tab_to(qtbot, dialog, dialog.table)
+    qtbot.keyClick(dialog.table, Key.Key_Delete)
+    assert dialog.limits == ()
+    begun = window.measurement.begun
+    tab_to(qtbot, dialog, ok_of(dialog))
+    qtbot.keyClick(ok_of(dialog), Key.Key_Return)
+    begun_anew(qtbot, window, begun)
+    assert window.measurement.readings.limits == ()
+
+
+def ok_of(dialog):
+    buttons = QtWidgets.QDialogButtonBox
+    return dialog.findChild(buttons).button(buttons.StandardButton.Ok)
+
+
+def test_a_preset_is_chosen_saved_and_kept(qtbot, start, tmp_path):
+    window = start()
+    menu = window.menus.presets
+
+    def choose(name):
+        menu.fill()
+        action = next(one for one in menu.actions() if one.objectName() == name)
+        begun = window.measurement.begun
+        action.trigger()
+        begun_anew(qtbot, window, begun)
+
+    choose("preset_workplace")
+    shipped = load_preset("workplace")
+    assert [*window.measurement.engine.models] == [*shipped.names]
+    assert window.measurement.readings.limits == shipped.limits
+    menu.save_as("hall 3")
+    saved = tmp_path / "presets" / "hall 3.toml"
+    assert read_preset(saved).limits == shipped.limits
+    assert read_preset(saved).settings == window._preset().settings
+    window.close_now()
+    window = start()
+    assert [*window.measurement.engine.models] == [*shipped.names]
+    menu = window.menus.presets
+    menu.fill()
+    checked = [one.objectName() for one in menu.actions() if one.isChecked()]
+    assert checked == ["preset_hall 3"]
+    choose("preset_broadcast")
+    menu.forget(saved)
+    menu.fill()
+    assert not [one for one in menu.actions() if one.objectName() == "preset_hall 3"]
+    window.close_now()
+    assert [*start("--model", "spl").measurement.engine.models] == ["spl"]
+
+
+@pytest.mark.parametrize("name", shipped_presets())
+def test_what_is_saved_of_a_preset_is_read_again(name, tmp_path):
+    preset = load_preset(name)
+    write_tables(tmp_path / "it.toml", preset.tables)
+    again = read_preset(tmp_path / "it.toml")
+    assert again.tables == preset.tables
+    shipped = tables_in(presets_folder() / f"{name}.toml")
+    write_tables(tmp_path / "shipped.toml", shipped)
+    assert tables_in(tmp_path / "shipped.toml") == shipped
+
+
+def test_awkward_texts_are_read_as_they_were_written(tmp_path):
+    tables = {
+        "a b": 'quotes " and \\ and \n, \x7f, ö, 𝄞',
+        "s": {"k": [{"x.y": {"z": 1.5}}], "n": True},
+    }
+    write_tables(tmp_path / "it.toml", tables)
+    assert tables_in(tmp_path / "it.toml") == tables
