@@ -15,6 +15,7 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionLog
+from tests.apps.changes import Changes
 
 Key = QtCore.Qt.Key
 FS = 48000
@@ -298,3 +299,11 @@ def played(path, models=("spl",)):
         return Engine(source, made, sinks, restore=restore)
 
     return make
+
+
+def test_30_changes_lose_no_frame(qtbot, open_window, heard):
+    changes = Changes(0)
+    window = open_window(changes.engine)
+    changes.make(qtbot, window, 30)
+    changes.check()
+    assert len(changes.done) == 5
