@@ -62,7 +62,7 @@ class Draft:
 
     @property
     def other(self) -> int | None:
-        """The channel of the other ear, if it is heard."""
+        """The channel of the other ear; None for a mono input."""
         return 3 - self.channel if self.inputs > 1 and self.channel < 3 else None
 
     @property

@@ -1,4 +1,4 @@
-"""What a screen reader is told of the window, read through Qt's accessibility interface.
+"""What a screen reader says about the window, read through Qt's accessibility interface.
 
 PyQt6 does not have that interface, so the window runs by PySide6, in a process of its own.
 """

@@ -7,7 +7,7 @@ FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
 """Words of faults in rows."""
 
 FAULT_WORDS = {bit: name.replace("_", " ") for bit, name in FAULT_NAMES.items()}
-"""Words of faults for users, to whom an overload is a clipped input."""
+"""Words of faults on screens: "overload" would mean clipping to a sound engineer."""
 FAULT_WORDS[Fault.OVERLOAD] = "too slow"
 
 HIGHEST_PHON = 120.0
