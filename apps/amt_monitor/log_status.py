@@ -32,10 +32,10 @@ class LogStatus:
         self._first_bytes = self._bytes = self._free = 0
 
     def words(self, log: SessionLog | None) -> str:
-        """As "Logging 00:12, 402 kB, 94 days left"; "Log" without a log."""
+        """As "Logging 00:12, 402 kB, 94 days left"; "not logged" without a log."""
         if log is None:
             self._log = None
-            return "Log"
+            return "not logged"
         now = time.monotonic()
         if log is not self._log:
             self._log, self._first_at, self._looked_at = log, now, 0.0

@@ -88,7 +88,7 @@ class StateView(QtWidgets.QWidget):
             self.bar.device.name_first(engine.source.name)
         log = log_in(engine)
         action = self.bar.buttons["log"].defaultAction()
-        action.setIconText(self._log_status.words(log))
+        action.setIconText("Log" if log is None else self._log_status.words(log))
         action.setToolTip("" if log is None else plain(f"log {log.path}"))
         self._show_calibration(engine)
         self.line.setText(status_text(engine, measurement.state, measurement.measured_s))

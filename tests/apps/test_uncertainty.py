@@ -32,7 +32,8 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
         assert values[f"{kind}_low_sone"] < 0.93 < 1.07 < values[f"{kind}_high_sone"]
     window.show_state()
     told = "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB"
-    assert told in window.bar.calibration.toolTip()
+    assert window.bar.calibrated.isVisible()
+    assert told in window.bar.calibrated.toolTip()
     for size in ((1200, 800), (900, 640)):
         window.resize(*size)
         qtbot.wait(50)
