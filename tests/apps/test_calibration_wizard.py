@@ -249,6 +249,7 @@ def test_one_tone_calibrates_both_ears_of_one_microphone(
     window = open_window(engine, readings=False)
     badge = window.bar.calibration
     qtbot.waitUntil(lambda: badge.text == "uncalibrated", timeout=60000)
+    qtbot.waitUntil(lambda: badge.width() > badge.height(), timeout=15000)  # it was laid out
     assert badge.focusPolicy() & QtCore.Qt.FocusPolicy.TabFocus
     qtbot.mouseClick(badge, QtCore.Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.findChild(CalibrationWizard) is not None, timeout=15000)
