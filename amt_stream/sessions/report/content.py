@@ -100,7 +100,7 @@ class Reading:
 
 def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Reading]]:
     """The main readings, at most `most`, by the title of their model."""
-    values = _values(results)
+    values, parts = _values(results), PartsOfRows(results)
     limited = {one["column"] for one in results.header.get("limits", ())}
     found: dict[str, list[Reading]] = {}
     for model in results.header["models"]:
@@ -114,7 +114,7 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
         kept = {n: c for n, c in own.items() if n in values and (n in usual or _of_all(c))}
         entry = catalog.entries().get(name)
         pascal = entry is None or entry.input_unit == "pascal"
-        made = [_reading(results, one, values, pascal) for one in ({**main, **kept}).values()]
+        made = [_reading(parts, one, values, pascal) for one in ({**main, **kept}).values()]
         title = name if entry is None else entry.title
         found[title] = [one for one in made if one.value != "---"]
     each = max(2, most // max(1, len(found)))
@@ -137,23 +137,23 @@ def _values(results: Results) -> dict[str, float | None]:
 
 
 def _reading(
-    results: Results, column: Column, values: Mapping[str, float | None], pascal: bool
+    parts: PartsOfRows, column: Column, values: Mapping[str, float | None], pascal: bool
 ) -> Reading:
     name = column.name
     number, band = values.get(name), _band(name, values)
     value, words = reading_text(name, number), words_of(column)
-    measured = _measured(results, column)
+    measured = _measured(parts, column)
     return Reading(name, column.short, words, value, column.unit, number, band, pascal, measured)
 
 
-def _measured(results: Results, column: Column) -> str:
+def _measured(parts: PartsOfRows, column: Column) -> str:
     """How much of the window of a reading was measured, if it is not complete."""
     projected = column.statistic == "exposure"
     window_s = EXPOSURE_S if projected else column.window_s
     if not window_s:
         return ""
-    end_s = results.duration_s
-    measured_s = PartsOfRows(results).measured_s(max(results.begin_s, end_s - window_s), end_s)
+    begin_s, end_s = parts.results.begin_s, parts.results.duration_s
+    measured_s = parts.measured_s(max(begin_s, end_s - window_s), end_s)
     if measured_s > COMPLETE * window_s:
         return ""
     if projected:
