@@ -4,11 +4,10 @@ PyQt6 does not have that interface, so the window runs by PySide6, in a process 
 """
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.apps.pyside import run_by_pyside
 
 PROGRAM = """
 import json
@@ -81,22 +80,8 @@ run_monitor(["--source", "demo", "--duration", "60", "--model", "moore2016,third
 
 @pytest.fixture(scope="module")
 def told(xvfb, tmp_path_factory):
-    pytest.importorskip("PySide6")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={
-            **os.environ,
-            "PYQTGRAPH_QT_LIB": "PySide6",
-            "XDG_CONFIG_HOME": str(tmp_path_factory.mktemp("config")),
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        },
-    )
-    assert done.stderr == ""
-    return json.loads(done.stdout)
+    folder = str(tmp_path_factory.mktemp("config"))
+    return json.loads(run_by_pyside(PROGRAM, XDG_CONFIG_HOME=folder))
 
 
 LEAST = {"main": 20, "choose_limits": 10, "choose_settings": 7, "calibrations": 2, "keys": 1}

@@ -1,10 +1,6 @@
-"""The window by the other binding of Qt, PySide6: in a process of its own, as two go into none."""
+"""The window by the other binding of Qt, PySide6."""
 
-import os
-import subprocess
-import sys
-
-import pytest
+from tests.apps.pyside import run_by_pyside
 
 # A second after it is there it is looked at.
 PROGRAM = """
@@ -35,19 +31,4 @@ print(status, sorted(loaded & {"PySide6", "PyQt6"}))
 
 
 def test_the_window_runs_by_pyside(xvfb):
-    pytest.importorskip("PySide6")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={
-            **os.environ,
-            "PYQTGRAPH_QT_LIB": "PySide6",
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        },
-    )
-    # What fails in a slot ends nothing there: it is printed.
-    assert done.stderr == ""
-    assert done.stdout == "PySide6 1 20\n0 ['PySide6']\n"
+    assert run_by_pyside(PROGRAM) == "PySide6 1 20\n0 ['PySide6']\n"
