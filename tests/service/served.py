@@ -34,8 +34,11 @@ class Served:
         self.process = forks().begin("serve", "--stdio", *arguments, stdin=reading)
         os.close(reading)
         self.messages, self.past, self._said = queue.Queue(), [], queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._readers = [
+            threading.Thread(target=read, daemon=True) for read in (self._read, self._listen)
+        ]
+        for reader in self._readers:
+            reader.start()
 
     def _read(self):
         for line in self.process.stdout:
@@ -94,6 +97,8 @@ class Served:
     def __exit__(self, *error):
         self.process.kill()
         self.process.wait()
+        for reader in self._readers:  # a pipe that closes under its reader is an error there
+            reader.join(PATIENCE_S)
         for pipe in (self._commands, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):
                 pipe.close()

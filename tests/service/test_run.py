@@ -56,7 +56,8 @@ class Station:
         told = {**os.environ, "NOTIFY_SOCKET": address}
         self.process = forks().begin("run", preset, *more, environment=told)
         self._lines = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._reader = threading.Thread(target=self._listen, daemon=True)
+        self._reader.start()
 
     def _listen(self):
         for line in self.process.stderr:
@@ -95,6 +96,7 @@ class Station:
     def __exit__(self, *error):
         self.process.kill()
         self.process.wait()
+        self._reader.join(PATIENCE_S)  # a pipe that closes under its reader is an error there
         for one in (self.manager, self.process.stdout, self.process.stderr):
             one.close()
 
