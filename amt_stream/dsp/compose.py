@@ -8,7 +8,6 @@ from math import ceil, lcm
 from numbers import Integral
 from typing import Any, Generic, Never
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -426,11 +425,12 @@ class Rebuffer(nn.Module, Generic[Y_co]):
         """The outputs of the blocks that `chunk` completes, joined; None if it completes none."""
         known = self._remainder
         if known is not None and (end := known.put(chunk, self._buffers)):
-            if end < self.size:
-                known.count[()] = end
+            if end < known.size:
+                known.filled[()] = end
                 return None
-            y: Y_co = self.live(self.held.clone())
-            known.count[()] = 0
+            live: Any = self._modules["live"]
+            y: Y_co = live(known.held.clone())
+            known.filled[()] = 0
             return y
         stage, dim = self.live.stage, self.live.stage.time_dim
         x = stage.converted(chunk)
@@ -486,39 +486,40 @@ class Rebuffer(nn.Module, Generic[Y_co]):
 
 
 class _Remainder:
-    """The buffers of a `Rebuffer` as numpy arrays, for chunks of a checked shape.
+    """The buffers of a `Rebuffer`, and their parts, for chunks of a checked shape.
 
-    Torch takes longer to copy 1 ms of audio into a buffer than a short model takes to run.
+    Making a view of a part takes torch longer than copying 1 ms of audio into it.
     """
 
     def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor) -> None:
-        self.shape, self.dtype, self.buffers = shape, held.dtype, (held, count)
-        self.places = held.data_ptr(), count.data_ptr()
-        self.held, self.count = np.moveaxis(held.detach().numpy(), dim, 0), count.numpy()
+        self.shape, self.dtype, self.held, self.count = shape, held.dtype, held, count
+        self.place, self.place_of_count = held.data_ptr(), count.data_ptr()
+        self.filled = count.numpy()
         self.dim, self.length, self.size = dim, shape[dim], held.shape[dim]
-        self.parts: dict[int, np.ndarray] = {}
+        self.parts: dict[int, Tensor] = {}
 
     def put(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> int:
         """Buffer `x`; the fill level after it, or 0 if `x` does not qualify."""
-        held, count = self.buffers
+        held = self.held
         if (
             buffers["held"] is not held
-            or buffers["count"] is not count
-            or (held.data_ptr(), count.data_ptr()) != self.places
-            or (end := self.count.item() + self.length) > self.size
+            or buffers["count"] is not self.count
+            or held.data_ptr() != self.place
+            or self.count.data_ptr() != self.place_of_count
+            or (end := self.filled.item() + self.length) > self.size
             or x.shape != self.shape
             or x.dtype is not self.dtype
             or x.requires_grad
-            or x.is_neg()
             or not compilable(x)
             or _autocast()
         ):
             return 0
         part = self.parts.get(end)
         if part is None:
-            part = np.moveaxis(self.held[end - self.length : end], 0, self.dim)
+            with torch.inference_mode(False):  # made there, it would be writable only in that mode
+                part = held.detach().narrow(self.dim, end - self.length, self.length)
             self.parts[end] = part
-        part[...] = x.numpy()
+        part.copy_(x)
         return end
 
 

@@ -222,6 +222,12 @@ def to_loudness(plan: Array, like: Array) -> bool:
 
 
 @kernel
+def by_groups_to_loudness(plan: Array, like: Array) -> bool:
+    """Both in one call, which needs no levels of components."""
+    return bool(to_density(plan, like) and to_loudness(plan, like))
+
+
+@kernel
 def _excite(plan: Array, like: Array) -> bool:
     """Excitation of each channel, at each of the shifted levels."""
     size, shifts = like.itemsize, plan[AT.shifts, 2]

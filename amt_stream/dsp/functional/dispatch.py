@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import forward_ad
+from torch.compiler import is_compiling
 
 from amt_stream.dsp.functional.kernel_cache import cached_njit
 
@@ -26,7 +27,7 @@ def compilable(*tensors: Tensor) -> bool:
     """
     # Tensors of torch.func look ordinary but have no memory; those of forward-mode differentiation
     # have a tangent that a kernel would drop.
-    if torch.compiler.is_compiling() or forward_ad._current_level >= 0 or _transform() is not None:
+    if is_compiling() or forward_ad._current_level >= 0 or _transform() is not None:
         return False
     if _trace() is not None:
         raise RuntimeError(
@@ -41,7 +42,7 @@ def compilable(*tensors: Tensor) -> bool:
 
 def transforming() -> bool:
     """Whether a torch.func transform runs; its tensors must not outlive it."""
-    return not torch.compiler.is_compiling() and _transform() is not None
+    return not is_compiling() and _transform() is not None
 
 
 def compiled(*tensors: Tensor) -> bool:

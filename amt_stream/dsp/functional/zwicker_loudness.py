@@ -35,9 +35,10 @@ AT = plan_rows(
     "powers levels core_lines core decayed decayed_lines total_lines total weighted "
     # An empty array, for no specific loudness.
     "no_samples "
-    # Outputs of every fourth frame: loudness and core loudness; the latter as lines, its loudness,
-    # which is not used, and its specific loudness.
-    "n core_out core_out_lines total_out specific "
+    # Outputs of every fourth frame: loudness, core loudness, and specific loudness of the latter.
+    "n core_out specific "
+    # Core loudness as lines, and its loudness, which is not used.
+    "core_out_lines total_out "
 )
 """Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 

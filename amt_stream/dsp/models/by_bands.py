@@ -55,6 +55,6 @@ class ByBands(Fused):
             workspace.outputs = *workspace.outputs, (*lead, shown, POINTS)
 
     def run(self, workspace: Workspace) -> Outputs:
-        n, core, *specific = self.outputs(workspace, AT.n, AT.core_out, AT.specific)
+        n, core, *specific = self.outputs(workspace, AT.n)
         to_loudness(workspace.plan, self.like)
         return ZwickerOutput(n, specific[0] if specific else None, core)

@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional import component_loudness
-from amt_stream.dsp.functional.component_loudness import AT, CALLS, to_density, to_loudness
+from amt_stream.dsp.functional.component_loudness import (
+    AT,
+    CALLS,
+    by_groups_to_loudness,
+    to_density,
+    to_loudness,
+)
 from amt_stream.dsp.functional.excitation import Filters
 from amt_stream.dsp.functional.group_skirts import SILENCE, Groups
 from amt_stream.dsp.functional.loudness import Channels
@@ -27,7 +33,6 @@ class ByComponents(Fused):
     """`front_end`, `Excitation` and a loudness stage."""
 
     home = component_loudness.__name__
-    kernels = ("to_density", "to_loudness")
     rows = AT
     axes = 2
 
@@ -40,6 +45,11 @@ class ByComponents(Fused):
         by_groups = self.excitation.by_groups
         # First, because kernels are compiled in this order and this one takes longest.
         self.call(made, CALLS, "by_groups" if by_groups else "one_by_one")
+        self.kernels = (
+            (by_groups_to_loudness.__name__,)
+            if by_groups
+            else (to_density.__name__, to_loudness.__name__)
+        )
         self.resample(made, CALLS)
         self.call(made, CALLS, "through_ear")
         self.put_tables(made, self.ear, "partitions", "to_lines", "from_lines")
@@ -111,12 +121,15 @@ class ByComponents(Fused):
             workspace.expect(f"{name}_ears", listeners, 2, frames)
 
     def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace, AT.stl, AT.ltl, AT.stl_ears, AT.ltl_ears)
+        y = self.outputs(workspace, AT.stl)
         wanted = self._wanted(workspace) if self.binaural else ()
-        fits = to_density(workspace.plan, self.like)
-        if fits and not self.excitation.by_groups:
+        plan, like = workspace.plan, self.like
+        if self.excitation.by_groups:
+            fits = by_groups_to_loudness(plan, like)
+        elif fits := to_density(plan, like):
             self._to_levels(workspace)
-        if not (fits and to_loudness(workspace.plan, self.like)):
+            fits = to_loudness(plan, like)
+        if not fits:
             return None
         return self.loudness.given(*wanted, *y) if self.binaural else Glasberg2002Output(*y)
 

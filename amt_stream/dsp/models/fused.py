@@ -1,7 +1,6 @@
 """Chains that run as one or two compiled calls, without torch between the kernels."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import chain
 from math import prod
 from operator import is_
@@ -19,6 +18,9 @@ from amt_stream.dsp.functional.dispatch import compilable, compiled
 from amt_stream.dsp.functional.threads import SMALL
 from amt_stream.dsp.hooks import EVERYWHERE
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
+
+TOGETHER = 4096
+"""Most bytes of outputs that are allocated together."""
 
 
 class FusedChain(Chain):
@@ -98,6 +100,7 @@ class Workspace:
     arrays: allocated for it
     memory: state by its name in the chain: its row and its shape there
     outputs: shapes of the outputs
+    allocated: outputs of the next blocks, with their addresses
     """
 
     def __init__(self, rows: Any, shape: Shape) -> None:
@@ -107,6 +110,7 @@ class Workspace:
         self.arrays: dict[str, Tensor] = {}
         self.memory: dict[str, tuple[str, Shape]] = {}
         self.outputs: tuple[Shape, ...] = ()
+        self.allocated: list[tuple[tuple[Tensor, ...], np.ndarray]] = []
         self.state: list[Tensor] = []
         self.places: list[int] = []
 
@@ -151,7 +155,7 @@ class Fused:
     """
 
     home: ClassVar[str]
-    kernels: ClassVar[tuple[str, ...]]
+    kernels: tuple[str, ...]
     rows: Any
     axes = 1
 
@@ -262,8 +266,10 @@ class Fused:
         """A pooled or new workspace for this block and state; None if the kernels do not apply."""
         found = None
         if self.serves:
-            with suppress(IndexError):  # another thread may have taken it
+            try:
                 found = self.workspaces.pop()
+            except IndexError:  # another thread has it
+                found = None
         known = found is not None and found.shape == x.shape and x.dtype is self.dtype
         if not known and not self.takes(x, state):
             return None
@@ -279,14 +285,26 @@ class Fused:
             found.remember(state)
         return found
 
-    def outputs(self, workspace: Workspace, *rows: int) -> list[Tensor]:
-        """New output tensors, with their addresses in these rows of the plan."""
-        y, plan = [], workspace.plan
-        for row, shape in zip(rows, workspace.outputs, strict=False):
-            new = torch.from_numpy(np.empty(shape, self.like.dtype))
-            plan[row, 0] = new.data_ptr()
-            y.append(new)
+    def outputs(self, workspace: Workspace, row: int) -> tuple[Tensor, ...]:
+        """New output tensors, with their addresses in the plan from this row on."""
+        if not workspace.allocated:
+            workspace.allocated = self._allocated(workspace.outputs)
+        y, places = workspace.allocated.pop()
+        workspace.plan[row : row + len(y), 0] = places
         return y
+
+    def _allocated(self, shapes: tuple[Shape, ...]) -> list[tuple[tuple[Tensor, ...], np.ndarray]]:
+        """Outputs of the next blocks, of several if they are short, which takes less time."""
+        size = self.like.itemsize * sum(map(prod, shapes))
+        count = max(1, min(16, TOGETHER // size))
+        # Not by views, which count changes in place together; an inference tensor would be one also
+        # outside that mode.
+        with torch.inference_mode(False):
+            each = [
+                torch.empty((count * n, *rest), dtype=self.dtype).unsafe_split(n)
+                for n, *rest in shapes
+            ]
+        return [(y, np.array([v.data_ptr() for v in y])) for y in zip(*each, strict=True)]
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
         """Add these kernels; `compile` puts their addresses into the plan."""
