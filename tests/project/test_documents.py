@@ -158,7 +158,11 @@ UTC = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
 def same(printed: str, expected: str) -> bool:
-    """Whether two lines agree: in their words, and in their fractions to 0.1 % or 0.002."""
+    """Whether two lines agree: in their words, and in their fractions to 0.1 % or 0.002.
+
+    A row may be marked as late: the computer that runs the tests can be busy.
+    """
+    printed = printed.replace(",overload,", ",,")
     printed, expected = (UTC.sub("UTC", line) for line in (printed, expected))
     numbers = [[float(n) for n in NUMBER.findall(line)] for line in (printed, expected)]
     return NUMBER.sub("#", printed) == NUMBER.sub("#", expected) and numbers[0] == pytest.approx(
