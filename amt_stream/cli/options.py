@@ -829,8 +829,7 @@ class OptionsParser(argparse.ArgumentParser):
         declared = {name: one for name, one, _ in settings_in(options)}
         for name, one in declared.items():
             if name in found and one.needs and getattr(typed, one.needs) is None:
-                flag = next(word for word in one.flag.split() if word.startswith("--"))
-                raise WrongUsage(f"{flag} needs {declared[one.needs].lack}")
+                raise WrongUsage(f"{one.long_flag} needs {declared[one.needs].lack}")
         return typed
 
 

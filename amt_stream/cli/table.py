@@ -9,8 +9,8 @@ from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options import AnalyzeOptions, LiveOptions, MeterOptions
 from amt_stream.core.clock import local_zone
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.specification import CsvSettings, settings_in
-from amt_stream.meters.table import Sound, Table
+from amt_stream.meters.specification import CsvSettings, RowSettings, declared, settings_in
+from amt_stream.meters.table import Sound, Table, refuse_untaken
 from amt_stream.sessions.outputs import WRITERS, CsvWriter, LiveWriter
 
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ def refuse_not_csv(args: MeterOptions | AnalyzeOptions, format: str | None) -> N
     """Raise WrongUsage for options of CSV if the format is another one, or None."""
     for name, one, default in settings_in(CsvSettings):
         if getattr(args, name) != default and format != "csv":
-            option = one.flag.split()[0]
             found = "no rows are written" if format is None else f"the format is {format}"
-            raise WrongUsage(f"{option} is for CSV, and {found}: leave it out")
+            raise WrongUsage(f"{one.long_flag} is for CSV, and {found}: leave it out")
 
 
 def writer_of(
@@ -67,6 +66,7 @@ def table_of(
         interval=args.interval if intervals else None,
     )
     try:
+        refuse_untaken(asked, preset, lambda name: declared(RowSettings, name)[0].long_flag)
         table = Table(preset, models, sound, asked)
     except ValueError as error:
         raise Mistake(error) from error

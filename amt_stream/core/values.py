@@ -189,6 +189,13 @@ class OptionTable:
         return all(isinstance(one, str | int | float) for several in lists for one in several)
 
 
+def parse_path(text: str) -> str:
+    """Return the path of a file or folder, which is never empty."""
+    if not text:
+        raise NotAllowed("'' is not a path: give a file or folder, or . for this folder")
+    return text
+
+
 def parse_channels(text: str) -> tuple[int, ...]:
     """Parse one or two channel numbers, counted from 1: 1, or 1,2."""
     try:

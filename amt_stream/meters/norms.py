@@ -32,9 +32,10 @@ def load_norm(name: str) -> tuple[Limit, ...]:
     if name in shipped_norms():
         return read_norm(norms_folder() / f"{name}.toml")
     try:
-        return read_norm(Path(name))
+        if name:
+            return read_norm(Path(name))
     except PresetError as error:
-        if getattr(error.__cause__, "errno", None) not in (errno.ENOENT, errno.EISDIR):
+        if getattr(error.__cause__, "errno", None) != errno.ENOENT:
             raise
     raise PresetError(
         f"there is no norm {brief(name)!r}: give {', '.join(shipped_norms())}, or the path of a "

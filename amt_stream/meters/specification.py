@@ -27,6 +27,7 @@ from amt_stream.core.values import (
     Tables,
     Text,
     parse_channels,
+    parse_path,
 )
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
@@ -105,6 +106,11 @@ class Setting:
     needs: str = ""
     lack: str = ""
     option: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def long_flag(self) -> str:
+        """The option as in `--target`, without short form and metavar."""
+        return next(word for word in self.flag.split() if word.startswith("--"))
 
     @property
     def rule(self) -> Any:
@@ -552,6 +558,7 @@ class EventSettings:
         "--event-folder PATH",
         "hold the latest sound in memory, and write a sound file of each event to this folder, and "
         "of each request by the command replay or the key i",
+        parse=parse_path,
         lack="sound files: add --event-folder PATH",
     )
     keep_sound: float | None = setting(

@@ -50,15 +50,15 @@ class Sound:
         return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @property
-    def told(self) -> JsonDict:
+    def description(self) -> JsonDict:
         """Data for headers."""
-        told = {name: [*own] for name, own in self.microphones}
+        microphones = {name: [*own] for name, own in self.microphones}
         return {
             "name": self.name,
             "fs": self.fs,
             "channels": list(self.channels),
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
-            **({"microphones": told} if told else {}),
+            **({"microphones": microphones} if microphones else {}),
             **self.more,
         }
 
@@ -69,17 +69,37 @@ READINGS_TAKE = ("target_lufs", "dual_mono")
 
 def as_data(asked: RowSettings) -> JsonDict:
     """Settings of rows as data for JSON."""
-    told = {one.name: getattr(asked, one.name) for one in fields(RowSettings)}
-    told["columns"] = list(asked.columns) if isinstance(asked.columns, tuple) else asked.columns
-    zone, interval = told.pop("zone"), told.pop("interval")
+    data = {one.name: getattr(asked, one.name) for one in fields(RowSettings)}
+    data["columns"] = list(asked.columns) if isinstance(asked.columns, tuple) else asked.columns
+    zone, interval = data.pop("zone"), data.pop("interval")
     if interval is not None:
-        told["interval"] = {"s": interval, "zone": zone_text(zone or local_zone())}
-    return told
+        data["interval"] = {"s": interval, "zone": zone_text(zone or local_zone())}
+    return data
 
 
-def from_data(told: JsonMap) -> RowSettings:
+def from_data(data: JsonMap) -> RowSettings:
     """Settings of rows from `as_data`, without intervals."""
-    return RowSettings(**{key: value for key, value in told.items() if key != "interval"})
+    return RowSettings(**{key: value for key, value in data.items() if key != "interval"})
+
+
+def refuse_untaken(
+    asked: RowSettings, preset: Preset, word: Callable[[str], str] = lambda name: name
+) -> None:
+    """Raise ValueError for an option of readings that no model of the preset takes.
+
+    word: gives the name of an option for the error
+    """
+    taken = {name for entry in preset.entries for name in entry.readings_take}
+    for name in READINGS_TAKE:
+        value = getattr(asked, name)
+        # 0 LUFS is a target, though it equals False.
+        if value is None or value is False or name in taken:
+            continue
+        takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
+        raise ValueError(
+            f"{word(name)} is for {', '.join(takers)}, and the model is {preset.where}: "
+            "leave it out"
+        )
 
 
 class Table:
@@ -106,6 +126,7 @@ class Table:
         if asked.interval is not None:
             interval = Interval(asked.interval, asked.zone or local_zone())
         columns = asked.columns
+        refuse_untaken(asked, preset)
         self._options = options = {name: getattr(asked, name) for name in READINGS_TAKE}
         self.triggers = preset.triggers
         """The triggers of sound events in these rows."""
@@ -229,7 +250,7 @@ class Table:
         """The header of the rows as data for JSON."""
         from amt_stream.dsp.compute_device import device_words
 
-        given = self._models, self.sound.calibration, self.sound.told
+        given = self._models, self.sound.calibration, self.sound.description
         devices = dict.fromkeys(device_words(model.device) for model in self._running.values())
         more |= {"kept_sound_s": self.sound.kept_s} if self.sound.kept_s else {}
         more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
@@ -239,14 +260,14 @@ class Table:
 
     def summary(self) -> JsonDict:
         """The summary of the whole sound as data for JSON."""
-        return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.told)
+        return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.description)
 
 
 def _described(preset: Preset, options: Mapping[str, object]) -> list[JsonDict]:
     """Name, settings and options of readings of each model."""
     found = preset.described
-    for entry, told in zip(preset.entries, found, strict=False):  # a chain has no entry
-        told |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}
+    for entry, settings in zip(preset.entries, found, strict=False):  # a chain has no entry
+        settings |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}
     return found
 
 
@@ -255,12 +276,6 @@ def _readings(
 ) -> dict[str, rows.Readings]:
     # 0 LUFS is a target, though it equals False.
     asked = {k: v for k, v in options.items() if v is not None and v is not False}
-    taken = {name for entry in preset.entries for name in entry.readings_take}
-    for name in asked.keys() - taken:
-        takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
-        raise ValueError(
-            f"{name} is for {', '.join(takers)}, and the model is {preset.where}: leave it out"
-        )
     if preset.stages:
         return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
     banded = preset.uncertainty_db is not None

@@ -123,7 +123,7 @@ def test_an_option_of_a_meter_is_refused(run, noise, tmp_path):
     (tmp_path / "mine.toml").write_text(BANDS)
     done = run("analyze", noise[0], "--preset", "mine.toml", "--target", "-23")
     assert (done.status, done.out) == (1, "")
-    assert "target_lufs is for bs1770, and the model is a chain: leave it out" in done.lines[-1]
+    assert "--target is for bs1770, and the model is a chain: leave it out" in done.lines[-1]
 
 
 def test_there_is_nothing_to_see_of_it(run, tmp_path):

@@ -133,6 +133,7 @@ def test_each_microphone_has_its_own_state(printed, sound_file, tone):
     ("arguments", "status", "words"),
     [
         (["--limit", "laf_db"], 1, "there is no norm 'laf_db': give din-15905-5, "),
+        (["--limit", ""], 1, "there is no norm '': give din-15905-5, "),
         (["--limit", "laf_db>loud"], 1, "'laf_db>loud' is not a limit: write it as"),
         (["--limit", "laff_db>80"], 1, "laff_db > 80: no column is called 'laff_db': did you"),
         (["--limit", "laf_db>80", "--limit", "laf_db>80"], 1, "two limits are called laf_80"),

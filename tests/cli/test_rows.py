@@ -249,7 +249,8 @@ def test_mono_counts_as_two_and_a_target_is_zero(printed, refused, sound_file, t
     two = sound_file(tone(77.0, 0.1), name="two.wav")
     for arguments, said in (
         (["--model", "bs1770", "--dual-mono"], "dual mono is for one channel"),
-        (["--model", "spl", "--target", -23], "target_lufs is for bs1770, and the model is spl"),
+        (["--model", "spl", "--target", -23], "--target is for bs1770, and the model is spl"),
+        (["--model", "spl", "--dual-mono"], "--dual-mono is for bs1770, and the model is spl"),
     ):
         assert said in refused("analyze", two, *arguments)
 

@@ -98,6 +98,7 @@ def test_a_replay_is_written_and_its_path_told(tmp_path):
         (["--event", "laf_dc>85"], "laf_dc > 85: no column is called 'laf_dc': did you mean laf"),
         (["--event", "limits"], "an event of limits needs limits: there are none"),
         (["--event", "laf_db>1", "--event", "laf_db>1"], "two events are called laf_1"),
+        (["--event-folder", ""], "--event-folder: '' is not a path: give a file or folder"),
         (["--event-folder", "/dev/null/x"], "/dev/null/x cannot be written: Not a directory"),
     ],
 )
