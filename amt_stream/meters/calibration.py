@@ -223,7 +223,7 @@ def _each(given: Sequence[object], count: int) -> Sequence[Any]:
 
 def reminder_of(calibrations: Sequence[Calibration]) -> str:
     """The first reminder of a due calibration, or ""."""
-    return next((told for one in calibrations if (told := one.reminder())), "")
+    return next((reminder for one in calibrations if (reminder := one.reminder())), "")
 
 
 def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
@@ -426,14 +426,14 @@ class Kept:
         """Data for JSON."""
         calibration = self.calibration
         until = calibration.valid_until
-        told: dict[str, object] = {"device": self.device, "channel": self.channel}
+        data: dict[str, object] = {"device": self.device, "channel": self.channel}
         if self.record is not None:
-            told |= self.record.to_dict()
+            data |= self.record.to_dict()
         if until is not None:
-            told |= {"valid_until": rfc3339(until), "overdue": bool(calibration.reminder())}
+            data |= {"valid_until": rfc3339(until), "overdue": bool(calibration.reminder())}
         if calibration.correction is not None:
-            told["correction"] = calibration.correction.to_dict()
-        return told
+            data["correction"] = calibration.correction.to_dict()
+        return data
 
 
 def kept_channels() -> list[Kept]:

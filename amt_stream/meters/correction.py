@@ -103,11 +103,11 @@ class Correction:
         gain = float(self.gain_db(hz))
         response = self.response_db[self.frequencies_hz.index(hz)]
         what = "raised" if gain > 0 else "lowered"
-        told = f"{response:+.1f} dB at {_hertz(hz)} in {self.name}"
+        words = f"{response:+.1f} dB at {_hertz(hz)} in {self.name}"
         if not round(gain, 1):
-            return f"{told}: readings stay as they are within 0.05 dB"
+            return f"{words}: readings stay as they are within 0.05 dB"
         stays = "" if self.reference_hz is None else f", against {_hertz(self.reference_hz)}"
-        return f"{told}: readings there are {what} by {abs(gain):.1f} dB{stays}"
+        return f"{words}: readings there are {what} by {abs(gain):.1f} dB{stays}"
 
     def to_dict(self) -> JsonDict:
         """Data for headers."""

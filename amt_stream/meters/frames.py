@@ -342,9 +342,9 @@ class Frames:
             some = type(values)(
                 *(None if v is None else _cut(v, dim, start, stop) for v, dim in parts)
             )
-        told: JsonDict = {name: _cut(getattr(self, name), -1, start, stop) for name in LATER}
-        told |= {} if start == 0 else {"gaps": (), "skipped": 0, "missed": 0}
-        return replace(self, values=some, later=None, **told)
+        changes: JsonDict = {name: _cut(getattr(self, name), -1, start, stop) for name in LATER}
+        changes |= {} if start == 0 else {"gaps": (), "skipped": 0, "missed": 0}
+        return replace(self, values=some, later=None, **changes)
 
     def copy(self) -> "Frames":
         """A copy with copied arrays."""

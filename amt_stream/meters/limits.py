@@ -115,9 +115,9 @@ class Limit:
 
     def to_dict(self) -> JsonDict:
         """Data for TOML and headers, without defaults."""
-        told = {"name": self.name, "column": self.column, self.side: self.threshold}
+        data = {"name": self.name, "column": self.column, self.side: self.threshold}
         more = ("amber", "hysteresis", "hold_s", "at_end", "source")
-        return told | {key: v for key in more if (v := getattr(self, key)) not in (None, False, "")}
+        return data | {key: v for key in more if (v := getattr(self, key)) not in (None, False, "")}
 
 
 def limit_of(table: JsonMap) -> Limit:

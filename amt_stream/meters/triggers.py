@@ -73,11 +73,11 @@ class Trigger:
         """Data for TOML and headers."""
         limit = self.limit
         if self.is_alarm:
-            told = {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
+            data = {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
         else:
-            told = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
-        told |= {OVER: True} if self.over_background else {}
-        return told | ({FOR: self.for_s} if self.for_s else {})
+            data = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
+        data |= {OVER: True} if self.over_background else {}
+        return data | ({FOR: self.for_s} if self.for_s else {})
 
 
 def trigger_of(table: JsonMap) -> Trigger:

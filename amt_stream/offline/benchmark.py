@@ -290,8 +290,8 @@ def _start(name: str) -> None:
             RMS * torch.randn(1, rows_of(model, 1), FS // 10)
         )
     at.append(time.process_time())
-    told = Start(name, at[0], at[1] - at[0], at[2] - at[1], _most_resident_mb())
-    print(json.dumps(asdict(told)))
+    start = Start(name, at[0], at[1] - at[0], at[2] - at[1], _most_resident_mb())
+    print(json.dumps(asdict(start)))
 
 
 def _most_resident_mb() -> float:

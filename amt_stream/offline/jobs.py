@@ -44,14 +44,14 @@ def each(
     Raises WorkerLost.
     """
     held: dict[int, Found] = {}
-    told = 0
+    number = 0
     for place, found in as_done(function, items, jobs, ahead):
         if isinstance(found, WorkerLost):
             raise found
         held[place] = found
-        while told in held:
-            yield held.pop(told)
-            told += 1
+        while number in held:
+            yield held.pop(number)
+            number += 1
 
 
 def as_done(

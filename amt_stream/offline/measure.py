@@ -352,39 +352,39 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
     models = preset.models(recording.fs, heard, **takes)
     sound = recording.sound(calibrations, wanted.began_utc_s)
     table = Table(preset, models, sound, wanted.rows)
-    told = table.rows
-    if told.from_s >= recording.duration_s:
+    joined = table.rows
+    if joined.from_s >= recording.duration_s:
         raise ValueError(
-            f"{recording.name} ends at {recording.duration_s:g} s, and from_s is {told.from_s:g}: "
-            "give less"
+            f"{recording.name} ends at {recording.duration_s:g} s, and from_s is "
+            f"{joined.from_s:g}: give less"
         )
     tracks = {
-        name: _OutputTrack(entry.name, outputs[name], models[entry.name], told.from_s)
+        name: _OutputTrack(entry.name, outputs[name], models[entry.name], joined.from_s)
         for name, entry in asked.items()
     }
     parts = []
     began = wanted.began_utc_s
     for frames in analyze_split(
-        recording, models, calibrations, began, preset, jobs, takes, told.to_s
+        recording, models, calibrations, began, preset, jobs, takes, joined.to_s
     ):
         for track in tracks.values():
             track.add(frames)
-        parts.append(told(frames))
+        parts.append(joined(frames))
         for track in tracks.values():
             track.until(parts[-1]["time_s"])
-        if told.covered:
+        if joined.covered:
             break
-    parts.append(told.rest(recording.duration_s))
+    parts.append(joined.rest(recording.duration_s))
     for track in tracks.values():
         track.until(parts[-1]["time_s"])
     return Measured(
-        rows.Rows.concatenated(parts, told.names),
+        rows.Rows.concatenated(parts, joined.names),
         table.header(),
         table.summary(),
         {name: np.concatenate(track.picked) for name, track in tracks.items()},
         {name: track.axes for name, track in tracks.items()},
         {name: one.unit for name, one in outputs.items()},
-        None if wanted.rows.interval is None else told.intervals_ended(recording.duration_s),
+        None if wanted.rows.interval is None else joined.intervals_ended(recording.duration_s),
     )
 
 
@@ -410,8 +410,8 @@ def _recording(
                 "a file holds fractions of full scale: give its calibration as a number"
             )
         recording = CheckedFile(Path(x), *chosen)
-        if given is None and (told := calibrations_in(recording.path)):
-            calibrations = [told.get(channel, UNCALIBRATED) for channel in recording.channels]
+        if given is None and (stored := calibrations_in(recording.path)):
+            calibrations = [stored.get(channel, UNCALIBRATED) for channel in recording.channels]
     elif fs is None:
         raise ValueError(
             f"fs is missing: give the sampling rate of the {type(x).__name__} in hertz, or instead "

@@ -370,7 +370,7 @@ class Station:
 
         await asyncio.to_thread(stop)
         keeper, reported = keeper_in(engine.sinks), engine.events
-        for event in () if keeper is None else keeper.told:
+        for event in () if keeper is None else keeper.last_events:
             if event not in reported:
                 self._send(event_message(event))
         self._enter(state)

@@ -74,11 +74,11 @@ class Database:
         return self._connection is not None and same_name(self.path, self._inode)
 
     def write(
-        self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
+        self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
-        if told:  # events first, so that a gap in the rows is never without its event
-            self._steps.append(partial(self._put_events, [event for event, _ in told]))
-        for header, some in self._headers.pieces(rows, told):
+        if events:  # events first, so that a gap in the rows is never without its event
+            self._steps.append(partial(self._put_events, [event for event, _ in events]))
+        for header, some in self._headers.pieces(rows, events):
             if header is not None:
                 self._steps.append(partial(self._change, header))
             for begins, piece in self._hours.pieces(some):
@@ -184,8 +184,8 @@ class Database:
                 columns = table_columns(self._connection, table)
                 first, until = end + 1, self._next[table] - 1
                 digest = sha256_of_rows(self._connection, table, columns, first, until)
-                told = {"table": table, "columns": columns, "first": first, "last": until}
-                self._folder.chain.add(max(1, run), DATABASE, digest, **told, recovered=True)
+                piece = {"table": table, "columns": columns, "first": first, "last": until}
+                self._folder.chain.add(max(1, run), DATABASE, digest, **piece, recovered=True)
         self._open_since = dict(self._next)
 
     def _put_rows(self, rows: Rows, hour: str) -> None:

@@ -69,11 +69,11 @@ class DayPeriods:
 
     @property
     def words(self) -> str:
-        told = (
+        parts = (
             f"{name} {begin:02}-{end % HOURS_OF_DAY:02}"
             for name, (begin, end) in self.periods.items()
         )
-        return f"{', '.join(told)}{f' ({self.source})' if self.source else ''}"
+        return f"{', '.join(parts)}{f' ({self.source})' if self.source else ''}"
 
     def rating(self, levels: Mapping[str, float | None]) -> float | None:
         """Lden or Ldn of the periods' levels (2002/49/EC, Annex I); None if one is missing."""
@@ -155,13 +155,13 @@ class RatingLevels:
 
     def to_dict(self, symbol: str) -> JsonDict:
         """Data for JSON, with levels rounded to 0.001 dB."""
-        told: dict[str, object] = {} if self.on is None else {"date": self.on.isoformat()}
-        told[f"{symbol}_db"] = _rounded(self.rating_db)
+        data: dict[str, object] = {} if self.on is None else {"date": self.on.isoformat()}
+        data[f"{symbol}_db"] = _rounded(self.rating_db)
         for name, one in self.periods.items():
-            told[f"l{name}_db"] = _rounded(one.level_db)
-            told[f"{name}_measured_s"] = round(one.measured_s, 3)
-            told[f"{name}_coverage"] = round(one.coverage, 4)
-        return told
+            data[f"l{name}_db"] = _rounded(one.level_db)
+            data[f"{name}_measured_s"] = round(one.measured_s, 3)
+            data[f"{name}_coverage"] = round(one.coverage, 4)
+        return data
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,12 @@ def day_levels(
         )
         for k, name in enumerate(names)
     }
-    told = [
+    by_day = [
         RatingLevels(on, one, _rating(hours, one)) for on, one in zip(days, of_days, strict=True)
     ]
     how = "; ".join(dict.fromkeys(one.how for one in pieces))
     of_all = RatingLevels(None, whole, _rating(hours, whole))
-    return DayLevels(hours, zone_text(by), calibrated, told, of_all, how)
+    return DayLevels(hours, zone_text(by), calibrated, by_day, of_all, how)
 
 
 def _rating(hours: DayPeriods, periods: Mapping[str, Period]) -> float | None:

@@ -61,13 +61,13 @@ class _Waiting:
 
     rows: deque[Rows] = field(default_factory=deque)
     intervals: list[Rows] = field(default_factory=list)
-    told: deque[LoggedEvent] = field(default_factory=deque)
+    events: deque[LoggedEvent] = field(default_factory=deque)
     afterwards: Callable[[], None] | None = None
     count: int = 0
 
     def add(self, item: Rows | LoggedEvent) -> None:
         if isinstance(item, LoggedEvent):
-            self.told.append(item)
+            self.events.append(item)
             self.count += 1
         else:
             self.rows.append(item)
@@ -78,7 +78,7 @@ class _Waiting:
         if self.rows:
             gone = len(self.rows.popleft())
         else:
-            self.told.popleft()
+            self.events.popleft()
             gone = 1
         self.count -= gone
         return gone
@@ -299,7 +299,7 @@ class SessionLog:
     @property
     def _settings(self) -> JsonDict:
         """The settings that must agree to continue a run."""
-        same = {"source": self.table.sound.told, **self.table.settings}
+        same = {"source": self.table.sound.description, **self.table.settings}
         # A continued run may be longer.
         same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
         return same
@@ -433,7 +433,7 @@ class SessionLog:
         self._afterwards = given.afterwards or self._afterwards
         if given.count or given.intervals:
             self._at_store = given.count
-            self._store.write(_joined(given.rows), list(given.told), _joined(given.intervals))
+            self._store.write(_joined(given.rows), list(given.events), _joined(given.intervals))
             self._at_store = 0
         self._write_sound()
         if self._afterwards is not None:
@@ -540,15 +540,15 @@ class SoundLog(SessionLog):
 
     @property
     def note(self) -> str:
-        told = [super().note] if super().note else []
+        notes = [super().note] if super().note else []
         if self.unrecorded:
-            told.append(f"sound is missing in {self.path}: its disk did not write it")
+            notes.append(f"sound is missing in {self.path}: its disk did not write it")
         if self._recording is not None and self._recording.cut:
-            told.append(
+            notes.append(
                 "FLAC cannot store all of this sound, which exceeds full scale or has NaN or "
                 "infinity: wav can"
             )
-        return "; ".join(told)
+        return "; ".join(notes)
 
 
 def _joined(blocks: Sequence[Rows]) -> Rows | None:

@@ -44,7 +44,7 @@ class Store(Protocol):
         ...
 
     def write(
-        self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
+        self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None: ...
 
     def flush(self) -> None: ...
@@ -66,10 +66,10 @@ class Headers:
         self._waiting: deque[tuple[int, MakeHeader]] = deque()
 
     def pieces(
-        self, rows: Rows | None, told: Sequence[LoggedEvent]
+        self, rows: Rows | None, events: Sequence[LoggedEvent]
     ) -> Iterator[tuple[MakeHeader | None, Rows]]:
         """Split rows by header; with each piece, its header if that is new, else None."""
-        self._waiting += [(event.sample, made) for event, made in told if made is not None]
+        self._waiting += [(event.sample, made) for event, made in events if made is not None]
         if rows is None:
             return
         header: MakeHeader | None = None
@@ -149,12 +149,12 @@ class TextParts:
         return all(file.there for file in self._files.values())
 
     def write(
-        self, rows: Rows | None, told: Sequence[LoggedEvent], intervals: Rows | None = None
+        self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
-        if told:  # events first, so that a gap in the rows is never without its event
-            lines = "".join(event_line(event) for event, _ in told).encode()
+        if events:  # events first, so that a gap in the rows is never without its event
+            lines = "".join(event_line(event) for event, _ in events).encode()
             self._steps.append(partial(self._put, "events", ".jsonl", lines))
-        for header, some in self._headers.pieces(rows, told):
+        for header, some in self._headers.pieces(rows, events):
             if header is not None:
                 self._header = header
                 self._hours.end()

@@ -304,8 +304,8 @@ def results_of_part(results: Results, part: Part) -> Results:
     (last,) = rows.where(slice(-1, None))
     events = [e for e in results.events if part.begin_s <= e.time_s <= part.end_s]
     statistics = {
-        name: told | {"from_s": part.begin_s, "to_s": part.end_s}
-        for name, told in results.header["statistics"].items()
+        name: statistic | {"from_s": part.begin_s, "to_s": part.end_s}
+        for name, statistic in results.header["statistics"].items()
     }
     return replace(
         results,
@@ -386,12 +386,16 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
 
 
 def _kept(results: Results, seconds: int, zone: tzinfo | None) -> IntervalTable | None:
-    told = results.header.get("interval")
-    if results.intervals is None or not isinstance(told, dict) or told.get("seconds") != seconds:
+    interval = results.header.get("interval")
+    if (
+        results.intervals is None
+        or not isinstance(interval, dict)
+        or interval.get("seconds") != seconds
+    ):
         return None
-    if zone is not None and zone_text(zone) != told.get("clock"):
+    if zone is not None and zone_text(zone) != interval.get("clock"):
         return None
-    columns = told.get("columns", ())
+    columns = interval.get("columns", ())
     names = tuple(str(one["name"]) for one in columns if one["model"])
     words = "counted during the measurement, every frame"
     return IntervalTable(results.intervals, names, words)

@@ -193,9 +193,9 @@ def _count(value: Any) -> int:
     return count
 
 
-def _event(told: JsonDict) -> Event:
+def _event(data: JsonDict) -> Event:
     kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str)
-    given = {**told, "microphone": told.get("microphone") or ""}  # older logs lack it
+    given = {**data, "microphone": data.get("microphone") or ""}  # older logs lack it
     values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
     event = Event(*values)
     if not abs(event.time_s) <= LONGEST_S:

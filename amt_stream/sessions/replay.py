@@ -76,8 +76,8 @@ def replay_session(path: str | Path, run: int | None = None) -> Replayed:
     session = Session(path)
     run = max(session.runs) if run is None else run
     if run not in session.runs:
-        told = ", ".join(map(str, session.runs))
-        raise SessionError(f"{session.path} has no run {run}: there are {told}")
+        runs = ", ".join(map(str, session.runs))
+        raise SessionError(f"{session.path} has no run {run}: there are {runs}")
     sound = _RecordedSound(session, run)
     with closing(session.rows(run)) as logged:
         comparison = _Comparison(_whole(logged, session.path))
@@ -129,9 +129,9 @@ class _RecordedSound:
                 f"{changed.kind}, {changed.text}"
             )
 
-    def _came_from(self, run: int, told: object) -> tuple[int, int]:
+    def _came_from(self, run: int, data: object) -> tuple[int, int]:
         """The run that this one continues, and from which sample."""
-        found = [told.get(name) for name in ("run", "sample")] if isinstance(told, dict) else []
+        found = [data.get(name) for name in ("run", "sample")] if isinstance(data, dict) else []
         before, sample = found if len(found) == 2 else (0, 0)
         if not (isinstance(before, int) and isinstance(sample, int) and 0 < before < run):
             raise SessionError(f"{self._session.path}: run {run} continues no earlier run")
@@ -207,17 +207,17 @@ def _why_none(session: Session, run: int, notes: list[str]) -> str:
 
 def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Recorded, _Maker]:
     """Make an engine and rows from a description."""
-    told, settings = description["header"]["source"], description["engine"]
-    heard = tuple(told["channels"])
+    described, settings = description["header"]["source"], description["engine"]
+    heard = tuple(described["channels"])
     calibration = [Calibration.from_dict(one) for one in description["calibration"]]
     preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
-    named = tuple((str(name), tuple(own)) for name, own in told.get("microphones", {}).items())
-    models = preset.models(told["fs"], max((len(own) for _, own in named), default=len(heard)))
-    name, duration_s = str(told["name"]), told["duration_s"]
+    named = tuple((str(name), tuple(own)) for name, own in described.get("microphones", {}).items())
+    models = preset.models(described["fs"], max((len(own) for _, own in named), default=len(heard)))
+    name, duration_s = str(described["name"]), described["duration_s"]
     picked = description["source"]["picked"]
     sound = Sound(
         name,
-        told["fs"],
+        described["fs"],
         heard,
         calibration,
         duration_s,

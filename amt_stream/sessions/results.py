@@ -269,9 +269,9 @@ class Results:
         given = self.header.get("limits", ())
         return [self._stood(one) for one in given if STATE + one["name"] in self.rows.columns]
 
-    def _stood(self, told: Mapping[str, object]) -> JsonMap:
+    def _stood(self, data: Mapping[str, object]) -> JsonMap:
         """The result of a limit from these rows, for the counted times."""
-        limit = limit_of(told)
+        limit = limit_of(data)
         column = self.columns[limit.column]
         adds_up = column.statistic.startswith(EQUIVALENT)
         monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up)
@@ -320,10 +320,10 @@ def _counting(
     return found
 
 
-def column_of(told: JsonMap) -> Column:
+def column_of(data: JsonMap) -> Column:
     """The column of a header's entry, whose model may be unknown here."""
-    entry = {key: told[key] for key in ("name", "unit", "quantity", "model", "statistic")}
-    known = column_named(told["name"])
+    entry = {key: data[key] for key in ("name", "unit", "quantity", "model", "statistic")}
+    known = column_named(data["name"])
     return Column(**entry) if known is None else replace(known, **entry)
 
 
@@ -464,26 +464,26 @@ def _refused_limit(limits: Sequence[Mapping[str, object]]) -> str:
     return ""
 
 
-def _fault_of(told: object, form: object = HEADER, where: str = "") -> str:
+def _fault_of(data: object, form: object = HEADER, where: str = "") -> str:
     """The first field that does not have the required form, or "".
 
     form: a type, or a dict or list of forms
     """
     if isinstance(form, dict):
-        if not isinstance(told, dict):
+        if not isinstance(data, dict):
             return f"{where or 'it'} is not an object"
-        missing = next((key for key in form if key not in told), None)
+        missing = next((key for key in form if key not in data), None)
         if missing is not None:
             return f"{where}{missing} is missing"
-        parts = ((f"{where}{key} ", told[key], form[key]) for key in form)
+        parts = ((f"{where}{key} ", data[key], form[key]) for key in form)
     elif isinstance(form, list):
-        if not isinstance(told, list) or not told:
+        if not isinstance(data, list) or not data:
             return f"{where}is not a list, or is empty"
-        parts = ((where, one, form[0]) for one in told)
+        parts = ((where, one, form[0]) for one in data)
     else:
         kinds = form if isinstance(form, tuple) else (form,)
-        fits = bool in kinds if isinstance(told, bool) else isinstance(told, kinds)
-        return "" if fits else f"{where}is {brief(repr(told))}"
+        fits = bool in kinds if isinstance(data, bool) else isinstance(data, kinds)
+        return "" if fits else f"{where}is {brief(repr(data))}"
     return next((fault for at, one, of in parts if (fault := _fault_of(one, of, at))), "")
 
 
@@ -649,12 +649,12 @@ class _File:
 
         try:
             with ParquetFile(self._path) as file:
-                told = file.schema_arrow.metadata or {}
+                metadata = file.schema_arrow.metadata or {}
                 beside = file.metadata.metadata or {}
         except ArrowException as error:
             raise ResultsError(f"{self._path} cannot be read: {brief(error)}") from error
         self.summary = json_object(beside.get(b"summary", b"{}"))
-        return json_object(told.get(b"header", b"{}"))
+        return json_object(metadata.get(b"header", b"{}"))
 
 
 _HEADERS = {".csv": _File._of_csv, ".jsonl": _File._of_jsonl, PARQUET: _File._of_parquet}

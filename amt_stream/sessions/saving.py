@@ -47,7 +47,7 @@ def save_session(
         raise SessionError(f"{path} is a session already: give a new folder")
     rows = whole_rows(rows, header)
     columns = [one for one in header["columns"] if one["name"] in rows.columns]
-    told = {**header, "columns": columns}
+    stored = {**header, "columns": columns}
     folder = Folder(path)
     try:
         folder.describe(
@@ -57,14 +57,14 @@ def save_session(
                 "began_local": local_now(),
                 "zone": local_zone_name(),
                 "restored": None,
-                "header": told,
+                "header": stored,
                 **(settings or {}),
                 "versions": versions(),
                 "saved_afterwards": True,
                 "repaired": [],
             }
         )
-        store = Database(folder, partial(dict, told))
+        store = Database(folder, partial(dict, stored))
         try:
             _write(store, rows, events)
             store.close()
@@ -79,10 +79,10 @@ def save_session(
 
 
 def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
-    told = [*map(LoggedEvent, events)]
+    logged = [*map(LoggedEvent, events)]
     for begin in range(0, max(1, len(rows)), AT_ONCE):
         part = rows.where(slice(begin, begin + AT_ONCE))
-        store.write(part if len(part) else None, [] if begin else told)
+        store.write(part if len(part) else None, [] if begin else logged)
 
 
 def whole_rows(rows: Rows, header: JsonMap) -> Rows:

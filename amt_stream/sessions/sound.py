@@ -151,12 +151,12 @@ class SoundRecording:
     def _new(self, first: Chunk, notes: Mapping[str, object]) -> "_SoundPart":
         utc = np.datetime_as_string(in_utc(np.array([first.utc]))[0], unit="ms", timezone="UTC")
         about = {**notes, "run": self._folder.run, "sample": first.sample, "utc": utc}
-        told = {"comment": json.dumps(about), "date": str(utc), "software": "amt_stream"}
+        tags = {"comment": json.dumps(about), "date": str(utc), "software": "amt_stream"}
         lines = new_name(self._folder.path, f"sound-{self._hour}", ".jsonl")
         path = lines.with_suffix(f".{self._format}")
         if self._name.isprintable():
-            told["title"] = self._name
-        return _SoundPart(FILES[self._format](path, self._fs, self._channels, told), lines)
+            tags["title"] = self._name
+        return _SoundPart(FILES[self._format](path, self._fs, self._channels, tags), lines)
 
     def _finish_part(self) -> None:
         if self._part is not None:
@@ -168,9 +168,9 @@ class SoundRecording:
         """Add a finished part to the chain; it may take several attempts."""
         if self._finished is None:
             return
-        for name, told in self._finished.hashes():
+        for name, digests in self._finished.hashes():
             if name not in self._folder.closed:
-                self._folder.chain.add(self._folder.run, name, **told)
+                self._folder.chain.add(self._folder.run, name, **digests)
         self._finished = None
 
 

@@ -40,11 +40,11 @@ class WavFile:
         known = {"comment": b"ICMT", "date": b"ICRD", "title": b"INAM", "software": b"ISFT"}
         comment = notes["comment"].encode()
         notes = {**notes, "comment": _brief(notes["comment"])}
-        told = b"".join(_chunk(known[name], text.encode() + b"\0") for name, text in notes.items())
+        info = b"".join(_chunk(known[name], text.encode() + b"\0") for name, text in notes.items())
         form = struct.pack(
             "<HHIIHHH", IEEE_FLOAT, channels, fs, fs * self._width, self._width, 32, 0
         )
-        rest = _chunk(b"fmt ", form) + _chunk(b"fact", b"\0" * 4) + _chunk(b"LIST", b"INFO" + told)
+        rest = _chunk(b"fmt ", form) + _chunk(b"fact", b"\0" * 4) + _chunk(b"LIST", b"INFO" + info)
         if len(comment) > LONGEST_COMMENT:
             rest += _chunk(WHOLE_COMMENT, comment)
         self._rest = rest

@@ -109,15 +109,15 @@ class Forecasts(Resumable):
         taken: number of frames before these
         """
         levels = np.empty(len(squares))
-        told = np.empty((*self._held[level].shape, len(squares)))
+        out = np.empty((*self._held[level].shape, len(squares)))
         for part in self._in_pieces(len(squares), taken):
             levels[part] = rolling.add(squares[part])
-            told[..., part] = self._held[level][..., None]
+            out[..., part] = self._held[level][..., None]
             if part.stop > part.start and (taken + part.stop) % self._due == 0:
                 for k, power in enumerate(self._powers[level]):
                     self._held[level][k] = self._of_window(rolling, power, taken + part.stop)
-                told[..., part.stop - 1] = self._held[level]
-        return levels, told
+                out[..., part.stop - 1] = self._held[level]
+        return levels, out
 
     def _of_window(self, rolling: RollingLevel, power: float, taken: int) -> tuple[float, float]:
         places, (sums, counts) = rolling.ahead()
@@ -142,15 +142,15 @@ class Forecasts(Resumable):
         """
         assert self._present is not None
         present = P0**2 * 10 ** (self._present.add(squares) / 10)
-        told = np.empty((*self._held[EXPOSURE].shape, len(squares)))
+        out = np.empty((*self._held[EXPOSURE].shape, len(squares)))
         for part in self._in_pieces(len(squares), taken):
-            told[..., part] = self._held[EXPOSURE][..., None]
+            out[..., part] = self._held[EXPOSURE][..., None]
             at = part.stop - 1
             if part.stop > part.start and (taken + part.stop) % self._due == 0:
                 for k, power in enumerate(self._powers[EXPOSURE]):
                     self._held[EXPOSURE][k] = self._of_day(power, sums[at], counts[at], present[at])
-                told[..., at] = self._held[EXPOSURE]
-        return told
+                out[..., at] = self._held[EXPOSURE]
+        return out
 
     def _of_day(self, power: float, heard: float, count: float, now: float) -> tuple[float, float]:
         frames = DAY_S / self._period_s

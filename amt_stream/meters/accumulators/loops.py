@@ -130,28 +130,28 @@ def tell(
     impulse: Array,
     aside: Array,
     intervals: Array,
-    told: Array,
+    out: Array,
     k: int,
 ) -> None:
-    """Column `k` of `told` (29 or more, n): what `RUNNING` of sound level names, as powers.
+    """Column `k` of `out` (29 or more, n): what `RUNNING` of sound level names, as powers.
 
     NaN without a value. The arguments are those of `Running`.
     """
     for i in range(3):
-        told[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
+        out[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
         # Values of the rise count unless they are lower than all later ones.
         total, count = impulse[0, i], impulse[1, i]
         for j in range(int(impulse[2, i])):
             if aside[i, j] >= lowest[6 + i, 0] or lowest[6 + i, 0] == math.inf:
                 total += aside[i, j]
                 count += 1.0
-        told[3 + i, k] = total / count if count else math.nan
-        told[6 + i, k] = peak[i, 0] * peak[i, 0]
+        out[3 + i, k] = total / count if count else math.nan
+        out[6 + i, k] = peak[i, 0] * peak[i, 0]
     for i in range(9):
-        told[9 + i, k] = highest[i, 0]
-        told[18 + i, k] = lowest[i, 0] if lowest[i, 0] < math.inf else lowest[i + 9, 0]
+        out[9 + i, k] = highest[i, 0]
+        out[18 + i, k] = lowest[i, 0] if lowest[i, 0] < math.inf else lowest[i + 9, 0]
     for i in range(2):
-        told[27 + i, k] = intervals[i, 2] / intervals[i, 3] if intervals[i, 3] else math.nan
+        out[27 + i, k] = intervals[i, 2] / intervals[i, 3] if intervals[i, 3] else math.nan
 
 
 @_compiled
@@ -172,7 +172,7 @@ def measure_frames(
     impulse: Array,
     aside: Array,
     intervals: Array,
-    told: Array,
+    out: Array,
 ) -> None:
     """Sums and extremes of sound levels after each frame.
 
@@ -185,7 +185,7 @@ def measure_frames(
     forgotten: (9,) frames after a fault until a level counts
     lengths: (2,) frames of the intervals whose highest levels are averaged
     sums, counts, highest, lowest, peak, impulse, aside, intervals: state, as in `Running`
-    told: (40, n) output after each frame: that of `tell`; powers of nine levels if they count, else
+    out: (40, n) output after each frame: that of `tell`; powers of nine levels if they count, else
         NaN; the first sum; counts
     """
     for k in range(len(valid)):
@@ -197,9 +197,9 @@ def measure_frames(
                 peak[i, 0] = max(peak[i, 0], frames[3 + i, k])
             counts[0] += 1.0
         for i in range(9):
-            told[29 + i, k] = math.nan
+            out[29 + i, k] = math.nan
             if valid[k] and since >= forgotten[i]:
-                told[29 + i, k] = frames[27 + i, k]
+                out[29 + i, k] = frames[27 + i, k]
                 if not paused:
                     highest[i, 0] = max(highest[i, 0], frames[9 + i, k])
                     # Of a rise what it has reached: it begins from nothing.
@@ -222,9 +222,9 @@ def measure_frames(
                         intervals[i, 2] += intervals[i, 1]
                         intervals[i, 3] += 1.0
                     intervals[i, 0], intervals[i, 1] = 0.0, -1.0
-        tell(sums, counts, highest, lowest, peak, impulse, aside, intervals, told, k)
-        told[38, k] = sums[0, 0]
-        told[39, k] = counts[0]
+        tell(sums, counts, highest, lowest, peak, impulse, aside, intervals, out, k)
+        out[38, k] = sums[0, 0]
+        out[39, k] = counts[0]
 
 
 def compile_loops() -> None:

@@ -42,7 +42,7 @@ class Meter(Resumable):
         self, found: Mapping[str, NDArray[np.floating]], count: int
     ) -> NDArray[np.float64]:
         """The columns (column, n) of `count` frames, from arrays (n,) by name."""
-        told = np.empty((len(self.columns), count))
-        for row, column in zip(told, self.columns, strict=True):
+        out = np.empty((len(self.columns), count))
+        for row, column in zip(out, self.columns, strict=True):
             row[:] = found[column]
-        return told
+        return out

@@ -236,15 +236,15 @@ class ProgrammeLoudness(Meter):
             )
             self._unmeasured, self._unheard = int(last[-1]), int(unheard[-1])
         whole, lasted = end - last >= MOMENTARY, end - unheard >= MOMENTARY
-        told = {
+        readings = {
             "momentary_lufs": levels[0],
             "short_term_lufs": levels[1],
             **self._renew(self._blocks, momentary, whole, on_grid, "integrated_lufs"),
             **self._top(self.max_momentary, levels[0], lasted, end, "max_momentary_lufs"),
         }
         whole, lasted = end - last >= SHORT_TERM, end - unheard >= SHORT_TERM
-        told |= self._renew(self._ranged, short_term, whole, on_grid, "lra_lu")
-        told |= self._top(self.max_short_term, levels[1], lasted, end, "max_short_term_lufs")
+        readings |= self._renew(self._ranged, short_term, whole, on_grid, "lra_lu")
+        readings |= self._top(self.max_short_term, levels[1], lasted, end, "max_short_term_lufs")
         if heard < count:
             true_peak, sample_peak = (
                 np.where(measured, v, np.nan) for v in (true_peak, sample_peak)
@@ -253,10 +253,10 @@ class ProgrammeLoudness(Meter):
         sample_peaks = _highest(self.sample_peaks, sample_peak)
         self.true_peaks, self.sample_peaks = true_peaks[:, -1], sample_peaks[:, -1]
         if "true_peak_dbtp" in self.columns:
-            told["true_peak_dbtp"] = decibels(true_peaks.max(0))
+            readings["true_peak_dbtp"] = decibels(true_peaks.max(0))
         if "sample_peak_dbfs" in self.columns:
-            told["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
-        return self.in_order(told, count)
+            readings["sample_peak_dbfs"] = decibels(sample_peaks.max(0))
+        return self.in_order(readings, count)
 
     def tail(
         self,
@@ -316,16 +316,16 @@ class ProgrammeLoudness(Meter):
                 due = slice(on_grid.start, on_grid.stop, on_grid.step)
                 blocks.add(means[due][whole[due]])
             return {}
-        told = np.empty(len(means))
+        out = np.empty(len(means))
         at = 0
         for k in on_grid:
-            told[at:k] = self._held[column]
+            out[at:k] = self._held[column]
             blocks.add(means[k : k + 1][whole[k : k + 1]])
             value = blocks.range_lu() if column == "lra_lu" else blocks.mean_lufs()
             self._held[column] = math.nan if value is None else value
             at = k
-        told[at:] = self._held[column]
-        return {column: told}
+        out[at:] = self._held[column]
+        return {column: out}
 
     def _top(
         self,

@@ -89,9 +89,9 @@ class Running(NamedTuple):
 
     def powers(self) -> Values:
         """What `RUNNING` names, as powers (reading, 1)."""
-        told = np.empty((len(RUNNING), 1))
-        loops.tell(*self, told, 0)
-        return told
+        out = np.empty((len(RUNNING), 1))
+        loops.tell(*self, out, 0)
+        return out
 
 
 RUNNING = (
@@ -245,24 +245,24 @@ class SoundLevelMeter(Meter):
         known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
         valid = known if valid is None else known & valid
         since_s = self._since_s(valid) if since_s is None else since_s
-        told = np.empty((TOLD, count))
+        out = np.empty((TOLD, count))
         if begin_s is not None:
             self._taken = round(begin_s / FRAME_S) - 1
         number = self._taken + 1 + np.arange(count)
         rising = np.searchsorted(number, RISEN)
         given = frames, valid, since_s, FRAME_S, rising, FORGOTTEN, INTERVALS, self.paused
-        loops.measure_frames(*given, *self._running, told)
+        loops.measure_frames(*given, *self._running, out)
         due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
         self._now = power[:, -1].copy() if valid[-1] else np.full(len(power), np.nan)
         self._taken += count
 
         # A level that has settled is of a valid frame.
-        *running, fast = level_db(told[[*self._rows, len(RUNNING)]])
+        *running, fast = level_db(out[[*self._rows, len(RUNNING)]])
         measured = np.full(count, np.nan) if self.paused else fast
         found = self.percentiles.add(measured, fast, due, int(rising[0]))
         for level, percentiles in self.others.items():
             place = LEVELS.index(level)
-            now = level_db(told[len(RUNNING) + place])
+            now = level_db(out[len(RUNNING) + place])
             measured = np.full(count, np.nan) if self.paused else now
             found |= percentiles.add(measured, now, due, int(rising[place]))
         heard = int(np.count_nonzero(valid))
@@ -270,12 +270,12 @@ class SoundLevelMeter(Meter):
             self._excluded += count - heard
         found |= zip((RUNNING[row] for row in self._rows), running, strict=True)
         for name in self._differences:
-            found[name] = difference_db(*(told[row] for row in DIFFERENCES[name]))
+            found[name] = difference_db(*(out[row] for row in DIFFERENCES[name]))
         if self._exposes:
-            found |= exposures_db(level_db(told[0]), told[-1])
+            found |= exposures_db(level_db(out[0]), out[-1])
         squares = frames[: len(WEIGHTINGS)]
         squares = squares if heard == count else np.where(valid, squares, np.nan)
-        found |= self._roll(squares, told[-2], told[-1])
+        found |= self._roll(squares, out[-2], out[-1])
         for key, dose in self.doses.items():
             measured = valid & (not self.paused)
             percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)

@@ -112,10 +112,10 @@ class SpectrumMeter(Meter):
         level[1:][~counted] = -np.inf
         new = level[1:] > np.maximum.accumulate(level)[:-1]
         place = np.maximum.accumulate(np.where(new, np.arange(1, count + 1), 0))
-        told = both[:, place]
+        readings = both[:, place]
         if count:
-            self._highest = told[:, -1].copy()
-        return self.in_order(dict(zip(COLUMNS, told, strict=True)), count)
+            self._highest = readings[:, -1].copy()
+        return self.in_order(dict(zip(COLUMNS, readings, strict=True)), count)
 
     def tail(
         self,

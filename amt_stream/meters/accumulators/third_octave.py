@@ -149,13 +149,13 @@ class ThirdOctaveMeter(Meter):
             ],
             dtype=np.float64,
         )
-        told = np.empty((len(self.columns), count))
-        told[self._of_bands] = level_db(powers[*self._parts])
+        out = np.empty((len(self.columns), count))
+        out[self._of_bands] = level_db(powers[*self._parts])
         for place, (name, level) in zip(self._of_windows, self.rolling.items(), strict=True):
             band = self.bands[NAME.fullmatch(name)["band"]]  # type: ignore[index]
-            told[place] = level.add(np.where(there[band], mean_square[band], np.nan))
-            self._rolled[name] = float(told[place, -1])
-        return told
+            out[place] = level.add(np.where(there[band], mean_square[band], np.nan))
+            self._rolled[name] = float(out[place, -1])
+        return out
 
     def tail(
         self,

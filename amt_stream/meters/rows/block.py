@@ -189,12 +189,12 @@ def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.obje
     texts = np.array([""] * len(marked), object)
     if not np.count_nonzero(marked):
         return texts
-    told = {bytes(len(names)): "", bytes([1]) * len(names): ALL}
+    texts_of = {bytes(len(names)): "", bytes([1]) * len(names): ALL}
     for row, one in enumerate(marked):
         key = one.tobytes()
-        if key not in told:
-            told[key] = " ".join(name for name, there in zip(names, one, strict=True) if there)
-        texts[row] = told[key]
+        if key not in texts_of:
+            texts_of[key] = " ".join(name for name, there in zip(names, one, strict=True) if there)
+        texts[row] = texts_of[key]
     return texts
 
 

@@ -61,9 +61,9 @@ def summary(
     are in `microphones`, by name.
     """
     if isinstance(table, RowsOfEach):
-        told = {"microphones": {name: _told(one) for name, one in table.of.items()}}
+        settings = {"microphones": {name: _told(one) for name, one in table.of.items()}}
     else:
-        told = _told(table)
+        settings = _told(table)
     return {
         "schema": SCHEMA,
         "program": "amt_stream",
@@ -74,7 +74,7 @@ def summary(
         "calibrated": all(one.calibrated for one in calibration),
         "calibration": calibrations(calibration, source["channels"]),
         "models": [dict(model) for model in models],
-        **told,
+        **settings,
     }
 
 

@@ -99,11 +99,11 @@ class Intervals(Resumable):
         self._columns: list[Column] = []
         for one in self.readings.values():
             one.choose([])
-            told = one.summary()
+            summary = one.summary()
             own = {column.name: column for name in one.of_interval for column in one.matching(name)}
             own |= {c.name: c for c in columns if c.model == one.model and accumulates(c.to_dict())}
             # Columns of the summary cost nothing extra.
-            one.choose([column for column in own.values() if column.name not in told])
+            one.choose([column for column in own.values() if column.name not in summary])
             self._columns += own.values()
         counting = [name for name, one in self.readings.items() if one.counts]
         if not counting:
@@ -227,27 +227,27 @@ class Intervals(Resumable):
     def _close(self, model: str) -> None:
         """End the interval of this model."""
         readings, track = self.readings[model], self._tracks[model]
-        told: dict[str, object] = {"calibrated": track.calibrated, "fault": track.fault}
+        values: dict[str, object] = {"calibrated": track.calibrated, "fault": track.fault}
         if not track.empty:
             summary = readings.summary()
             own = [column.name for column in self._columns if column.model == readings.model]
-            told |= {name: summary.get(name) for name in own}
+            values |= {name: summary.get(name) for name in own}
             if model == self._timed:
-                told |= {**readings.counted_s(), "paused_s": track.paused_s}
+                values |= {**readings.counted_s(), "paused_s": track.paused_s}
             readings.begin_interval()
         track.paused_s, track.fault, track.calibrated, track.empty = 0.0, 0, True, True
-        track.told.append(told)
+        track.told.append(values)
         while all(one.told for one in self._tracks.values()):
             self._end_row([one.told.pop(0) for one in self._tracks.values()])
 
-    def _end_row(self, told: Sequence[JsonMap]) -> None:
+    def _end_row(self, of_models: Sequence[JsonMap]) -> None:
         begin, end = self._begin, self._ends.pop(0)
         self._begin = end
         if end.time_s - begin.time_s < SAME_S:
             return
         long_s = self._clock.end(begin.utc_s) - self._clock.begin(begin.utc_s)
         short = end.time_s - begin.time_s < SHORT * long_s
-        values = {name: value for one in told for name, value in one.items()}
+        values = {name: value for one in of_models for name, value in one.items()}
         # A model continues after the end of the sound.
         left_s = end.time_s - begin.time_s - sum(values.get(name) or 0.0 for name in COUNTED[::2])
         values["excluded_s"] = max(0.0, min(values.get("excluded_s") or 0.0, left_s))
@@ -261,16 +261,16 @@ class Intervals(Resumable):
             "partial": short or not (begin.on_time and end.on_time),
             **({MICROPHONE: self.microphone} if self.microphone else {}),
             **self._readings_of(values),
-            "fault": FAULT_TEXTS[int(np.bitwise_or.reduce([one["fault"] for one in told]))],
-            "calibrated": all(one["calibrated"] for one in told),
+            "fault": FAULT_TEXTS[int(np.bitwise_or.reduce([one["fault"] for one in of_models]))],
+            "calibrated": all(one["calibrated"] for one in of_models),
         }
         self._done.append(row)
 
     def _readings_of(self, values: Mapping[str, object]) -> dict[str, float | None]:
         names = [column.name for column in self._columns]
         numbers = in_seven_digits(np.array([values.get(name) for name in names], np.float64))
-        told = zip(names, numbers.tolist(), strict=True)
-        return {name: None if value != value else value for name, value in told}
+        pairs = zip(names, numbers.tolist(), strict=True)
+        return {name: None if value != value else value for name, value in pairs}
 
     def finish(self, end_s: float) -> None:
         """End the current interval at the end of the sound."""
@@ -306,12 +306,12 @@ class Intervals(Resumable):
     @progress.setter
     def progress(self, given: str) -> None:
         try:
-            told = json.loads(given)
-            self._begin = _End(**told["begin"])
-            self._ends = [_End(**end) for end in told["ends"]]
-            self._known_s, self._next, self._epoch = map(float, told["clock"])
-            self._elapsed = bool(told["elapsed"])
-            self._tracks = {name: _IntervalTrack(**told["tracks"][name]) for name in self._tracks}
+            state = json.loads(given)
+            self._begin = _End(**state["begin"])
+            self._ends = [_End(**end) for end in state["ends"]]
+            self._known_s, self._next, self._epoch = map(float, state["clock"])
+            self._elapsed = bool(state["elapsed"])
+            self._tracks = {name: _IntervalTrack(**state["tracks"][name]) for name in self._tracks}
         except (KeyError, TypeError, ValueError) as error:
             raise Unfitting(f"the state of intervals is invalid: {error}") from error
 
@@ -320,8 +320,8 @@ def header_of_intervals(header: JsonMap) -> JsonDict:
     """The header of a table of intervals, from the header of the rows."""
     interval = dict(header["interval"])
     columns = interval.pop("columns")
-    told = {key: value for key, value in header.items() if key != "limits"}
-    return told | {"step_ms": 1000 * interval["seconds"], "interval": interval, "columns": columns}
+    data = {key: value for key, value in header.items() if key != "limits"}
+    return data | {"step_ms": 1000 * interval["seconds"], "interval": interval, "columns": columns}
 
 
 def accumulates(column: Mapping[str, object]) -> bool:

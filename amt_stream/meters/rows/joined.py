@@ -167,10 +167,10 @@ class JoinedRows(Resumable):
 
     def state_dict(self) -> SavedState:
         self.catch_up()
-        told = {"rows": self.form, **super().state_dict()}
+        state = {"rows": self.form, **super().state_dict()}
         if self.intervals is not None:
-            told |= under(INTERVALS, self.intervals.state_dict())
-        return told
+            state |= under(INTERVALS, self.intervals.state_dict())
+        return state
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         saved = dict(state)
@@ -276,9 +276,9 @@ class JoinedRows(Resumable):
         """
         found = self._until(end_s, FOR_EVER)
         if self._unjudged and end_s <= self.to_s:
-            told = self.summary()
+            summary = self.summary()
             for monitor in self._monitors:
-                monitor.end(end_s, told, list(self._tracks.values()))
+                monitor.end(end_s, summary, list(self._tracks.values()))
             self._unjudged = False
         return found
 
@@ -319,12 +319,12 @@ class JoinedRows(Resumable):
 
     def _of_whole(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The values of the last row, with statistics of the whole sound."""
-        told = self.summary()
+        summary = self.summary()
         at = 0
         for one in self.readings.values():
             for column in one.columns * len(one.cells):
                 if one.counts and not column.window_s and column.statistic != "instantaneous":
-                    whole = told.get(column.name, values[at])
+                    whole = summary.get(column.name, values[at])
                     values[at] = math.nan if whole is None else whole
                 at += 1
         return values
@@ -389,19 +389,19 @@ class JoinedRows(Resumable):
         after = {}
         for monitor in self._monitors:
             # Rows before `from_s` are not returned and do not count.
-            told = slice(int(np.searchsorted(time_s, self.from_s)), None)
+            judged = slice(int(np.searchsorted(time_s, self.from_s)), None)
             of_limit = table[:, names.index(monitor.limit.column)]
-            after[monitor.limit.state] = monitor.states(time_s, of_limit, marks_of, told)
+            after[monitor.limit.state] = monitor.states(time_s, of_limit, marks_of, judged)
         after |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows.around(found, names, table, after)
 
     def summary(self) -> Summary:
         """The statistics of all counted sound, by name."""
         self.catch_up()
-        told: Summary = {}
+        summary: Summary = {}
         for one in self.readings.values():
-            told |= one.summary()
-        return told
+            summary |= one.summary()
+        return summary
 
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
@@ -465,25 +465,25 @@ class _ColumnMonitor(LimitMonitor):
         time_s: NDArray[np.float64],
         values: NDArray[np.float64],
         marks: Sequence[NDArray[np.uint8]],
-        told: slice,
+        judged: slice,
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
         rows = [
             (at_s, value, not mark & UNCALIBRATED, self._in_pascal and bool(mark & Fault.CLIP))
             for at_s, value, mark in zip(
-                time_s[told].tolist(),
-                values[told].tolist(),
-                marks[self._place][told].tolist(),
+                time_s[judged].tolist(),
+                values[judged].tolist(),
+                marks[self._place][judged].tolist(),
                 strict=True,
             )
         ]
         found = np.full(len(time_s), STATES[UNKNOWN], object)
-        found[told] = self.update(rows)
+        found[judged] = self.update(rows)
         return found
 
-    def end(self, end_s: float, told: Summary, tracks: "Sequence[_ModelTrack]") -> None:
+    def end(self, end_s: float, summary: Summary, tracks: "Sequence[_ModelTrack]") -> None:
         """Update with the value of the whole sound, if it covers more than the last row."""
-        value, track = told.get(self.limit.column), tracks[self._place]
+        value, track = summary.get(self.limit.column), tracks[self._place]
         if value is not None and not self._window_s:
             (read,) = in_seven_digits(np.array([value])).tolist()
             self.update_end(end_s, read, track.calibrated)

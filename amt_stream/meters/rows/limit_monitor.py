@@ -84,8 +84,8 @@ class Stood:
     @property
     def _of_window(self) -> JsonDict:
         """Data of a window that was never complete."""
-        told = {"heard_s": round(self.heard_s, 3), "window_s": self.window_s}
-        return told | ({} if self.projection is None else {"projection": self.projection})
+        data = {"heard_s": round(self.heard_s, 3), "window_s": self.window_s}
+        return data | ({} if self.projection is None else {"projection": self.projection})
 
 
 class LimitMonitor(Resumable):
@@ -165,19 +165,19 @@ class LimitMonitor(Resumable):
             self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
             self._begins = False
         if not (calibrated and math.isfinite(value)):
-            told = UNKNOWN if calibrated else UNCALIBRATED
+            state = UNKNOWN if calibrated else UNCALIBRATED
         else:
             self._hear(time_s)
             signed = self.limit.sign * value
             sure = self._sure(signed)
             self._turn(time_s, signed, sure, counts)
-            told = UNKNOWN if clipped and self._level < RED else self._level
+            state = UNKNOWN if clipped and self._level < RED else self._level
             if counts:
                 self._compare(time_s, signed, sure)
         self._row_s, self._clipped = time_s, clipped
-        self._rows[told] += counts and not (again and told == self._last)
-        self._last = told if after else self._last
-        return told
+        self._rows[state] += counts and not (again and state == self._last)
+        self._last = state if after else self._last
+        return state
 
     def _hear(self, time_s: float) -> None:
         """Continue or restart the window at a row with a value."""

@@ -30,8 +30,8 @@ def _forecasts(limit: Limit) -> list[str]:
     if found is None or limit.below:
         return []
     level, side = found.groups(default="")
-    told = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
-    return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in told)]
+    names = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
+    return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in names)]
 
 
 def states_of(limits: Iterable[Limit]) -> list[Column]:
@@ -46,16 +46,16 @@ def limit_words(limit: Limit, row: JsonMap) -> str:
     if so_far(limit, row):
         words += f"; {limit.side} it so far: the window is not complete yet"
     allowed, until = forecast(limit, row)
-    told = [] if allowed is None else [f"allowed from now on {allowed:.1f}"]
-    told += [] if until is None else [f"{_duration(until)} left as it is now"]
-    return f"{words}; forecast: {', '.join(told)}" if told else words
+    parts = [] if allowed is None else [f"allowed from now on {allowed:.1f}"]
+    parts += [] if until is None else [f"{_duration(until)} left as it is now"]
+    return f"{words}; forecast: {', '.join(parts)}" if parts else words
 
 
-def window_words(told: JsonMap) -> str:
+def window_words(state: JsonMap) -> str:
     """The part of a window that was never complete, as text from a summary."""
-    words = f"in {_duration(told['heard_s'])} of a window of {_duration(told['window_s'])}"
-    if (least := told.get("projection")) is not None:
-        words += f"; projected: at least {reading_text(told['column'], least)} once it is complete"
+    words = f"in {_duration(state['heard_s'])} of a window of {_duration(state['window_s'])}"
+    if (least := state.get("projection")) is not None:
+        words += f"; projected: at least {reading_text(state['column'], least)} once it is complete"
     return words
 
 

@@ -101,8 +101,8 @@ class LoudnessReadings(Readings):
         percentiles = [self._percentile(f"{prefix}ltl_n{p}_phon", str(p)) for p in PERCENTS]
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)
-        told = ("max_ltl_phon", "ltl_n5_phon", "ltl_n10_phon", "ltl_n50_phon", "ltl_n90_phon")
-        self.of_interval = tuple(f"{prefix}{name}" for name in told)
+        chosen = ("max_ltl_phon", "ltl_n5_phon", "ltl_n10_phon", "ltl_n50_phon", "ltl_n90_phon")
+        self.of_interval = tuple(f"{prefix}{name}" for name in chosen)
         usual = [column.name for column in of_the_moment]
         usual += [f"{prefix}max_ltl_sone", f"{prefix}ltl_n5_phon"]
         super().__init__(model, [*of_the_moment, *maxima, *percentiles], usual)
@@ -163,8 +163,8 @@ class LoudnessReadings(Readings):
         phon = dict(zip(sone, self._phon(np.array(list(sone.values()))), strict=True))
         counted = self._counted_of(frames)
         self._meter.paused = self.paused
-        told = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
-        found: dict[str, object] = dict(zip(self._meter.columns, told, strict=True))
+        readings = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
+        found: dict[str, object] = dict(zip(self._meter.columns, readings, strict=True))
         for name in self._outputs:
             found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
             values, there = sone[name], counted[_base(name)]
@@ -204,16 +204,16 @@ class LoudnessReadings(Readings):
         return np.where(np.isfinite(sone), self._phon(np.maximum(sone, 0.0)), np.nan)
 
     def summary(self) -> Summary:
-        told: Summary = {}
+        summary: Summary = {}
         for name, maximum in self._maxima.items():
             sone = None if maximum.time_s is None else maximum.value
-            told[f"max_{name}_sone"] = sone
-            told[f"max_{name}_phon"] = None if sone is None else float(self._phon(sone))
+            summary[f"max_{name}_sone"] = sone
+            summary[f"max_{name}_phon"] = None if sone is None else float(self._phon(sone))
             if name in LOUDNESS:
-                told[f"t_max_{name}_s"] = maximum.time_s
-        own = {*told, "measured_s", "excluded_s"}
-        told |= {name: v for name, v in self._meter.reading().items() if name not in own}
-        return {f"{self._prefix}{name}": value for name, value in told.items()}
+                summary[f"t_max_{name}_s"] = maximum.time_s
+        own = {*summary, "measured_s", "excluded_s"}
+        summary |= {name: v for name, v in self._meter.reading().items() if name not in own}
+        return {f"{self._prefix}{name}": value for name, value in summary.items()}
 
     def counted_s(self) -> Summary:
         reading = self._meter.reading()

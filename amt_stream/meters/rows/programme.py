@@ -137,10 +137,10 @@ class ProgrammeReadings(Readings):
         given = frames.values
         self._meter.paused = self.paused
         counted = self.counted(frames, SETTLE_S)
-        told = self._meter.update(
+        readings = self._meter.update(
             given.energy * self._gain, given.true_peak, given.sample_peak, counted
         )
-        found = dict(zip(self._meter.columns, told, strict=True))
+        found = dict(zip(self._meter.columns, readings, strict=True))
         for name, of in self._relative.items():
             if of in found:
                 found[name] = found[of] - self._zero_lufs
@@ -159,12 +159,12 @@ class ProgrammeReadings(Readings):
 
     def summary(self) -> Summary:
         left_out = ("momentary_lufs", "short_term_lufs", "measured_s", "excluded_s")
-        told = {name: v for name, v in self._meter.reading().items() if name not in left_out}
+        values = {name: v for name, v in self._meter.reading().items() if name not in left_out}
         for name, of in self._relative.items():
-            value = told.get(of)
-            if of in told:
-                told[name] = None if value is None else value - self._zero_lufs
-        return told
+            value = values.get(of)
+            if of in values:
+                values[name] = None if value is None else value - self._zero_lufs
+        return values
 
     def counted_s(self) -> Summary:
         reading = self._meter.reading()

@@ -108,8 +108,8 @@ class Sharpnesses(Resumable):
         for weighting, channels in self._acum(core).items():
             each[weighting, None] = list(channels)
             for meter, acum in zip(self._meters[weighting], channels, strict=True):
-                told = meter.update(time_s, acum, counted)
-                for name, values in zip(meter.columns, told, strict=True):
+                columns = meter.update(time_s, acum, counted)
+                for name, values in zip(meter.columns, columns, strict=True):
                     each.setdefault((weighting, name), []).append(values)
         return {
             name: of_side(each[weighting, of_meter], side)
@@ -149,7 +149,7 @@ class Sharpnesses(Resumable):
         return {w: np.where(acum == 0, np.nan, acum) for w, acum in found.items()}
 
     def summary(self) -> Summary:
-        told: Summary = {}
+        summary: Summary = {}
         for weighting, meters in self._meters.items():
             stem = "sharpness" if weighting == "din" else f"sharpness_{weighting}"
             readings = [meter.reading() for meter in meters]
@@ -157,8 +157,8 @@ class Sharpnesses(Resumable):
                 if not name.endswith("_acum"):
                     continue
                 for side, value in by_side([reading[name] for reading in readings]):
-                    told[f"{stem}_{name.removesuffix('_acum')}{side}_acum"] = value
-        return told
+                    summary[f"{stem}_{name.removesuffix('_acum')}{side}_acum"] = value
+        return summary
 
 
 def sharpness_column(name: str, channels: int, settle_s: float) -> Column | None:

@@ -213,15 +213,15 @@ class SoundLevelReadings(Readings):
         counted = self.counted(frames, MEMORY_S)
         power, there = frames.values.power, fully_heard(frames)
         now = level_db(power if all_of(there) else np.where(there, power, np.nan))
-        told = []
+        channels = []
         for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
             meter.paused = self.paused
             given = *values, counted, frames.since_s, frames.begin_s
-            told.append(np.concatenate([levels, meter.update(*given)]))
-        found = by_sides(told)
-        if len(told) > 1:
+            channels.append(np.concatenate([levels, meter.update(*given)]))
+        found = by_sides(channels)
+        if len(channels) > 1:
             for place, lower in self._lower:
-                found[0, place] = lower(*(channel[place] for channel in told))
+                found[0, place] = lower(*(channel[place] for channel in channels))
         return found[*self._places].T
 
     def tail(self, frames: Frames) -> None:
@@ -238,14 +238,14 @@ class SoundLevelReadings(Readings):
 
     def summary(self) -> Summary:
         readings = [meter.reading() for meter in self._meters]
-        told: Summary = {}
+        summary: Summary = {}
         for name in readings[0]:
             stem, _, unit = name.rpartition("_")
             if unit == "s" or stem in LEVELS:
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
-                told[f"{stem}{side}_{unit}"] = value
-        return told
+                summary[f"{stem}{side}_{unit}"] = value
+        return summary
 
     def counted_s(self) -> Summary:
         reading = self._meters[0].reading()

@@ -69,13 +69,13 @@ class SpectrumReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted, there = self.counted(frames, self._settle_s), fully_heard(frames)
-        told = []
+        channels = []
         lines = _by_sides(strongest_line(frames.values.level_db, self._bin_hz))
         for meter, line in zip(self._meters, lines, strict=True):
             meter.paused = self.paused
             hz, level_db = (np.where(there, values, np.nan) for values in line)
-            told.append(np.stack([hz, level_db, *meter.update(hz, level_db, counted)]))
-        return np.stack(told)[*self._places].T
+            channels.append(np.stack([hz, level_db, *meter.update(hz, level_db, counted)]))
+        return np.stack(channels)[*self._places].T
 
     def tail(self, frames: Frames) -> None:
         shares = self.shares(frames, self.counted(frames, self._settle_s))

@@ -85,11 +85,11 @@ class ThirdOctaveReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, 0.0)
-        told = []
+        channels = []
         for meter, *values in zip(self._meters, *frames.values, strict=True):
             meter.paused = self.paused
-            told.append(meter.update(*values, counted, frames.since_s))
-        return by_sides(told)[*self._places].T
+            channels.append(meter.update(*values, counted, frames.since_s))
+        return by_sides(channels)[*self._places].T
 
     def tail(self, frames: Frames) -> None:
         shares = self.shares(frames, self.counted(frames, 0.0))
@@ -104,13 +104,13 @@ class ThirdOctaveReadings(Readings):
 
     def summary(self) -> Summary:
         readings = [meter.reading() for meter in self._meters]
-        told: Summary = {}
+        summary: Summary = {}
         for name in readings[0]:
             if name.endswith("_s") or name.startswith(tuple(f"{level}_" for level in LEVELS)):
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
-                told[f"{self.before}{name.removesuffix('_db')}{side}_db"] = value
-        return told
+                summary[f"{self.before}{name.removesuffix('_db')}{side}_db"] = value
+        return summary
 
     def counted_s(self) -> Summary:
         reading = self._meters[0].reading()

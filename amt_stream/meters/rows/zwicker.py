@@ -109,11 +109,13 @@ class ZwickerReadings(Readings):
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, SETTLE_S)
-        told = []
+        channels = []
         for meter, sone in zip(self._meters, frames.values.n, strict=True):
             meter.paused = self.paused
-            told.append(np.concatenate([sone[None], meter.update(frames.time_s, sone, counted)]))
-        loudness = by_sides(told)[*self._places]
+            channels.append(
+                np.concatenate([sone[None], meter.update(frames.time_s, sone, counted)])
+            )
+        loudness = by_sides(channels)[*self._places]
         loudness[self._in_phon] = zwicker_phon(loudness[self._in_phon])
         if not self._others:
             return loudness.T
@@ -141,16 +143,16 @@ class ZwickerReadings(Readings):
         self._sharpness.skip(count)
 
     def summary(self) -> Summary:
-        told: Summary = {}
+        summary: Summary = {}
         readings = [meter.reading() for meter in self._meters]
         for name in readings[0]:
             if not name.endswith("_sone"):
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
                 stem = f"zwicker_{name.removesuffix('_sone')}{side}"
-                told[f"{stem}_sone"] = value
-                told[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
-        return told | self._sharpness.summary()
+                summary[f"{stem}_sone"] = value
+                summary[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
+        return summary | self._sharpness.summary()
 
     def counted_s(self) -> Summary:
         reading = self._meters[0].reading()

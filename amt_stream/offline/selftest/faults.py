@@ -69,7 +69,7 @@ def _compared(case: Case, engine: Engine) -> Iterator[Compared]:
     source, health = engine.source, engine.health
     assert isinstance(source, FaultSource)
     injected, channels = source.injected, source.channels
-    told = [event.kind for event in engine.events]
+    kinds = [event.kind for event in engine.events]
     gaps = [(event.sample, event.samples) for event in engine.events if event.kind == "gap"]
     counts = {
         "samples in all": (round(case.duration_s * FS), health.samples + health.lost_samples),
@@ -77,9 +77,9 @@ def _compared(case: Case, engine: Engine) -> Iterator[Compared]:
         "gaps, in their places": (len(injected.gaps), len(set(gaps) & set(injected.gaps))),
         "samples that are no numbers": (injected.nan * channels, health.non_finite),
         "samples at full scale": (injected.clip * channels, health.clipped),
-        "times lost": (injected.unplug, told.count("lost")),
-        "times back": (injected.unplug, told.count("back")),
-        "times that it stood still": (injected.stall, told.count("stall")),
+        "times lost": (injected.unplug, kinds.count("lost")),
+        "times back": (injected.unplug, kinds.count("back")),
+        "times that it stood still": (injected.stall, kinds.count("stall")),
     }
     for what, (put_in, counted) in counts.items():
         if put_in or counted:

@@ -133,9 +133,9 @@ class IntervalPair:
 
     def to_dict(self) -> JsonDict:
         """Data for JSON."""
-        told = ("time_s", "local", "end_s", "measured_s", "partial", *self.names)
+        keys = ("time_s", "local", "end_s", "measured_s", "partial", *self.names)
         differences = {name: self.difference(name) for name in self.names}
-        a, b = ({key: row[key] for key in told} for row in (self.a, self.b))
+        a, b = ({key: row[key] for key in keys} for row in (self.a, self.b))
         return {"a": a, "b": b, "difference": differences}
 
 

@@ -51,8 +51,8 @@ def _differences(found: Comparison) -> str:
         notes.append(
             "the microphone was at the same place, with similar spectra: its error cancels"
         )
-    told = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
-    return f"<h2>B compared with A</h2>{html_table(rows, 'lines tight')}<p>{told}.</p>\n"
+    remarks = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
+    return f"<h2>B compared with A</h2>{html_table(rows, 'lines tight')}<p>{remarks}.</p>\n"
 
 
 def _cells(one: Difference) -> list[str]:
@@ -103,6 +103,6 @@ def _curve(words: str, time_s: Numbers, values: Numbers, strong: bool) -> Curve:
 
 
 def _foot(found: Comparison) -> str:
-    told = dict.fromkeys([*methods(found.a), *methods(found.b)])
-    words = f"{' '.join(told)} Compared by amt_stream {__version__}; {utc_now()}."
+    used = dict.fromkeys([*methods(found.a), *methods(found.b)])
+    words = f"{' '.join(used)} Compared by amt_stream {__version__}; {utc_now()}."
     return f'<p class="foot">{escaped(words)}</p>\n'

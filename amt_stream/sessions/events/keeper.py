@@ -112,7 +112,7 @@ class SoundKeeper:
         self.tell = tell
         self.files = 0
         """Number of written files [any-thread]."""
-        self.told: deque[Event] = deque(maxlen=TOLD)
+        self.last_events: deque[Event] = deque(maxlen=TOLD)
         """The last events of files, which an ended engine no longer reports."""
         self._fs = fs
         self._before, self._after, self._longest, self._most = (
@@ -279,7 +279,7 @@ class SoundKeeper:
         text = f"the sound from {at_s:.2f} s on, {len(stretch) / self._fs:.2f} s, is in "
         text += str(written.result())
         event = Event(SOUND_KEPT, stretch.start, at_s, stretch.utc, len(stretch), text)
-        self.told.append(event)
+        self.last_events.append(event)
         self.tell(event)
 
 

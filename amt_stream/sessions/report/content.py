@@ -132,8 +132,8 @@ def _of_all(column: Column) -> bool:
 
 def _values(results: Results) -> dict[str, float | None]:
     """Readings of the whole sound by name: from the summary, or else from the last row."""
-    told = results.summary or results.last
-    return {n: v for n, v in told.items() if isinstance(v, (int, float)) and type(v) is not bool}
+    values = results.summary or results.last
+    return {n: v for n, v in values.items() if isinstance(v, (int, float)) and type(v) is not bool}
 
 
 def _reading(
@@ -217,14 +217,14 @@ def integrity(results: Results) -> Facts:
     proof = results.proof
     if proof is None:
         return []
-    told = [*proof.edited, *proof.missing]
+    faults = [*proof.edited, *proof.missing]
     hashed = f"{proof.parts} closed part{'s' if proof.parts != 1 else ''}"
     head = f", last hash {proof.head}" if proof.head else ""
     words = f"intact: {hashed} as written{head}"
-    if told:
+    if faults:
         kind = "edited" if proof.edited else "incomplete"
-        more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
-        words = f"{kind}: {'; '.join(map(brief, told[:MOST_TOLD]))}{more}{head}"
+        more = f"; and {len(faults) - MOST_TOLD} more" if len(faults) > MOST_TOLD else ""
+        words = f"{kind}: {'; '.join(map(brief, faults[:MOST_TOLD]))}{more}{head}"
     if proof.open:
         why = "a meter is writing it" if proof.running else "the run was interrupted"
         words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
@@ -237,21 +237,21 @@ def device(results: Results) -> Facts:
     kind = str(results.settings.get("source", {}).get("kind", ""))
     what = "File" if kind == "FileSource" or not results.settings else "Input"
     channels = source["channels"]
-    told = ", ".join(map(str, channels))
-    many = f"channel{'s' if len(channels) > 1 else ''} {told}, {source['fs'] / 1000:g} kHz"
+    numbers = ", ".join(map(str, channels))
+    many = f"channel{'s' if len(channels) > 1 else ''} {numbers}, {source['fs'] / 1000:g} kHz"
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
     return [(what, f"{source['name']}, {many}{host}")]
 
 
 def calibration(results: Results) -> Facts:
     """The calibration of each channel: level, uncertainty, date and origin."""
-    told: dict[str, list[int]] = {}
+    channels_of: dict[str, list[int]] = {}
     for one in results.header["calibration"]:
-        told.setdefault(_calibration(one), []).append(one["channel"])
-    several = len(told) > 1
+        channels_of.setdefault(_calibration(one), []).append(one["channel"])
+    several = len(channels_of) > 1
     words = [
         f"channel {', '.join(map(str, of))}: {text}" if several else text
-        for text, of in told.items()
+        for text, of in channels_of.items()
     ]
     return [("Calibration", "; ".join(words))]
 
@@ -303,10 +303,10 @@ def settings(results: Results) -> Facts:
         given = [f"{key} {value}" for key, value in model.items() if key != "name" and value]
         found.append((model["name"], ", ".join(given) or "as shipped"))
     counted = results.header["statistics"].values()
-    from_s = min(told["from_s"] for told in counted)
+    from_s = min(one["from_s"] for one in counted)
     found.append(("rows", f"every {results.header['step_ms']:g} ms"))
     covered = f"from {from_s:g} s on"
-    if any("rise_s" in told for told in counted):
+    if any("rise_s" in one for one in counted):
         covered += f"; {RISE}"
     found.append(("statistics", covered))
     return found

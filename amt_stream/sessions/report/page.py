@@ -310,10 +310,10 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
     names = [*levels.hours.periods]
     rows = [heads(["", "Lden", *(f"L{name}" for name in names), f"measured ({', '.join(names)})"])]
     for one in (*levels.days, levels.whole):
-        told = [one.rating_db, *(period.level_db for period in one.periods.values())]
+        rated = [one.rating_db, *(period.level_db for period in one.periods.values())]
         shares = ", ".join(period.percent for period in one.periods.values())
         day = "all" if one.on is None else f"{one.on:%d %B}"
-        texts = [day, *(reading_text("lden_db", level) for level in told), shares]
+        texts = [day, *(reading_text("lden_db", level) for level in rated), shares]
         rows.append([*map(cell, texts)])
     words = f"dB; {levels.hours.words}; time zone {levels.clock}; from {levels.how}."
     return f'<h2>Day, evening and night</h2>{html_table(rows)}<p class="second">{_e(words)}</p>\n'
@@ -389,10 +389,10 @@ def _happened(results: Results, clock: Clock) -> str:
 
 
 def _small(results: Results) -> str:
-    told = "; ".join(f"{name}: {value}" for name, value in settings(results))
+    words = "; ".join(f"{name}: {value}" for name, value in settings(results))
     parts = [
         *methods(results),
-        f"Settings: {told}.",
+        f"Settings: {words}.",
         f"Measured by {program(results)}; {results.name}; report of {utc_now()}.",
     ]
     return f'<p class="foot">{_e(" ".join(parts))}</p>\n'

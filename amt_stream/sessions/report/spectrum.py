@@ -36,13 +36,13 @@ class Band:
 
 def bands(results: Results) -> list[Band]:
     """The bands with levels of the whole sound, in order of frequency."""
-    told = results.summary or results.last
+    values = results.summary or results.last
     found = []
     for name, one in results.known.items():
-        value = told.get(name)
+        value = values.get(name)
         whole = one.band_hz and not one.side and one.symbol.startswith("LZeq")
         if whole and isinstance(value, (int, float)):
-            highest = told.get(name.replace("lzeq_", "lzfmax_", 1))
+            highest = values.get(name.replace("lzeq_", "lzfmax_", 1))
             found.append(Band(one.band_hz, float(value), highest))
     return sorted(found, key=lambda one: one.hz)
 
