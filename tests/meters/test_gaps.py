@@ -52,7 +52,7 @@ def test_what_is_missing_at_the_end_has_no_rows(noise):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("lost", [48_000, 48_480, 480_000])
+@pytest.mark.parametrize("lost", [48_480, 480_000, pytest.param(48_000, marks=pytest.mark.soak)])
 def test_a_gap_that_ends_on_a_block_is_marked_in_the_rows_of_every_model(noise, name, lost):
     meters = Meters([name])
     meters.take(noise(0.5))

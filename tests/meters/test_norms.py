@@ -65,12 +65,12 @@ def made(limit, more_db):
     stem = limit.column.rpartition("_")[0]
     if found := re.fullmatch(r"l[ac]eq_(\d+)min", stem):
         return 60 * int(found[1]) + 1, limit.threshold + more_db
-    if stem == "lex_8h":  # in one hour what is for eight
-        return 3600, limit.threshold + more_db + 10 * np.log10(8)
+    if stem == "lex_8h":  # in six minutes what is for eight hours
+        return 360, limit.threshold + more_db + 10 * np.log10(80)
     if stem.startswith("dose"):
         dose = Dose.named(stem)
-        hours = 8 * limit.threshold / 100
-        return 3600, dose.criterion_db + dose.exchange_db * np.log2(hours) + more_db
+        times = 80 * limit.threshold / 100
+        return 360, dose.criterion_db + dose.exchange_db * np.log2(times) + more_db
     if stem == "lcpeak":
         return 10, limit.threshold + more_db - 10 * np.log10(2)
     assert stem in ("lafmax", "lasmax")

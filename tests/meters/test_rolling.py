@@ -90,8 +90,8 @@ def test_a_level_takes_so_much_memory():
 @pytest.mark.parametrize(("period_s", "window_s"), [(0.01, 1.0), (0.002, 3.0), (0.001, 2.5)])
 def test_a_histogram(size, period_s, window_s):
     """It holds the last window, less what of its newest slot has not come yet."""
-    values = np.random.default_rng(0).normal(60, 5, 6100)
-    values[2000:2100] = np.nan
+    values = np.random.default_rng(0).normal(60, 5, 3100)
+    values[400:500] = np.nan
     rolling = RollingHistogram(period_s, window_s)
     window = round(window_s / period_s)
     slot = window // 100

@@ -78,14 +78,14 @@ def furthest_off(name, rng, seconds, last_s):
     [
         ("moore2016", 13, 4.5, 0),
         ("zwicker", 10, 7.0, 1),
-        ("zwicker", 10, 7.0, 2),
+        pytest.param("zwicker", 10, 7.0, 2, marks=pytest.mark.soak),
         ("bs1770", 12, 7.0, 3),
-        ("bs1770", 12, 7.0, 4),
+        pytest.param("bs1770", 12, 7.0, 4, marks=pytest.mark.soak),
         ("third_octave", 12, 4.5, 8),
-        ("third_octave", 12, 4.5, 9),
+        pytest.param("third_octave", 12, 4.5, 9, marks=pytest.mark.soak),
         ("spectrum", 12, 4.5, 10),
         ("spl", 24, 4.5, 5),
-        ("spl", 24, 4.5, 6),
+        pytest.param("spl", 24, 4.5, 6, marks=pytest.mark.soak),
     ],
 )
 def test_what_is_not_marked_is_as_without_faults(name, seconds, last_s, seed):

@@ -31,8 +31,8 @@ def test_parts_are_bitwise_one_piece(monkeypatch, tmp_path):
         return given
 
     monkeypatch.setattr(split._Parts, "__next__", counted)
-    x = swelling(18.0137)
-    x[round(9.4 * FS) :] = 0.0
+    x = swelling(10.0137)
+    x[round(5.4 * FS) :] = 0.0
     soundfile.write(tmp_path / "x.wav", x, FS, "FLOAT")
     given = {"models": "moore2016", "calibration": 100.0, "accuracy": "coarse"}
     alone = measure(tmp_path / "x.wav", **given)

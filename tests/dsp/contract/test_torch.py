@@ -202,11 +202,13 @@ PROMISES = {
 
 
 DEAR = {
-    ("exported", name)
-    for name in ("Glasberg2002", "Moore2016", "Osses2021", "Paulick2024", "ZwickerTimeVarying")
+    *product(
+        ("compiled", "exported"),
+        ("Glasberg2002", "King2019", "Moore2016", "Osses2021", "Paulick2024", "ZwickerTimeVarying"),
+    )
 }
-"""Chains of which each stage is exported here, and a chain too (`Dau1997`): these in `make soak`.
-`test_transforms.py` exports `Moore2016`."""
+"""Chains of which each stage is compiled and exported here, and a chain too (`Dau1997`): these in
+`make soak`. `test_transforms.py` exports `Moore2016`."""
 
 
 @pytest.mark.parametrize(

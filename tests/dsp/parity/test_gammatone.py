@@ -42,7 +42,7 @@ def closed_form(n, fs, samples):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
-@pytest.mark.parametrize("n", [1, 2, 4, 6])
+@pytest.mark.parametrize("n", [1, 2, 4, pytest.param(6, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("fs", [44100, 48000])
 def test_impulse_response(fs, n, dtype, tolerance):
     click = torch.zeros(4800, dtype=dtype)

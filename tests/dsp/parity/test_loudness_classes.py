@@ -269,8 +269,10 @@ def test_contract(cls, shape, learnable):
     check_stage(lambda: cls(learnable=learnable), patterns(cls, *shape))
 
 
+@pytest.mark.soak
 @each_stage
 def test_gradients_of_what_is_learned(cls, shape):
+    """Each number of the Jacobian; `test_module_contract.py` has it along a random direction."""
     stage = cls(learnable=True).double()
     x = patterns(cls, *shape)[..., :3, :]
     weights = {name: p.detach() for name, p in stage.named_parameters() if p.numel() < 10}

@@ -50,9 +50,16 @@ def test_king2019_stages(dtype):
     close(y.float(), expected["y"], 5e-3)
 
 
-@pytest.mark.parametrize("cls", MODELS)
-@pytest.mark.parametrize("learnable", [False, True])
-def test_contract(cls, learnable):
+@pytest.mark.parametrize(
+    ("learnable", "cls"),
+    [
+        *((False, cls) for cls in MODELS),
+        *((True, cls) for cls in (Dau1997, King2019)),
+        *(pytest.param(True, cls, marks=pytest.mark.soak) for cls in (Osses2021, Paulick2024)),
+    ],
+)
+def test_contract(learnable, cls):
+    """Of chains that learn two here: each stage of the others has a test that learns."""
     check_stage(lambda: small(cls, learnable=learnable), noise(2, 77))
 
 

@@ -362,8 +362,10 @@ def test_contract_of_low_passes_alone():
     )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kind", [*FILTER_TYPES, "king"])
 def test_gradients_of_what_is_learned(kind):
+    """Each number of the Jacobian; `test_module_contract.py` has it along a random direction."""
     stage = make(kind, learnable=True)().double()
     x = noise(4, 7, seed=6)
     weights = {name: p.detach() for name, p in stage.named_parameters()}
