@@ -113,3 +113,12 @@ from .offline.measure import to_pandas as to_pandas
 from .sessions.compare import compare as compare
 
 __version__: str
+from .dsp.models import ECMALoudness as ECMALoudness
+from .dsp.models import ECMATonality as ECMATonality
+from .dsp.stages import ECMAEarFilter as ECMAEarFilter
+from .dsp.stages import ECMAFilterbank as ECMAFilterbank
+from .dsp.stages import ECMALoudnessOutput as ECMALoudnessOutput
+from .dsp.stages import ECMASpecificLoudness as ECMASpecificLoudness
+from .dsp.stages import ECMASpecificTonality as ECMASpecificTonality
+from .dsp.stages import ECMATonalityOutput as ECMATonalityOutput
+from .dsp.stages import ECMATonalNoise as ECMATonalNoise

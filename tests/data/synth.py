@@ -34,6 +34,9 @@ def _component(c, fs):
             2 * np.pi * c["frequency"] * t
         )
         x /= np.sqrt(0.5 * (1 + c["depth"] ** 2 / 2))
+    elif kind == "fm_tone":  # its frequency moves by the deviation, sinusoidally, upwards first
+        swing = c["deviation"] / c["rate"] * np.cos(2 * np.pi * c["rate"] * t)
+        x = np.sqrt(2) * np.sin(2 * np.pi * c["frequency"] * t - swing)
     elif (
         kind == "level_ramp_tone"
     ):  # level moves linearly in dB from level_db_spl to level_end_db_spl

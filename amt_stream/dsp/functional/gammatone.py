@@ -12,7 +12,7 @@ from amt_stream.dsp.functional.complex_poles import Poles, pole_cascade
 from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.dsp.functional.state_space import BLOCK, Blocks, run
+from amt_stream.dsp.functional.state_space import BLOCK, Blocks, run, state_space
 from amt_stream.dsp.functional.tiles import SPAN, load, store
 
 
@@ -83,6 +83,53 @@ def gammatone(
         outputs.append(y)
     y = outputs[0] if len(outputs) == 1 else torch.cat(outputs, -1)
     return y, s.unflatten(-1, (2, order)).movedim(-3, -1)
+
+
+@operator(
+    lambda x, coefficients, weights, zi: (
+        x.new_empty(*x.shape[:-2], zi.shape[-1], x.shape[-1]),
+        zi.new_empty(zi.shape),
+    )
+)
+def gammatone_sum(
+    x: Tensor, coefficients: Tensor, weights: Tensor, zi: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The filters of `gammatone`, with y = sum over k of weights_k Re u_k.
+
+    This gives any filter with n equal poles, such as an envelope t^(n - 1) without rounding of
+    expanded polynomials.
+
+    x: (..., 1, time) for all channels, or (..., channel, time)
+    coefficients: (3, channel) from `one_poles`; weights: (n, channel)
+    zi, zf: (..., 2, n, channel)
+    """
+    lead, sources, time = signal_axes("gammatone_sum", "x", x, 2)
+    order, channels = last_axes("gammatone_sum", "zi", zi, 2)
+    order, channels = max(1, order), max(1, channels) if sources == 1 else sources
+    table = ("coefficients", coefficients, (3, channels))
+    fit("gammatone_sum", x.dtype, table, ("weights", weights, (order, channels)))
+    fit("gammatone_sum", x.dtype, ("zi", zi, (*lead, 2, order, channels)))
+    if compiled(x, coefficients, weights, zi):
+        given, last = x.reshape(-1, sources, time), zi.reshape(-1, 2, order, channels)
+        y, zf = x.new_empty(len(given), channels, time), last.new_empty(last.shape)
+        run_all = _cascade(order, True)
+        tables = array(coefficients), array(weights)
+        run_all(array(given), *tables, array(last), y.numpy(), zf.numpy())
+        return y.view(*lead, channels, time), zf.view(zi.shape)
+    re, im, gain = coefficients
+    # u_k[t] = p sum_j gain^(k - j) u_j[t - 1] + gain^k x[t], as pairs of real and imaginary part.
+    power = torch.arange(order, device=gain.device)
+    passed = gain[:, None, None] ** (power[:, None] - power).clamp(min=0)
+    passed = passed * (power[:, None] >= power)
+    turn = torch.stack([torch.stack([1 + re, -im], -1), torch.stack([im, 1 + re], -1)], -2)
+    a = (turn[:, :, None, :, None] * passed[:, None, :, None, :]).flatten(3).flatten(1, 2)
+    reach = gain[:, None] ** (power + 1)
+    b = torch.cat([reach, torch.zeros_like(reach)], -1)
+    seen = torch.cat([weights.T, torch.zeros_like(weights.T)], -1)
+    c, d = (seen[:, None] @ a).squeeze(1), (seen * b).sum(-1)
+    state = zi.movedim(-1, -3).flatten(-2)
+    y, last = state_space(x.expand(*lead, channels, time), a, b, c, d, state)
+    return y, last.unflatten(-1, (2, order)).movedim(-3, -1)
 
 
 def _forward(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:
@@ -158,19 +205,20 @@ LANES = 32
 
 
 @cache
-def _cascade(order: int) -> Any:
-    """The kernel for `order` one-pole filters.
+def _cascade(order: int, sums: bool = False) -> Any:
+    """The kernel for `order` one-pole filters; `sums`: with weights (n, channel) for a factor.
 
     A fixed order lets the compiler fuse all of them into one vectorized loop over channels.
     """
 
     @kernel
-    def cascade(
-        x: Array, coefficients: Array, factor: float, zi: Array, y: Array, zf: Array
-    ) -> None:
+    def cascade(x: Array, coefficients: Array, factor: Any, zi: Array, y: Array, zf: Array) -> None:
         p, s = np.empty((3, LANES), x.dtype), np.zeros((2 * order, LANES), x.dtype)
         tile = np.zeros((SPAN, LANES), x.dtype)
-        scale, zero = x.dtype.type(factor), x.dtype.type(0)
+        zero = x.dtype.type(0)
+        w = np.zeros((order, LANES), x.dtype)
+        if not sums:
+            w[-1] = factor
         for r in range(y.shape[0]):
             for first in range(0, y.shape[1], LANES):
                 count = min(LANES, y.shape[1] - first)
@@ -179,6 +227,8 @@ def _cascade(order: int) -> Any:
                     for j in range(3):
                         p[j, i] = coefficients[j, first + i]
                     for k in range(order):
+                        if sums:
+                            w[k, i] = factor[k, first + i]
                         s[2 * k, i] = zi[r, 0, k, first + i]
                         s[2 * k + 1, i] = zi[r, 1, k, first + i]
                 for start in range(0, y.shape[2], SPAN):
@@ -191,14 +241,16 @@ def _cascade(order: int) -> Any:
                         load(x[r], first, count, start, length, tile)
                     for t in range(length):
                         for i in range(LANES):
-                            u, v = tile[t, i], zero
+                            u, v, total = tile[t, i], zero, zero
                             for k in range(order):
                                 a, b = s[2 * k, i], s[2 * k + 1, i]
                                 u = a + (p[0, i] * a - p[1, i] * b + p[2, i] * u)
                                 v = b + (p[0, i] * b + p[1, i] * a + p[2, i] * v)
                                 s[2 * k, i] = u
                                 s[2 * k + 1, i] = v
-                            tile[t, i] = scale * u
+                                if sums:
+                                    total += w[k, i] * u
+                            tile[t, i] = total if sums else w[-1, i] * u
                     store(tile, first, count, start, length, y[r])
                 for i in range(count):
                     for k in range(order):

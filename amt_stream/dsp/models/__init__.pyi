@@ -1,4 +1,6 @@
 from .dau1997 import Dau1997 as Dau1997
+from .ecma418 import ECMALoudness as ECMALoudness
+from .ecma418 import ECMATonality as ECMATonality
 from .glasberg2002 import Glasberg2002 as Glasberg2002
 from .glasberg2002 import Glasberg2002Steady as Glasberg2002Steady
 from .glasberg2002 import glasberg2002_from_lines as glasberg2002_from_lines

@@ -9,6 +9,13 @@ from .compression import PowerCompression as PowerCompression
 from .drnl import DRNLFilterbank as DRNLFilterbank
 from .drnl import FastDRNLFilterbank as FastDRNLFilterbank
 from .ear import EarFilter as EarFilter
+from .ecma418 import ECMAEarFilter as ECMAEarFilter
+from .ecma418 import ECMAFilterbank as ECMAFilterbank
+from .ecma418 import ECMALoudnessOutput as ECMALoudnessOutput
+from .ecma418 import ECMASpecificLoudness as ECMASpecificLoudness
+from .ecma418 import ECMASpecificTonality as ECMASpecificTonality
+from .ecma418 import ECMATonalityOutput as ECMATonalityOutput
+from .ecma418 import ECMATonalNoise as ECMATonalNoise
 from .excitation import Excitation as Excitation
 from .excitation_level import ERBIntegration as ERBIntegration
 from .excitation_level import ExcitationPattern as ExcitationPattern

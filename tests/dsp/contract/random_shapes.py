@@ -21,6 +21,7 @@ from amt_stream import Stream
 from amt_stream.dsp.functional import (
     adaptation,
     banded,
+    ecma418,
     excitation,
     fir,
     first_order,
@@ -43,6 +44,8 @@ from amt_stream.dsp.stages import (
     AdaptLoop,
     BinauralLoudness,
     CoreLoudness,
+    ECMAFilterbank,
+    ECMATonalNoise,
     Excitation,
     GammatoneFilterbank,
     King2019ModulationFilterbank,
@@ -170,6 +173,20 @@ def gammatone_case(rng):
     x = noise(*rows, rng.choice([1, 3]), rng.choice([9, 50]))
     zi = noise(*rows, 2, 4, 3)
     return gammatone.gammatone, (x, stage.coefficients, 2.0, zi, rng.choice([None, system]))
+
+
+def gammatone_sum_case(rng):
+    rows, stage = lead(rng), made(ECMAFilterbank)
+    x = noise(*rows, rng.choice([1, 53]), 9)
+    zi = noise(*rows, 2, 5, 53)
+    return gammatone.gammatone_sum, (x, stage.poles, stage.weights, zi)
+
+
+def tonal_and_noise_case(rng):
+    stage, x = made(ECMATonalNoise), noise(53, 2048)
+    tables = ecma418.TonalTables(*stage.registered(*ecma418.TonalTables._fields))
+    state = ecma418.State(**stage.initial_state((53,)))
+    return ecma418.tonal_and_noise, (x, tables, state)
 
 
 def adaptation_case(rng):
@@ -339,6 +356,7 @@ FUNCTIONS = {
     "fir": fir_case,
     "first_order": first_order_case,
     "gammatone": gammatone_case,
+    "gammatone_sum": gammatone_sum_case,
     "inhibition_gains": inhibition_case,
     "levels": levels_case,
     "loudness_pattern": pattern_case,
@@ -357,6 +375,7 @@ FUNCTIONS = {
     "svf": svf_case,
     "third_octave_powers": third_octave_case,
     "third_octaves": third_octaves_case,
+    "tonal_and_noise": tonal_and_noise_case,
     "weighted": weighted_case,
 }
 """Every function with a compiled form, and what gives arguments that it takes."""

@@ -72,6 +72,13 @@ CASES = {
     "Delay": Case(partial(amt.Delay, 3), (2, 3, 16)),
     "DRNLFilterbank": Case(lambda **o: amt.DRNLFilterbank(BANDS, 8000, **o), (2, 16)),
     "Dau1997": Case(lambda **o: amt.Dau1997(8000, 300.0, 600.0, **o), (2, 16), slope_over=1e-8),
+    "ECMAEarFilter": Case(amt.ECMAEarFilter, (2, 64)),
+    "ECMAFilterbank": Case(amt.ECMAFilterbank, (2, 64)),
+    "ECMALoudness": Case(amt.ECMALoudness, (1, 6144)),
+    "ECMASpecificLoudness": Case(amt.ECMASpecificLoudness, (2, 3, 4, 53), loudness),
+    "ECMASpecificTonality": Case(amt.ECMASpecificTonality, (2, 3, 4, 53), loudness),
+    "ECMATonality": Case(amt.ECMATonality, (1, 6144)),
+    "ECMATonalNoise": Case(amt.ECMATonalNoise, (1, 53, 6144)),
     "EarFilter": Case(amt.EarFilter, (2, 2, 64)),
     "ERBIntegration": Case(
         lambda **o: amt.ERBIntegration(

@@ -52,6 +52,7 @@ ONE_FORM = {
     ),
     *("flushing_denormals", "whole_frames", "work_alone"),
     *("differentiable", "plain_cascade", "serves", "svf_sections"),
+    *("neighbors", "specific_basis_loudness", "state_shapes", "table_shapes"),
     *("band_blocks", "filled_up", "refuse_short_products", "windows"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
