@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.number_format import NONE
 from amt_monitor.reading_captions import Caption
 from amt_monitor.theme import Role, theme, tint
+from amt_stream.meters.rows import NO_READING
 
 WIDEST = {
     "sone": "88.88",
@@ -64,7 +64,8 @@ class BigNumber(QtWidgets.QWidget):
         self.caption, self.captioned, self._spare = caption, captioned, spare
         self.widest = WIDEST.get(caption.unit, "-88.8")
         self.words, self.symbol, self.digits, self.unit, self.note = (
-            label_in(text, self) for text in (caption.words, caption.symbol, NONE, caption.unit, "")
+            label_in(text, self)
+            for text in (caption.words, caption.symbol, NO_READING, caption.unit, "")
         )
         self.words.setVisible(captioned)
         self.symbol.setVisible(captioned)
@@ -106,7 +107,7 @@ class BigNumber(QtWidgets.QWidget):
         """Write dashes while the microphone is lost, and the last reading beside the caption."""
         self.symbol.setText(f"last {last}" if last else self.caption.symbol)
         if last:
-            self.show_text(NONE)
+            self.show_text(NO_READING)
 
     def doubt(self, role: Role | None, hatched: bool) -> None:
         """Color the number by its role; hatch it where it is not calibrated."""

@@ -45,7 +45,8 @@ class HistoryLayers:
     """Draws columns of the history, all of one unit, into a plot.
 
     A curve follows the mean of each cell of time; its range is lightly filled. A cell is one row
-    where there is room for each.
+    where there is room for each, with the least and the greatest of its time in a running
+    measurement.
     """
 
     def __init__(self, plot: TimePlot, history: ReadingHistory) -> None:
@@ -135,7 +136,8 @@ class HistoryLayers:
         band = history.cells(edges, level, first, last + 1) if there else None
         for i in range(len(self.traces)):
             self.curves[i].set(x, cells.mean[i])
-            self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if level else ((), (), ())))
+            ranged = level > 0 or history.has_ranges
+            self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if ranged else ((), (), ())))
             if i in self.floors:
                 self.floors[i].set(x, np.full(len(x), plot.y.low), cells.mean[i])
             if band is not None:

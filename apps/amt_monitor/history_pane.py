@@ -20,6 +20,7 @@ from amt_stream.meters.rows import Rows, reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
+    from amt_stream.meters.rows import AnyRows, Column
 
 SPANS = {
     "1 min": 60.0,
@@ -52,6 +53,7 @@ class HistoryPane(Pane):
         self.layers = HistoryLayers(self.plot, self.history)
         self._uncalibrated = False
         self._values: Mapping[str, Any] = {}
+        self._maxima: dict[str, str] = {}
         self._build()
 
     def _build(self) -> None:
@@ -93,6 +95,8 @@ class HistoryPane(Pane):
         self._values = view.values
         if view.readings is not None:
             self.layers.limits = view.readings.limits
+            if not self._maxima:
+                self._maxima = _maxima(self.history.columns, view.readings.rows)
         self.draw()
 
     def show_status(self, view: "ViewState") -> None:
@@ -176,9 +180,7 @@ class HistoryPane(Pane):
             line = "&#9477;&#9477;" if trace.dashed else "&#9473;&#9473;"
             value = self._now(trace.name) if at is None else ""
             if trace.name in found:
-                low, high = (
-                    reading_text(trace.name, None if v != v else v) for v in found[trace.name]
-                )
+                low, high = (reading_text(trace.name, v) for v in found[trace.name])
                 value = f" {low if low == high else f'{low} to {high}'}"
             color = getattr(colors, trace.role)
             parts.append(
@@ -191,7 +193,7 @@ class HistoryPane(Pane):
 
     def _now(self, name: str) -> str:
         """The newest reading and its maximum, as the numbers of the other panes."""
-        now, most = (self._values.get(one) for one in (name, f"max_{name}"))
+        now, most = (self._values.get(one) for one in (name, self._maxima.get(name, "")))
         text = "" if now is None else f" {reading_text(name, now)}"
         return text if most is None else f"{text}, max {reading_text(name, most)}"
 
@@ -209,3 +211,15 @@ class HistoryPane(Pane):
     def head_of_export(self) -> dict[str, Any]:
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
+
+
+def _maxima(columns: "Sequence[Column]", rows: "AnyRows") -> dict[str, str]:
+    """The names of the maxima of instantaneous readings."""
+    offered = {
+        (one.model, one.quantity, one.unit): one.name
+        for readings in rows.readings.values()
+        for one in readings.offered
+        if one.statistic == "maximum"
+    }
+    named = ((one.name, offered.get((one.model, one.quantity, one.unit))) for one in columns)
+    return {name: most for name, most in named if most is not None and most != name}

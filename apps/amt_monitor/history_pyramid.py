@@ -34,15 +34,24 @@ class _CellRing:
 
     def __init__(self, columns: int, size: int, finest: bool) -> None:
         self.size, self.newest = size, -1
-        # The system assigns memory in pages of 2 MB when they are written. With the cells of a
-        # column together, and no copies, memory grows with the measurement.
-        # where the columns of a cell lie together, and nothing is made as a copy.
+        # The system assigns memory in pages of 2 MB when they are written. Where the columns of a
+        # cell lie together, and nothing is copied, memory grows with the measurement.
         self.marks = np.zeros(size, np.uint16)
-        kind = np.float64 if finest else np.float32
         self.count = np.zeros((size, columns), np.uint8 if finest else np.uint16).T
-        self.low = self.high = self.total = np.zeros((size, columns), kind).T
+        self.total = np.zeros((size, columns), np.float64 if finest else np.float32).T
+        self.low = self.high = self.total
         if not finest:
-            self.high, self.total = (np.zeros((size, columns), kind).T for _ in range(2))
+            self.separate()
+
+    @property
+    def is_separate(self) -> bool:
+        return self.low is not self.total
+
+    def separate(self) -> None:
+        """Let minima and maxima differ from the sum, as in rows of several frames."""
+        self.low, self.high = (np.zeros(self.total.T.shape, np.float32).T for _ in range(2))
+        if self.newest >= 0:
+            self.low[:], self.high[:] = self.total, self.total
 
     def advance(self, newest: int) -> None:
         if newest > self.newest:
@@ -80,20 +89,33 @@ class HistoryPyramid:
         return self._levels[0].newest
 
     @property
+    def has_ranges(self) -> bool:
+        """Whether rows have a least and a greatest of their own."""
+        return self._levels[0].is_separate
+
+    @property
     def oldest(self) -> int:
         """Number of the oldest row in any level, or 0."""
         size = FACTOR ** (LEVELS - 1)
         return max(0, (self.newest // size - self._levels[-1].size + 1) * size)
 
     def add(
-        self, rows: NDArray[np.int64], values: NDArray[np.float64], marks: NDArray[np.uint16]
+        self,
+        rows: NDArray[np.int64],
+        values: NDArray[np.float64],
+        marks: NDArray[np.uint16],
+        ranges: NDArray[np.float64] | None = None,
     ) -> None:
-        """Add rows by increasing numbers: values (column, row), NaN where there is none."""
+        """Add rows by increasing numbers: values (column, row), NaN where there is none.
+
+        ranges: the least and the greatest that each value stands for (column, 2, row)
+        """
         finest = self._levels[0]
         if not len(rows) or rows[0] <= finest.newest:
             # A row that was added before is skipped.
             later = rows > finest.newest
             rows, values, marks = rows[later], values[:, later], marks[later]
+            ranges = None if ranges is None else ranges[..., later]
             if not len(rows):
                 return
         if rows[-1] - self.newest > self._at_most:
@@ -102,9 +124,16 @@ class HistoryPyramid:
         finest.advance(int(rows[-1]))
         kept = rows > finest.newest - finest.size
         places = rows[kept] % finest.size
-        known = ~np.isnan(values[:, kept])
-        finest.low[:, places] = np.where(known, values[:, kept], 0.0)
+        values = values[:, kept]
+        known = ~np.isnan(values)
+        finest.total[:, places] = np.where(known, values, 0.0)
         finest.count[:, places] = known
+        if ranges is not None and not finest.is_separate:
+            finest.separate()
+        if finest.is_separate:
+            low, high = (values, values) if ranges is None else ranges[..., kept].swapaxes(0, 1)
+            finest.low[:, places] = np.where(known, low, 0.0)
+            finest.high[:, places] = np.where(known, high, 0.0)
         finest.marks[places] = marks[kept]
         self._new.append(rows[kept])
         self._waiting += len(rows)

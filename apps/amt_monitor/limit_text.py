@@ -3,10 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from amt_monitor.number_format import number_text
 from amt_monitor.reading_captions import caption_of
 from amt_stream.meters.limits import STATES, Limit
-from amt_stream.meters.rows import forecast
+from amt_stream.meters.rows import forecast, reading_text
 from amt_stream.meters.rows.limited import so_far
 
 WORDS = {
@@ -48,7 +47,7 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
 def value_words(limit: Limit, values: Mapping[str, Any]) -> str:
     """As "LAeq,30 min 97.3 dB, limit 99 dB"."""
     caption = caption_of(limit.column)
-    value = number_text(limit.column, values.get(limit.column))
+    value = reading_text(limit.column, values.get(limit.column))
     side = "at least" if limit.below else "limit"
     name = caption.symbol or caption.words
     return f"{name} {value} {caption.unit}, {side} {limit.threshold:g} {caption.unit}"

@@ -7,10 +7,9 @@ from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.big_number import REFERENCE, SMALLEST, SMALLEST_CAPTION, resize_text, text_width
 from amt_monitor.modulation_map_pane import ColorScale, ModulationMapPane
-from amt_monitor.number_format import NONE
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
-from amt_stream.meters.rows import EARS, Strongest, below_db, strongest
+from amt_stream.meters.rows import EARS, NO_READING, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -25,7 +24,7 @@ class StrongestModulationPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("strongest", "Strongest modulation", "rms of about 0.4 s")
-        self.where, self.below = QtWidgets.QLabel(NONE), QtWidgets.QLabel("")
+        self.where, self.below = QtWidgets.QLabel(NO_READING), QtWidgets.QLabel("")
         self.where.setObjectName("strongest_where")
         self.below.setObjectName("strongest_about")
         ignored = QtWidgets.QSizePolicy.Policy.Ignored

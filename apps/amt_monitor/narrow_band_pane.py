@@ -10,7 +10,6 @@ from amt_monitor.bands_pane import LINES, LOWEST_PLOT
 from amt_monitor.curve_layers import CurveLayer
 from amt_monitor.frequency_plot import FrequencyColumns, FrequencyPlot
 from amt_monitor.line_layers import LabelledMaximum, MarkerLayer, MaximumLayer
-from amt_monitor.number_format import number_text
 from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import SIDES, PlotAxis, sides_text
 from amt_monitor.reading_cell import ReadingCell
@@ -19,6 +18,7 @@ from amt_monitor.theme import Role, ThemedLabel
 from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.spectrum import strongest_line
 from amt_stream.meters.catalog import Entry
+from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -110,7 +110,7 @@ class NarrowBandPane(ReadingPane):
         if not np.isfinite(level):
             self.strongest.set(())
             return
-        text = f"{number_text('_hz', hz)} Hz  {number_text('_db', level)} dB"
+        text = f"{reading_text('_hz', hz)} Hz  {reading_text('_db', level)} dB"
         role: Role = ROLES[channel] if len(self._now) > 1 else "ink"
         self.strongest.set([LabelledMaximum(float(np.log10(hz)), level, text, role)])
 
@@ -121,9 +121,9 @@ class NarrowBandPane(ReadingPane):
             return
         place = int(np.argmin(np.abs(self.curves[0].x - at)))
         lg = float(self.curves[0].x[place])
-        levels = [number_text("_db", float(c.y[place])) for c in self.curves if len(c.y)]
+        levels = [reading_text("_db", float(c.y[place])) for c in self.curves if len(c.y)]
         told = levels if len(levels) < 2 else [f"L {levels[0]}", f"R {levels[1]}"]
-        text = f"{number_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
+        text = f"{reading_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
         self.cursor.set([(lg, text)])
 
     def show_status(self, view: "ViewState") -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.big_number import Extent, label_in, resize_text, text_width
-from amt_monitor.number_format import NONE
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import Role, tint
+from amt_stream.meters.rows import NO_READING
 
 LINE = 1.35
 """Height of a line relative to its letters."""
@@ -153,7 +153,7 @@ class NumberTable(QtWidgets.QWidget):
         _, point, after = text.partition(".")
         missing = "" if point else "."
         missing += "0" * (decimals - len(after))
-        if text == NONE:
+        if text == NO_READING:
             missing = ""
         number.setContentsMargins(0, 0, number.fontMetrics().horizontalAdvance(missing), 0)
 
@@ -203,7 +203,7 @@ class _Line:
         tint(self.words, "second")
         self.parts = []
         for cell in cells:
-            number, unit = label_in(NONE, parent), label_in(cell.caption.unit, parent)
+            number, unit = label_in(NO_READING, parent), label_in(cell.caption.unit, parent)
             number.setObjectName(cell.shown_as)
             align = QtCore.Qt.AlignmentFlag
             number.setAlignment(align.AlignRight | align.AlignVCenter)

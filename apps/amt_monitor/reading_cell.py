@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from amt_monitor.number_format import NONE, number_text
 from amt_monitor.reading_captions import Caption, caption_of
+from amt_stream.meters.rows import NO_READING, reading_text
 
 
 class ReadingCell(NamedTuple):
@@ -30,5 +30,5 @@ class ReadingCell(NamedTuple):
 
     def write(self, value: float | None) -> str:
         if value is None or self.text is None:
-            return NONE if value is None else number_text(self.name, value)
+            return NO_READING if value is None else reading_text(self.name, value)
         return self.text(value)

@@ -6,13 +6,13 @@ from typing import Any
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.big_number import BigNumber
-from amt_monitor.number_format import NONE
 from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import plain_label
+from amt_stream.meters.rows import NO_READING
 
 WIDEST_BAND = "± 100 %"
 BAND = "follows from the uncertainty of the level, k = 2"
@@ -59,7 +59,7 @@ class ReadingGrid(NumberGrid):
             number.lose("" if found is None else cell.write(found.get(cell.name)))
         if self.table is not None and found is not None:
             for cell, label in self.table.numbers:
-                self.table.show_number(label, cell, NONE)
+                self.table.show_number(label, cell, NO_READING)
 
     def show_elapsed(self, measured_s: float) -> None:
         """Write once the time that averages and maxima cover."""

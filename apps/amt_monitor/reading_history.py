@@ -16,7 +16,7 @@ ROWS, WHOLE = 288_000, 864_000
 """Eight hours of rows at 0.1 s; with the coarser levels, a day."""
 
 MOST = 36
-"""Columns at most, as many as there are third octaves; their bounds come on top. Each takes 4 MB
+"""Columns at most, as many as there are third octaves; their bounds come on top. Each takes 6 MB
 after 8 hours.
 """
 
@@ -57,6 +57,11 @@ class ReadingHistory:
         return max(0.0, (self._pyramid.oldest - 1) * self.step_s)
 
     @property
+    def has_ranges(self) -> bool:
+        """Whether a row has the least and the greatest of its time too."""
+        return self._pyramid.has_ranges
+
+    @property
     def newest(self) -> int:
         return self._pyramid.newest
 
@@ -77,9 +82,14 @@ class ReadingHistory:
         marks[~rows["calibrated"]] |= UNCALIBRATED
         if not self.count:
             self.first_s = float(rows["time_s"][0])
-        values = np.array([rows[column.name] for column in self.columns], np.float64)
-        # Also without any columns.
-        self._pyramid.add(numbers, values.reshape(len(self.columns), len(rows)), marks)
+        shape = len(self.columns), len(rows)  # also without any columns
+        values = np.array([rows[one.name] for one in self.columns], np.float64).reshape(shape)
+        ranges = None
+        if rows.range_of:
+            # Of a row that was made from several frames.
+            found = [rows.range_of[one.name] for one in self.columns]
+            ranges = np.array(found, np.float64).reshape(shape[0], 2, shape[1])
+        self._pyramid.add(numbers, values, marks, ranges)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
 

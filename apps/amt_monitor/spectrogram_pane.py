@@ -8,7 +8,6 @@ from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.frequency_plot import HZ_TICKS
 from amt_monitor.image_layers import FrameLayer
-from amt_monitor.number_format import number_text
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.spectrum_pane import hertz_text
 from amt_monitor.time_plot import clock_text
@@ -16,6 +15,7 @@ from amt_monitor.waterfall_pane import COLUMN_S, SPAN_S, CurvesOf, LastMinutePan
 from amt_monitor.widgets import plain_label
 from amt_stream.meters.accumulators.rolling import level_db
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
+from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -168,9 +168,9 @@ class SpectrogramPane(LastMinutePane):
         column = np.floor(age_s / COLUMN_S) * COLUMN_S
         self.cell.set((max(column, -SPAN_S), row, min(column + COLUMN_S, 0.0), row + 1))
         level = float(self.colors.curve(time_s)[row]) if time_s >= 0 else np.nan
-        hz = number_text("_hz", self.rows.hz[row])
+        hz = reading_text("_hz", self.rows.hz[row])
         where = f"{clock_text(round(max(time_s, 0.0), 1))}  {hz} Hz"
-        self.value.setText(f"{where}  {number_text('_db', level)} dB")
+        self.value.setText(f"{where}  {reading_text('_db', level)} dB")
         self.plot.setAccessibleDescription(self.value.text())
 
     def texts(self) -> tuple[str, ...]:

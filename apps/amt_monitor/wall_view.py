@@ -14,7 +14,6 @@ from amt_monitor.curve_layers import polygon, runs
 from amt_monitor.history_pyramid import FACTOR
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.limits_pane import Light
-from amt_monitor.number_format import number_text
 from amt_monitor.pane import Badge
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import (
@@ -30,6 +29,7 @@ from amt_monitor.theme import (
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import plain_label
 from amt_stream.core.safe_text import plain
+from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.reading_history import ReadingHistory
@@ -147,7 +147,7 @@ class WallView(QtWidgets.QWidget):
         words = dict.fromkeys(word for one in status.values() for word in one.words)
         self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
-            text = number_text(name, view.values.get(name))
+            text = reading_text(name, view.values.get(name))
             number.show_text(text)
             number.lose(text if "lost" in view.held else "")
             doubt = status[name]

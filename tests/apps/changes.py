@@ -1,5 +1,6 @@
 """Changes of a window in the middle of a measurement, one after another as a seed says."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -121,3 +122,4 @@ class Changes:
         made = len(self.sinks)
         while len(self.sinks) == made:  # the engine is made in a thread
             window.measurement.poll()
+            time.sleep(0.005)

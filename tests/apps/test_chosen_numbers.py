@@ -4,13 +4,12 @@ import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
-from amt_monitor.number_format import number_text
 from amt_monitor.pane_kinds import pane_kinds
 from amt_monitor.settings import Settings
 from amt_monitor.view_state import ViewState
 from amt_stream.dsp.stages import BS1770, SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.meters.rows import JoinedRows, readings_of
+from amt_stream.meters.rows import JoinedRows, reading_text, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
 
 FS = 48000
@@ -47,7 +46,7 @@ def test_chosen_numbers_are_those_of_the_rows_and_are_kept(qtbot, look, tmp_path
     pane.read(look)
     pane.show_status(look)
     assert [cell.name for cell, _ in pane.grid.numbers] == names
-    assert pane.texts() == tuple(number_text(name, look.values[name]) for name in names)
+    assert pane.texts() == tuple(reading_text(name, look.values[name]) for name in names)
     assert pane.texts()[0] == "60.0"
     assert len(pane.grid.groups) == 3
     assert pane.grid.elapsed.text() in ("Over 00:00:01", "Over 00:00:02")
@@ -105,5 +104,5 @@ def test_cancel_leaves_what_was_chosen(qtbot):
 
 
 def test_loudness_has_two_decimals_below_100():
-    written = [number_text("ltl_sone", sone) for sone in (0.0, 0.052, 4.106, 99.99, 123.46)]
+    written = [reading_text("ltl_sone", sone) for sone in (0.0, 0.052, 4.106, 99.99, 123.46)]
     assert written == ["0.00", "0.05", "4.11", "99.99", "123.5"]

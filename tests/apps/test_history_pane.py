@@ -336,6 +336,7 @@ def test_what_is_below_the_axis_of_levels_is_said(open_history):
 def test_the_legend_has_the_maximum_that_the_numbers_have(open_history):
     columns = LoudnessReadings().columns
     pane = open_history(columns, rows_of(columns, range(1, 200)))
+    pane._maxima = {"ltl_phon": "max_ltl_phon", "stl_phon": "max_stl_phon"}
     pane._values = {"ltl_phon": 60.0, "max_ltl_phon": 81.04, "stl_phon": 53.0, "max_stl_phon": 81.4}
     pane.legend.rewrite()
     assert "LTL 60.0, max 81.0" in pane.legend.text()

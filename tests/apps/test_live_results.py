@@ -9,6 +9,7 @@ from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import limit_from_text
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import reading_text
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import save_session
@@ -63,6 +64,38 @@ def test_a_burst_at_the_start_is_in_what_the_window_tells():
     results = results_of(engine, readings, history)
     assert results.summary["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
     assert readings.of("zwicker")["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
+
+
+def test_a_maximum_between_two_rows_is_in_the_history():
+    """Bursts of 30 ms that begin at any time between rows, as sharp as a click of a door."""
+    sound = np.zeros((3 * FS, 2), np.float32)
+    tone = 0.1 * np.sin(2 * np.pi * 1000.0 * np.arange(1440) / FS)
+    for start_s, gain in ((0.731, 0.2), (1.247, 1.0), (2.008, 0.5)):
+        sound[round(start_s * FS) :][:1440] = gain * tone[:, None]
+    source = PushSource(FS, 2, live=False)
+    models = Preset(("moore2016", "spl")).models(FS, 2)
+    engine = Engine(source, models, calibration=LEVEL)
+    readings = FollowedReadings(engine.new_rows())
+    engine.attach(readings)
+    history = ReadingHistory(readings.rows.columns, 0.1)
+    with engine, source:
+        for at in range(0, len(sound), 960):
+            source.push(sound[at : at + 960])
+        source.close()
+        assert engine.wait(60)
+    for rows in readings.take():
+        history.add(rows)
+    told = readings.rows.summary()
+    maxima = {"laf_db": "lafmax_db", "laf_left_db": "lafmax_left_db"}
+    maxima |= {f"{one}_phon": f"max_{one}_phon" for one in ("stl", "ltl")}
+    for name, most in maxima.items():
+        for level in range(3):
+            high = history.cells([name], level, 0, 31).high
+            assert reading_text(name, np.nanmax(high)) == reading_text(most, told[most])
+        seen = history.cells([name], 0, 0, 31)
+        assert not (seen.low[0] > seen.mean[0] + 1e-5).any()
+    shown = history.rows(["laf_db"], 0.0, 3.0)["laf_db"]
+    assert np.nanmax(shown) < told["lafmax_db"] - 0.5, "rows themselves are readings of their time"
 
 
 def test_what_was_in_no_log_is_saved_and_read_again(measured, tmp_path):

@@ -15,7 +15,6 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.limits_dialog import LimitsDialog
 from amt_monitor.main_window import MainWindow
-from amt_monitor.number_format import NONE
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.results_dialog import ResultsDialog
 from amt_monitor.settings import Settings
@@ -25,6 +24,7 @@ from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset
+from amt_stream.meters.rows import NO_READING
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.reading import Session
 from amt_stream.sessions.results import read_results
@@ -206,7 +206,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
         person.sees(lambda: window.state_view.banner.text().startswith("Microphone lost 00:03"))
         assert window.bar.chip.text.startswith("Lost")
         person.sees(lambda: window.shown.texts["levels"] == ("-", "-"))
-        assert set(window.shown.texts["spl"]) == {NONE}
+        assert set(window.shown.texts["spl"]) == {NO_READING}
         last = window.docks["spl"].pane.grid.groups[0][0].symbol.text().partition("last ")[2]
         assert float(last) == pytest.approx(94.0, abs=0.1), "as the reading was before"
         marked = lambda: window.docks["history"].pane.layers.marks.words  # noqa: E731

@@ -41,8 +41,10 @@ from .spotted import Spotter as Spotter
 from .words import FAULT_NAMES as FAULT_NAMES
 from .words import FAULT_WORDS as FAULT_WORDS
 from .words import HIGHEST_PHON as HIGHEST_PHON
+from .words import NO_READING as NO_READING
 from .words import band_texts as band_texts
 from .words import fault_words as fault_words
 from .words import phon_text as phon_text
 from .words import reading_text as reading_text
+from .words import signed_text as signed_text
 from .zwicker import ZwickerReadings as ZwickerReadings

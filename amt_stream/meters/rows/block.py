@@ -70,10 +70,18 @@ class Rows:
     float64, `utc` datetime64[ms] or NaT, `sample` int64, `fault` uint8 with the bits of `Fault`,
     `settling` and `calibrated` bool, and `settling_columns` and states of limits text. In a dict,
     missing values are None, and `utc` (RFC 3339) and faults are text.
+
+    range_of: for a display, the least and the greatest of each reading (2, row) in all frames since
+        the row before
     """
 
-    def __init__(self, columns: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, np.ndarray],
+        range_of: Mapping[str, NDArray[np.float64]] | None = None,
+    ) -> None:
         self._before, self._after = dict(columns), dict[str, np.ndarray]()
+        self.range_of = dict(range_of or {})
         # Between them the readings in one array (row, reading), which is faster.
         self._names: Sequence[str] = ()
         self._table: NDArray[np.float64] | None = None
@@ -142,7 +150,10 @@ class Rows:
 
     def where(self, there: np.ndarray | slice) -> Self:
         """A selection of rows."""
-        return type(self)({name: column[there] for name, column in self._columns.items()})
+        return type(self)(
+            {name: column[there] for name, column in self._columns.items()},
+            {name: both[:, there] for name, both in self.range_of.items()},
+        )
 
 
 def python_values(name: str, column: np.ndarray) -> list[Any]:

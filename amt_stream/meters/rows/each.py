@@ -95,6 +95,11 @@ class RowsOfEach(Resumable):
         """Whether all frames that count have come, of at least one microphone."""
         return any(joined.covered for joined in self.of.values())
 
+    def give_ranges(self) -> None:
+        """Give `Rows.range_of` too, for displays."""
+        for joined in self.of.values():
+            joined.give_ranges()
+
     def begin(self, time_s: float) -> None:
         """Give rows from that time on, of a sound that was not followed from its start."""
         for joined in self.of.values():

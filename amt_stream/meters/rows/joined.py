@@ -133,6 +133,7 @@ class JoinedRows(Resumable):
         # State without the resets, as long as the last one can be undone.
         self._unreset: JoinedRows | None = None
         self._reset_s = -math.inf
+        self._ranged = False
         self._none = Rows.concatenated([], self.names)
 
     @property
@@ -185,6 +186,12 @@ class JoinedRows(Resumable):
             self.intervals is not None
         ):  # the rows of a display have none, and continue from the same state
             self.intervals.load_state_dict(of_intervals)
+
+    def give_ranges(self) -> None:
+        """Give `Rows.range_of` too, for displays."""
+        self._ranged = not self.gives_cells
+        for track in self._tracks.values() if self._ranged else ():
+            track.give_ranges()
 
     def begin(self, time_s: float) -> None:
         """Give rows from that time on, of a sound that was not followed from its start."""
@@ -295,7 +302,7 @@ class JoinedRows(Resumable):
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
-        values, marks, settling = zip(*found, strict=True)
+        values, marks, settling, ranges = zip(*found, strict=True)
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The last sample not after the row's time, in integers.
         sample = steps * (self.step_ms * round(self.fs)) // 1000
@@ -303,6 +310,10 @@ class JoinedRows(Resumable):
         if steps[-1] == self._last:
             table[-1] = self._of_whole(table[-1])
         rows = self._table(time_s, utc, sample, table, marks, beside(settling))
+        if self._ranged:
+            least, greatest = (in_seven_digits(beside(one)) for one in zip(*ranges, strict=True))
+            of_names = zip(self._names, least.T, greatest.T, strict=True)
+            rows.range_of = {name: np.stack(both) for name, *both in of_names}
         return rows if time_s[0] >= self.from_s else rows.within(self.from_s, math.inf)
 
     def intervals_ended(self, end_s: float | None = None) -> Rows:
@@ -506,6 +517,7 @@ class _ModelTrack(Resumable):
         self._width, self._count = readings.width, len(readings.columns)
         self._rows = np.zeros((1, 2 + self._width + self._count))
         self._rows[0, 0], self._rows[0, 2 : 2 + self._width] = -math.inf, math.nan
+        self._ranges: NDArray[np.float64] | None = None
         self._faulty = False
         self._hole_s = -math.inf
         settle_s = [column.settle_s for column in readings.columns]
@@ -522,6 +534,12 @@ class _ModelTrack(Resumable):
         super().load_state_dict(state)
         self.refuse_state(len(self._rows) > 0, "_rows")
         self._faulty = True
+        if self._ranges is not None:
+            self.give_ranges()
+
+    def give_ranges(self) -> None:
+        """Remember the least and the greatest in each frame, besides its values."""
+        self._ranges = np.stack([self._rows[:, 2 : 2 + self._width]] * 2)
 
     def hear(self, frames: Frames) -> None:
         """Take frames; consecutive ones are joined."""
@@ -570,7 +588,11 @@ class _ModelTrack(Resumable):
         if math.isinf(self._rows[-1, 0]):
             self._rows[0, 1] = known
         rows = np.empty((len(frames), self._rows.shape[1]))
-        rows[:, 2 : 2 + self._width] = self._readings.take(frames).reshape(len(frames), -1)
+        taken = self._readings.take(frames)
+        rows[:, 2 : 2 + self._width] = taken.reshape(len(frames), -1)
+        if self._ranges is not None:
+            ranges = self._readings.ranges(frames, taken)
+            self._ranges = np.concatenate([self._ranges, ranges], axis=1)
         rows[:, 0] = frames.time_s
         rows[:, 2 + self._width :] = self._settling_of(frames)
         if frames.calm_s > -math.inf:
@@ -583,8 +605,10 @@ class _ModelTrack(Resumable):
 
     def until(
         self, time_s: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_]]:
-        """Take values, marks and settling columns for rows at `time_s`."""
+    ) -> tuple[
+        NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_], Sequence[NDArray[np.float64]]
+    ]:
+        """Take values, marks, settling columns, and ranges if asked for, of rows at `time_s`."""
         places = self._rows[:, 0].searchsorted(time_s, side="right") - 1
         last, found = int(places[-1]), self._rows[places]
         marks = found[:, 1].astype(np.uint8)
@@ -598,8 +622,12 @@ class _ModelTrack(Resumable):
             rest[0, 1] = int(rest[0, 1]) & ~int(ANY_FAULT)
             self._faulty = bool((rest[:, 1].astype(np.uint8) & ANY_FAULT).any())
         self._rows = rest
+        ranges: Sequence[NDArray[np.float64]] = ()
+        if self._ranges is not None:
+            ranges = _extremes(self._ranges, places)
+            self._ranges = self._ranges[:, last:]
         values, settling = found[:, 2 : 2 + self._width], found[:, 2 + self._width :] > 0
-        return values, marks, settling
+        return values, marks, settling, ranges
 
     def _settling_of(self, frames: Frames) -> NDArray[np.bool_] | bool:
         """Which columns remember silence or a fault, or have an incomplete window.
@@ -617,3 +645,19 @@ class _ModelTrack(Resumable):
         found |= frames.time_s[:, None] < self._hole_s + self._window_s
         starting: NDArray[np.bool_] = frames.time_s < frames.start_s
         return found | starting[:, None]
+
+
+def _extremes(
+    ranges: NDArray[np.float64], places: NDArray[np.int64]
+) -> Sequence[NDArray[np.float64]]:
+    """The least and the greatest (row, column) of all frames since the row before.
+
+    ranges: of each frame (2, frame, column), the first one being that of the last row
+    places: frames of the rows; a row without a frame of its own repeats the last one
+    """
+    known = np.where(np.isfinite(ranges[:, : places[-1] + 1]), ranges[:, : places[-1] + 1], np.nan)
+    begin = np.minimum(np.concatenate([[0], places[:-1]]) + 1, places)
+    return [
+        pick(pick.reduceat(one, begin), one[places])
+        for pick, one in zip((np.fmin, np.fmax), known, strict=True)
+    ]

@@ -125,6 +125,15 @@ class Readings(Resumable, ABC):
         Without a reading, a value is NaN or infinite.
         """
 
+    def ranges(self, frames: Frames, taken: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The least and the greatest (2, n, column) within each frame.
+
+        taken: what `take` gave of these frames
+
+        They differ only in models whose frames have the extremes of all samples.
+        """
+        return np.stack([taken, taken])
+
     def tail(self, frames: Frames) -> None:
         """Take output of the model after the end of the sound (`Frames.ended_s`).
 

@@ -224,6 +224,15 @@ class SoundLevelReadings(Readings):
                 found[0, place] = lower(*(channel[place] for channel in channels))
         return found[*self._places].T
 
+    def ranges(self, frames: Frames, taken: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.stack([taken, taken])
+        side, what = self._places
+        (levels,) = np.nonzero(what < len(LEVELS))
+        for both, power in zip(found, (frames.values.lowest, frames.values.highest), strict=True):
+            told = by_sides([*level_db(np.where(fully_heard(frames), power, np.nan))])
+            both[:, levels] = told[side[levels], what[levels]].T
+        return found
+
     def tail(self, frames: Frames) -> None:
         counted = self.counted(frames, MEMORY_S)
         shares = self.shares(frames, counted)

@@ -1,5 +1,9 @@
 """Readings as text, equal on all displays."""
 
+import math
+from collections.abc import Callable
+from functools import cache
+
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.frames import Fault
 
@@ -12,8 +16,8 @@ FAULT_WORDS[Fault.OVERLOAD] = "too slow"
 
 HIGHEST_PHON = 120.0
 
-SMALLEST_SONE = 5e-4
-"""Smaller values are shown as zero."""
+NO_READING = "---"
+"""Stands for a missing reading."""
 
 
 def fault_words(fault: int) -> list[str]:
@@ -22,12 +26,51 @@ def fault_words(fault: int) -> list[str]:
 
 
 def reading_text(name: str, value: float | None) -> str:
-    """A reading as text, by its column: three digits of sone, tenths of other units."""
-    if value is None:
-        return "---"
-    if not name.endswith("_sone"):
-        return f"{value:.1f}"
-    return "0" if abs(value) < SMALLEST_SONE else f"{value:.3g}"
+    """A reading as text, by the unit in the name of its column; tenths in most units."""
+    if value is None or not math.isfinite(value):
+        return NO_READING
+    return _writer_of(name)(value)
+
+
+@cache
+def _writer_of(name: str) -> Callable[[float], str]:
+    # A range is no difference from a target, and the scale of Zwicker's loudness has no end.
+    if name == "lra_lu" or (name.startswith("zwicker") and name.endswith("phon")):
+        return _tenths
+    return BY_UNIT.get(name.rpartition("_")[2], _tenths)
+
+
+def _tenths(value: float) -> str:
+    """One decimal, never "-0.0"."""
+    return f"{round(value, 1) + 0.0:.1f}"
+
+
+def sone_text(sone: float) -> str:
+    """Two decimals below 100, so that nothing moves: 0.00, 1.00, 12.34, 123.4."""
+    return f"{sone:.{2 if sone < 99.995 else 1}f}"
+
+
+def _table_phon(phon: float) -> str:
+    return f">{HIGHEST_PHON:.0f}" if phon >= HIGHEST_PHON else _tenths(phon)
+
+
+def signed_text(level_lu: float) -> str:
+    """A level relative to a target."""
+    return f"{round(level_lu, 1) + 0.0:+.1f}"
+
+
+def _frequency(hz: float) -> str:
+    return _tenths(hz) if hz < 999.95 else f"{hz:.0f}"
+
+
+BY_UNIT: dict[str, Callable[[float], str]] = {
+    "sone": sone_text,
+    "phon": _table_phon,
+    "lu": signed_text,
+    "acum": "{:.2f}".format,
+    "s": "{:.0f}".format,
+    "hz": _frequency,
+}
 
 
 def phon_text(sone: float) -> str:

@@ -148,6 +148,7 @@ class FollowedReadings(LatestReadings):
 
     def __init__(self, rows: AnyRows) -> None:
         super().__init__(rows)
+        rows.give_ranges()
         self.standing: Snapshot | None = None
         self._new: deque[Rows] = deque()
         self._waiting = 0

@@ -75,11 +75,23 @@ export class Connection extends EventTarget {
   }
 }
 
-// A reading in words: hundredths of sone below 100, tenths of anything else; "---" where there is none.
+// A reading in words, with the digits of all other displays; "---" where there is none.
 export function words(column, value) {
   if (value === null || value === undefined) return "---";
   if (typeof value === "string") return value;
-  return value.toFixed(column.unit === "sone" && value < 100 ? 2 : 1);
+  const { name, unit } = column;
+  if (unit === "s" || (unit === "Hz" && value >= 999.95)) return fixed(value, 0);
+  if (unit === "acum" || (unit === "sone" && value < 99.995)) return fixed(value, 2);
+  if (unit === "phon" && value >= 120 && !name.startsWith("zwicker")) return ">120";
+  const tenths = fixed(Math.abs(value) < 0.05 ? 0 : value, 1);
+  return unit === "LU" && name !== "lra_lu" && value > -0.05 ? `+${tenths}` : tenths;
+}
+
+// Halves, such as 60.25, go to the even digit as in Python.
+function fixed(value, digits) {
+  const scaled = value * 10 ** digits;
+  const half = Number.isInteger(value * 2 ** (digits + 1)) && Math.abs(scaled % 1) === 0.5;
+  return (half ? (2 * Math.round(scaled / 2)) / 10 ** digits : value).toFixed(digits);
 }
 
 // Why a reading is not reliable, a word each.
