@@ -118,10 +118,12 @@ def specific_basis_loudness(power: Tensor, threshold: Tensor) -> Tensor:
     threshold: in quiet, of the band
     """
     ratio = power.clamp(min=QUIET) / P0**2
-    y = LOUDNESS * ratio.sqrt()
+    # The product of powers as a sum of logarithms, which cost less.
+    rise = ratio**0.75
+    total = torch.zeros_like(rise)
     for knee_db, below, above in zip(KNEES_DB, EXPONENTS, EXPONENTS[1:], strict=False):
-        y = y * (1 + (ratio * 10 ** (-knee_db / 10)) ** 0.75) ** ((above - below) / 1.5)
-    return (y - threshold).clamp(min=0)
+        total = total + (above - below) / 1.5 * torch.log1p(10 ** (-0.075 * knee_db) * rise)
+    return (LOUDNESS * ratio.sqrt() * total.exp() - threshold).clamp(min=0)
 
 
 def neighbors(blocks: BlocksOfSize) -> np.ndarray:

@@ -205,7 +205,8 @@ DEAR = {
     *product(
         ("compiled", "exported"),
         ("Glasberg2002", "King2019", "Moore2016", "Osses2021", "Paulick2024", "ZwickerTimeVarying"),
-    )
+    ),
+    *product(("compiled", "exported", "repeated", "watched"), ("ECMALoudness", "ECMATonality")),
 }
 """Chains of which each stage is compiled and exported here, and a chain too (`Dau1997`): these in
 `make soak`. `test_transforms.py` exports `Moore2016`."""

@@ -102,7 +102,14 @@ def test_a_live_stream_is_exported_and_compiled_with_its_state():
             assert_close([form(block) for block in blocks], expected)
 
 
-@pytest.mark.parametrize("name", CASES)
+DEAR = ("ECMALoudness", "ECMATonality")
+"""Chains of which each stage is transformed by itself, and other chains are: in `make soak`."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.soak] if name in DEAR else []) for name in CASES],
+)
 def test_transforms_give_what_a_call_gives(name):
     case = CASES[name]
     stage = case.make().double()
