@@ -260,6 +260,18 @@ class Stage(Checkpointed):
                 value.copy_(after[key])
         return y
 
+    def shortcut(
+        self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None]
+    ) -> Callable[[Tensor, Any, Any], Outputs] | None:
+        """A faster `advance` for blocks like `x`, if there is one: `f(x, stage, buffers)`.
+
+        buffers: of a stream, which hold `state` and nothing else
+
+        It gives None, and writes nothing, if anything differs from now, such as the address of a
+        table.
+        """
+        return None
+
     def whole(self, x: Tensor) -> Outputs:
         """The output for a whole signal from silence: ceil(length * ratio) long, stateless.
 
@@ -507,6 +519,9 @@ class Stream(Checkpointed, Generic[Y_co]):
     _fits: Shape | None = None
     """The last block shape that was accepted."""
 
+    _shortcut: Callable[[Tensor, Any, Any], Outputs] | None = None
+    """What `Stage.shortcut` gave for blocks of that shape."""
+
     if TYPE_CHECKING:  # torch does not type the result of `__call__`
 
         def __call__(self, block: Tensor) -> Y_co: ...
@@ -546,16 +561,30 @@ class Stream(Checkpointed, Generic[Y_co]):
         Raises ValueError for a wrong shape or a fraction of a block.
         """
         stage: Any = self._modules["stage"]
+        shortcut = None if torch.compiler.is_compiling() else self._shortcut
+        if shortcut is not None and not torch.is_grad_enabled():
+            y = shortcut(block, stage, self._buffers)
+            if y is not None:
+                return y
+            self._shortcut = None
+        known = self._fits
         x = self.whole_block(block)
         before = self.state
         if not torch.is_grad_enabled():
-            return stage.advance(x, before)
+            y = stage.advance(x, before)
+            if known == x.shape and not torch.compiler.is_compiling():
+                self._shortcut = stage.shortcut(x, before, self._buffers)
+            return y
         with one_thread(x):
             y, after = stage.hooked_step(x, {key: v.clone() for key, v in before.items()})
             with torch.no_grad():
                 for key, buffer in before.items():
                     buffer.copy_(after[key])
         return y
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has its own state.
+        return {**vars(self), "_shortcut": None}
 
     def whole_block(self, block: Tensor) -> Tensor:
         """`block` in the stage's dtype; raises as `forward` does."""

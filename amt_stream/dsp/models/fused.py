@@ -17,7 +17,7 @@ from amt_stream.dsp.functional.call_table import WIDTH, KernelCall
 from amt_stream.dsp.functional.dispatch import compilable, compiled
 from amt_stream.dsp.functional.threads import SMALL
 from amt_stream.dsp.hooks import EVERYWHERE
-from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, _autocast
 
 TOGETHER = 4096
 """Most bytes of outputs that are allocated together."""
@@ -92,6 +92,69 @@ class FusedChain(Chain):
                 return y
         return super().advance(x, state)
 
+    def shortcut(
+        self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None]
+    ) -> "Shortcut | None":
+        own = type(self).step is FusedChain.step
+        fused = self._as_made() if own and compilable(x) else None
+        last = fused.workspaces[-1:] if fused is not None else []
+        if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
+            return None
+        return Shortcut(fused, self, x, state, buffers)
+
+
+class Shortcut:
+    """`FusedChain.advance` for blocks of one shape of one stream.
+
+    Checks at once all that `Stream` and `Fused` check one after the other, which in blocks of 1 ms
+    takes longer than the kernels of a short model.
+    """
+
+    def __init__(
+        self, fused: "Fused", model: Chain, x: Tensor, state: State, buffers: Mapping[str, Any]
+    ) -> None:
+        self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
+        self.token = object()
+        self.shape, self.dtype = x.shape, x.dtype
+        self.holders = [*fused.buffers, buffers]
+        self.tensors = self._tensors()
+        self.places = list(map(Tensor.data_ptr, self.tensors))
+
+    def _tensors(self) -> list[Any]:
+        return list(chain.from_iterable(map(dict.values, self.holders)))
+
+    def __call__(self, x: Tensor, stage: object, buffers: object) -> Outputs:
+        fused = self.fused
+        if (
+            type(x) is not Tensor
+            or x.dtype is not self.dtype
+            or x.shape != self.shape
+            or stage is not self.model
+            or buffers is not self.buffers
+            or any(fused.watchers)
+            or _autocast()
+            or not compilable(x)
+        ):
+            return None
+        now = self._tensors()
+        if (
+            len(now) != len(self.tensors)
+            or not all(map(is_, now, self.tensors))
+            or list(map(Tensor.data_ptr, now)) != self.places
+        ):
+            return None
+        try:
+            workspace = fused.workspaces.pop()
+        except IndexError:  # another thread has it, or the blocks are too large to keep one
+            return None
+        if workspace.owner is not self.token:
+            if workspace.shape != self.shape:
+                fused.workspaces.append(workspace)
+                return None
+            workspace.remember(self.state)
+            workspace.owner = self.token
+        return fused.processed(x, workspace)
+
 
 class Workspace:
     """Memory for blocks of one shape, and the plan with the address and shape of each array.
@@ -100,7 +163,9 @@ class Workspace:
     arrays: allocated for it
     memory: state by its name in the chain: its row and its shape there
     outputs: shapes of the outputs
+    given: rows of the plan for their addresses
     allocated: outputs of the next blocks, with their addresses
+    owner: token of the shortcut whose state is in the plan
     """
 
     def __init__(self, rows: Any, shape: Shape) -> None:
@@ -111,6 +176,8 @@ class Workspace:
         self.memory: dict[str, tuple[str, Shape]] = {}
         self.outputs: tuple[Shape, ...] = ()
         self.allocated: list[tuple[tuple[Tensor, ...], np.ndarray]] = []
+        self.given = np.zeros(0, np.int64)
+        self.owner: object = None
         self.state: list[Tensor] = []
         self.places: list[int] = []
 
@@ -139,6 +206,7 @@ class Workspace:
 
     def remember(self, state: State) -> None:
         """Write the addresses of `state` into the plan."""
+        self.owner = None
         for key, (name, shape) in self.memory.items():
             self.put(name, state[key], *shape)
         self.state = list(state.values())
@@ -253,8 +321,10 @@ class Fused:
         changed in place to unfit values. The caller handles hooks and gradients.
         """
         workspace = self._workspace(x, state)
-        if workspace is None:
-            return None
+        return None if workspace is None else self.processed(x, workspace)
+
+    def processed(self, x: Tensor, workspace: Workspace) -> Outputs:
+        """The output for `x` in a workspace for its shape and state; None as `process` does."""
         x = (x.resolve_neg() if x.is_neg() else x).contiguous()
         workspace.plan[self.rows.given, 0] = x.data_ptr()
         y = self.run(workspace)
@@ -289,8 +359,8 @@ class Fused:
         """New output tensors, with their addresses in the plan from this row on."""
         if not workspace.allocated:
             workspace.allocated = self._allocated(workspace.outputs)
-        y, places = workspace.allocated.pop()
-        workspace.plan[row : row + len(y), 0] = places
+            workspace.given = workspace.plan[row : row + len(workspace.outputs), 0]
+        y, workspace.given[:] = workspace.allocated.pop()
         return y
 
     def _allocated(self, shapes: tuple[Shape, ...]) -> list[tuple[tuple[Tensor, ...], np.ndarray]]:
@@ -304,7 +374,8 @@ class Fused:
                 torch.empty((count * n, *rest), dtype=self.dtype).unsafe_split(n)
                 for n, *rest in shapes
             ]
-        return [(y, np.array([v.data_ptr() for v in y])) for y in zip(*each, strict=True)]
+        places = np.array([[v.data_ptr() for v in outputs] for outputs in each]).T
+        return list(zip(zip(*each, strict=True), places, strict=True))
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
         """Add these kernels; `compile` puts their addresses into the plan."""

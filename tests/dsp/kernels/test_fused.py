@@ -82,6 +82,46 @@ def test_a_row_and_a_block_of_any_length_give_the_same_numbers(kind, ears):
     assert expected.max() > 1
 
 
+def test_a_stream_of_equal_blocks_notices_each_change():
+    """A hook, another table, one that moved or changed, an unfit one, and a state that moved."""
+    model = Moore2016()
+    live, x = Stream(model, (1, 2)), sound(2, 2560)[:1]
+    calls = count_of_calls(model)
+
+    def by_stages(block=x):
+        before = len(calls)
+        live(block)
+        return len(calls) - before
+
+    with torch.no_grad():
+        assert [by_stages() for _ in range(3)] == [1, 0, 0]
+        assert live._shortcut is not None
+        hook = model.ear.register_forward_hook(lambda stage, args, y: None)
+        assert [by_stages(), by_stages()] == [1, 1]
+        hook.remove()
+        assert [by_stages(), by_stages()] == [0, 0]
+        model.ear.partitions = 2 * model.ear.partitions
+        assert [by_stages(), by_stages(), by_stages()] == [1, 0, 0]
+        model.share_memory()
+        live.share_memory()
+        assert [by_stages(), by_stages(), by_stages()] == [1, 0, 0]
+        live.load_state_dict({key: 0 * value for key, value in live.state_dict().items()})
+        live(x)
+        loud = live(x).stl.max()
+        other = Stream(model, (1, 2))
+        assert other(x[..., :320]).stl.max() < live(x).stl.max() > 0.9 * loud
+        state = {key: value.clone() for key, value in live.state.items()}
+        y, expected = live(x), Chain.step(model, x, state)[0]
+        assert all(map(torch.equal, fields(y), fields(expected)))
+        model.excitation.ends.add_(10_000)
+        with pytest.raises(ValueError, match="groups are not those of 960 components"):
+            live(x)
+        model.excitation.ends.sub_(10_000)
+    live(x.clone().requires_grad_()).stl.sum().backward()
+    with torch.no_grad(), pytest.raises(ValueError, match="multiples of 32"):
+        live(x[..., 1:])
+
+
 def test_a_refused_block_leaves_the_stream_as_it_was():
     model = Moore2016()
     live, x = Stream(model, (1, 2)), sound(2, 2560)[:1]
