@@ -5,12 +5,13 @@ import math
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from amt_monitor.measurement_control import MeasurementRequest
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import close_keeper
 from amt_stream.cli.limits import report_limits, require_limits
-from amt_stream.cli.log import log_folder, logged, refuse_log_options
+from amt_stream.cli.log import refuse_log_options
 from amt_stream.cli.making import (
     make_engine,
     make_models,
@@ -18,16 +19,15 @@ from amt_stream.cli.making import (
     metered_input,
     open_keepers,
     open_logs,
-    rows_to_show,
 )
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.table import refuse_not_csv, writer_of
-from amt_stream.cli.views import VIEWS, Sink
+from amt_stream.cli.terminal import TerminalMeter, show
 from amt_stream.cli.watch import Hanging, Watch, heard_s
-from amt_stream.cli.window import show_window
+from amt_stream.cli.window import Maker, show_window
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows, header_of_intervals
@@ -137,31 +137,16 @@ def _measure(engine: "Engine", done: threading.Event, duration: float | None) ->
 
 
 def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
-    with metered_input(args, preset).started(preset.run_in) as given:
-        models = make_models(given, preset)
-        end_s = math.inf if args.duration is None else args.duration
-        logs = open_logs(args, preset, given, models, args.blocksize)
-        sink = VIEWS[preset.view].sink(
-            lambda: LatestReadings(rows_to_show(args, preset, given, models, logs)), end_s
-        )
-        keepers = open_keepers(args, preset, given, models, logs)
-        sinks: list[Any] = [*([] if sink is None else [sink]), *logs, *keepers]
-        engine = make_engine(given, preset, models, sinks, args.blocksize)
-    terminal = VIEWS[preset.view].terminal(engine, sys.stdout, sink)
-
-    def make_log() -> SessionLog:
-        new = logged(args, log_folder(), restore=False)
-        return open_logs(new, preset, given, models, args.blocksize)[0]
-
-    terminal.make_log = make_log
-
+    maker = Maker(args, preset)
+    engine = maker.engine(MeasurementRequest())
+    end_s = math.inf if args.duration is None else args.duration
+    meter = TerminalMeter(engine, maker.readings, lambda: maker.log(engine, None), end_s)
     hangs = Hanging(engine, args.duration)
     with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):
-        with engine, terminal:
-            ending.hold()
-            terminal.run(args.duration)
-        terminal.print_last()
-    return _status(args, _ended(engine, args.duration, terminal.watch), sink)
+        with engine:
+            lines = show(meter, sys.stdout, args.duration)
+        lines.print_last()
+    return _status(args, _ended(engine, args.duration, lines.watch), maker.readings)
 
 
 def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None) -> int:
@@ -195,7 +180,7 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
     return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
 
 
-def _status(args: MeterOptions, status: int, rows: AnyRows | Sink | None) -> int:
+def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | None) -> int:
     """The status, or that of an exceeded limit, which is reported."""
     if not isinstance(rows, AnyRows | LatestReadings):
         return status

@@ -24,7 +24,6 @@ from amt_stream.cli.making import (
 )
 from amt_stream.cli.messages import say
 from amt_stream.cli.options import MeterOptions
-from amt_stream.cli.views import VIEWS
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.sessions import SessionLog
@@ -67,13 +66,13 @@ class Maker:
         """Make an engine, not yet started; a continued measurement keeps its readings."""
         with self._made(request) as running:
             args, preset, given, models, blocksize = running
-            view, resumed = VIEWS[preset.view], request.resumed
+            resumed = request.resumed
             logs = open_logs(args, preset, given, models, blocksize)
             readings = resumed
             if resumed is not None:
                 for log in logs:
                     log.go_on_with(resumed.rows)
-            elif view.reads:
+            elif preset.view != "modulation":
                 readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
             keepers = open_keepers(args, preset, given, models, logs)
             restore = None

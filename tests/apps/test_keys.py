@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from amt_monitor.window_commands import COMMANDS
-from amt_stream.cli.keys import KEYS
+from amt_stream.cli.terminal.keys import KEYS
 
 
 def as_qt_writes(key):

@@ -10,7 +10,6 @@ import pytest
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.limits import report_limits
 from amt_stream.cli.preset import chosen_preset
-from amt_stream.cli.readings_terminal import ReadingsSeen, line, screen
 from amt_stream.offline.measure import measure
 from amt_stream.sessions.reading import Session
 
@@ -195,29 +194,6 @@ def test_a_preset_has_limits_of_its_own(printed, stepping, tmp_path):
     asked = ("--preset", mine, "--full-scale-db", 100, "--summary")
     (limit,) = json.loads(printed("analyze", stepping, *asked))["limits"]
     assert (limit["name"], limit["exceeded"]) == ("laf_79", True)
-
-
-def test_a_state_is_a_word_and_a_color():
-    limits = (("venue", "red", "laeq_15min_db 101.2, limit 100"), ("work", "unknown", "..."))
-    health = type("Health", (), {"device_state": "running", "load": 0.1, "block_share_p99": 0.1})
-    for name in ("latency_s", "overruns", "lost_samples", "note"):
-        setattr(health, name, "" if name == "note" else 0)
-    seen = ReadingsSeen(
-        time_s=1.0,
-        level_db=(60.0, 60.0),
-        calibration="",
-        calibrated=True,
-        settling=False,
-        faults="",
-        source="tone",
-        health=health,
-        readings={"spl": {"laf_db": 80.0}},
-        limits=limits,
-    )
-    assert "venue red" in line(seen)
-    shown = "\n".join(screen(seen, 80))
-    assert "\x1b[1;37;41m     red      \x1b[0m venue: laeq_15min_db 101.2, limit 100" in shown
-    assert "unknown" in shown
 
 
 def test_states_are_text_in_tables(printed, stepping, tmp_path):

@@ -1,26 +1,15 @@
 """Modulation spectra in the terminal and as rows, from the command as a stranger runs it."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from amt_stream.cli.modulation_terminal import ASCII_SHADES, SHADES, SpectrumSeen, line, screen
 from amt_stream.meters.rows import ModulationReadings, below_db, hz_text, strongest
 
 FC = np.geomspace(80, 8000, 31)
 MFC = np.array([2.0, 5.236, 13.708, 35.889, 93.957])
-HEALTH = SimpleNamespace(
-    device_state="running",
-    note="",
-    load=0.12,
-    block_share_p99=0.3,
-    latency_s=0.063,
-    overruns=0,
-    lost_samples=0,
-)
 
 
 def spectrum(*cells):
@@ -29,20 +18,6 @@ def spectrum(*cells):
     for ear, band, modulation, value in cells:
         rms[ear, band, modulation] = value
     return rms
-
-
-def reading(rms, **changed):
-    settings = {
-        "time_s": 12.3,
-        "level_db": (60.0, 60.0),
-        "calibration": "full-scale sine = 130.00 dB SPL, built-in signal",
-        "calibrated": True,
-        "settling": False,
-        "faults": "",
-        "source": "virtual_mic, 48000 Hz",
-        "health": HEALTH,
-    }
-    return SpectrumSeen(rms=rms, fc=FC, mfc=MFC, model="king2019", **settings | changed)
 
 
 def test_the_strongest_cell_is_named_with_its_ear():
@@ -60,36 +35,6 @@ def test_the_mean_is_no_modulation():
     assert below_db(np.array([9.0, 0.5, 0.25, 0.0]), 0.5).round(1).tolist() == [0, 0, -6.0, -30]
 
 
-@pytest.mark.parametrize("width", [40, 80, 131, 200])
-@pytest.mark.parametrize("height", [23, 50])
-def test_a_picture_fits_its_terminal(width, height):
-    shown = reading(spectrum((0, 13, 1, 1.0), (1, 13, 1, 0.6), (1, 20, 3, 0.2)))
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", text) for text in screen(shown, width, height)]
-    assert len(lines) <= height
-    assert max(map(len, lines)) <= max(width, 60)  # the heading keeps room for its warnings
-    row = next(text for text in lines if text.startswith("  5.2 Hz"))
-    _, left, _, right, _ = row.split("│")
-    assert "█" in left
-    assert "█" not in right
-    assert "▓" in right
-    assert any("strongest: 5.2 Hz in" in text and "left ear" in text for text in lines)
-
-
-def test_a_terminal_without_unicode_gets_letters():
-    text = "".join(screen(reading(spectrum((0, 13, 1, 1.0))), 80, 23, unicode=False))
-    assert text.isascii()
-    assert list(SHADES.values()) == list(ASCII_SHADES.values())
-
-
-def test_silence_and_doubts_are_told():
-    shown = reading(spectrum(), calibrated=False, settling=True, faults="gap")
-    for text in (line(shown), "\n".join(screen(shown, 80, 23))):
-        assert "silence" in text
-        for word in ("uncalibrated", "settling", "faults: gap"):
-            assert word in text
-    assert "█" not in "".join(screen(shown, 80, 23)[3:10])
-
-
 FS = 48000
 DURATION = ["--source", "am-tone", "--duration", 1]
 
@@ -102,19 +47,6 @@ def test_a_tone_modulated_at_4_hz_is_the_strongest_within_a_second(run):
     band = nearest_band(1000.0)
     assert f"strongest 5.2 Hz in {hz_text(band)} Hz, both ears" in last
     assert "uncalibrated" not in last
-
-
-def test_it_is_drawn_in_a_terminal(typist, begin):
-    person, terminal = typist
-    call = ["meter", "--model", "king2019", "--terminal", "--source", "am-tone"]
-    with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal) as meter:
-        place = person.wait_for(f"strongest: 5.2 Hz in {hz_text(nearest_band(1000.0))} Hz")
-        # The line of the band nearest 4 Hz, of the whole screen that comes next.
-        row = person.wait_for("5.2 Hz", since=person.wait_for("94 Hz", since=place))
-        assert "█" in person.seen[row : person.wait_for("\r\n", since=row)]
-        person.press("q")
-        person.wait_for("measured")
-    assert meter.returncode == 0
 
 
 def nearest_band(frequency):

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from amt_stream.cli.readings_terminal import NAME
 from amt_stream.dsp.stages import Octaves, ThirdOctaves
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators.third_octave import band_name
@@ -177,10 +176,6 @@ def test_a_programme_has_up_to_six_channels(run, sound_file, tone):
     done = run("analyze", sound_file(x), "--model", "bs1770,spl")
     assert (done.status, len(done.lines)) == (1, 2)
     assert "has 6 channels: choose one, or two as left and right" in done.err
-
-
-def test_every_name_of_a_model_has_room_before_its_readings():
-    assert max(map(len, METERS)) < NAME
 
 
 def test_sharing_a_terminal(run, sound_file, tone):

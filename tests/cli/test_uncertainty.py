@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.loudness_terminal import line, screen
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.rows import band_texts
 from amt_stream.meters.rows.loudness import EDGES
 from tests.cli.conftest import Table
-from tests.cli.test_terminal import READING
 
 METER = ("meter", "--fast", "--source")
 BAND_COLUMNS = [f"{edge}_{unit}" for unit in ("sone", "phon") for edge in EDGES]
@@ -67,14 +65,6 @@ def test_a_terminal_tells_it_beside_the_numbers(printed, sound_file, tone):
     assert " sone +- 8 % " in ltl
     assert " 40.0 +- 1.0 phon" in ltl
     assert last.count("+-") == 6
-
-
-def test_a_screen_and_a_line_of_it_in_words():
-    shown = {**vars(READING), "ltl_band": (0.92, 1.07)}
-    for text in ("\n".join(screen(type(READING)(**shown), 80)), line(type(READING)(**shown))):
-        assert "1.000 sone +- 8 %" in text
-        assert "40.0 +- 1.0 phon" in text
-        assert text.count("+-") == 2
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ TWINS = {"amt_stream/dsp/functional/gpu.py", "amt_stream/dsp/functional/gpu_kern
 """A kernel for the GPU, and the function that starts it, have the name of the plain form."""
 
 REASONS = {
-    "line": "each view of the terminal draws a screen, or one line; its caller picks the module",
     "main": "where a process starts: the command, and what it runs in processes beside it",
-    "screen": "as `line`",
     "to_loudness": "each fused model has one last kernel, which it looks up by this name",
 }
 """Names that stand in several files, and why."""

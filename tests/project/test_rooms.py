@@ -113,7 +113,7 @@ LIGHT += ["from amt_stream.meters.catalog import entries; entries()"]
 
 @pytest.mark.parametrize("statement", LIGHT)
 def test_a_light_import_stays_light(statement):
-    heavy = {"torch", "numba", "sounddevice", "PyQt6", "pyqtgraph"}
+    heavy = {"torch", "numba", "sounddevice", "PyQt6", "pyqtgraph", "textual", "rich"}
     program = f"import sys; {statement}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True

@@ -16,11 +16,11 @@ import numpy as np
 from amt_monitor.limit_text import state_of, state_words
 from amt_stream.cli.limits import report_limits
 from amt_stream.cli.options import MeterOptions
-from amt_stream.cli.readings_terminal import limit_words
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import limit_words
 from amt_stream.meters.specification import EXCEEDED, RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.service.publisher import Publisher

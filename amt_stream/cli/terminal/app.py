@@ -1,0 +1,406 @@
+"""The meter as a screen of Textual's."""
+
+import signal
+import time
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from amt_monitor.log_status import LogStatus
+from amt_monitor.reading_history import ReadingHistory
+from amt_stream.cli.ending import ending
+from amt_stream.cli.messages import say
+from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
+from amt_stream.cli.terminal.meter import CAN_UNDO, LOST_S, TerminalMeter
+from amt_stream.cli.terminal.palette import COLORS, theme_of_terminal
+from amt_stream.cli.terminal.panes import (
+    EarMeters,
+    HistoryPicture,
+    LimitPane,
+    ModulationPane,
+    NumberPane,
+    Picture,
+    SpecificPane,
+    TablePane,
+    first_numbers,
+    number_cells,
+)
+from amt_stream.cli.terminal.pictures import Line, cut
+from amt_stream.core.compiling import compiling
+from amt_stream.core.safe_text import plain
+from amt_stream.meters.calibration import calibration_words
+
+if TYPE_CHECKING:
+    from amt_monitor.view_state import ViewState
+    from amt_stream.cli.watch import Watch
+    from amt_stream.meters.frames import Frames
+
+DRAW_S = 0.1
+SLOW = 3
+"""Numbers change at every third picture, as nobody reads faster."""
+MESSAGE_S = 10.0
+STATES = {
+    "running": ("●", "left"),
+    "paused": ("‖", "second"),
+    "stopped": ("■", "second"),
+    "lost": ("✕", "ink"),
+    "stalled": ("✕", "ink"),
+    "frozen": ("▣", "left"),
+    "settling": ("○", "second"),
+}
+
+
+class HelpScreen(ModalScreen[None]):
+    """The list of all keys."""
+
+    BINDINGS: ClassVar[list[Any]] = [("escape,question_mark,q,space", "dismiss", "Close")]
+
+    def compose(self) -> ComposeResult:
+        lines = [f"{one.label:>7}  {one.about}" for one in KEYS]
+        lines += ["      H  history: the last minute, 10 minutes, hour"]
+        lines += ["      T  light or dark"]
+        yield Static("\n".join(["Keys", "", *lines, "", "? closes this list"]), id="help")
+
+    def on_click(self) -> None:
+        self.dismiss()
+
+
+class MeterApp(App[None]):
+    """Draws a meter ten times a second, and gives it the keys."""
+
+    ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None  # the note has the keys only while it is shown
+    CSS = """
+    Screen { layout: vertical; overflow: hidden; }
+    .line { height: 1; }
+    #banner { display: none; }
+    #body { height: 1fr; padding: 0 1; }
+    #main { width: 1fr; }
+    #levels { width: 11; margin-left: 2; }
+    #numbers { height: 6; margin-bottom: 1; }
+    #hero { margin-right: 2; }
+    #history { height: 2fr; min-height: 6; }
+    #specific { height: 1fr; min-height: 4; margin-top: 1; }
+    #table { margin-top: 1; }
+    #limits { height: auto; max-height: 4; }
+    #keys { link-style: none; link-color: $foreground 80%; link-background: $background; }
+    #note { height: 1; border: none; padding: 0 1; display: none; }
+    HelpScreen { align: center middle; }
+    #help { width: auto; height: auto; padding: 1 2; background: $surface; max-width: 100%; }
+    .low #numbers { margin-bottom: 0; }
+    .tall #body, .high #body { padding: 1 2; }
+    .tall #numbers { height: 9; }
+    .high #numbers { height: 14; }
+    """
+    BINDINGS: ClassVar[list[Any]] = [
+        *(
+            Binding(
+                {" ": "space", "?": "question_mark"}.get(one.key, one.key),
+                {"quit": "leave"}.get(one.name, f"do('{one.name}')"),
+                one.word,
+            )
+            for one in KEYS
+            if one.name not in ("mark", "freeze", "keys")
+        ),
+        # Before any other key, so that what is typed right after it goes to the note.
+        Binding("m", "note", "Marker", priority=True),
+        Binding("f", "freeze", "Freeze"),
+        Binding("question_mark", "help", "Help"),
+        Binding("h", "span", "History"),
+        Binding("t", "light_or_dark", "Colors"),
+        Binding("ctrl+c", "interrupt", "Interrupt", priority=True),
+    ]
+
+    def __init__(
+        self,
+        meter: TerminalMeter,
+        watch: "Watch | None" = None,
+        duration: float | None = None,
+        **how: Any,
+    ) -> None:
+        super().__init__(**how)
+        self.meter, self._watch, self._duration = meter, watch, duration
+        self.frozen = False
+        self.farewell = ""
+        """What is left to say when the screen is closed."""
+        self._marked: Frames | None = None
+        self._pictures = 0
+        self._left = False
+        self._message, self._said_at = "", 0.0
+        self._log_status = LogStatus()
+        readings = meter.readings
+        columns = () if readings is None else readings.rows.columns
+        self.history = ReadingHistory(columns, 0.1)
+        names = {} if readings is None else {m: [*readings.of(m)] for m in readings.models}
+        groups = {model: first_numbers(number_cells(found)) for model, found in names.items()}
+        first = next(iter(groups.values()), [])
+        self._large = first[:2]
+        named = {name for cell in self._large for name in cell.names}
+        shown = named | {f"max_{name}" for name in named}
+        self._table = {
+            model: [cell for cell in cells if not shown & set(cell.names)]
+            for model, cells in groups.items()
+        }
+        self._traced = self._main_traces(named)
+
+    def _main_traces(self, named: set[str]) -> list[str]:
+        """Two instantaneous readings of one unit: of the large numbers first."""
+        there = [one for one in self.history.main_columns if one.statistic == "instantaneous"]
+        there = there or self.history.main_columns
+        there.sort(key=lambda one: (one.name not in named, not one.name.startswith("ltl")))
+        same = [one.name for one in there if there and one.unit == there[0].unit]
+        return same[:2]
+
+    def compose(self) -> ComposeResult:
+        yield Picture(id="header", classes="line")
+        yield Picture(id="banner", classes="line")
+        with Horizontal(id="body"):
+            with Vertical(id="main"):
+                if self.meter.readings is None:
+                    yield ModulationPane(id="modulation")
+                else:
+                    with Horizontal(id="numbers"):
+                        yield NumberPane(id="hero")
+                        yield NumberPane(id="second")
+                    yield HistoryPicture(id="history")
+                    yield SpecificPane(id="specific")
+                    yield TablePane(id="table")
+            yield EarMeters(id="levels")
+        yield LimitPane(id="limits")
+        yield Picture(id="status", classes="line")
+        yield Input(id="note", compact=True)
+        yield Static(id="keys", classes="line")
+
+    def on_mount(self) -> None:
+        for name, colors in COLORS.items():
+            self.register_theme(colors.theme(name))
+        self.theme = theme_of_terminal()
+        if self.meter.readings is not None:
+            limits = len(self.meter.readings.limits)
+            self.query_one("#limits").styles.height = min(4, limits)
+            self.query_one("#specific").display = False
+            self.query_one("#table").display = any(self._table.values())
+        self.set_interval(DRAW_S, self.draw)
+
+    def on_resize(self, event: events.Resize) -> None:
+        height = event.size.height
+        self.screen.set_class(height < 23, "low")
+        self.screen.set_class(34 <= height < 50, "tall")
+        self.screen.set_class(height >= 50, "high")
+        shown = keys_that_fit(event.size.width - 2)
+        words = [
+            f"[b]{one.label}[/b] [@click=app.press('{one.name}')]{one.word}[/]" for one in shown
+        ]
+        self.query_one("#keys", Static).update(" " + "  ".join(words))
+        self._pictures = 0
+
+    def draw(self) -> None:
+        """Draw what has changed, and end at the end of the sound."""
+        if self._left:
+            return
+        meter = self.meter
+        overdue = self._watch is not None and self._watch.is_overdue(self._duration)
+        if ending.asked or meter.has_ended or meter.has_reached_end or overdue:
+            self.action_leave()
+            return
+        if meter.readings is not None:
+            for rows in meter.readings.take():
+                self.history.add(rows)
+        view, lost_s = meter.view(), meter.lost_s
+        if lost_s < LOST_S:
+            lost_s = 0.0
+        slow = self._pictures % SLOW == 0
+        self._pictures += 1
+        if slow:
+            self._draw_lines(view, lost_s)
+        if view is not None and not self.frozen:
+            self._draw_panes(view, lost_s, slow)
+
+    def _draw_panes(self, view: "ViewState", lost_s: float, slow: bool) -> None:
+        meter, lost = self.meter, lost_s > 0
+        still = lost or bool(meter.stopped)
+        heard = view.heard or view.newest
+        level = None if still else heard.level_db.max(axis=1).tolist()
+        level = level if level is None or len(level) > 1 else level * 2
+        clipped = "clip" in view.reading_status().found
+        self.query_one(EarMeters).draw(level, clipped, meter.uncalibrated)
+        if meter.readings is None:
+            if slow:
+                self.query_one(ModulationPane).draw(meter.spectrum())
+            return
+        if slow:
+            status = view.reading_status()
+            large = zip(
+                self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
+            )
+            for number, cell, role in large:
+                number.draw(cell, view.values, status.settling, lost, role)
+            table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
+            specific = view.specific_loudness
+            numbers = self.query_one("#numbers")
+            free = self.query_one("#body").content_size.height - 6
+            free -= numbers.outer_size.height + numbers.styles.margin.height
+            pane.display = specific is not None and free >= (7 if table.display else 5)
+            table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
+            table.draw(self._table, view.values, lost)
+            if pane.display:
+                pane.draw(specific, still)
+            held = (*meter.states, *(["lost"] if lost else []))
+            self.query_one(LimitPane).draw(meter.readings.limits, view, held)
+            picture = self.query_one(HistoryPicture)
+            picture.draw(self.history, self._traced, view.values, lost_s)
+
+    def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
+        meter, width = self.meter, self.size.width
+        engine, health = meter.engine, meter.engine.health
+        status = None if view is None else view.reading_status()
+        state = "frozen" if self.frozen else next(iter(meter.states), engine.device_state)
+        mark, role = STATES.get(state, ("○", "second"))
+        measured = (
+            meter.readings.measured_s
+            if meter.readings is not None
+            else engine.health.samples / engine.source.fs
+        )
+        clock = time.strftime("%H:%M:%S", time.gmtime(measured))
+        left = f" {mark} {state.capitalize()} "
+        chips: list[tuple[str, str]] = []
+        if meter.uncalibrated:
+            chips.append((" uncalibrated ", "ink reverse"))
+        for word in () if status is None else status.found:
+            look = "second" if word == "settling" else "ink reverse"
+            chips.append((f" {'clipped' if word == 'clip' else word} ", look))
+        if health.overloaded:
+            chips.append((" too slow ", "ink reverse"))
+        if (log := meter.log_now) is not None:
+            size = self._log_status.words(log).partition("\n")[2].partition(",")[0]
+            chips.append((f" Logging {size} ", "left reverse"))
+        chips = chips[: max(1, (width - 24) // 16)]
+        ends = [part for text, look in chips for part in ((text, look), (" ", "ink"))]
+        taken = len(left) + len(clock) + 3 + sum(len(text) for text, _ in ends)
+        name = cut(plain(engine.source.name), max(0, width - taken - 1))
+        line: Line = [(left, f"{role} reverse bold"), (f" {clock}  ", "ink bold"), (name, "second")]
+        line += [(" " * max(0, width - taken - len(name)), "ink"), *ends]
+        self.query_one("#header", Picture).show([line])
+        self._draw_banner(lost_s)
+        fs = engine.source.fs / 1000
+        words = [
+            f"{fs:g} kHz",
+            f"load {100 * health.load:.0f} %",
+            f"{health.lost_samples} samples lost",
+            f"latency {1000 * health.latency_s:.0f} ms",
+            *([] if meter.keeper is None else [f"{meter.keeper.words}: i writes a file"]),
+            calibration_words(engine.calibration),
+        ]
+        text = words[0]
+        for word in words[1:]:
+            if len(text) + len(word) + 4 <= width:
+                text += f", {plain(word)}"
+        self.query_one("#status", Picture).show([[(f" {text}", "second")]])
+
+    def _draw_banner(self, lost_s: float) -> None:
+        meter, health, now = self.meter, self.meter.engine.health, time.monotonic()
+        if meter.message:
+            self._message, self._said_at, meter.message = meter.message, now, ""
+        if now - self._said_at > MESSAGE_S:
+            self._message = ""
+        role, text = "left", self._message
+        if meter.readings is not None and text == CAN_UNDO and not meter.engine.can_undo_reset():
+            text = ""
+        if not text and (note := health.note or compiling.note):
+            role, text = "ink", note
+        if lost_s > 0:
+            minutes, seconds = divmod(int(lost_s), 60)
+            name = meter.engine.source.name
+            role, text = "ink", f"Microphone lost {minutes:02}:{seconds:02}, waiting for {name}"
+        banner = self.query_one("#banner", Picture)
+        banner.display = bool(text)
+        if text:
+            width = self.size.width
+            banner.show(
+                [[(f" {cut(plain(text), width - 2):<{width - 1}}", f"{role} reverse bold")]]
+            )
+
+    def action_do(self, name: str) -> None:
+        self.meter.act(name)
+        self._pictures = 0
+
+    def action_press(self, name: str) -> None:
+        """Do what a key does, as a click on its word."""
+        own = {"mark": self.action_note, "freeze": self.action_freeze, "keys": self.action_help}
+        own["quit"] = self.action_leave
+        own.get(name, lambda: self.action_do(name))()
+
+    def action_leave(self) -> None:
+        """End, and store an unfinished note; the engine may have ended."""
+        self._left = True
+        note = self.screen_stack[0].query_one("#note", Input)
+        if note.display:
+            note.display = False
+            self.meter.mark(note.value or self.meter.next_mark(), self._marked)
+            self.farewell = self.meter.message
+        self.exit()
+
+    def action_freeze(self) -> None:
+        self.frozen = not self.frozen
+        self._pictures = 0
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen())
+
+    def action_span(self) -> None:
+        for picture in self.query(HistoryPicture):
+            picture.next_span()
+
+    def action_light_or_dark(self) -> None:
+        self.theme = next(name for name in COLORS if name != self.theme)
+        for picture in self.query(Picture):
+            picture.forget()
+        self._pictures = 0
+
+    def action_interrupt(self) -> None:
+        ending.ask(signal.SIGINT)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key starts this; in a note, M is a letter."""
+        return action != "note" or not self.screen_stack[0].query_one("#note").display
+
+    def action_note(self) -> None:
+        """Remember this moment and ask for a note; keys go to the note until it is entered."""
+        if self.meter.stopped:
+            return
+        self._marked = self.meter.engine.history.latest
+        note = self.query_one("#note", Input)
+        note.placeholder = (
+            f"{self.meter.next_mark()}, or type a note: Enter stores it, Escape discards it"
+        )
+        note.value, note.display = "", True
+        self.screen.set_focus(note)
+
+    @on(Input.Submitted, "#note")
+    def store_note(self, submitted: Input.Submitted) -> None:
+        self.meter.mark(submitted.value or self.meter.next_mark(), self._marked)
+        self._close_note()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape" and self.query_one("#note", Input).display:
+            self._close_note()
+
+    def _close_note(self) -> None:
+        note = self.query_one("#note", Input)
+        note.display = False
+        self.set_focus(None)
+
+
+def run_app(meter: TerminalMeter, stream: TextIO, watch: "Watch", duration: float | None) -> None:
+    """Show a meter on the terminal until its end, or until the user quits."""
+    from amt_stream.cli.terminal.driver import driver_class
+
+    app = MeterApp(meter, watch, duration, driver_class=driver_class(stream))
+    app.run()
+    if app.farewell:
+        say(app.farewell)

@@ -1,0 +1,109 @@
+"""The meter as lines of plain text, one each second."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from amt_monitor.view_state import ViewState
+from amt_stream.cli.ending import ending
+from amt_stream.cli.terminal.meter import Spectrum, TerminalMeter
+from amt_stream.cli.watch import SILENT, Watch
+from amt_stream.meters.rows import band_texts, phon_text, reading_text
+
+TURN_S = 0.1
+LINE_S = 1.0
+LOUDNESS = (("LTL", "ltl"), ("STL", "stl"), ("max LTL", "max_ltl"))
+
+
+class LinePrinter:
+    """Writes the readings of a meter as lines."""
+
+    def __init__(self, meter: TerminalMeter, stream: TextIO) -> None:
+        self.meter, self._stream, self.watch = meter, stream, Watch(meter.engine)
+        self._printed_s = -math.inf
+
+    def run(self, duration: float | None) -> None:
+        """Print a line each second until the end of the sound, or a signal."""
+        meter, next_s = self.meter, LINE_S
+        while not (ending.asked or meter.has_ended):
+            self.meter.view()  # sees each frame
+            if self._time_s() >= next_s:
+                next_s = math.floor(self.print_new() / LINE_S) * LINE_S + LINE_S
+            self.watch.look()
+            if meter.has_reached_end or self.watch.is_overdue(duration):
+                return
+            time.sleep(TURN_S)
+
+    def print_new(self) -> float:
+        """Print the newest reading unless it has been; returns its time."""
+        view, spectrum = self.meter.view(), self.meter.spectrum()
+        time_s = self._time_s(spectrum)
+        if view is not None and time_s > self._printed_s:
+            self._printed_s = time_s
+            self._stream.write(reading_line(self.meter, view, spectrum) + "\n")
+            self._stream.flush()
+        return time_s
+
+    def print_last(self) -> None:
+        """Print the last reading, which stays after a screen is closed."""
+        if self.meter.readings is not None:
+            self.meter.readings.sum_up()
+        self.print_new()
+
+    def _time_s(self, spectrum: Spectrum | None = None) -> float:
+        readings = self.meter.readings
+        if readings is None:
+            spectrum = spectrum or self.meter.spectrum()
+            return -math.inf if spectrum is None else spectrum.time_s
+        return -math.inf if readings.row is None else float(readings.row["time_s"])
+
+
+def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | None) -> str:
+    """The readings in one line of plain text."""
+    if spectrum is not None:
+        found = f"strongest {spectrum.strongest or 'none: silence'}"
+        words = [f"{spectrum.time_s:8.1f} s", found, level_words(view)]
+    elif view.readings is None:
+        words = []
+    elif [*view.readings.models] == ["moore2016"] and not view.readings.limits:
+        values = loudness_words({**view.values, **meter.highest_band.values})
+        words = [f"{view.values['time_s']:8.1f} s", *values, level_words(view)]
+    else:
+        shown = {k: v for model in view.readings.models for k, v in view.readings.of(model).items()}
+        values = [f"{k} {reading_text(k, v)}" for k, v in shown.items() if v is not None]
+        limits = [f"{limit.name} {view.values[limit.state]}" for limit in view.readings.limits]
+        words = [f"{view.values['time_s']:8.1f} s", *values, *limits]
+    return "  ".join([*words, *warning_words(meter, view)])
+
+
+def warning_words(meter: TerminalMeter, view: ViewState) -> list[str]:
+    """Warnings about a reading."""
+    status = view.reading_status()
+    faults = [word for word in status.found if word != "settling"]
+    state = meter.engine.device_state
+    return [
+        *meter.states,
+        *(["uncalibrated"] if status.uncalibrated else []),
+        *([f"device {state}"] if state in SILENT else []),
+        *(["settling"] if status.settling else []),
+        *([f"faults: {' '.join(faults)}"] if faults else []),
+    ]
+
+
+def level_words(view: ViewState) -> str:
+    """The input level of both ears."""
+    left, right = view.newest.level_db[:2, -1].tolist()
+    return f"in {left:6.1f} {right:6.1f} dB SPL"
+
+
+def loudness_words(values: Mapping[str, Any]) -> list[str]:
+    """Long-term, short-term and maximum loudness in sone and phon, with their bands if known."""
+    found = []
+    for label, name in LOUDNESS:
+        sone = float(values[f"{name}_sone"] or 0.0)
+        low, high = (values.get(f"{name}_{edge}_sone") for edge in ("low", "high"))
+        texts = ("", "") if low is None or high is None else band_texts(sone, low, high)
+        percent, phon = (f" +- {text}" if text else "" for text in texts)
+        found.append(f"{label} {sone:8.3f} sone{percent} {phon_text(sone):>6}{phon} phon")
+    return found

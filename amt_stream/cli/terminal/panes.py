@@ -1,0 +1,527 @@
+"""The parts of the screen: each draws what a meter shows, in the room that it has."""
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from rich.segment import Segment
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
+from amt_monitor.reading_captions import caption_of
+from amt_monitor.reading_history import CAME, ReadingHistory
+from amt_stream.cli.terminal.palette import COLORS, TerminalColors
+from amt_stream.cli.terminal.pictures import (
+    SHADES,
+    Line,
+    Piece,
+    bars,
+    braille,
+    cut,
+    digits,
+    digits_width,
+    meter,
+    nice_range,
+    shade,
+    shared_columns,
+    tick_line,
+    trace,
+)
+from amt_stream.dsp.scales import erb_number_to_hz
+from amt_stream.meters.rows import EARS, band_texts, below_db, hz_text, reading_text
+from amt_stream.offline.measure import axis_of
+
+if TYPE_CHECKING:
+    from amt_monitor.view_state import ViewState
+    from amt_stream.cli.terminal.meter import Spectrum
+    from amt_stream.meters.limits import Limit
+
+FALL_DB_S, HOLD_S = 20.0, 2.0
+SHRINK_S = 5.0
+LOWEST_DB, HIGHEST_DB = 20.0, 130.0
+SPANS_S = {"last minute": 60.0, "last 10 minutes": 600.0, "last hour": 3600.0}
+TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
+MARKS = {"green": "●", "amber": "▲", "red": "■"}
+"""The shape of each state of a limit; others have a ring."""
+
+FIRST = ("ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs")
+"""The first number is the first of these that there is."""
+
+
+_BLOCKS = re.compile("(█+)")
+
+
+class Picture(Widget):
+    """A part of the screen that is drawn by lines; only lines that change are sent."""
+
+    DEFAULT_CSS = "Picture { height: 1fr; width: 1fr; }"
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self._lines: list[Line] = []
+        self._strips: list[Strip] = []
+
+    def show(self, lines: list[Line]) -> None:
+        """Draw these lines from the top."""
+        changed, width, colors = [], self.size.width, COLORS[self.app.theme]
+        base = colors.style("ink")
+        for y in range(max(len(lines), len(self._lines))):
+            new = lines[y] if y < len(lines) else []
+            if y >= len(self._lines):
+                self._lines.append([])
+                self._strips.append(Strip.blank(0))
+            elif self._lines[y] == new:
+                continue
+            self._lines[y] = new
+            self._strips[y] = _strip(new, colors).adjust_cell_length(width, base)
+            changed.append(Region(0, y, width, 1))
+        if changed:
+            self.refresh(*changed)
+
+    def forget(self) -> None:
+        """Draw all lines again, as in other colors."""
+        self._lines, self._strips = [], []
+
+    def on_resize(self) -> None:
+        self.forget()
+
+    def render_line(self, y: int) -> Strip:
+        if y < len(self._strips):
+            return self._strips[y]
+        return Strip.blank(self.size.width, COLORS[self.app.theme].style("ink"))
+
+    @property
+    def text(self) -> str:
+        """What is drawn, as text."""
+        return "\n".join("".join(text for text, _ in line) for line in self._lines)
+
+
+def _strip(line: Line, colors: TerminalColors) -> Strip:
+    """A line in color; full blocks are drawn as background, which leaves no seams."""
+    parts = []
+    for text, role in line:
+        for part in _BLOCKS.split(text) if "█" in text else (text,):
+            if part[:1] == "█":
+                parts.append(Segment(" " * len(part), colors.style(f"{role} reverse")))
+            elif part:
+                parts.append(Segment(part, colors.style(role)))
+    return Strip(parts)
+
+
+class Cell(NamedTuple):
+    """A number with its names: of one quantity, in each of its units."""
+
+    words: str
+    symbol: str
+    names: tuple[str, ...]
+
+    def values(self, values: Mapping[str, Any], lost: bool = False) -> list[tuple[str, str]]:
+        """Each number as text, with its unit."""
+        return [
+            ("---" if lost else reading_text(name, values.get(name)), caption_of(name).unit)
+            for name in self.names
+        ]
+
+
+def number_cells(names: Sequence[str]) -> list[Cell]:
+    """Readings in order, those of one symbol and several units together; bounds are left out."""
+    found: dict[str, Cell] = {}
+    for name in names:
+        caption = caption_of(name)
+        if caption.bound_of:
+            continue
+        key = caption.symbol or name
+        old = found.get(key, Cell(caption.words, caption.symbol, ()))
+        found[key] = old._replace(names=(*old.names, name))
+    return list(found.values())
+
+
+def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells with the main number first."""
+    main = next((cell for name in FIRST for cell in cells if name in cell.names), None)
+    return [*cells] if main is None else [main, *(cell for cell in cells if cell is not main)]
+
+
+class NumberPane(Picture):
+    """One reading in large digits, with its caption, its unit, and the highest."""
+
+    def draw(
+        self, cell: Cell | None, values: Mapping[str, Any], grey: bool, lost: bool, role: str
+    ) -> None:
+        if cell is None:
+            self.show([])
+            return
+        width, height = self.size
+        (text, unit), *others = cell.values(values, lost)
+        if wide := _band_text(cell, values):
+            others = [(f"{one} ± {wide}" if of == "phon" else one, of) for one, of in others]
+        caption = f"{cell.words}  {cell.symbol}" if cell.symbol else cell.words
+        if len(caption) > width:
+            caption = cell.symbol or cell.words
+        scale = 1
+        widest = max(text, "88.8", key=len)
+        while (5 * scale + 6) // 2 <= height - 2 and digits_width(widest, scale + 1) <= width - 6:
+            scale += 1
+        ink = "second" if grey or lost else role
+        large = digits(text, scale)
+        lines: list[Line] = [[(cut(caption, width), "second")]]
+        lines += [[(line, ink)] for line in large[:-1]]
+        lines.append([(large[-1], ink), (f" {unit}", "second")])
+        below = _joined("last" if lost else "", cell.values(values) if lost else others, width)
+        lines.append([(below, "second" if lost else "ink")])
+        high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))
+        if high.names and height > len(lines):
+            lines.append([(_joined("max", high.values(values), width), "second")])
+        self.show(lines[: height or 1])
+
+
+def _band_text(cell: Cell, values: Mapping[str, Any]) -> str:
+    """How well a loudness is known, in phon; "" if that is not known."""
+    stem = cell.names[0].removesuffix("_sone")
+    sone, low, high = (values.get(f"{stem}{edge}_sone") for edge in ("", "_low", "_high"))
+    if sone is None or low is None or high is None:
+        return ""
+    return band_texts(sone, low, high)[1]
+
+
+def _joined(word: str, values: Sequence[tuple[str, str]], width: int) -> str:
+    """A word and as many values with their units as fit."""
+    parts = [word] if word else []
+    for value in values:
+        if len("  ".join([*parts, " ".join(value)])) <= width:
+            parts.append(" ".join(value))
+    return " ".join(parts[:2]) + "".join(f"  {part}" for part in parts[2:])
+
+
+class Ballistics:
+    """The level of a meter: it rises at once, falls by 20 dB/s, and holds its peak."""
+
+    def __init__(self, hold_s: float = HOLD_S) -> None:
+        self.level = self.peak = -np.inf
+        self._hold_s = hold_s
+        self._at = self._peak_at = 0.0
+
+    def take(self, level: float, now: float) -> None:
+        fallen = self.level - FALL_DB_S * (now - self._at)
+        self.level, self._at = max(level, fallen), now
+        if level >= self.peak or now - self._peak_at > self._hold_s:
+            self.peak, self._peak_at = level, now
+
+
+class EarMeters(Picture):
+    """The input level of both ears as vertical meters with a scale between them."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self._ears = Ballistics(), Ballistics()
+
+    def draw(self, level_db: Sequence[float] | None, clipped: bool, uncalibrated: bool) -> None:
+        """level_db: of left and right; None where no sound comes"""
+        height = self.size.height - 3
+        if height < 3:
+            return
+        now = time.monotonic()
+        columns = []
+        for ear, one in enumerate(self._ears):
+            if level_db is None:
+                one.level = one.peak = -np.inf
+            else:
+                one.take(level_db[ear], now)
+            shares = [
+                float(np.clip((v - LOWEST_DB) / (HIGHEST_DB - LOWEST_DB), 0, 1))
+                for v in (one.level, one.peak)
+            ]
+            columns.append(meter(shares[0], shares[1], height))
+        scale = _scale(height)
+        lines: list[Line] = [[(" L       R ", "second")]]
+        for y in range(height):
+            left, right = (
+                _meter_piece(*column[y], ear, y == height - 1)
+                for ear, column in zip(("left", "right"), columns, strict=True)
+            )
+            lines.append([left, (f"{scale.get(y, ''):^5}", "second"), right])
+        texts = ["--", "--"] if level_db is None else [*map(_level_text, level_db)]
+        numbers = "     ".join(f"{text:^3}" for text in texts)
+        lines.append([(f"{numbers:^11}", "ink")])
+        unit = "CLIP" if clipped else "dB, raw" if uncalibrated else "dB SPL"
+        lines.append([(f"{unit:^11}", "ink reverse bold" if clipped else "second")])
+        self.show(lines)
+
+
+def _meter_piece(text: str, held: bool, ear: str, lowest: bool) -> Piece:
+    """A line of a meter, three characters wide; dots mark the lower end of an empty one."""
+    return ("···" if lowest else "   ") if text == " " else text * 3, "ink" if held else ear
+
+
+def _level_text(level_db: float) -> str:
+    return f"<{LOWEST_DB:.0f}" if level_db < LOWEST_DB else f"{level_db:.0f}"
+
+
+def _scale(height: int) -> dict[int, str]:
+    """The labels of a meter by line."""
+    step = 20 if height >= 11 else 40
+    found = {}
+    for level in range(int(LOWEST_DB), int(HIGHEST_DB) + 1, step):
+        share = (level - LOWEST_DB) / (HIGHEST_DB - LOWEST_DB)
+        found[min(height - 1, max(0, height - 1 - int(share * height)))] = str(level)
+    return found
+
+
+class HistoryPicture(Picture):
+    """Two readings over time, in braille; where no sound was, it is hatched."""
+
+    span = 0
+    """Which of SPANS_S is drawn."""
+
+    _drawn: tuple[Any, ...] = ()
+
+    def next_span(self) -> None:
+        self.span = (self.span + 1) % len(SPANS_S)
+
+    def on_click(self) -> None:
+        self.next_span()
+
+    def draw(
+        self, history: ReadingHistory, names: Sequence[str], values: Any, lost_s: float
+    ) -> None:
+        width, height = self.size.width, self.size.height - 2
+        if height < 2 or width < 20 or not names:
+            self.show([])
+            return
+        title, span_s = [*SPANS_S.items()][self.span]
+        room = width - 5
+        end_s = history.now_s + lost_s
+        step_s = span_s / (2 * room)
+        level = history.level_for(max(0.0, end_s - span_s), end_s, 2 * room)
+        each_s = history.step_s * 4**level
+        # Columns keep their place in time, so that the picture moves by whole columns.
+        last = int(end_s / step_s)
+        drawn = last, room, height, names
+        if drawn == self._drawn and self._lines:
+            return
+        self._drawn = drawn
+        times = (np.arange(last - 2 * room + 1, last + 1) + 0.5) * step_s
+        first = max(0, int(times[0] / each_s))
+        found = history.cells(names, level, first, int(end_s / each_s) + 2)
+        at = np.clip((times / each_s).astype(int) - first, 0, found.marks.size - 1)
+        past = (times >= 0) & (times <= end_s)
+        high = np.where(past & (times <= history.now_s + each_s), found.high[:, at], np.nan)
+        missing = past & ((found.marks[at] & CAME == 0) | (times > history.now_s + each_s))
+        gaps = missing.reshape(-1, 2).all(axis=1)
+        unit = caption_of(names[0]).unit
+        floor = LOWEST_DB if unit in ("phon", "dB") else None
+        known = high[np.isfinite(high)]
+        ends = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
+        low, top = nice_range(*ends, floor)
+        roles = ("ltl", "stl")
+        picture = braille([trace(row, low, top, height) for row in high], roles, gaps)
+        head: Line = [(f"History, {title}", "second")]
+        for name, role, mark in zip(names, roles, "━─", strict=False):
+            caption = caption_of(name)
+            word = f"{caption.symbol or caption.words} {reading_text(name, values.get(name))}"
+            if sum(len(text) for text, _ in head) + len(word) + 5 <= width:
+                head += [("   ", "second"), (mark, role), (f" {word}", "ink")]
+        if sum(len(text) for text, _ in head) + len(unit) + 1 <= width:
+            head.append((f" {unit}", "second"))
+        lines: list[Line] = [head]
+        labels = _value_labels(low, top, height)
+        for y, line in enumerate(picture):
+            lines.append([(f"{labels.get(y, ''):>4}", "second"), ("│", "grid"), *line])
+        lines.append([("    └", "grid"), *_time_axis(history, end_s, span_s, room)])
+        self.show(lines)
+
+
+def _value_labels(low: float, top: float, height: int) -> dict[int, str]:
+    """The labels of whole tens or twenties, by line."""
+    step = next(step for step in (10, 20, 40, 80, 160) if (top - low) / step * 2 <= height)
+    found = {}
+    for value in np.arange(low, top + 1, step):
+        found[round((top - value) / (top - low) * (height - 1))] = f"{value:.0f}"
+    return found
+
+
+def _time_axis(history: ReadingHistory, end_s: float, span_s: float, room: int) -> Line:
+    """The clock at the left and the right end, and elapsed time where no clock is known."""
+    texts = []
+    for at in (end_s - span_s, end_s):
+        utc = history.utc(min(at, history.now_s)) if at >= 0 else np.datetime64("NaT")
+        if np.isnat(utc):
+            texts.append("" if at < 0 else f"{at:.0f} s")
+        else:
+            seconds = utc.astype("datetime64[ms]").astype(np.int64) / 1000
+            moment = datetime.fromtimestamp(seconds + max(0.0, at - history.now_s))
+            texts.append(f"{moment:%H:%M:%S}")
+    start, end = texts
+    start = start or f"{span_s:.0f} s ago"
+    middle = room - len(start) - len(end)
+    return [(start, "second"), (" " * max(1, middle), "second"), (end, "second")]
+
+
+class SpecificPane(Picture):
+    """Specific loudness of both ears beside each other, as bars over frequency."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self._top = Ballistics(SHRINK_S)
+
+    def draw(self, specific: np.ndarray | None, lost: bool) -> None:
+        width, height = self.size.width, self.size.height - 2
+        if specific is None or height < 1 or width < 30:
+            self.show([])
+            return
+        room = (width - 3) // 2
+        newest = np.nan_to_num(specific[:, -1])
+        columns = shared_columns(newest.shape[-1], room)
+        loud = np.stack([newest[:, bands].max(axis=1) for bands in columns], axis=1)
+        self._top.take(float(loud.max()), time.monotonic())
+        top = _nice_top(max(0.1, self._top.peak))
+        shares = np.zeros_like(loud) if lost else loud / top
+        pictures = [bars(ear, height) for ear in shares]
+        head = f"Specific loudness, left, to {top:g} sone/ERB"
+        if len(head) > room:
+            head = f"Left, to {top:g}"
+        lines: list[Line] = [[(f"{head:<{len(columns)}}   ", "second"), ("Right", "second")]]
+        for y in range(height):
+            left, right = (picture[y] for picture in pictures)
+            lines.append([(left, "left"), (" │ ", "grid"), (right, "right")])
+        erb = np.asarray(axis_of("erb_number", newest.shape[-1]).values)
+        centers = erb_number_to_hz(np.array([erb[bands].mean() for bands in columns]))
+        axis = tick_line(centers, TICKS_HZ)
+        if len(axis) + 3 <= len(columns):
+            axis += " Hz"
+        lines.append([(f"{axis:<{len(columns)}}   {axis}", "second")])
+        self.show(lines)
+
+
+def _nice_top(value: float) -> float:
+    for power in range(-2, 3):
+        for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8):
+            if value <= step * 10.0**power:
+                return float(f"{step * 10.0**power:.3g}")
+    return value
+
+
+class ModulationPane(Picture):
+    """The modulation spectrum of both ears: modulation bands over auditory bands, in shades."""
+
+    def draw(self, spectrum: "Spectrum | None") -> None:
+        width, height = self.size
+        if spectrum is None or height < 4:
+            self.show([])
+            return
+        room = max(8, (width - 15) // 2)
+        columns = shared_columns(len(spectrum.fc), room)
+        found = spectrum.strongest
+        level = below_db(spectrum.rms, found.rms if found else 0.0)
+        # (ear, column, modulation): the strongest of the bands that share a column.
+        level = np.stack([level[:, bands].max(axis=1) for bands in columns], axis=1)
+        count = len(spectrum.mfc)
+        tall = min(4, max(1, (height - 5) // count))
+        titles = "   ".join(f"{cut(f'{ear} ear', room):<{len(columns)}}" for ear in EARS)
+        lines: list[Line] = [
+            [(cut(f"Modulation spectrum, {spectrum.model}", width), "second")],
+            [(f"{'':11}{titles}", "second")],
+        ]
+        for m in reversed(range(count)):
+            center = float(spectrum.mfc[m])
+            strong = found is not None and m == found.modulation
+            label = f"{hz_text(center) + ' Hz' if center else 'mean':>9} "
+            for k in range(tall):
+                line: Line = [(" " * 10 if k else label, "ink bold" if strong else "second")]
+                for ear, role in zip(level, ("left", "right"), strict=True):
+                    picture = "".join(map(shade, ear[:, m].tolist()))
+                    line += [("│", "grid"), (picture, role), ("│ ", "grid")]
+                lines.append(line)
+        axis = tick_line([spectrum.fc[bands].mean() for bands in columns], TICKS_HZ)
+        text = f"{'':11}{axis:<{len(columns)}}   {axis}"
+        if len(text) + 3 <= width:
+            text += " Hz"
+        lines.append([(text, "second")])
+        words = f"strongest: {found or 'none, silence'}"
+        lines.append([(cut(words, width), "ink bold")])
+        legend = ", ".join(f"{mark} to {-down:.0f}" for mark, down in SHADES.items())
+        lines.append([(cut(f"{legend} dB below it", width), "second")])
+        self.show(lines[:height])
+
+
+class TablePane(Picture):
+    """The other readings, each with its words; as many columns as fit."""
+
+    first = 0
+    """The line at the top, which the mouse's wheel moves."""
+
+    most = 1
+    """Lines at most."""
+
+    def draw(
+        self, groups: Mapping[str, Sequence[Cell]], values: Mapping[str, Any], lost: bool
+    ) -> None:
+        width, height = self.size.width, self.most
+        if not width:
+            return
+        cells = [cell for group in groups.values() for cell in group]
+        texts = ["  ".join(" ".join(one) for one in cell.values(values, lost)) for cell in cells]
+        right = max(map(len, texts), default=0)
+        names = [f"{cell.words}  {cell.symbol}".rstrip() for cell in cells]
+        if max(map(len, names), default=0) + right + 2 > width:
+            names = [cell.symbol or cell.words for cell in cells]
+        wide = min(width, max(map(len, names), default=0) + right + 2)
+        across = max(1, (width + 3) // (wide + 3))
+        wide = (width + 3) // across - 3
+        down = -(-len(cells) // across)
+        self.first = max(0, min(self.first, down - height))
+        self.styles.height = min(down, height)
+        lines: list[Line] = []
+        for y in range(self.first, min(down, self.first + height)):
+            line: Line = []
+            for k in range(y, len(cells), down):
+                name = cut(names[k], wide - len(texts[k]) - 1)
+                line += [
+                    (f"{name:<{wide - len(texts[k])}}", "second"),
+                    (texts[k], "ink"),
+                    ("   ", "ink"),
+                ]
+            lines.append(line[:-1])
+        if down > self.first + height and lines:
+            lines[-1] = [
+                (cut(f"{down - self.first - height + 1} more lines: scroll", width), "second")
+            ]
+        self.show(lines)
+
+    def on_mouse_scroll_down(self) -> None:
+        self.first += 1
+
+    def on_mouse_scroll_up(self) -> None:
+        self.first = max(0, self.first - 1)
+
+
+class LimitPane(Picture):
+    """The limits, each with a shape and a word; one that is exceeded in inverse letters."""
+
+    def draw(self, limits: Sequence["Limit"], view: "ViewState", held: Sequence[str]) -> None:
+        width, height = self.size
+        lines: list[Line] = []
+        for limit in limits:
+            state = state_of(limit, view.values, held)
+            words = state_words(limit, view.values, held)
+            parts = [value_words(limit, view.values), forecast_words(limit, view.values, held)]
+            text = f" {MARKS.get(state, '○')} {words[:1].upper()}{words[1:]}"
+            for part in filter(None, parts):
+                if len(text) + len(part) + 3 <= width:
+                    text += f"   {part}"
+            role = state if state in MARKS else "second"
+            over = " reverse bold" if state == "red" else ""
+            lines.append([(f"{cut(text, width):<{width}}", role + over)])
+        if len(lines) > height > 0:
+            order = {"red": 0, "amber": 1}
+            states = [order.get(state_of(one, view.values, held), 2) for one in limits]
+            lines = [
+                line for _, line in sorted(zip(states, lines, strict=True), key=lambda p: p[0])
+            ]
+            lines = lines[:height]
+        self.show(lines)
