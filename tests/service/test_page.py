@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from websockets.sync.client import connect
 
+from amt_stream.meters.rows import reading_text
 from tests.service.browser import Browser
 from tests.service.served import Served, is_row
 
@@ -61,9 +62,7 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         last = [message for message in served.past if is_row(message)][-1]
         names = ("stl_sone", "ltl_sone", "stl_phon", "ltl_phon")
         shown = browser.evaluate(VALUES)
-        assert [float(one) for one in shown[:4]] == pytest.approx(
-            [last[name] for name in names], rel=0.006, abs=0.051
-        )
+        assert shown[:4] == [reading_text(name, last[name]) for name in names]
         assert served.ask("start")["done"]
         browser.until("!document.getElementById('specific').hidden")
         browser.until(f"{text('state')} === 'Measuring' && {THERE}")
