@@ -573,7 +573,9 @@ class Stream(Checkpointed, Generic[Y_co]):
         if not torch.is_grad_enabled():
             y = stage.advance(x, before)
             if known == x.shape and not torch.compiler.is_compiling():
-                self._shortcut = stage.shortcut(x, before, self._buffers)
+                shortcut = stage.shortcut(x, before, self._buffers)
+                if shortcut is not None:  # setting an attribute of a module takes torch long
+                    self._shortcut = shortcut
             return y
         with one_thread(x):
             y, after = stage.hooked_step(x, {key: v.clone() for key, v in before.items()})
