@@ -25,8 +25,8 @@ class _HearingModel(Chain):
     frame_rate = FRAME_RATE
     # The frames that the standard leaves out of single values.
     settle_s = 57 / FRAME_RATE
-    # A tone that ends may leave the ratio of tone to noise a million times too high, of which the
-    # low-pass over frames forgets a factor of 1e7 within 0.7 s; blocks reach back 0.26 s.
+    # The end of a tone can make the ratio of tone to noise a million times too high. The low-pass
+    # over frames reduces this by a factor of 1e7 within 0.7 s; blocks reach back 0.26 s.
     memory_s = 1.2
     # Blocks and the low-pass over frames pass the end.
     tail_s = 0.5

@@ -196,6 +196,23 @@ class ECMATonalNoise(Stage):
         return f"bands={BANDS}"
 
 
+class _OfTonesAndNoise(Stage):
+    """A memoryless stage that takes what `ECMATonalNoise` gives."""
+
+    time_dim = -2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fixed_axes = {-3: 3, -1: BANDS}
+        self.shape_remedy = "give what ECMATonalNoise gives"
+
+    def initial_state(self, shape: Shape) -> State:
+        return {}
+
+    def extra_repr(self) -> str:
+        return f"bands={BANDS}"
+
+
 @output
 class ECMALoudnessOutput(NamedTuple):
     """Loudness per frame, 187.5 a second.
@@ -208,23 +225,14 @@ class ECMALoudnessOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificLoudness(Stage):
+class ECMASpecificLoudness(_OfTonesAndNoise):
     """Loudness of tones and noise (..., 3, frame, 53) to `ECMALoudnessOutput`.
 
     Both parts of a band add with an exponent that falls as the sound gets louder; noise counts
     about half (ECMA-418-2:2025, 8.1.1).
     """
 
-    time_dim = -2
     out_time_dim = ECMALoudnessOutput(-1, -2)  # type: ignore[arg-type]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fixed_axes = {-3: 3, -1: BANDS}
-        self.shape_remedy = "give what ECMATonalNoise gives"
-
-    def initial_state(self, shape: Shape) -> State:
-        return {}
 
     def step(self, x: Tensor, state: State) -> tuple[ECMALoudnessOutput, State]:
         tonal, noise, _ = x.unbind(-3)
@@ -238,9 +246,6 @@ class ECMASpecificLoudness(Stage):
 
     def out_shape(self, shape: Shape) -> ECMALoudnessOutput:
         return ECMALoudnessOutput(shape[:-2], (*shape[:-2], BANDS))  # type: ignore[arg-type]
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}"
 
 
 @output
@@ -257,23 +262,14 @@ class ECMATonalityOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificTonality(Stage):
+class ECMASpecificTonality(_OfTonesAndNoise):
     """Loudness of tones and noise (..., 3, frame, 53) to `ECMATonalityOutput`.
 
     Tonal loudness, scaled and suppressed where the loudest tone is weak beside all noise
     (ECMA-418-2:2025, 6.2.8 to 6.2.10).
     """
 
-    time_dim = -2
     out_time_dim = ECMATonalityOutput(-1, -1, -2)  # type: ignore[arg-type]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.fixed_axes = {-3: 3, -1: BANDS}
-        self.shape_remedy = "give what ECMATonalNoise gives"
-
-    def initial_state(self, shape: Shape) -> State:
-        return {}
 
     def step(self, x: Tensor, state: State) -> tuple[ECMATonalityOutput, State]:
         tonal, noise, frequency = x.unbind(-3)
@@ -287,6 +283,3 @@ class ECMASpecificTonality(Stage):
     def out_shape(self, shape: Shape) -> ECMATonalityOutput:
         lead = shape[:-2]
         return ECMATonalityOutput(lead, lead, (*lead, BANDS))  # type: ignore[arg-type]
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}"
