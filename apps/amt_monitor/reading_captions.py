@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from amt_stream.meters.rows import column_named
 
+HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
+"""The window's title and the terminal's large number show the first of these that exists."""
+
 
 class Caption(NamedTuple):
     """A reading in words.

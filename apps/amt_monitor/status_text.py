@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from amt_monitor.reading_captions import caption_of
+from amt_monitor.reading_captions import HEADLINES, caption_of
 from amt_monitor.top_bar import elapsed_text
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
@@ -11,9 +11,6 @@ from amt_stream.sessions.events import keeper_in
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
-
-HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
-"""The title shows the first of these that exists."""
 
 
 def status_text(engine: "Engine", state: str, measured_s: float) -> str:

@@ -127,7 +127,7 @@ class MeterApp(App[None]):
         self.meter, self._watch, self._duration = meter, watch, duration
         self.frozen = False
         self.farewell = ""
-        """What is left to say when the screen is closed."""
+        """The message to print after the screen closes."""
         self._marked: Frames | None = None
         self._pictures = 0
         self._left = False
@@ -153,7 +153,7 @@ class MeterApp(App[None]):
         there = [one for one in self.history.main_columns if one.statistic == "instantaneous"]
         there = there or self.history.main_columns
         there.sort(key=lambda one: (one.name not in named, not one.name.startswith("ltl")))
-        same = [one.name for one in there if there and one.unit == there[0].unit]
+        same = [one.name for one in there if one.unit == there[0].unit]
         return same[:2]
 
     def compose(self) -> ComposeResult:
@@ -264,7 +264,7 @@ class MeterApp(App[None]):
         measured = (
             meter.readings.measured_s
             if meter.readings is not None
-            else engine.health.samples / engine.source.fs
+            else health.samples / engine.source.fs
         )
         clock = time.strftime("%H:%M:%S", time.gmtime(measured))
         left = f" {mark} {state.capitalize()} "

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
-from amt_monitor.reading_captions import caption_of
+from amt_monitor.reading_captions import HEADLINES, caption_of
 from amt_monitor.reading_history import CAME, ReadingHistory
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
@@ -48,10 +48,6 @@ SPANS_S = {"last minute": 60.0, "last 10 minutes": 600.0, "last hour": 3600.0}
 TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
 MARKS = {"green": "●", "amber": "▲", "red": "■"}
 """The shape of each state of a limit; others have a ring."""
-
-FIRST = ("ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs")
-"""The first number is the first of these that there is."""
-
 
 _BLOCKS = re.compile("(█+)")
 
@@ -143,7 +139,7 @@ def number_cells(names: Sequence[str]) -> list[Cell]:
 
 def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
     """The cells with the main number first."""
-    main = next((cell for name in FIRST for cell in cells if name in cell.names), None)
+    main = next((cell for name in HEADLINES for cell in cells if name in cell.names), None)
     return [*cells] if main is None else [main, *(cell for cell in cells if cell is not main)]
 
 
