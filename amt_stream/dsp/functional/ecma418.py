@@ -582,9 +582,9 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
     """
     lead, _, time = signal_axes("tonal_and_noise", "x", x, 2)
     whole_blocks("tonal_and_noise", time, STEP)
-    shapes = state_shapes()
+    shapes, of_tables = state_shapes(), table_shapes()
     given = [(key, v, (*lead, *shapes[key])) for key, v in state._asdict().items()]
-    given += [(key, v, table_shapes()[key]) for key, v in tables._asdict().items()]
+    given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
     fit("tonal_and_noise", torch.float64, ("x", x, (*lead, BANDS, time)), *given)
     frames = []
     # A step is too short for several threads, however long the sound is.
