@@ -85,8 +85,5 @@ def multiply(x: Array, matrix: Array, blocks: Array, y: Array) -> bool:
                     total += x[n, k] * matrix[k, j]
                 y[n, j] = total
         return True
-    for b in range(blocks.shape[0]):
-        start, stop = blocks[b]
-        column = min(b * LANES, columns - LANES)
-        sums_of_products(x, y.shape[0], start, stop, matrix, start, column, y, column)
+    sums_of_products(x, y.shape[0], blocks, matrix, columns, y, np.int64(0))
     return True

@@ -179,6 +179,8 @@ def _partitioned_fir(
     count, hop = partitions.shape[0], to_lines.shape[0]
     rows, blocks, both = x.shape[0], x.shape[1] // hop, 2 * hop
     none = np.int64(0)
+    to, back = np.zeros((both // LANES, 2), np.int64), np.zeros((hop // LANES, 2), np.int64)
+    to[:, 1], back[:, 1] = hop, both
     all_lines = spectra.reshape((rows, count - 1 + blocks, both))
     given, out = x.reshape((rows, blocks, hop)), y.reshape((rows, blocks, hop))
     sums = np.empty((blocks, both), y.dtype)
@@ -186,10 +188,7 @@ def _partitioned_fir(
     zero = _lanes(nothing, 0, 0)
     for r in range(rows):
         lines = all_lines[r]
-        for column in range(0, both, LANES):
-            sums_of_products(
-                given[r], blocks, none, hop, to_lines, none, column, lines[count - 1 :], column
-            )
+        sums_of_products(given[r], blocks, to, to_lines, both, lines[count - 1 :], none)
         for b in range(blocks):
             # Separate chains of sums, so that no product waits for the previous one.
             for k in range(0, hop, LANES):
@@ -202,8 +201,7 @@ def _partitioned_fir(
                     d, e = d + re * to_im, e + im * to_re
                 put(a - c, sums, b, k)
                 put(d + e, sums, b, hop + k)
-        for column in range(0, hop, LANES):
-            sums_of_products(sums, blocks, none, both, from_lines, none, column, out[r], column)
+        sums_of_products(sums, blocks, back, from_lines, hop, out[r], none)
 
 
 def polyphase(x: Tensor, bank: Tensor, down: int, length: int, zi: Tensor) -> tuple[Tensor, Tensor]:

@@ -68,7 +68,7 @@ def _running_spectrum(
     rows: Array, cosine: Array, sine: Array, halves: Sizes, bins: Sizes, hop: int, power: Array
 ) -> None:
     half, components = max(halves), power.shape[2]
-    none = np.int64(0)  # with a literal `sums_of_products` would be compiled once more
+    ranges = np.zeros((components // LANES, 2), np.int64)
     even, odd = np.empty((ROWS, half), power.dtype), np.empty((ROWS, half), power.dtype)
     re, im = np.empty((ROWS, components), power.dtype), np.empty((ROWS, components), power.dtype)
     frames, end = power.shape[1], power.shape[0] * power.shape[1]
@@ -88,11 +88,12 @@ def _running_spectrum(
         at, bin = 0, 0
         for w in range(len(halves)):
             h, many = halves[w], bins[w]
+            blocks = ranges[: many // LANES]
+            blocks[:, 1] = h
             c = cosine[at : at + h * many].reshape((h, many))
             s = sine[at : at + h * many].reshape((h, many))
-            for column in range(0, many, LANES):
-                sums_of_products(even, count, none, h, c, none, column, re, bin + column)
-                sums_of_products(odd, count, none, h, s, none, column, im, bin + column)
+            sums_of_products(even, count, blocks, c, many, re, bin)
+            sums_of_products(odd, count, blocks, s, many, im, bin)
             at += h * many
             bin += many
         for i in range(count):
