@@ -365,8 +365,8 @@ class Fused:
 
     def _allocated(self, shapes: tuple[Shape, ...]) -> list[tuple[tuple[Tensor, ...], np.ndarray]]:
         """Outputs of the next blocks, of several if they are short, which takes less time."""
-        size = self.like.itemsize * sum(map(prod, shapes))
-        count = max(1, min(16, TOGETHER // size))
+        sizes = [self.like.itemsize * prod(shape) for shape in shapes]
+        count = max(1, min(64, TOGETHER // sum(sizes)))
         # Not by views, which count changes in place together; an inference tensor would be one also
         # outside that mode.
         with torch.inference_mode(False):
@@ -374,7 +374,8 @@ class Fused:
                 torch.empty((count * n, *rest), dtype=self.dtype).unsafe_split(n)
                 for n, *rest in shapes
             ]
-        places = np.array([[v.data_ptr() for v in outputs] for outputs in each]).T
+        first = np.array([outputs[0].data_ptr() for outputs in each])
+        places = first + np.outer(np.arange(count), sizes)
         return list(zip(zip(*each, strict=True), places, strict=True))
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
