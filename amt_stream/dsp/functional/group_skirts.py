@@ -233,6 +233,21 @@ def _moments(intensity: Array, first: int, apart: Array, ends: Array, moments: A
         squares[0, g], squares[1, g], squares[2, g], squares[3, g] = q0, q1, q2, q3
 
 
+@recurrence
+def _moments_of_one(x: Array, apart: Array, ends: Array, moments: Array) -> None:
+    """The same of one row, in a third of the time."""
+    zero = x.dtype.type(0)
+    sums, means, squares = moments[0, 0], moments[1, 0], moments[2, 0]
+    for g in range(ends.size - 1):
+        p, m, q = zero, zero, zero
+        for j in range(ends[g], ends[g + 1]):
+            v = x[j] * apart[j]
+            p += x[j]
+            m += v
+            q += v * apart[j]
+        sums[g], means[g], squares[g] = p, m, q
+
+
 @kernel
 def _reaches(apart: Array, ends: Array, reach: Array) -> None:
     """Largest distance of a component from the middle of its group."""
@@ -346,7 +361,9 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
     z_offset, z_slope, lean_offset, lean_slope = lines[0], lines[1], lines[2], lines[3]
     spread, least, last = lines[4], lines[5], lines[6]
     for n in range(y.shape[0]):
-        if n % ROWS == 0:
+        if n % ROWS == 0 and n + 1 == y.shape[0]:
+            _moments_of_one(intensity[n], groups.apart, groups.ends, moments)
+        elif n % ROWS == 0:
             _moments(intensity, n, groups.apart, groups.ends, moments)
         _group_lines(density[n], moments, n % ROWS, groups, reach, shift_db, lines)
         powers = moments[0, n % ROWS]
