@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from functools import cached_property
 from typing import Any, Self
 
@@ -162,21 +161,17 @@ def python_values(name: str, column: np.ndarray) -> list[Any]:
     if name == "fault":
         return FAULT_TEXTS[column].tolist()
     if kind == "M":
-        return [*map(_utc_text, column.astype("datetime64[ms]").tolist())]
+        texts = np.datetime_as_string(column, "ms", "UTC").tolist()
+        return [None if text == "NaT" else text for text in texts]
     return without_nan(column) if kind == "f" else column.tolist()
-
-
-def _utc_text(time: datetime | int | None) -> str | None:
-    """A time of `utc` as text; one outside the years of `datetime` is a number of milliseconds."""
-    if isinstance(time, int):
-        return str(np.datetime_as_string(np.datetime64(time, "ms"), timezone="UTC"))
-    return None if time is None else f"{time.isoformat(timespec='milliseconds')}Z"
 
 
 def without_nan(numbers: NDArray[np.float64]) -> list[Any]:
     """Numbers (n,) or (n, k) as lists, None for NaN."""
     if numbers.ndim == 1:
         return [None if v != v else v for v in numbers.tolist()]
+    if not np.isnan(numbers).any():
+        return numbers.tolist()
     return [[None if v != v else v for v in row] for row in numbers.tolist()]
 
 
