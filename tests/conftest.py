@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -103,24 +104,22 @@ def state_of_sources() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-COMPILED = 3  # families of `tests/dsp/kernels/compiling.py`
-
-
 def compile_kernels():
     """Compile kernels and the tests themselves, which each worker would otherwise do for itself."""
-    called = [["tests.dsp.kernels.compiling", str(family)] for family in range(COMPILED)]
-    called.append(["pytest", "--collect-only", "-p", "no:xdist"])
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", *call],
-            cwd=ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for call in called
-    ]
-    for one in running:
-        one.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        called = [["tests.dsp.kernels.compiling", folder, order] for order in ("first", "last")]
+        called.append(["pytest", "--collect-only", "-p", "no:xdist"])
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", *call],
+                cwd=ROOT,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for call in called
+        ]
+        for one in running:
+            one.wait()
 
 
 # Folders of tests that time something, or hear sound as it comes, and fixtures of others like them.

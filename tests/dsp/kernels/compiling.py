@@ -1,13 +1,16 @@
-"""Compiles what tests ask for, a family of it: `python -m tests.dsp.kernels.compiling 0`, 1 or 2.
+"""Compiles what tests ask for: `python -m tests.dsp.kernels.compiling FOLDER first` (or `last`).
 
-Each stage takes a step in both widths, with a gradient and without, and the meters of the family
-read the demo sound: so their kernels are on the disk before workers need them at the same time, of
-which each would compile its own.
+Each stage takes a step in both widths, with a gradient and without, and meters read the demo sound:
+so their kernels are on the disk before workers need them at the same time, of which each would
+compile its own. Two processes share the work, by a file in FOLDER for each part that one has taken;
+`last` takes the stages in reverse order, since neighbors have kernels in common.
 """
 
 import contextlib
 import io
 import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import torch
 
@@ -15,18 +18,17 @@ from amt_stream.cli.command import run_command
 from amt_stream.dsp.streaming import fields
 from tests.dsp.contract.test_module_contract import CASES, LEARNERS, shape_of
 
-FAMILIES = {  # about as long for each, with beginnings of names; what is in no other is in the last
-    "moore2016,gm2002": ("Binaural", "DRNL", "EarFilter", "Excitation", "Monaural", "Moore2016"),
-    "zwicker,bs1770,spl,third_octave": ("BS1770", "Core", "Glasberg", "Sound", "Third", "Zwicker"),
-    "king2019": (),
-}
+ORDERS = {"first": sorted, "last": lambda names: sorted(names, reverse=True)}
+MODELS = ["moore2016,gm2002", "zwicker,bs1770,spl,third_octave", "king2019"]
 METER = ["meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv", "--model"]
 
 
-def stages_of(family):
-    every = tuple(beginning for some in FAMILIES.values() for beginning in some)
-    rest = [name for name in CASES if not name.startswith(every)]
-    return [name for name in CASES if name.startswith(FAMILIES[family] or tuple(rest))]
+def taken(folder: Path, parts: Iterable[str]) -> Iterator[str]:
+    """Those of `parts` that no other process has taken, one by one."""
+    for part in parts:
+        with contextlib.suppress(FileExistsError):
+            (folder / part).touch(exist_ok=False)
+            yield part
 
 
 def step(case, stage):
@@ -39,15 +41,17 @@ def step(case, stage):
         total.backward()
 
 
-def main(family):
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        run_command([*METER, family])
-    for name in stages_of(family):
+def main(folder, order):
+    for name in taken(folder, ORDERS[order](CASES)):
         for options in [{}, {"learnable": True}] if name in LEARNERS else [{}]:
             for dtype in (torch.float32, torch.float64):
                 step(CASES[name], CASES[name].make(**options).to(dtype))
+    # After the stages: a meter with no kernel on the disk starts another process to compile some.
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        for models in taken(folder, ORDERS[order](MODELS)):
+            run_command([*METER, models])
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(list(FAMILIES)[int(sys.argv[1])])
+    main(Path(sys.argv[1]), sys.argv[2])

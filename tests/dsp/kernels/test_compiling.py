@@ -2,23 +2,24 @@
 
 import pytest
 
-from tests.conftest import COMPILED
 from tests.dsp.kernels import compiling
-from tests.dsp.kernels.compiling import CASES, FAMILIES, stages_of, step
+from tests.dsp.kernels.compiling import CASES, ORDERS, step, taken
 
 
-def test_each_stage_is_in_one_family():
-    assert len(FAMILIES) == COMPILED
-    assert sorted(name for family in FAMILIES for name in stages_of(family)) == sorted(CASES)
+def test_each_part_is_taken_once(tmp_path):
+    first, last = (taken(tmp_path, ORDERS[order](CASES)) for order in ("first", "last"))
+    both = [name for pair in zip(first, last, strict=False) for name in pair]
+    assert sorted([*both, *first, *last]) == sorted(CASES)
 
 
-def test_a_family_goes_through_all_of_its_stages(monkeypatch):
+def test_stages_and_meters_are_gone_through(monkeypatch, tmp_path):
     stepped = []
     monkeypatch.setattr(compiling, "CASES", {"Gain": CASES["Gain"]})
     monkeypatch.setattr(compiling, "run_command", stepped.append)
     monkeypatch.setattr(compiling, "step", lambda *given: stepped.append(step(*given)))
-    compiling.main("king2019")
-    assert len(stepped) == 1 + 2  # the meters, and the stage in both widths
+    compiling.main(tmp_path, "first")
+    compiling.main(tmp_path, "last")
+    assert len(stepped) == 2 + len(compiling.MODELS)  # the stage in both widths, and the meters
 
 
 @pytest.mark.parametrize("name", ["AdaptLoop", "Sharpness"])
