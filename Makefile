@@ -4,16 +4,13 @@ ARGS ?=
 
 .PHONY: meter test check soak bench cuda frozen setup lint docs clean
 
-meter test check soak bench cuda frozen setup:
+meter test check soak bench cuda frozen docs setup:
 	@$(PYTHON) tools/bootstrap.py $@ $(ARGS)
 
 lint: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-
-docs: setup
-	.venv/bin/python tools/docs.py
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache build dist

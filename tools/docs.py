@@ -1,4 +1,4 @@
-"""Write the API pages to build/docs; refuse where a text names what is not there.
+"""Build the site in build/docs; refuse where a text names what is not there.
 
 A name in backticks, in a docstring or a page of Markdown, has to be a name of this tree: of a
 module, class, function, argument, attribute or column. `Class.member` has to be a member of that
@@ -10,8 +10,8 @@ import builtins
 import importlib
 import re
 import shutil
+import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +28,6 @@ OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
 PATH = re.compile(r"([\w.-]+(/[\w.*-]+)+/?|[\w-]+\.(pyi?|md|toml|csv|cff|json|txt))(::\w+)?")
 TICKS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-ARGUMENT = re.compile(r"^((?:\w+)(?:, \w+)*): ")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -199,38 +198,20 @@ def broken(references: References) -> list[str]:
             found += [f"{place}:{n + 1} names `{word}`" for n, word in nowhere]
         for link in LINK.finditer(text):
             target, _, anchor = link[1].partition("#")
-            if re.match(r"[a-z]+:", target):
-                continue
+            if re.match(r"[a-z]+:|generated/", target):
+                continue  # Sphinx knows the pages that it makes
             goal = (page.parent / target).resolve() if target else page
             if not goal.exists() or (anchor and anchor not in headings(goal.read_text())):
                 found.append(f"{place}:{text[: link.start()].count(chr(10)) + 1} links {link[1]}")
     return found
 
 
-def with_lists(docstring: str) -> str:
-    """A docstring as Markdown: its lines "name: what it is" as a list."""
-    first, *rest = docstring.split("\n")
-    return "\n".join([first, *(ARGUMENT.sub(r"- **\1**: ", line) for line in rest)])
-
-
-def write_pages() -> None:
-    """A page of each module, without source and without what has no docstring."""
-    import pdoc  # here: the tests need the checks alone
-    import pdoc.render
-    from jinja2 import pass_context
-
-    to_markdown = pdoc.render.env.filters["to_markdown"]
-
-    @pass_context
-    def listed(context: Any, docstring: str) -> str:
-        return str(to_markdown(context, with_lists(docstring)))
-
-    pdoc.render.env.filters["to_markdown"] = listed
-    # Annotations whose modules only type checkers import stay as they are written.
-    warnings.filterwarnings("ignore", "Error parsing type annotation")
-    pdoc.render.configure(docformat="markdown", include_undocumented=False, show_source=False)
+def build_site() -> int:
+    """The exit status of Sphinx, to which a warning is an error."""
     shutil.rmtree(OUTPUT, ignore_errors=True)  # no page of what is gone
-    pdoc.pdoc("amt_stream", output_directory=OUTPUT)
+    options = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "auto"]
+    command = [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(OUTPUT)]
+    return subprocess.run(command, check=False).returncode
 
 
 def main() -> int:
@@ -240,7 +221,8 @@ def main() -> int:
     if found:
         print(f"{len(found)} broken references: mend the text or the name", file=sys.stderr)
         return 1
-    write_pages()
+    if failed := build_site():
+        return failed
     print(OUTPUT / "index.html")
     return 0
 

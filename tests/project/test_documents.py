@@ -87,14 +87,6 @@ def test_a_broken_link_is_seen(docs, references, tmp_path, monkeypatch):
     assert docs.broken(references) == ["page.md:3 links #another", "page.md:3 links gone.md"]
 
 
-def test_arguments_become_a_list(docs):
-    text = "Loudness: of a sound.\n\nfs: rate\nstl, ltl: loudness\n    in sone\nIn words: none"
-    assert docs.with_lists(text).splitlines() == [
-        *("Loudness: of a sound.", "", "- **fs**: rate", "- **stl, ltl**: loudness"),
-        *("    in sone", "In words: none"),
-    ]
-
-
 def test_the_map_of_rooms_is_that_of_the_test_and_short():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 150

@@ -18,7 +18,8 @@ from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES.remove(ROOT / "docs" / "index.md")  # its blocks are the contents of the site
 PAGES += sorted(path for path in (ROOT / "apps").rglob("*.md"))
 
 
@@ -63,6 +64,7 @@ PYTHON = [  # blocks that run here, after what makes the things that they name
     ("calibration.md", "from amt_stream import measure"),
     ("embedding.md", "# Noise that is to be 1 sone loud."),
     ("events.md", "import json, soundfile"),
+    ("learning.md", "# A gain that makes a tone as loud as noise."),
     ("sessions.md", "from amt_stream.sessions import"),
     ("sessions.md", "from amt_stream.sessions.report import"),
 ]
@@ -78,6 +80,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("README.md", "make meter"): "tests/project/test_bootstrap.py; `make test` is this run",
     ("README.md", "uv tool install"): "takes packages from an index; tests/project/test_wheel.py",
     ("README.md", "amt-stream devices"): "a calibrator and a window; tests/cli/test_calibrate.py",
+    ("first_evening.md", "amt-stream"): "a calibrator and a window; tests/cli/test_calibrate.py",
     ("measuring.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
     ("sessions.md", "openssl genpkey"): "tests/sessions/test_verify.py, with keys that it makes",
     ("README.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",
@@ -223,6 +226,7 @@ def a_response(forks, folder):
 
 GIVEN = {
     "# Noise that is to be 1 sone loud.": lambda forks, folder: {},
+    "# A gain that makes a tone as loud as noise.": lambda forks, folder: {},
     "import pandas": parts,
     "from amt_stream import measure": a_response,
     "import json, soundfile": kept_sound,
@@ -239,6 +243,8 @@ def test_python_runs(forks, folder, page, beginning):
         case {"sound": sound, "distance": distance}:
             assert distance > 0
             assert 0 < sound.grad.abs().max() < np.inf
+        case {"optimizer": _, "distance": distance}:
+            assert distance < 0.01
         case {"rows": rows}:
             assert len(rows) == 201
         case {"measured": measured, "response": response}:
