@@ -1,7 +1,7 @@
-"""What torch promises of any module, for every stage: compiled, exported, repeated, watched, saved.
+"""What torch promises of any module: every stage is repeated, watched and saved.
 
-The stage itself is compiled and exported, as a user would: exported for any length of time, and
-compiled for one, in `make soak` for several by every backend.
+Some stages, and every one in `make soak`, are compiled and exported, as a user would: exported for
+any length of time, and compiled for one, in `make soak` for several by every backend.
 """
 
 import inspect
@@ -23,7 +23,7 @@ import amt_stream as amt
 from amt_stream import Chain, Gain, Parallel, PointwiseModule, Stream, check_stage
 from amt_stream.dsp.streaming import Stage
 from tests.dsp.contract.test_module_contract import CASES, LEARNERS, STAGES, noise
-from tests.dsp.contract.test_transforms import assert_close, tensors
+from tests.dsp.contract.test_transforms import RECURRENCES, assert_close, tensors
 
 pytestmark = [pytest.mark.filterwarnings("ignore:`torch.jit.(script|trace).*` is deprecated")]
 
@@ -201,15 +201,14 @@ PROMISES = {
 }
 
 
+TRACED = {*RECURRENCES, *BY_ARGUMENTS, "Dau1997"} - {"Moore2016"}
+"""What is compiled and exported here: stages that have most of the operators between them, those of
+another call, and a chain; all in `make soak`. `test_transforms.py` exports `Moore2016`."""
+
 DEAR = {
-    *product(
-        ("compiled", "exported"),
-        ("Glasberg2002", "King2019", "Moore2016", "Osses2021", "Paulick2024", "ZwickerTimeVarying"),
-    ),
-    *product(("compiled", "exported", "repeated", "watched"), ("ECMALoudness", "ECMATonality")),
+    *product(("compiled", "exported"), {*CASES} - TRACED),
+    *product(("repeated", "watched"), ("ECMALoudness", "ECMATonality")),
 }
-"""Chains of which each stage is compiled and exported here, and a chain too (`Dau1997`): these in
-`make soak`. `test_transforms.py` exports `Moore2016`."""
 
 
 @pytest.mark.parametrize(
