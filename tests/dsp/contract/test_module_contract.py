@@ -78,7 +78,7 @@ CASES = {
     "ECMASpecificLoudness": Case(amt.ECMASpecificLoudness, (2, 3, 4, 53), loudness),
     "ECMASpecificTonality": Case(amt.ECMASpecificTonality, (2, 3, 4, 53), loudness),
     "ECMATonality": Case(amt.ECMATonality, (1, 6144)),
-    "ECMATonalNoise": Case(amt.ECMATonalNoise, (1, 53, 6144)),
+    "ECMATonalNoise": Case(amt.ECMATonalNoise, (1, 53, 4096)),
     "EarFilter": Case(amt.EarFilter, (2, 2, 64)),
     "ERBIntegration": Case(
         lambda **o: amt.ERBIntegration(

@@ -342,7 +342,7 @@ def test_monaural_selection_keeps_the_contract(ears):
     ],
 )
 def test_the_model_keeps_the_contract(fs, ears, options):
-    check_stage(lambda: Glasberg2002(fs, **options), noise(2, ears, int(0.085 * fs)))
+    check_stage(lambda: Glasberg2002(fs, **options), noise(2, ears, int(0.05 * fs)))
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
