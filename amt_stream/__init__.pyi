@@ -114,11 +114,15 @@ from .sessions.compare import compare as compare
 
 __version__: str
 from .dsp.models import ECMALoudness as ECMALoudness
+from .dsp.models import ECMARoughness as ECMARoughness
 from .dsp.models import ECMATonality as ECMATonality
 from .dsp.stages import ECMAEarFilter as ECMAEarFilter
+from .dsp.stages import ECMAEnvelopes as ECMAEnvelopes
 from .dsp.stages import ECMAFilterbank as ECMAFilterbank
 from .dsp.stages import ECMALoudnessOutput as ECMALoudnessOutput
+from .dsp.stages import ECMARoughnessOutput as ECMARoughnessOutput
 from .dsp.stages import ECMASpecificLoudness as ECMASpecificLoudness
+from .dsp.stages import ECMASpecificRoughness as ECMASpecificRoughness
 from .dsp.stages import ECMASpecificTonality as ECMASpecificTonality
 from .dsp.stages import ECMATonalityOutput as ECMATonalityOutput
 from .dsp.stages import ECMATonalNoise as ECMATonalNoise

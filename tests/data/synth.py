@@ -54,6 +54,10 @@ def _component(c, fs):
         )
         x = np.fft.irfft(z, n)
         x /= np.sqrt(np.mean(x**2))
+    elif kind == "am_noise":  # noise with sinusoidal AM, starts at a trough
+        x = _component({**c, "kind": "noise", "level_db_spl": 0.0, "ramp": 0.0}, fs)
+        x = x * (1 - c["depth"] * np.cos(2 * np.pi * c["rate"] * t))
+        x /= np.sqrt(np.mean(x**2))
     elif (
         kind == "gauss_tone"
     ):  # cosine with Gaussian edges; "on"/"off" are the -3 dB points in seconds

@@ -22,6 +22,8 @@ from amt_stream.dsp.functional import (
     adaptation,
     banded,
     ecma418,
+    ecma418_envelope,
+    ecma418_roughness,
     excitation,
     fir,
     first_order,
@@ -44,7 +46,9 @@ from amt_stream.dsp.stages import (
     AdaptLoop,
     BinauralLoudness,
     CoreLoudness,
+    ECMAEnvelopes,
     ECMAFilterbank,
+    ECMASpecificRoughness,
     ECMATonalNoise,
     Excitation,
     GammatoneFilterbank,
@@ -187,6 +191,20 @@ def tonal_and_noise_case(rng):
     tables = ecma418.TonalTables(*stage.registered(*ecma418.TonalTables._fields))
     state = ecma418.State(**stage.initial_state((53,)))
     return ecma418.tonal_and_noise, (x, tables, state)
+
+
+def envelopes_case(rng):
+    rows, stage = lead(rng), made(ECMAEnvelopes)
+    x, zi = noise(*rows, 32 * rng.choice([1, 3])), noise(*rows, 2, 5, 53)
+    return ecma418_envelope.envelopes, (x, stage.poles, stage.weights, zi)
+
+
+def roughness_case(rng):
+    stage, x = made(ECMASpecificRoughness), noise(2, 53, 30).square()
+    names = ecma418_roughness.RoughnessTables._fields
+    tables = ecma418_roughness.RoughnessTables(*stage.registered(*names))
+    state = ecma418_roughness.RoughnessState(**stage.initial_state((2, 53)))
+    return ecma418_roughness.roughness, (x, tables, state)
 
 
 def adaptation_case(rng):
@@ -376,6 +394,8 @@ FUNCTIONS = {
     "third_octave_powers": third_octave_case,
     "third_octaves": third_octaves_case,
     "tonal_and_noise": tonal_and_noise_case,
+    "envelopes": envelopes_case,
+    "roughness": roughness_case,
     "weighted": weighted_case,
 }
 """Every function with a compiled form, and what gives arguments that it takes."""

@@ -1,0 +1,515 @@
+"""Roughness from the modulation spectra of critical bands (ECMA-418-2:2025, clause 7)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.ecma418 import BANDS, CENTERS, specific_basis_loudness
+from amt_stream.dsp.functional.ecma418_modulation import (
+    FRAME,
+    NODES,
+    Grid,
+    begin_hop,
+    interpolate,
+    interpolated,
+    join_hops,
+    placed,
+    push,
+    sharpen,
+    sharpened,
+    spread,
+    spread_of,
+    summed,
+    take,
+)
+from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
+from amt_stream.dsp.functional.threads import one_thread
+
+GRID = Grid(hop=128, wait=9, period=64)
+
+SIZE = 4 * GRID.hop
+"""Values of an envelope in a block."""
+
+LINE = 1500 / SIZE
+"""Spacing of the modulation spectrum in Hz."""
+
+FIRST, LAST = 2, 255
+"""Lines of the modulation spectrum that are searched."""
+
+PEAKS = 10
+"""Peaks of a band, at most."""
+
+ROUGHNESS = 0.0180685
+"""Calibration of roughness, c_R: a tone with full modulation of 70 Hz and 60 dB has 1 asper."""
+
+LEAST = 0.074376
+"""Amplitude of a band below which it is not rough."""
+
+RISE_S, FALL_S = 0.0625, 0.5
+"""Time constants of specific roughness."""
+
+RISE, FALL = (float(np.exp(-1 / (50 * s))) for s in (RISE_S, FALL_S))
+
+_HALF = [0, 0.0457, 0.0907, 0.1346, 0.1765, 0.2157, 0.2515, 0.2828, 0.3084, 0.3269, 0.3364, 0.3348]
+_HALF += [0.3188, 0.2844, 0.2259, 0.1351]
+BIAS = np.array([*_HALF, 0, *(-v for v in _HALF[::-1]), 0])
+"""Error in Hz of the peak of a parabola, by 1/32 line (ECMA-418-2:2025, Table 10)."""
+
+
+def weighting() -> np.ndarray:
+    """Tables of the weights of modulation rates by band (4, 53).
+
+    The rate of highest sensitivity in Hz, the sensitivity there, and the exponents of the weights
+    above and below it (ECMA-418-2:2025, 7.1.5).
+    """
+    khz = CENTERS / 1000
+    octave = np.log2(khz)
+    best = 72.6937 * (1 - 1.1739 * np.exp(-5.4583 * khz))
+    low = khz < 1
+    r1, r2 = np.where(low, 0.3560, 0.8024), np.where(low, 0.8049, 0.9333)
+    most = 1 / (1 + r1 * np.abs(octave) ** r2)
+    above = 0.2471 + 0.0129 * np.maximum(octave + 3.4253, 0) ** 2
+    return np.stack([best, most, above, 1.0967 - 0.0640 * octave])
+
+
+class RoughnessTables(NamedTuple):
+    """Tables of `roughness`, in float64.
+
+    threshold: basis loudness at the threshold in quiet (53,)
+    window: of a block (512,)
+    gain: of the lines of the modulation spectrum (257,), high at high rates
+    bias: `BIAS`
+    bands: `weighting`
+    """
+
+    threshold: Tensor
+    window: Tensor
+    gain: Tensor
+    bias: Tensor
+    bands: Tensor
+
+
+def roughness_table_shapes() -> dict[str, tuple[int, ...]]:
+    """Shapes of `RoughnessTables`."""
+    shapes = (BANDS,), (SIZE,), (SIZE // 2 + 1,), (34,), (4, BANDS)
+    return dict(zip(RoughnessTables._fields, shapes, strict=True))
+
+
+class RoughnessState(NamedTuple):
+    """RoughnessState of `roughness`, in float64.
+
+    older: envelopes of three hops (..., 53, 384)
+    recent: envelopes of the present one (..., 53, 128)
+    power: sums of the powers of these (..., 53, 4)
+    nodes: amplitudes of the last blocks (..., 53, 5)
+    smooth: specific roughness of the last frame (..., 53)
+    begun: frames since the beginning; it goes around (..., 1)
+    """
+
+    older: Tensor
+    recent: Tensor
+    power: Tensor
+    nodes: Tensor
+    smooth: Tensor
+    begun: Tensor
+
+
+def roughness_states() -> dict[str, tuple[int, ...]]:
+    """Shapes of `RoughnessState`, without leading axes."""
+    hop = GRID.hop
+    shapes = (BANDS, 3 * hop), (BANDS, hop), (BANDS, 4), (BANDS, NODES), (BANDS,), (1,)
+    return dict(zip(RoughnessState._fields, shapes, strict=True))
+
+
+def _like(
+    x: Tensor, tables: RoughnessTables, state: RoughnessState
+) -> tuple[Tensor, RoughnessState]:
+    y = x.new_empty(*x.shape[:-3], BANDS, x.shape[-1] // FRAME)
+    return y, RoughnessState(*(v.new_empty(v.shape) for v in state))
+
+
+@operator(_like)
+def roughness(
+    x: Tensor, tables: RoughnessTables, state: RoughnessState
+) -> tuple[Tensor, RoughnessState]:
+    """Specific roughness (..., 53, frame) in asper/Bark_HMS, a frame per 30 values of envelopes.
+
+    A frame stands for the value `GRID.wait` frames before its end.
+
+    x: envelope and power of the bands (..., 2, 53, time), float64, 1500 a second, a multiple of 30
+    """
+    lead, _, _, time = signal_axes("roughness", "x", x, 3)
+    whole_blocks("roughness", time, FRAME)
+    shapes, of_tables = roughness_states(), roughness_table_shapes()
+    given = [(key, v, (*lead, *shapes[key])) for key, v in state._asdict().items()]
+    given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
+    fit("roughness", torch.float64, ("x", x, (*lead, 2, BANDS, time)), *given)
+    if compiled(x, *tables, *state):
+        return _compiled(x, tables, state)
+    frames = []
+    with one_thread(x):
+        for part in x.split(FRAME, -1):
+            y, state = _frame(part, tables, state)
+            frames.append(y)
+    return torch.stack(frames, -1), state
+
+
+def _frame(
+    x: Tensor, tables: RoughnessTables, state: RoughnessState
+) -> tuple[Tensor, RoughnessState]:
+    envelope, power = x.unbind(-3)
+    begun = state.begun
+    block, ended, recent, older = placed(state.recent, envelope, state.older, begun, GRID)
+    total, sums = summed(state.power, power, begun, GRID)
+    found = _amplitudes(block, total / (SIZE / 2), tables)
+    nodes = torch.cat([state.nodes[..., 1:], found[..., None]], -1)
+    nodes = torch.where(ended, nodes, state.nodes)
+    y = interpolated(nodes, begun, GRID)
+    y = sharpened(y, spread(y), ROUGHNESS)
+    keep = torch.where(y >= state.smooth, RISE, FALL)
+    y = y * (1 - keep) + state.smooth * keep
+    y = torch.where(begun + 1 > GRID.wait, y, 0.0)
+    return y, RoughnessState(older, recent, sums, nodes, y, GRID.after(begun))
+
+
+def _amplitudes(envelope: Tensor, power: Tensor, tables: RoughnessTables) -> Tensor:
+    """Amplitudes of modulation (..., 53) of blocks of envelopes (..., 53, 512).
+
+    power: mean square of the rectified bands times 2 (..., 53)
+    """
+    n = specific_basis_loudness(power, tables.threshold)
+    windowed = envelope * tables.window
+    lines = torch.fft.rfft(windowed)
+    energy = n.amax(-1, keepdim=True) * windowed.square().sum(-1)
+    silent = energy <= 0
+    scale = torch.where(silent, 0.0, n.square() / torch.where(silent, 1.0, energy))
+    phi = scale[..., None] * (lines.real.square() + lines.imag.square())
+    inner = (phi[..., :-2, :] + phi[..., 1:-1, :] + phi[..., 2:, :]) / 3
+    phi = torch.cat([phi[..., :1, :], inner, phi[..., -1:, :]], -2)
+    s = phi.sum(-2)
+    used = s[..., FIRST : LAST + 1]
+    middle = (LAST - FIRST) // 2
+    median = used.sort(-1).values[..., middle : middle + 2].mean(-1, keepdim=True)
+    w = 0.0856 * s / (median + 1e-10) * tables.gain
+    most = w[..., FIRST : LAST + 1].amax(-1, keepdim=True)
+    w = torch.where(w < 0.05 * most, 0.0, (w - 0.1407).clamp(0, 1))
+    y = phi * w[..., None, :]
+    # A sound that is no number has no peaks.
+    return _strongest(y, *_peaks(y.detach()), tables) + 0 * s.sum(-1, keepdim=True)
+
+
+def _peaks(y: Tensor) -> tuple[Tensor, Tensor]:
+    """The most prominent peaks of spectra (..., line), and which of these are some (..., 10)."""
+    z = y[..., FIRST : LAST + 1]
+    top = z[..., 1:-1]
+    there = (top > z[..., :-2]) & (top > z[..., 2:])
+    at = torch.arange(z.shape[-1], device=z.device)
+    own = at[1:-1, None]
+    higher = z[..., None, :] > top[..., None]
+    start = torch.where(higher & (at < own), at, -1).amax(-1, keepdim=True)
+    stop = torch.where(higher & (at > own), at, z.shape[-1]).amin(-1, keepdim=True)
+    inside = (at > start) & (at < stop)
+    low, high = (
+        torch.where(inside & side, z[..., None, :], torch.inf).amin(-1)
+        for side in (at < own, at > own)
+    )
+    prominence = torch.where(there, top - torch.maximum(low, high), -1.0)
+    found = prominence.topk(PEAKS)
+    order = found.indices.sort(-1)
+    valid = (found.values > 0).gather(-1, order.indices)
+    k = order.values + FIRST + 1
+    height = torch.where(valid, y.gather(-1, k), 0.0)
+    return k, valid & (height > 0.05 * height.amax(-1, keepdim=True))
+
+
+def _strongest(y: Tensor, k: Tensor, valid: Tensor, tables: RoughnessTables) -> Tensor:
+    """The amplitude (..., band) of the strongest harmonic series among peaks at lines `k`."""
+    best, most, above, below = tables.bands[..., None].unbind(0)
+    y0, y1, y2 = (y.gather(-1, k + shift) for shift in (-1, 0, 1))
+    size = torch.where(valid, y0 + y1 + y2, 0.0)
+    curve = torch.where(valid, y0 - 2 * y1 + y2, -1.0)
+    f = _without_bias((k + torch.where(valid, 0.5 * (y0 - y2), 0.0) / curve) * LINE, tables.bias)
+    b = size * most * torch.where(f > best, _weight(f, best, 1.2822, above), 1.0)
+    b = torch.where(f > LINE, b, 0.0)
+    with torch.no_grad():
+        base, ratio = f[..., :, None], f[..., None, :] / f[..., :, None]
+        number = torch.floor(ratio + 0.5)
+        off = (f[..., None, :] / (number.clamp(min=1) * base) - 1).abs()
+        off = torch.where(valid[..., None, :], off, torch.inf)
+        order = torch.arange(PEAKS, device=y.device)
+        nearer = off[..., None, :] < off[..., :, None]
+        nearer = nearer | ((off[..., None, :] == off[..., :, None]) & (order < order[:, None]))
+        beaten = ((number[..., None, :] == number[..., :, None]) & nearer).any(-1)
+        member = (number > 0) & (off < 0.04) & ~beaten & valid[..., :, None]
+        energy = torch.where(member, b[..., None, :], 0.0).sum(-1)
+        energy = torch.where(valid, energy, -1.0)
+        # The first of equal ones.
+        highest = energy >= energy.amax(-1, keepdim=True)
+        chosen = torch.where(highest, order, PEAKS).amin(-1, keepdim=True).clamp(max=PEAKS - 1)
+        member = member.gather(-2, chosen[..., None].expand(*chosen.shape, PEAKS)).squeeze(-2)
+        own = torch.where(member, b, -1.0)
+        loudest = torch.where(own >= own.amax(-1, keepdim=True), order, PEAKS)
+        loudest = loudest.amin(-1, keepdim=True).clamp(max=PEAKS - 1)
+    base, strongest = f.gather(-1, chosen), f.gather(-1, loudest)
+    b = torch.where(member, b, 0.0)
+    total = b.sum(-1, keepdim=True)
+    silent = total <= 0
+    center = (f * b).sum(-1, keepdim=True) / torch.where(silent, 1.0, total)
+    distance = (center - strongest).abs()
+    same = silent | (distance == 0)
+    apart = torch.where(same, 0.0, torch.where(same, 1.0, distance) ** 0.749)
+    total = (1 + 0.1 * apart) * total
+    slow = torch.where(base <= best, _weight(base, best, 0.7066, below), 1.0)
+    total = torch.where(silent | (base <= LINE), 0.0, total * slow)
+    return torch.where(total < LEAST, 0.0, total).squeeze(-1)
+
+
+def _without_bias(f: Tensor, bias: Tensor) -> Tensor:
+    """Modulation rates in Hz of the vertices of parabolas, without their bias."""
+    theta = torch.arange(34, dtype=f.dtype, device=f.device)
+    b = (torch.floor(f / LINE)[..., None] + theta / 32) * LINE - (f[..., None] + bias)
+    nearest = b[..., :33].abs().argmin(-1, keepdim=True)
+    here, before = b.gather(-1, nearest), b.gather(-1, (nearest - 1).clamp(min=0))
+    at = torch.where((nearest > 0) & (here * before < 0), nearest, nearest + 1)
+    e0, e1 = (bias.expand_as(b).gather(-1, at - shift) for shift in (1, 0))
+    b0, b1 = (b.gather(-1, at - shift) for shift in (1, 0))
+    return f + (e0 - (e1 - e0) * b0 / (b1 - b0)).squeeze(-1)
+
+
+def _weight(f: Tensor, best: Tensor, slope: float, power: Tensor) -> Tensor:
+    ratio = f.clamp(min=LINE / 2) / best
+    return (1 + ((ratio - 1 / ratio) * slope).square()) ** -power
+
+
+def _compiled(
+    x: Tensor, tables: RoughnessTables, state: RoughnessState
+) -> tuple[Tensor, RoughnessState]:
+    lead, time = x.shape[:-3], x.shape[-1]
+    sound = array(x).reshape(-1, 2, BANDS, time)
+    y = np.empty((len(sound), BANDS, time // FRAME))
+    after = {key: v.clone() for key, v in state._asdict().items() if key != "older"}
+    # Copied only where a block ends.
+    after["older"] = state.older
+    shapes = roughness_states()
+
+    def rows(key: str) -> Array:
+        return array(after[key]).reshape(-1, *shapes[key])
+
+    recent, power, nodes, smooth, begun = map(rows, ("recent", "power", "nodes", "smooth", "begun"))
+    window, gain, bias, bands = map(array, tables[1:])
+    # Torch's memory: the rounding of a transform depends on how its input is aligned.
+    windowed, energy = torch.empty(BANDS, SIZE, dtype=torch.float64), np.empty(BANDS)
+    block = windowed.numpy()
+    for frame in range(time // FRAME):
+        for row in range(len(sound)):
+            count = int(begun[row, 0])
+            fitting = take(
+                sound[row], frame * FRAME, FRAME * count % GRID.hop, recent[row], power[row]
+            )
+            if FRAME * count % GRID.hop + FRAME >= GRID.hop:
+                if after["older"] is state.older:
+                    after["older"] = state.older.clone()
+                join_hops(rows("older")[row], recent[row], block)
+                mean = torch.from_numpy(power[row].sum(-1) / (SIZE / 2))
+                n = specific_basis_loudness(mean, tables.threshold).numpy()
+                _window(block, window, energy)
+                lines = torch.view_as_real(torch.fft.rfft(windowed)).numpy()
+                push(nodes[row], _all_amplitudes(lines, energy, n, gain, bias, bands))
+                begin_hop(sound[row], frame * FRAME, fitting, recent[row], power[row])
+            _finish(nodes[row], count, smooth[row], y[row, :, frame])
+            begun[row, 0] = count + 1 if count + 1 < 2 * GRID.period else GRID.period
+    return torch.from_numpy(y).view(*lead, BANDS, -1), RoughnessState(
+        **{key: after[key] for key in RoughnessState._fields}
+    )
+
+
+@kernel
+def _finish(nodes: Array, begun: int, smooth: Array, y: Array) -> None:
+    found = np.empty(y.size)
+    interpolate(nodes, begun, GRID.hop, GRID.wait, found)
+    sharpen(found, spread_of(found), ROUGHNESS, found)
+    for band in range(y.size):
+        keep = RISE if found[band] >= smooth[band] else FALL
+        value = found[band] * (1 - keep) + smooth[band] * keep
+        y[band] = smooth[band] = value if begun + 1 > GRID.wait else 0.0
+
+
+@kernel
+def _window(block: Array, window: Array, energy: Array) -> None:
+    for band in range(block.shape[0]):
+        total = 0.0
+        for t in range(block.shape[1]):
+            value = block[band, t] * window[t]
+            block[band, t] = value
+            total += value * value
+        energy[band] = total
+
+
+@kernel
+def _all_amplitudes(
+    lines: Array, energy: Array, n: Array, gain: Array, bias: Array, bands: Array
+) -> Array:
+    """The compiled form of `_amplitudes`, from spectra (53, 257, 2) and energies (53,)."""
+    count = lines.shape[1]
+    phi, out = np.empty((BANDS, count)), np.empty(BANDS)
+    s, w = np.zeros(count), np.empty(count)
+    most = 0.0
+    for band in range(BANDS):
+        if n[band] != n[band] or energy[band] != energy[band]:
+            out[:] = np.nan
+            return out
+        most = max(most, n[band])
+    for band in range(BANDS):
+        scale = most * energy[band]
+        scale = n[band] * n[band] / scale if scale > 0 else 0.0
+        for k in range(count):
+            phi[band, k] = scale * (lines[band, k, 0] ** 2 + lines[band, k, 1] ** 2)
+    mean = phi.copy()
+    for band in range(1, BANDS - 1):
+        for k in range(count):
+            mean[band, k] = (phi[band - 1, k] + phi[band, k] + phi[band + 1, k]) / 3
+    for band in range(BANDS):
+        for k in range(count):
+            s[k] += mean[band, k]
+    ordered = np.sort(s[FIRST : LAST + 1])
+    middle = (LAST - FIRST) // 2
+    median = 0.5 * (ordered[middle] + ordered[middle + 1])
+    most = 0.0
+    for k in range(count):
+        w[k] = 0.0856 * s[k] / (median + 1e-10) * gain[k]
+        if FIRST <= k <= LAST:
+            most = max(most, w[k])
+    for k in range(count):
+        w[k] = 0.0 if w[k] < 0.05 * most else min(max(w[k] - 0.1407, 0.0), 1.0)
+    at, f, b = np.empty(count, np.int64), np.empty(PEAKS), np.empty(PEAKS)
+    prominence = np.empty(count)
+    for band in range(BANDS):
+        y = mean[band]
+        for i in range(count):
+            y[i] *= w[i]
+        peaks = _find_peaks(y, at, prominence)
+        for i in range(peaks):
+            y0, y1, y2 = y[at[i] - 1], y[at[i]], y[at[i] + 1]
+            vertex = (at[i] + 0.5 * (y0 - y2) / (y0 - 2 * y1 + y2)) * LINE
+            f[i] = _rate(vertex, bias)
+            b[i] = 0.0
+            if f[i] > LINE:
+                b[i] = (y0 + y1 + y2) * bands[1, band]
+                if f[i] > bands[0, band]:
+                    b[i] *= _weight_of(f[i], bands[0, band], 1.2822, bands[2, band])
+        out[band] = _amplitude(f[:peaks], b[:peaks], bands[0, band], bands[3, band])
+    return out
+
+
+@kernel
+def _find_peaks(y: Array, k: Array, prominence: Array) -> int:
+    """Fill `k` with the lines of the most prominent peaks, and give their number."""
+    count = 0
+    for i in range(FIRST + 1, LAST):
+        if not (y[i] > y[i - 1] and y[i] > y[i + 1]):
+            continue
+        left = right = y[i]
+        j = i - 1
+        while j >= FIRST and y[j] <= y[i]:
+            left = min(left, y[j])
+            j -= 1
+        j = i + 1
+        while j <= LAST and y[j] <= y[i]:
+            right = min(right, y[j])
+            j += 1
+        k[count], prominence[count] = i, y[i] - max(left, right)
+        count += 1
+    while count > PEAKS:
+        least = 0
+        for i in range(1, count):
+            if prominence[i] <= prominence[least]:
+                least = i
+        for i in range(least, count - 1):
+            k[i], prominence[i] = k[i + 1], prominence[i + 1]
+        count -= 1
+    highest = 0.0
+    for i in range(count):
+        highest = max(highest, y[k[i]])
+    kept = 0
+    for i in range(count):
+        if y[k[i]] > 0.05 * highest:
+            k[kept] = k[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def _rate(f: float, bias: Array) -> float:
+    """The compiled form of `_without_bias`."""
+    line = np.floor(f / LINE)
+    nearest, least = 0, np.inf
+    for i in range(33):
+        b = abs((line + i / 32) * LINE - (f + bias[i]))
+        if b < least:
+            nearest, least = i, b
+    at = nearest + 1
+    if nearest > 0:
+        here = (line + nearest / 32) * LINE - (f + bias[nearest])
+        before = (line + (nearest - 1) / 32) * LINE - (f + bias[nearest - 1])
+        if here * before < 0:
+            at = nearest
+    b0 = (line + (at - 1) / 32) * LINE - (f + bias[at - 1])
+    b1 = (line + at / 32) * LINE - (f + bias[at])
+    return f + bias[at - 1] - (bias[at] - bias[at - 1]) * b0 / (b1 - b0)
+
+
+@kernel
+def _weight_of(f: float, best: float, slope: float, power: float) -> float:
+    ratio = f / best
+    return (1 + ((ratio - 1 / ratio) * slope) ** 2) ** -power
+
+
+@kernel
+def _is_member(f: Array, base: float, i: int) -> bool:
+    """Whether peak `i` is the nearest to a harmonic of `base`, and near."""
+    number = np.floor(f[i] / base + 0.5)
+    if number <= 0:
+        return False
+    off = abs(f[i] / (number * base) - 1)
+    if not off < 0.04:
+        return False
+    for j in range(f.size):
+        if j != i and np.floor(f[j] / base + 0.5) == number:
+            other = abs(f[j] / (number * base) - 1)
+            if other < off or (other == off and j < i):
+                return False
+    return True
+
+
+@kernel
+def _amplitude(f: Array, b: Array, best: float, below: float) -> float:
+    """The compiled form of the end of `_strongest` for the peaks of a band."""
+    highest, chosen = -1.0, -1
+    for j in range(f.size):
+        energy = 0.0
+        for i in range(f.size):
+            if _is_member(f, f[j], i):
+                energy += b[i]
+        if energy > highest:
+            highest, chosen = energy, j
+    if highest <= 0:
+        return 0.0
+    base = f[chosen]
+    total = center = 0.0
+    loudest = -1
+    for i in range(f.size):
+        if _is_member(f, base, i):
+            total += b[i]
+            center += f[i] * b[i]
+            if loudest < 0 or b[i] > b[loudest]:
+                loudest = i
+    if base <= LINE:
+        return 0.0
+    total *= 1 + 0.1 * abs(center / total - f[loudest]) ** 0.749
+    if base <= best:
+        total *= _weight_of(base, best, 0.7066, below)
+    return total if total >= LEAST else 0.0
