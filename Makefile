@@ -2,9 +2,9 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: meter test check soak bench cuda frozen setup lint docs clean
+.PHONY: meter test check soak bench cuda frozen conformance docs setup lint clean
 
-meter test check soak bench cuda frozen docs setup:
+meter test check soak bench cuda frozen conformance docs setup:
 	@$(PYTHON) tools/bootstrap.py $@ $(ARGS)
 
 lint: setup

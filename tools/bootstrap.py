@@ -29,6 +29,7 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "cuda": ("dev", ["-m", "tests.cuda"]),
     "frozen": ("app-pyside,frozen,lsl,serve", ["tools/frozen/build.py"]),
+    "conformance": ("docs", ["tools/conformance.py"]),
     "docs": ("app,dev,docs,rl", ["tools/docs.py"]),
     "setup": ("app,dev,rl", []),
 }

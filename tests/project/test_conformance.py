@@ -1,0 +1,54 @@
+"""The page of conformance says what this version reads."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from amt_stream.offline import selftest
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("zwicker", "octave")
+"""Models whose readings are compared; `tests/offline/test_selftest.py` checks all of them."""
+
+
+@pytest.fixture(scope="module")
+def conformance():
+    """The program of `make conformance`."""
+    path = ROOT / "tools" / "conformance.py"
+    spec = importlib.util.spec_from_file_location("conformance", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def kept(conformance):
+    return json.loads(conformance.NUMBERS.read_text(encoding="utf-8"))
+
+
+def test_the_page_is_made_of_the_numbers(conformance, kept):
+    assert conformance.PAGE.read_text(encoding="utf-8") == conformance.markdown(kept)
+
+
+def test_every_requirement_of_the_self_test_is_in_it(kept):
+    asked = [
+        (trial.model, trial.words, one.what, one.expected, one.tolerance, one.source)
+        for trial in selftest.trials()
+        for one in trial.readings
+    ]
+    names = ("model", "sound", "reading", "expected", "tolerance", "source")
+    assert [tuple(one[name] for name in names) for one in kept] == asked
+
+
+def test_no_reading_is_out_of_tolerance(kept):
+    assert max(one["share"] for one in kept) <= 1
+
+
+@pytest.mark.parametrize("model", QUICK)
+def test_this_version_reads_the_same(conformance, kept, model):
+    now = [conformance.as_numbers(one) for one in selftest.run_checks([model])]
+    for one, before in zip(now, (k for k in kept if k["model"] == model), strict=True):
+        # Of another processor; `tests/soak/test_same_digits.py` bounds it.
+        assert one["got"] == pytest.approx(before["got"], rel=5e-6, abs=1e-6)
