@@ -317,7 +317,10 @@ class _Check:
     def forms(self, x: Tensor) -> tuple[Outputs, Outputs]:
         """Outputs for all of `x`: the compiled form, and the plain one that gradients need."""
         wanting = x.clone().requires_grad_()
-        return self.run(self.stage.whole, x), map_fields(Tensor.detach, self.stage.whole(wanting))
+        # No gradient is asked for: what the graph would save is dropped (700 MB for Moore2016).
+        with torch.autograd.graph.saved_tensors_hooks(lambda v: None, lambda v: v):
+            plain = self.stage.whole(wanting)
+        return self.run(self.stage.whole, x), map_fields(Tensor.detach, plain)
 
     def shapes(self) -> None:
         """Shapes that `fixed_axes` forbids are refused early; all others work."""
