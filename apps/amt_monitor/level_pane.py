@@ -1,6 +1,5 @@
 """The input level at each ear, as vertical meters."""
 
-import math
 from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -8,48 +7,15 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.pane import Pane
 from amt_monitor.theme import axis_size, hatching, set_font, theme
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.level_ballistics import SILENCE_DB, LevelBallistics
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
 
 LOW, HIGH, TICK = 20.0, 130.0, 10
 """Of the scale, in dB SPL."""
-FALL_DB_S, HOLD_S = 20.0, 2.0
-SILENCE_DB = -99.9
 WIDE, TICKED, BETWEEN = 12, 5, 34
 """Pixels of a meter, of a tick, and between the meters, where the numbers of the scale stand."""
-
-
-class LevelBallistics:
-    """A level that rises at once and falls by 20 dB/s, its maximum of 2 s, and whether it clipped.
-
-    Times are those of the sound; if time jumps back, it starts again.
-    """
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        self.level = self.held = -math.inf
-        self.clipped = False
-        self._time_s = self._held_s = -math.inf
-
-    def follow(self, time_s: float, level: float, clipped: bool = False) -> None:
-        if time_s < self._time_s:
-            self.clear()
-        if time_s > self._time_s > -math.inf:
-            self.level -= FALL_DB_S * (time_s - self._time_s)
-        self.level = max(self.level, level)
-        if level >= self.held or time_s - self._held_s > HOLD_S:
-            self.held, self._held_s = self.level, time_s
-        self.clipped |= clipped
-        self._time_s = time_s
-
-    @property
-    def text(self) -> str:
-        if self.level == -math.inf:
-            return "-"
-        return "silence" if self.level <= SILENCE_DB else f"{self.level:.1f}"
 
 
 class LevelMeters(QtWidgets.QWidget):

@@ -1,33 +1,8 @@
-"""The input level: one value with the ballistics of a meter."""
+"""The meters of the input level."""
 
-import math
-
-import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.level_pane import LevelBallistics, LevelMeters
-
-
-def test_it_rises_at_once_and_falls_by_20_db_a_second():
-    ear = LevelBallistics()
-    assert ear.text == "-"
-    ear.follow(1.0, 80.0)
-    assert ear.text == "80.0"
-    ear.follow(1.5, 40.0)
-    assert ear.level == pytest.approx(70.0)
-    ear.follow(4.0, 40.0)
-    assert ear.level == pytest.approx(40.0)
-    ear.follow(4.1, 95.0)
-    assert (ear.level, ear.held) == (95.0, 95.0)
-
-
-def test_the_maximum_is_held_for_two_seconds():
-    ear = LevelBallistics()
-    for tenth in range(41):
-        ear.follow(tenth / 10, 90.0 if tenth == 0 else 40.0)
-        if tenth <= 20:
-            assert ear.held == 90.0
-    assert ear.held < 60.0
+from amt_monitor.level_pane import LevelMeters
 
 
 def test_a_clip_stays_until_a_click(qtbot):
@@ -44,14 +19,3 @@ def test_a_clip_stays_until_a_click(qtbot):
     assert meters.headroom(1) == "-34 dBFS"
     qtbot.mouseClick(meters, QtCore.Qt.MouseButton.LeftButton)
     assert not left.clipped
-
-
-def test_a_sound_that_starts_again_starts_the_meter_again():
-    ear = LevelBallistics()
-    ear.follow(10.0, 90.0, clipped=True)
-    ear.follow(0.5, 30.0)
-    assert (ear.level, ear.held, ear.clipped) == (30.0, 30.0, False)
-    ear.follow(0.6, -120.0)
-    assert ear.text != "silence"
-    ear.follow(60.0, -math.inf)
-    assert ear.level == -math.inf or ear.text == "silence"

@@ -228,18 +228,19 @@ class MeterApp(App[None]):
         level = None if still else heard.level_db.max(axis=1).tolist()
         level = level if level is None or len(level) > 1 else level * 2
         clipped = "clip" in view.reading_status().found
-        self.query_one(EarMeters).draw(level, clipped, meter.uncalibrated)
+        self.query_one(EarMeters).draw(heard.end_s, level, clipped, meter.uncalibrated)
         if meter.readings is None:
             if slow:
                 self.query_one(ModulationPane).draw(meter.spectrum())
             return
         if slow:
             status = view.reading_status()
+            values = {**view.values, **meter.highest_band.values}
             large = zip(
                 self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
             )
             for number, cell, role in large:
-                number.draw(cell, view.values, status.settling, lost, role)
+                number.draw(cell, values, status.settling, lost, role)
             table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
             specific = view.specific_loudness
             numbers = self.query_one("#numbers")

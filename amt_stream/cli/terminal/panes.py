@@ -33,6 +33,7 @@ from amt_stream.cli.terminal.pictures import (
     trace,
 )
 from amt_stream.dsp.scales import erb_number_to_hz
+from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.rows import EARS, band_texts, below_db, hz_text, reading_text
 from amt_stream.offline.measure import axis_of
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from amt_stream.cli.terminal.meter import Spectrum
     from amt_stream.meters.limits import Limit
 
-FALL_DB_S, HOLD_S = 20.0, 2.0
 SHRINK_S = 5.0
 LOWEST_DB, HIGHEST_DB = 20.0, 130.0
 SPANS_S = {"last minute": 60.0, "last 10 minutes": 600.0, "last hour": 3600.0}
@@ -154,8 +154,7 @@ class NumberPane(Picture):
             return
         width, height = self.size
         (text, unit), *others = cell.values(values, lost)
-        if wide := _band_text(cell, values):
-            others = [(f"{one} ± {wide}" if of == "phon" else one, of) for one, of in others]
+        others = _with_band(others, cell, values)
         caption = f"{cell.words}  {cell.symbol}" if cell.symbol else cell.words
         if len(caption) > width:
             caption = cell.symbol or cell.words
@@ -172,17 +171,21 @@ class NumberPane(Picture):
         lines.append([(below, "second" if lost else "ink")])
         high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))
         if high.names and height > len(lines):
-            lines.append([(_joined("max", high.values(values), width), "second")])
+            highest = _with_band(high.values(values), high, values)
+            lines.append([(_joined("max", highest, width), "second")])
         self.show(lines[: height or 1])
 
 
-def _band_text(cell: Cell, values: Mapping[str, Any]) -> str:
-    """How well a loudness is known, in phon; "" if that is not known."""
+def _with_band(
+    numbers: Sequence[tuple[str, str]], cell: Cell, values: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """The numbers, those in phon with their uncertainty if it is known."""
     stem = cell.names[0].removesuffix("_sone")
     sone, low, high = (values.get(f"{stem}{edge}_sone") for edge in ("", "_low", "_high"))
     if sone is None or low is None or high is None:
-        return ""
-    return band_texts(sone, low, high)[1]
+        return [*numbers]
+    wide = band_texts(sone, low, high)[1]
+    return [(f"{text} ± {wide}" if unit == "phon" else text, unit) for text, unit in numbers]
 
 
 def _joined(word: str, values: Sequence[tuple[str, str]], width: int) -> str:
@@ -194,43 +197,33 @@ def _joined(word: str, values: Sequence[tuple[str, str]], width: int) -> str:
     return " ".join(parts[:2]) + "".join(f"  {part}" for part in parts[2:])
 
 
-class Ballistics:
-    """The level of a meter: it rises at once, falls by 20 dB/s, and holds its peak."""
-
-    def __init__(self, hold_s: float = HOLD_S) -> None:
-        self.level = self.peak = -np.inf
-        self._hold_s = hold_s
-        self._at = self._peak_at = 0.0
-
-    def take(self, level: float, now: float) -> None:
-        fallen = self.level - FALL_DB_S * (now - self._at)
-        self.level, self._at = max(level, fallen), now
-        if level >= self.peak or now - self._peak_at > self._hold_s:
-            self.peak, self._peak_at = level, now
-
-
 class EarMeters(Picture):
     """The input level of both ears as vertical meters with a scale between them."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
-        self._ears = Ballistics(), Ballistics()
+        self._ears = LevelBallistics(), LevelBallistics()
 
-    def draw(self, level_db: Sequence[float] | None, clipped: bool, uncalibrated: bool) -> None:
-        """level_db: of left and right; None where no sound comes"""
+    def draw(
+        self,
+        time_s: float,
+        level_db: Sequence[float] | None,
+        clipped: bool,
+        uncalibrated: bool,
+    ) -> None:
+        """level_db: of left and right at a time of the sound; None where no sound comes"""
         height = self.size.height - 3
         if height < 3:
             return
-        now = time.monotonic()
         columns = []
         for ear, one in enumerate(self._ears):
             if level_db is None:
-                one.level = one.peak = -np.inf
+                one.clear()
             else:
-                one.take(level_db[ear], now)
+                one.follow(time_s, level_db[ear])
             shares = [
                 float(np.clip((v - LOWEST_DB) / (HIGHEST_DB - LOWEST_DB), 0, 1))
-                for v in (one.level, one.peak)
+                for v in (one.level, one.held)
             ]
             columns.append(meter(shares[0], shares[1], height))
         scale = _scale(height)
@@ -241,7 +234,7 @@ class EarMeters(Picture):
                 for ear, column in zip(("left", "right"), columns, strict=True)
             )
             lines.append([left, (f"{scale.get(y, ''):^5}", "second"), right])
-        texts = ["--", "--"] if level_db is None else [*map(_level_text, level_db)]
+        texts = ["--" if level_db is None else _level_text(one.level) for one in self._ears]
         numbers = "     ".join(f"{text:^3}" for text in texts)
         lines.append([(f"{numbers:^11}", "ink")])
         unit = "CLIP" if clipped else "dB, raw" if uncalibrated else "dB SPL"
@@ -276,6 +269,10 @@ class HistoryPicture(Picture):
 
     _drawn: tuple[Any, ...] = ()
 
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self._below: list[Line] = []  # than the legend
+
     def next_span(self) -> None:
         self.span = (self.span + 1) % len(SPANS_S)
 
@@ -298,7 +295,9 @@ class HistoryPicture(Picture):
         # Columns keep their place in time, so that the picture moves by whole columns.
         last = int(end_s / step_s)
         drawn = last, room, height, names
+        head = self._legend(title, names, values)
         if drawn == self._drawn and self._lines:
+            self.show([head, *self._below])
             return
         self._drawn = drawn
         times = (np.arange(last - 2 * room + 1, last + 1) + 0.5) * step_s
@@ -316,20 +315,31 @@ class HistoryPicture(Picture):
         low, top = nice_range(*ends, floor)
         roles = ("ltl", "stl")
         picture = braille([trace(row, low, top, height) for row in high], roles, gaps)
-        head: Line = [(f"History, {title}", "second")]
-        for name, role, mark in zip(names, roles, "━─", strict=False):
-            caption = caption_of(name)
-            word = f"{caption.symbol or caption.words} {reading_text(name, values.get(name))}"
-            if sum(len(text) for text, _ in head) + len(word) + 5 <= width:
-                head += [("   ", "second"), (mark, role), (f" {word}", "ink")]
-        if sum(len(text) for text, _ in head) + len(unit) + 1 <= width:
-            head.append((f" {unit}", "second"))
-        lines: list[Line] = [head]
         labels = _value_labels(low, top, height)
-        for y, line in enumerate(picture):
-            lines.append([(f"{labels.get(y, ''):>4}", "second"), ("│", "grid"), *line])
-        lines.append([("    └", "grid"), *_time_axis(history, end_s, span_s, room)])
-        self.show(lines)
+        self._below = [
+            [(f"{labels.get(y, ''):>4}", "second"), ("│", "grid"), *line]
+            for y, line in enumerate(picture)
+        ]
+        self._below.append([("    └", "grid"), *_time_axis(history, end_s, span_s, room)])
+        self.show([head, *self._below])
+
+    def _legend(self, title: str, names: Sequence[str], values: Mapping[str, Any]) -> Line:
+        """The span, and the newest value of each line; the span is shorter where room is short."""
+        found = []
+        for name in names:
+            caption = caption_of(name)
+            found.append(
+                f"{caption.symbol or caption.words} {reading_text(name, values.get(name))}"
+            )
+        free = self.size.width - sum(len(text) + 5 for text in found)
+        whole = f"History, {title}"
+        head: Line = [(whole if len(whole) <= free else cut(title, max(0, free)), "second")]
+        for text, role, mark in zip(found, ("ltl", "stl"), "━─", strict=False):
+            head += [("   ", "second"), (mark, role), (f" {text}", "ink")]
+        unit = f" {caption_of(names[0]).unit}"
+        if sum(len(text) for text, _ in head) + len(unit) <= self.size.width:
+            head.append((unit, "second"))
+        return head
 
 
 def _value_labels(low: float, top: float, height: int) -> dict[int, str]:
@@ -363,7 +373,7 @@ class SpecificPane(Picture):
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
-        self._top = Ballistics(SHRINK_S)
+        self._top = LevelBallistics(SHRINK_S)
 
     def draw(self, specific: np.ndarray | None, lost: bool) -> None:
         width, height = self.size.width, self.size.height - 2
@@ -374,8 +384,8 @@ class SpecificPane(Picture):
         newest = np.nan_to_num(specific[:, -1])
         columns = shared_columns(newest.shape[-1], room)
         loud = np.stack([newest[:, bands].max(axis=1) for bands in columns], axis=1)
-        self._top.take(float(loud.max()), time.monotonic())
-        top = _nice_top(max(0.1, self._top.peak))
+        self._top.follow(time.monotonic(), float(loud.max()))
+        top = _nice_top(max(0.1, self._top.held))
         shares = np.zeros_like(loud) if lost else loud / top
         pictures = [bars(ear, height) for ear in shares]
         head = f"Specific loudness, left, to {top:g} sone/ERB"
