@@ -67,7 +67,7 @@ with torch.inference_mode():
     test()  # as chosen, which binds more of its libraries
     here, others = spent()
     for _ in range(10):
-        torch.randn(200, 200) @ torch.randn(200, 200)
+        torch.randn(1000, 1000) @ torch.randn(1000, 1000)
     assert spent()[1] > others + 1e-4, "torch has no pool here: nothing was tested"
 """
 
