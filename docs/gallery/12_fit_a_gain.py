@@ -14,10 +14,10 @@ FS = 32000
 noise = torch.randn(1, 1, 4800, generator=torch.Generator().manual_seed(4)).expand(1, 2, -1)
 loss = LoudnessLoss(fs=FS, of="stl", unit="doublings", skip_s=0.1)
 gain_db = torch.tensor(-70.0, requires_grad=True)
-optimizer = torch.optim.Adam([gain_db], lr=3.0)
+optimizer = torch.optim.SGD([gain_db], lr=30.0)
 
 distances, gains = [], []
-for _ in range(40):
+for _ in range(15):
     optimizer.zero_grad()
     distance = loss(10 ** (gain_db / 20) * noise, target=4.0)
     distance.backward()
