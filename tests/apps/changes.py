@@ -118,8 +118,8 @@ class Changes:
 
     def _begin(self, window, **asked):
         request = replace(window.measurement.request, resumed=None, log=None, **asked)
+        made = len(self.sinks)  # before the thread that makes the engine can add to them
         window.controls.begin(request)
-        made = len(self.sinks)
         while len(self.sinks) == made:  # the engine is made in a thread
             window.measurement.poll()
             time.sleep(0.005)
