@@ -317,11 +317,11 @@ def _analyze(
         if in_intervals:
             rows = table.rows.intervals_ended(recording.duration_s)
             intervals.append(rows)
+        summary = table.summary()
         if writer is not None:
             writer.write(rows)
-            writer.finish(table.summary())
+            writer.finish(summary)
     sys.stdout.flush()
-    summary = table.summary()
     if in_intervals and target is None:
         summary["intervals"] = [row for part in intervals for row in part]
     return summary

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from datetime import datetime
 
 import numpy as np
 import pytest
@@ -279,10 +278,6 @@ def test_every_channel_by_two_words(tmp_path, sound_file, monkeypatch):
         ]
 
 
-def seconds_between(earlier, later):
-    return (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
-
-
 def test_parts_of_parquet_are_one_table(said, sound_file, tmp_path):
     """What the rows of `measure` are, with their types, and null where there is no reading."""
     pytest.importorskip("pyarrow")
@@ -309,9 +304,7 @@ def test_parts_of_parquet_are_one_table(said, sound_file, tmp_path):
         assert table["fault"].to_pylist() == [row["fault"] for row in expected.rows]
         about = ParquetFile(tmp_path / "rows" / f"{name}.parquet").metadata.metadata
         assert json.loads(about[b"header"])["source"]["name"] == f"day/{name}.wav"
-        stored, printed = json.loads(about[b"summary"]), json.loads(told)
-        assert abs(seconds_between(stored.pop("date"), printed.pop("date"))) < 60
-        assert stored == printed
+        assert json.loads(about[b"summary"]) == json.loads(told)
     assert said(*call) == (0, out, "")
 
 
