@@ -20,6 +20,7 @@ from amt_stream import (
 )
 from amt_stream.dsp.stages import BinauralLoudness
 from amt_stream.dsp.stages.ear import ear_taps
+from tests.dsp.chunks import pushed
 
 
 def noise(*shape, seed=0):
@@ -143,16 +144,10 @@ def test_the_same_loudness_however_the_sound_is_cut(fs, dtype, tolerance):
     with torch.no_grad():
         whole = stage(x)
         for sizes in CHUNKS.values():
-            door = Rebuffer(Stream(stage, (1, 2)))
-            at, turn, stl, ltl = 0, 0, [], []
-            while at < x.shape[-1]:
-                y = door.push(x[..., at : at + sizes[turn % len(sizes)]])
-                at, turn = at + sizes[turn % len(sizes)], turn + 1
-                if y is not None:
-                    stl.append(y.stl)
-                    ltl.append(y.ltl)
-            for pieces, expected in ((stl, whole.stl), (ltl, whole.ltl)):
-                got = torch.cat(pieces, -1)
+            pieces = pushed(Rebuffer(Stream(stage, (1, 2))), x, sizes)
+            for name in ("stl", "ltl"):
+                got = torch.cat([getattr(y, name) for y in pieces], -1)
+                expected = getattr(whole, name)
                 off = (got - expected[..., : got.shape[-1]]).abs().amax() / expected.amax()
                 assert off <= tolerance
                 assert got.shape[-1] == math.floor(x.shape[-1] / stage.block_size) * (

@@ -30,6 +30,7 @@ from amt_stream.dsp.stages import (
 )
 from tests.data.independent_ecma418 import tonal_and_noise
 from tests.data.synth import render
+from tests.dsp.chunks import pushed
 
 FILE = Path(__file__).parents[2] / "data" / "ecma418_2.json"
 CASES = {case["id"]: case for case in json.loads(FILE.read_text(encoding="utf-8"))["cases"]}
@@ -138,12 +139,7 @@ def test_the_parts_are_those_of_the_whole_sound():
         count = expected.shape[-1]
         close(whole[:, :count].mT, expected)
         for sizes in ([1], [7], [480], [4096], [31, 1024, 1, 777]):
-            door, pieces, at = Rebuffer(Stream(model, ())), [], 0
-            while at < x.numel():
-                size = sizes[len(pieces) % len(sizes)]
-                pieces.append(door.push(x[at : at + size]))
-                at += size
-            y = torch.cat([piece for piece in pieces if piece is not None], -2)[:, 15:]
+            y = torch.cat(pushed(Rebuffer(Stream(model, ())), x, sizes), -2)[:, 15:]
             assert y.equal(whole[:, : y.shape[1]])
 
 

@@ -19,6 +19,7 @@ from amt_stream.dsp.stages import (
 )
 from tests.data.independent_ecma418_modulation import roughness
 from tests.data.synth import render
+from tests.dsp.chunks import pushed
 
 FILE = Path(__file__).parents[2] / "data" / "ecma418_2_roughness.json"
 DATA = json.loads(FILE.read_text(encoding="utf-8"))
@@ -85,12 +86,8 @@ def test_any_split_gives_the_same():
     with torch.no_grad():
         whole = model(x).specific
         for sizes in ([1], [7], [480], [4096], [31, 1024, 1, 777]):
-            door, pieces, at = Rebuffer(Stream(model, ())), [], 0
-            while at < x.numel():
-                size = sizes[len(pieces) % len(sizes)]
-                pieces.append(door.push(x[at : at + size]))
-                at += size
-            y = torch.cat([piece.specific for piece in pieces if piece is not None])
+            pieces = pushed(Rebuffer(Stream(model, ())), x, sizes)
+            y = torch.cat([piece.specific for piece in pieces])
             assert y.equal(whole[: len(y)])
     assert whole.max() > 0.05
 

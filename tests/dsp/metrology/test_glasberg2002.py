@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from amt_stream import (
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.dsp.stages.specific_loudness import channel_constants
 from tests.data.synth import render
+from tests.dsp.chunks import pushed
 
 FILE = Path(__file__).parents[2] / "data" / "steady_tables.json"
 ANSI = {case["case"]: case for case in json.loads(FILE.read_text())["ansi_s34_2007"]}
@@ -353,10 +353,7 @@ def test_the_same_loudness_however_the_sound_is_cut(ears, dtype, tolerance):
     with torch.no_grad():
         whole = stage(x)
         for sizes in ([7, 1], [441], [5001], [31, 1024, 1, 480, 777, 64]):
-            door = Rebuffer(Stream(stage, (1, ears)))
-            ends = np.cumsum(np.resize(sizes, 6000))
-            cuts = [0, *ends[ends < 6000].tolist(), 6000]
-            pieces = [door.push(x[..., a:b]) for a, b in pairwise(cuts)]
+            pieces = pushed(Rebuffer(Stream(stage, (1, ears))), x, sizes)
             for name, expected in whole._asdict().items():
-                got = torch.cat([getattr(y, name) for y in pieces if y is not None], -1)
+                got = torch.cat([getattr(y, name) for y in pieces], -1)
                 assert (got - expected).abs().amax() <= tolerance * expected.amax()
