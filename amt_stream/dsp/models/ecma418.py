@@ -19,6 +19,15 @@ from amt_stream.dsp.stages.resample import Resample
 from amt_stream.dsp.streaming import Stage, Step
 
 
+def resampled(fs: int, frame: int) -> dict[str, Stage]:
+    """Stages from `fs` to 48 kHz, late by whole frames of so many samples; none at 48 kHz."""
+    if fs == FS:
+        return {}
+    resample = Resample(fs, FS)
+    late = int(-resample.latency * resample.ratio % frame)
+    return {"resample": resample, "wait": Delay(late)}
+
+
 class _HearingModel(Chain):
     """Sound to tonal and noise loudness, and what a last stage makes of it."""
 
@@ -32,16 +41,8 @@ class _HearingModel(Chain):
     tail_s = 0.5
 
     def __init__(self, fs: int, field: ECMAField, **last: Stage) -> None:
-        front: dict[str, Stage] = {}
-        if fs != FS:
-            resample = Resample(fs, FS)
-            # To whole frames.
-            front = {
-                "resample": resample,
-                "wait": Delay(int(-resample.latency * resample.ratio % HOP)),
-            }
         ear, bands, parts = ECMAEarFilter(field), ECMAFilterbank(), ECMATonalNoise()
-        super().__init__(**front, ear=ear, bands=bands, parts=parts, **last)
+        super().__init__(**resampled(fs, HOP), ear=ear, bands=bands, parts=parts, **last)
         self.fs = fs
 
 

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
-from amt_stream.dsp.compose import Chain, Delay
+from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.functional.ecma418 import FS
 from amt_stream.dsp.functional.ecma418_envelope import STEP
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
+from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.stages.ecma418 import ECMAEarFilter, ECMAField
 from amt_stream.dsp.stages.ecma418_modulation import (
     ECMAEnvelopes,
     ECMARoughnessOutput,
     ECMASpecificRoughness,
 )
-from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Stage, Step
+from amt_stream.dsp.streaming import Step
 
 
 class ECMARoughness(Chain):
@@ -45,14 +45,8 @@ class ECMARoughness(Chain):
     tail_s = 0.7
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
-        front: dict[str, Stage] = {}
-        if fs != FS:
-            resample = Resample(fs, FS)
-            # To whole frames.
-            late = int(-resample.latency * resample.ratio % (STEP * FRAME))
-            front = {"resample": resample, "wait": Delay(late)}
         super().__init__(
-            **front,
+            **resampled(fs, STEP * FRAME),
             ear=ECMAEarFilter(field),
             envelopes=ECMAEnvelopes(),
             roughness=ECMASpecificRoughness(),

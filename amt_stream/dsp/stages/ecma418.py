@@ -98,16 +98,8 @@ class ECMAEarFilter(Stage):
         return y.to(x.dtype), {"begun": (begun + time).clamp(max=FADE), "past": past}
 
 
-class ECMAFilterbank(Stage):
-    """Sound (..., time) at 48 kHz to 53 critical bands (..., band, time), half a Bark_HMS apart.
-
-    Each is twice the real part of a complex gammatone filter of order 5 (ECMA-418-2:2025, 5.1.4),
-    whose envelope t^4 exp(-t / tau) is a weighted sum of the stages of a cascade of one-pole
-    filters: with d = exp(-1 / (fs tau)), s = 1 / (1 - d z^-1), the transform of n^4 d^n is
-    24 s^5 - 60 s^4 + 50 s^3 - 15 s^2 + s. The standard's polynomials lose six digits to rounding.
-
-    Attributes: `fc`, center frequencies in Hz.
-    """
+class CriticalBands(Stage):
+    """The filters of `ECMAFilterbank`, and their state."""
 
     fs = FS
     per_channel = True
@@ -129,6 +121,21 @@ class ECMAFilterbank(Stage):
     def initial_state(self, shape: Shape) -> State:
         return {"u": self.state_like("u", (*shape, 2, 5, BANDS))}
 
+    def extra_repr(self) -> str:
+        return f"bands={BANDS}"
+
+
+class ECMAFilterbank(CriticalBands):
+    """Sound (..., time) at 48 kHz to 53 critical bands (..., band, time), half a Bark_HMS apart.
+
+    Each is twice the real part of a complex gammatone filter of order 5 (ECMA-418-2:2025, 5.1.4),
+    whose envelope t^4 exp(-t / tau) is a weighted sum of the stages of a cascade of one-pole
+    filters: with d = exp(-1 / (fs tau)), s = 1 / (1 - d z^-1), the transform of n^4 d^n is
+    24 s^5 - 60 s^4 + 50 s^3 - 15 s^2 + s. The standard's polynomials lose six digits to rounding.
+
+    Attributes: `fc`, center frequencies in Hz.
+    """
+
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         poles, weights = self.registered("poles", "weights")
         y, u = gammatone_sum(x[..., None, :], poles, weights, state["u"])
@@ -136,9 +143,6 @@ class ECMAFilterbank(Stage):
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, BANDS)
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}"
 
 
 class ECMATonalNoise(Stage):

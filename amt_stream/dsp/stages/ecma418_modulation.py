@@ -1,4 +1,4 @@
-"""Roughness and fluctuation strength of ECMA-418-2:2025."""
+"""Roughness of ECMA-418-2:2025."""
 
 from fractions import Fraction
 from math import pi
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional import ecma418_roughness as roughness
-from amt_stream.dsp.functional.ecma418 import BANDS, CENTERS, FS
+from amt_stream.dsp.functional.ecma418 import BANDS
 from amt_stream.dsp.functional.ecma418_envelope import STEP, envelopes
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
-from amt_stream.dsp.stages.ecma418 import WIDTH, ECMAFilterbank
+from amt_stream.dsp.stages.ecma418 import WIDTH, CriticalBands
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
 
-class ECMAEnvelopes(Stage):
+class ECMAEnvelopes(CriticalBands):
     """Sound (..., time) at 48 kHz to envelope and power (..., 2, 53, frame) of critical bands.
 
     1500 frames a second. The bands are those of `ECMAFilterbank`; the envelope in pascal is the
@@ -28,21 +28,6 @@ class ECMAEnvelopes(Stage):
 
     block_size = STEP
     ratio = Fraction(1, STEP)
-    fs = FS
-    per_channel = True
-    fc = CENTERS
-
-    poles: Tensor
-    weights: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        bank = ECMAFilterbank()
-        for name in ("poles", "weights"):
-            self.register_table(name, bank.design(name))
-
-    def initial_state(self, shape: Shape) -> State:
-        return {"u": self.state_like("u", (*shape, 2, 5, BANDS))}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         poles, weights = self.registered("poles", "weights")
@@ -51,9 +36,6 @@ class ECMAEnvelopes(Stage):
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, 2, BANDS)
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}"
 
 
 @output
