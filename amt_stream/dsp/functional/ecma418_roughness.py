@@ -100,7 +100,7 @@ def roughness_table_shapes() -> dict[str, tuple[int, ...]]:
 
 
 class RoughnessState(NamedTuple):
-    """RoughnessState of `roughness`, in float64.
+    """State of `roughness`, in float64.
 
     older: envelopes of three hops (..., 53, 384)
     recent: envelopes of the present one (..., 53, 128)
@@ -307,10 +307,9 @@ def _compiled(
     for frame in range(time // FRAME):
         for row in range(len(sound)):
             count = int(begun[row, 0])
-            fitting = take(
-                sound[row], frame * FRAME, FRAME * count % GRID.hop, recent[row], power[row]
-            )
-            if FRAME * count % GRID.hop + FRAME >= GRID.hop:
+            at = FRAME * count % GRID.hop
+            fitting = take(sound[row], frame * FRAME, at, recent[row], power[row])
+            if at + FRAME >= GRID.hop:
                 if after["older"] is state.older:
                     after["older"] = state.older.clone()
                 join_hops(rows("older")[row], recent[row], block)
