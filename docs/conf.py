@@ -5,12 +5,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "apps")]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import reference_pages  # noqa: E402 - beside this file
+import reference_pages
 
-import amt_stream  # noqa: E402
+import amt_stream
 
 project = "amt_stream"
 author = "the amt_stream contributors"
