@@ -106,6 +106,8 @@ from .engine import demo_source as demo_source
 from .meters.calibration import Calibration as Calibration
 from .meters.correction import Correction as Correction
 from .meters.correction import read_correction as read_correction
+from .offline.match import Match as Match
+from .offline.match import match as match
 from .offline.measure import Measured as Measured
 from .offline.measure import measure as measure
 from .offline.measure import measure_files as measure_files

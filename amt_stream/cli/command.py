@@ -154,6 +154,14 @@ COMMANDS = {
         "amt_stream.cli.compare:run_compare",
         options.CompareOptions,
     ),
+    "match": Subcommand(
+        "find the gains that make sounds equally loud",
+        "Find the gain that makes each sound as loud as the first one, by a model of loudness, "
+        "LUFS or LAeq, and write the sounds with their gains. How loud a sound is depends on its "
+        "level: give --full-scale-db, unless the files have a calibration in their comments.",
+        "amt_stream.cli.match:run_match",
+        options.MatchOptions,
+    ),
     "lden": Subcommand(
         "print day, evening and night levels",
         "Print Lday, Levening, Lnight and Lden (or Ldn) of logs, for each day and overall, and how "

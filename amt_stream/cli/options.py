@@ -676,6 +676,33 @@ class CompareOptions(PartOptions, CalibrationSettings):
 
 
 @dataclass(frozen=True)
+class MatchOptions(Options):
+    """Options of `match`."""
+
+    files: Sequence[str] = setting(
+        "FILE",
+        "files of sound: the reference, then those that are made as loud",
+        default=(),
+        nargs="+",
+    )
+    by: str = setting(
+        "--by MEASURE",
+        "the measure of loudness: ltl, the highest long-term loudness (Moore et al. 2016, the "
+        "default); zwicker, N5 (ISO 532-1); lufs, integrated (BS.1770); or laeq",
+        Choice(("ltl", "zwicker", "lufs", "laeq")),
+        default="ltl",
+    )
+    full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
+    field: str | None = changed(ModelSettings, "field", usual="free")
+    out: str | None = setting(
+        "--out FOLDER",
+        "also write the sounds with their gains, the reference unchanged, as 32-bit float WAV",
+    )
+    force: bool = switch("--force", "overwrite existing files")
+    json: bool = switch("--json", "print a JSON object")
+
+
+@dataclass(frozen=True)
 class LdenOptions(Options):
     """Options of `lden`."""
 

@@ -1,0 +1,203 @@
+"""The gains that make sounds equally loud, by one of several measures of loudness."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.core.safe_text import brief
+from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.offline.measure import MeasureSettings, measure
+
+if TYPE_CHECKING:
+    import torch
+
+LARGEST_GAIN_DB = 60.0
+TOLERANCE = 0.01
+"""Difference of two loudness levels, in phon, LU or dB, at which sounds count as equally loud."""
+MOST_TRIALS = 12
+HEADROOM_DB = 0.1
+"""Distance of the highest sample from full scale, at which it would count as clipped."""
+
+
+@dataclass(frozen=True)
+class LoudnessMeasure:
+    """A single value of a whole sound, which grows by about 1 for each dB of gain.
+
+    model: name in the catalog
+    key: name in the summary of the model
+    in_pascal: whether the model takes sound pressure, so that the calibration counts
+    """
+
+    model: str
+    key: str
+    title: str
+    unit: str
+    in_pascal: bool = True
+
+
+MEASURES = {
+    "ltl": LoudnessMeasure("moore2016", "max_ltl_phon", "highest long-term loudness", "phon"),
+    "zwicker": LoudnessMeasure("zwicker", "zwicker_n5_phon", "N5 of ISO 532-1", "phon"),
+    "lufs": LoudnessMeasure(
+        "bs1770", "integrated_lufs", "integrated loudness", "LUFS", in_pascal=False
+    ),
+    "laeq": LoudnessMeasure("spl", "laeq_db", "LAeq", "dB"),
+}
+"""The measures that `match` knows, by name."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """The gain that makes a sound as loud as the reference.
+
+    gain_db: 0 for the reference itself
+    before, after: the loudness without and with this gain, in the unit of the measure
+    peak_dbfs: the highest sample with this gain; above 0 where integer formats would clip
+    calibrated: whether the calibration of the sound is known
+    """
+
+    gain_db: float
+    before: float
+    after: float
+    peak_dbfs: float
+    calibrated: bool
+
+
+def match(
+    sounds: "Sequence[str | Path | np.ndarray | torch.Tensor]",
+    fs: int | None = None,
+    by: str = "ltl",
+    calibration: float | Calibration | None = None,
+    field: str = "free",
+) -> list[Match]:
+    """The gain of each sound that makes it as loud as the first one.
+
+    Loudness models are not linear: the gain is searched until both values differ by at most 0.01.
+
+    sounds: two or more arrays or paths, as for `measure`
+    fs: sampling rate of arrays in whole hertz; files have their own
+    by: "ltl" (highest long-term loudness, Moore et al. 2016), "zwicker" (N5, ISO 532-1), "lufs"
+        (integrated loudness, ITU-R BS.1770), or "laeq"
+    calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
+        comment of a file, if there is one
+    field: "free", "diffuse" or "eardrum", for loudness models
+
+    Raises SourceError for invalid sound, and ValueError for an unknown measure, for a sound without
+    loudness, and if no gain of at most 60 dB suffices.
+
+    >>> tone = 0.1 * np.sin(2 * np.pi * 1000 * np.arange(48000) / 48000)
+    >>> _, quieter = match([tone, tone / 2], 48000, by="laeq", calibration=100.0)
+    >>> round(quieter.gain_db, 2)
+    6.02
+    """
+    if by not in MEASURES:
+        raise ValueError(f"by is {brief(repr(by))}: there are {', '.join(MEASURES)}")
+    if len(sounds) < 2:
+        raise ValueError(f"{len(sounds)} sounds: give the reference, and at least one more")
+    of = MEASURES[by]
+    found: list[Match] = []
+    for place, given in enumerate(sounds):
+        name = str(given) if isinstance(given, str | Path) else f"sound {place + 1}"
+        sound = _read(given, fs, of, calibration)
+        before = sound.level(of, field, 0.0)
+        if before == -math.inf or (of.unit == "phon" and before <= 0):
+            raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
+        target = found[0].before if found else before
+        gain_db, after = _gain_to(target, before, partial(sound.level, of, field))
+        if abs(after - target) > TOLERANCE:
+            raise ValueError(
+                f"{name} has {after:.2f} {of.unit} after {gain_db:+.1f} dB of gain, and the "
+                f"reference {target:.2f}: they cannot be made equally loud"
+            )
+        peak_dbfs = sound.peak_dbfs + gain_db
+        calibrated = all(one.calibrated for one in sound.calibrations)
+        found.append(Match(gain_db, before, after, peak_dbfs, calibrated))
+    return found
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """Samples (time, channel), their rate, and one calibration for all channels or for each."""
+
+    samples: NDArray[np.float32]
+    fs: int
+    calibrations: list[Calibration]
+
+    @property
+    def peak_dbfs(self) -> float:
+        peak = float(np.abs(self.samples).max(initial=0.0))
+        return 20 * math.log10(peak) if peak else -math.inf
+
+    def level(self, of: LoudnessMeasure, field: str, gain_db: float) -> float:
+        """The loudness with a gain; minus infinity if there is none.
+
+        Samples stay within full scale, beyond which they would count as clipped.
+        """
+        samples, levels, rest_db = self.samples, self.calibrations, 0.0
+        chosen: MeasureSettings = {"field": field} if of.unit == "phon" else {}
+        if of.in_pascal:
+            louder = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
+        else:
+            # LUFS grow by 1 for each dB, except beside the gate at -70.
+            rest_db = max(0.0, gain_db + self.peak_dbfs + HEADROOM_DB)
+            samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
+        value: float | None = measure(samples, self.fs, of.model, louder, **chosen).summary[of.key]
+        return -math.inf if value is None else value + rest_db
+
+
+def _read(
+    given: object,
+    fs: int | None,
+    of: LoudnessMeasure,
+    calibration: float | Calibration | None,
+) -> _Sound:
+    from amt_stream.offline.analysis import ArrayRecording, CheckedFile
+
+    one = UNCALIBRATED if calibration is None else calibration
+    levels = [one if isinstance(one, Calibration) else Calibration(one)]
+    most = Preset((of.model,)).most_channels
+    if isinstance(given, str | Path):
+        file = CheckedFile(given, most=most)
+        if calibration is None and (stored := calibrations_in(file.path)):
+            levels = [stored.get(channel, UNCALIBRATED) for channel in file.channels]
+    elif fs is None:
+        raise ValueError("fs is missing: give the sampling rate of the arrays in hertz")
+    else:
+        file = ArrayRecording(given, fs, most=most)
+    return _Sound(np.concatenate(list(file.blocks())), file.fs, levels)
+
+
+def _gain_to(
+    target: float, before: float, level_at: Callable[[float], float]
+) -> tuple[float, float]:
+    """The gain in dB at which the level is nearest to `target`, and the level there.
+
+    Levels in phon and dB grow by about 1 for each dB, so the first guess is near; then a straight
+    line between the nearest gains below and above gives the next one.
+    """
+    tried = {0.0: before}
+    for _ in range(MOST_TRIALS):
+        gain_db = min(tried, key=lambda one: abs(tried[one] - target))
+        if abs(tried[gain_db] - target) <= TOLERANCE:
+            break
+        low = max((g for g, level in tried.items() if level < target), default=None)
+        high = min((g for g, level in tried.items() if level > target), default=None)
+        if low is None or high is None:
+            following = gain_db + target - tried[gain_db]
+        else:
+            share = (target - tried[low]) / (tried[high] - tried[low])
+            following = low + min(max(share, 0.05), 0.95) * (high - low)
+        following = min(max(following, -LARGEST_GAIN_DB), LARGEST_GAIN_DB)
+        if following in tried:
+            break
+        tried[following] = level_at(following)
+    gain_db = min(tried, key=lambda one: abs(tried[one] - target))
+    return gain_db, tried[gain_db]

@@ -1,0 +1,68 @@
+"""`amt-stream match`: gains in a table, and sounds that are equally loud."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.sessions.report.conftest import FS
+
+NOISE = 0.02 * np.random.default_rng(3).standard_normal(FS)
+
+
+def test_written_sounds_are_equally_loud(said, sound_file, tmp_path):
+    a, b = sound_file(NOISE, name="a.wav"), sound_file(NOISE / 4, name="b.wav")
+    status, out, _ = said("match", a, b, "--by", "lufs", "--out", "equal")
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0] == "integrated loudness in LUFS, by bs1770"
+    assert lines[2].split()[1:4] == [lines[2].split()[1], "reference", lines[2].split()[1]]
+    assert lines[3].split()[2:4] == ["+12.04", lines[2].split()[1]]
+    written, fs = soundfile.read(tmp_path / "equal" / "b.wav")
+    assert fs == FS
+    np.testing.assert_allclose(written, soundfile.read(b)[0] * 10 ** (12.0412 / 20), rtol=1e-3)
+    assert sorted(p.name for p in (tmp_path / "equal").iterdir()) == ["a.wav", "b.wav"]
+    status, _, err = said("match", a, b, "--by", "lufs", "--out", "equal")
+    assert status == 1
+    assert "exists: --force overwrites it" in err
+
+
+def test_json_has_each_sound_and_what_is_uncalibrated_is_said(said, sound_file):
+    a, b = sound_file(NOISE, name="a.wav"), sound_file(NOISE / 40, name="b.wav")
+    status, out, err = said("match", b, a, "--by", "laeq", "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert (found["by"], found["unit"]) == ("laeq", "dB")
+    assert found["sounds"][1]["gain_db"] == pytest.approx(-32.04, abs=0.01)
+    assert "uncalibrated" in err
+    status, out, err = said("match", b, a, a, "--by", "laeq", "--full-scale-db", "100")
+    assert status == 0
+    assert "uncalibrated" not in err
+
+
+def test_a_gain_beyond_full_scale_is_said(said, sound_file):
+    peaks = np.where(np.arange(FS) % 4000, NOISE, 0.9)
+    a, b = sound_file(NOISE * 10, name="a.wav"), sound_file(peaks, name="b.wav")
+    status, _, err = said("match", a, b, "--by", "lufs")
+    assert status == 0
+    assert "above full scale, which players and integer formats clip" in err
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["a.wav"], "a.wav is alone: give the reference"),
+        (["a.wav", "gone.wav"], "gone.wav"),
+        (["a.wav", "a.wav", "--out", "x"], "two of the sounds would be written to x/a.wav"),
+        (["a.wav", "b.wav", "--out", "a.wav"], "a.wav is a file: --out names a folder"),
+        (["a.wav", "b.wav", "--out", "."], "is one of the files"),
+        (["a.wav", "b.wav", "--by", "sone"], "--by"),
+    ],
+)
+def test_a_mistake_is_one_sentence(said, sound_file, more, words):
+    sound_file(NOISE, name="a.wav"), sound_file(NOISE, name="b.wav")
+    status, out, err = said("match", *more)
+    assert status in (1, 2)
+    assert out == ""
+    assert words in err.splitlines()[-1]
