@@ -49,6 +49,7 @@ from amt_stream.meters.specification import (
     settings_in,
     switch,
 )
+from amt_stream.service.identity import Identity, parse_label, parse_station
 
 
 class _EachMicrophone(argparse.Action):
@@ -179,6 +180,13 @@ class LiveOptions(
     terminal: bool = False
     quiet: bool = False
     web: int | None = None
+    station: str | None = None
+    label: Sequence[tuple[str, str]] = ()
+
+    @property
+    def identity(self) -> Identity:
+        """The name and the labels of the station; of a label given twice, the last value."""
+        return Identity(self.station or "", dict(self.label))
 
 
 @dataclass(frozen=True)
@@ -207,6 +215,20 @@ class ServeOptions(LiveOptions):
 
     format: str | None = "jsonl"
     fail_above: bool = False
+    station: str | None = setting(
+        "--station NAME",
+        "name of this station, in headers, messages, metrics and topics",
+        parse=parse_station,
+        lack="a name: add --station NAME",
+    )
+    label: Sequence[tuple[str, str]] = setting(
+        "--label KEY=VALUE",
+        "label of this station, such as city=Graz, wherever its name is; may be repeated",
+        default=(),
+        parse=parse_label,
+        action="append",
+        needs="station",
+    )
     web: int | None = setting(
         "--web PORT",
         "serve a page with live readings, a WebSocket, /health and /metrics at this port of this "
@@ -282,7 +304,7 @@ class ServeOptions(LiveOptions):
     lsl_name: str | None = setting(
         "--lsl-name NAME",
         "prefix of the stream names, different for each station",
-        usual="amt_stream",
+        usual="the station's name, or amt_stream",
         needs="lsl",
     )
     mqtt: Broker | Literal[""] | None = setting(
@@ -296,7 +318,7 @@ class ServeOptions(LiveOptions):
         "--mqtt-topic TOPIC",
         "prefix of the topics",
         parse=topic,
-        usual="amt/ and the name of this computer",
+        usual="amt/ and the name of the station, or of this computer",
         needs="mqtt",
     )
     mqtt_login: str | None = setting(

@@ -26,7 +26,7 @@ from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
 from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
-from amt_stream.service.mqtt import Mqtt
+from amt_stream.service.mqtt import Mqtt, topic_of
 from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.page.entrance import token_in
 from amt_stream.service.reference import ReferenceTone
@@ -86,7 +86,7 @@ def run_serve(args: ServeOptions) -> int:
 def serve(plan: MeasurementPlan, followers: Sequence[Follower] = ()) -> int:
     """Measure and serve by a plan, with followers running beside it."""
     args = plan.args
-    metrics = None if args.web is None else Metrics()
+    metrics = None if args.web is None else Metrics(args.identity)
     stdio, web = _stdio(args), _web(args, metrics)
     own: list[Transport] = [one for one in (stdio, metrics, web, manager()) if one is not None]
     transports = [*own, *_senders(args)]
@@ -100,6 +100,7 @@ def serve(plan: MeasurementPlan, followers: Sequence[Follower] = ()) -> int:
         plan.make,
         plan.preset,
         transports,
+        identity=args.identity,
         opened=lambda: _say_where(args, web),
         tap=None if metrics is None else metrics.totals.take,
     )
@@ -138,7 +139,7 @@ def _senders(args: ServeOptions) -> list[Transport]:
 def _lsl(args: ServeOptions) -> list[Transport]:
     if args.lsl is None:
         return []
-    return [Lsl(args.lsl == "network", args.lsl_name or NAME)]
+    return [Lsl(args.lsl == "network", args.lsl_name or args.station or NAME)]
 
 
 def _mqtt(args: ServeOptions) -> list[Transport]:
@@ -148,7 +149,7 @@ def _mqtt(args: ServeOptions) -> list[Transport]:
     return [
         Mqtt(
             Broker(*args.mqtt).with_login(args.mqtt_login),
-            args.mqtt_topic or f"amt/{socket.gethostname()}",
+            args.mqtt_topic or topic_of(args.station or socket.gethostname()),
             every_s=1.0 if every_s is None else every_s,
             commands=bool(args.mqtt_commands),
             found_at="homeassistant" if found_at is None else found_at,

@@ -67,7 +67,8 @@ def table_of(
     )
     try:
         refuse_untaken(asked, preset, lambda name: declared(RowSettings, name)[0].long_flag)
-        table = Table(preset, models, sound, asked)
+        more = args.identity.fields if isinstance(args, LiveOptions) else {}
+        table = Table(preset, models, sound, asked, more)
     except ValueError as error:
         raise Mistake(error) from error
     refuse_uncalibrated(args, table)

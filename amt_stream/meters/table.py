@@ -107,6 +107,7 @@ class Table:
 
     asked: settings of rows; columns of the preset's limits and events are added, and the default
         step is that of files
+    more: further fields of header and summary
 
     Raises ValueError for an unknown column, and for an option that no model takes.
     """
@@ -117,8 +118,10 @@ class Table:
         models: "Mapping[str, Stage]",
         sound: Sound,
         asked: RowSettings,
+        more: JsonMap | None = None,
     ) -> None:
         self.sound = sound
+        self._more = more or {}
         self._preset, self._running = preset, models
         step_ms = preset.row_step_ms if asked.step_ms is None else asked.step_ms
         self._asked = replace(asked, step_ms=step_ms)
@@ -256,11 +259,13 @@ class Table:
         more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
         intervals = self.rows.intervals
         more |= {} if intervals is None else {"interval": intervals.described}
-        return rows.header(self.rows, *given, compute=", ".join(devices), **more)
+        more |= {"compute": ", ".join(devices), **self._more}
+        return rows.header(self.rows, *given, **more)
 
     def summary(self) -> JsonDict:
         """The summary of the whole sound as data for JSON."""
-        return rows.summary(self.rows, self._models, self.sound.calibration, self.sound.description)
+        given = self._models, self.sound.calibration, self.sound.description
+        return rows.summary(self.rows, *given, **self._more)
 
 
 def _described(preset: Preset, options: Mapping[str, object]) -> list[JsonDict]:

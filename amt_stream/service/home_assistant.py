@@ -22,7 +22,7 @@ def discovery(
     """
     device = {
         "identifiers": [topic],
-        "name": f"amt_stream {header.get('host', '')}".strip(),
+        "name": f"amt_stream {header.get('station') or header.get('host', '')}".strip(),
         "manufacturer": "amt_stream",
         "model": ", ".join(model["name"] for model in header["models"]),
         "sw_version": __version__,

@@ -42,6 +42,10 @@ class Message:
         body = self.content if self.kind == "row" else {self.kind: self.content}
         return json.dumps(body, allow_nan=False, separators=(",", ":"))
 
+    def with_fields(self, fields: JsonMap) -> "Message":
+        """A copy with further fields, or this one without any."""
+        return Message(self.kind, {**self.content, **fields}) if fields else self
+
     @property
     def microphone(self) -> str:
         """The microphone of the message; "" if there is only one."""

@@ -1,5 +1,6 @@
 """Prometheus metrics: gauges of readings, marks and health, and counters of totals."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,6 +11,7 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.accumulators.sound_level import FRAME_S, WEIGHTINGS
 from amt_stream.meters.limits import COLORS, STATE
 from amt_stream.meters.rows.block import column_type
+from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, WAITING, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
 from amt_stream.service.transport import Unhindered, Wire, missing
@@ -50,12 +52,14 @@ GAUGES = {
 class Metrics(Unhindered):
     """The Prometheus exposition of one measurement.
 
+    identity: name and labels of the station, which all metrics have
     totals: must receive all frames
     """
 
     name = "metrics"
 
-    def __init__(self) -> None:
+    def __init__(self, identity: Identity | None = None) -> None:
+        self._tags = {} if identity is None else identity.tags
         self.totals = Totals()
         self._header: JsonMap = {}
         self._rows: dict[str, JsonMap] = {}
@@ -93,10 +97,11 @@ class Metrics(Unhindered):
 
     def collect(self) -> "Iterator[Metric]":
         """Yield all metrics, for the registry."""
-        yield from self._totals()
-        yield from self._readings()
-        yield from self._marks()
-        yield from self._health()
+        parts = self._totals(), self._readings(), self._marks(), self._health()
+        for family in itertools.chain(*parts):
+            for place, one in enumerate(family.samples):
+                family.samples[place] = one._replace(labels={**one.labels, **self._tags})
+            yield family
 
     def _totals(self) -> "Iterator[Metric]":
         totals = self.totals

@@ -31,7 +31,12 @@ LAST_S = 0.7
 LONGEST_COMMAND = 1 << 14
 MOST_COMMANDS = 32
 UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
-"""Characters of a microphone's name that a topic cannot have."""
+"""Characters of a name that a topic cannot have."""
+
+
+def topic_of(name: str) -> str:
+    """The default prefix of the topics of a station or a computer of this name."""
+    return f"amt/{name.translate(UNFIT)}"
 
 
 class Post(NamedTuple):

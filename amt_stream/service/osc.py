@@ -24,7 +24,7 @@ AT_ONCE = b"#bundle\0" + struct.pack(">Q", 1)
 UNFIT = str.maketrans(dict.fromkeys(" #*,/?[]{}", "_"))
 """Characters not allowed in a part of an address."""
 
-APART = frozenset((*BEFORE, MICROPHONE, *AFTER, "valid"))
+APART = frozenset((*BEFORE, MICROPHONE, *AFTER, "valid", "station", "labels"))
 
 
 class Osc(Udp):

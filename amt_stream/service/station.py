@@ -23,6 +23,7 @@ from amt_stream.meters.calibration import Calibration, utc_now
 from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
+from amt_stream.service.identity import Identity
 from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
@@ -74,6 +75,7 @@ class Station:
     so that clients do not wait for them.
 
     make: makes a new engine and its table from a preset
+    identity: name and labels of the station, which all messages have; the table has its own
     opened: called once all transports are open
     tap: called with all frames [sink-thread]
     """
@@ -84,11 +86,13 @@ class Station:
         preset: Preset,
         transports: Sequence[Transport],
         *,
+        identity: Identity | None = None,
         opened: Callable[[], None] = lambda: None,
         tap: Tap | None = None,
     ) -> None:
         self._make, self._preset, self._transports = make, preset, tuple(transports)
         self._opened, self._tap = opened, tap
+        self._named = {} if identity is None else identity.fields
         self._engine: Engine | None = None
         self._table: Table | None = None
         self._publisher: Publisher | None = None
@@ -372,7 +376,7 @@ class Station:
         keeper, reported = keeper_in(engine.sinks), engine.events
         for event in () if keeper is None else keeper.last_events:
             if event not in reported:
-                self._send(event_message(event))
+                self._send(event_message(event).with_fields(self._named))
         self._enter(state)
 
     @property
@@ -446,7 +450,8 @@ class Station:
             yield message
 
     async def _take(self, messages: Sequence[Message], drain: bool) -> None:
-        for message in messages:
+        for one in messages:
+            message = one.with_fields(self._named) if one.kind in ("row", "event") else one
             if message.kind == "header":
                 self._header = message
             elif message.kind == "row":
@@ -472,7 +477,7 @@ class Station:
         """The message of the current state."""
         engine = self._engine
         health = None if engine is None else engine.health
-        content: dict[str, object] = {"state": self._state, "since_utc": self._since}
+        content: dict[str, object] = {"state": self._state, "since_utc": self._since, **self._named}
         content |= {
             "error": self._error,
             "why": self._faults(health),

@@ -6,21 +6,26 @@ import signal
 import socket
 import struct
 import sys
+import urllib.request
 from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from pythonosc.osc_message_builder import OscMessageBuilder
 from pythonosc.osc_packet import OscPacket
 from websockets.sync.client import connect
 
+from amt_stream.core.values import NotAllowed
 from amt_stream.service import COMMANDS
+from amt_stream.service.identity import parse_label, parse_station
 from tests.service.broker import RealBroker
 from tests.service.served import Served, is_row
 
 PATIENCE_S = 30
 TOPIC = "amt/all"
+NAMED = {"station": "all", "labels": {"city": "Graz", "lat": "-33.9"}}
 MEASURED = ["--source", "am-tone", "--model", "zwicker", "--columns", "zwicker_n_sone,zwicker_n5*"]
 COLUMNS = ("zwicker_n_sone", "zwicker_n5_sone", "zwicker_n5_phon")
 
@@ -46,10 +51,13 @@ class Everything:
         ways = ["--web", "0", "--lsl", "--osc-in", str(self.osc_in[1])]
         ways += ["--udp", f"127.0.0.1:{self.udp.getsockname()[1]}"]
         ways += ["--osc", f"127.0.0.1:{self.osc.getsockname()[1]}"]
-        ways += ["--mqtt", f"127.0.0.1:{self.broker.port}", "--mqtt-topic", TOPIC]
+        ways += ["--mqtt", f"127.0.0.1:{self.broker.port}"]
+        ways += ["--station", "all", "--label", "city=Wien", "--label", "lat=-33.9"]
+        ways += ["--label", "city=Graz"]
         ways += ["--mqtt-every", "0", "--mqtt-commands", "--event-folder", str(folder / "events")]
         self.served = stack.enter_context(Served(*ways, *MEASURED))
-        url = self.served.address.replace("http", "ws") + "ws"
+        self.address = self.served.address
+        url = self.address.replace("http", "ws") + "ws"
         self.web = stack.enter_context(
             connect(url, proxy=None, close_timeout=0.5, ping_interval=None)
         )
@@ -93,6 +101,7 @@ def rows_of_osc(packet):
     readings = {name: told.get(f"/amt/main/{name}", [None])[0] for name in COLUMNS}
     valid, settling, calibrated, fault = told["/amt/main/marks"]
     marks = {"valid": valid, "settling": settling, "calibrated": calibrated, "fault": fault}
+    assert not {"/amt/main/station", "/amt/main/labels"} & told.keys()
     utc, sample = told["/amt/main/time"]
     return [{"sample": int(sample), "utc": utc, **marks, **readings}]
 
@@ -140,6 +149,42 @@ def test_each_gets_the_same_rows(all_of_them):
     told = served.ask("status")["transports"]
     assert {name.split()[0] for name in told} >= {"stdio", *ways, "lsl", "osc-in"}
     assert all(not one["note"] for one in told.values())
+
+
+def test_each_message_and_metric_has_the_name_and_the_labels(all_of_them):
+    every, served = all_of_them, all_of_them.served
+    assert served.ask("mark", text="named")["done"]
+    served.until(lambda message: "state" in message)
+    found = {}
+    for message in served.past:
+        ((kind, content), *_) = [("row", message)] if is_row(message) else message.items()
+        found.setdefault(kind, []).append({key: content.get(key) for key in NAMED})
+    assert set(found) == {"row", "header", "event", "state", "reply"}
+    for kind in ("row", "header", "event", "state"):
+        assert all(named == NAMED for named in found[kind]), kind
+    with urllib.request.urlopen(f"{every.address}metrics", timeout=PATIENCE_S) as response:
+        families = [*text_string_to_metric_families(response.read().decode())]
+    samples = [sample for family in families for sample in family.samples]
+    tags = {"station": NAMED["station"], **NAMED["labels"]}
+    assert len(samples) > 50
+    assert all(sample.labels.items() >= tags.items() for sample in samples)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "said"),
+    [
+        (parse_station, "a/b", "without any of"),
+        (parse_station, "x" * 101, "at most 100"),
+        (parse_label, "Graz", "printable text"),
+        (parse_label, "9=Graz", "give KEY=VALUE"),
+        (parse_label, "channel=1", "already has a meaning"),
+        (parse_label, "city= ", "printable text"),
+        (parse_label, "city=a\nb", "printable text"),
+    ],
+)
+def test_what_is_no_name_and_no_label_is_refused(parse, text, said):
+    with pytest.raises(NotAllowed, match=said):
+        parse(text)
 
 
 def as_osc(value):
