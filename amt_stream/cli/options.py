@@ -49,6 +49,7 @@ from amt_stream.meters.specification import (
     settings_in,
     switch,
 )
+from amt_stream.service.http_target import INFLUX_TOKEN, influx_url
 from amt_stream.service.identity import Identity, parse_label, parse_station
 
 
@@ -353,6 +354,20 @@ class ServeOptions(LiveOptions):
         'discovery prefix of Home Assistant (default: homeassistant; "" for no discovery)',
         parse=lambda text: text and topic(text),
         needs="mqtt",
+    )
+    influx: str | None = setting(
+        "--influx URL",
+        "send rows, events and states as line protocol to this address of InfluxDB or of another "
+        "server that accepts it: http://HOST:8086/api/v2/write?org=ORG&bucket=BUCKET, or "
+        "http://HOST:8181/api/v3/write_lp?db=DATABASE",
+        parse=influx_url,
+        lack="an address: add --influx URL",
+    )
+    influx_token: str | None = setting(
+        "--influx-token FILE",
+        "file with the token of that server",
+        usual=f"{INFLUX_TOKEN} in the environment, if set",
+        needs="influx",
     )
     check_every: float | None = setting(
         "--check-every S",

@@ -24,6 +24,9 @@ from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_mi
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
+from amt_stream.service.http_sender import token_from
+from amt_stream.service.http_target import INFLUX_TOKEN, influx_target
+from amt_stream.service.influx import Influx
 from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
 from amt_stream.service.mqtt import Mqtt, topic_of
@@ -91,7 +94,9 @@ def serve(plan: MeasurementPlan, followers: Sequence[Follower] = ()) -> int:
     own: list[Transport] = [one for one in (stdio, metrics, web, manager()) if one is not None]
     transports = [*own, *_senders(args)]
     if not transports and args.log is None and args.event_folder is None:
-        raise WrongUsage("no transport: add --web, --stdio, --udp, --osc, --lsl or --mqtt")
+        raise WrongUsage(
+            "no transport: add --web, --stdio, --udp, --osc, --lsl, --mqtt or --influx"
+        )
 
     def over() -> bool:
         return bool(ending.asked) or (stdio is not None and stdio.ended.is_set())
@@ -133,7 +138,7 @@ def _senders(args: ServeOptions) -> list[Transport]:
     found: list[Transport] = [Udp(*address) for address in args.udp]
     found += [Osc(*address) for address in args.osc]
     found += [OscIn(args.osc_in)] if args.osc_in else []
-    return [*found, *_lsl(args), *_mqtt(args)]
+    return [*found, *_lsl(args), *_mqtt(args), *_influx(args)]
 
 
 def _lsl(args: ServeOptions) -> list[Transport]:
@@ -156,6 +161,13 @@ def _mqtt(args: ServeOptions) -> list[Transport]:
             if_there=bool(args.mqtt_if_there),
         )
     ]
+
+
+def _influx(args: ServeOptions) -> list[Transport]:
+    if args.influx is None:
+        return []
+    token = token_from(args.influx_token, INFLUX_TOKEN)
+    return [Influx(influx_target(args.influx, token), args.identity)]
 
 
 def _stdio(args: ServeOptions) -> Stdio | None:
