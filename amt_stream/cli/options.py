@@ -49,7 +49,14 @@ from amt_stream.meters.specification import (
     settings_in,
     switch,
 )
-from amt_stream.service.http_target import INFLUX_TOKEN, influx_url
+from amt_stream.service.http_target import (
+    INFLUX_TOKEN,
+    POST_TOKEN,
+    Recipient,
+    influx_url,
+    parse_kinds,
+    parse_recipient,
+)
 from amt_stream.service.identity import Identity, parse_label, parse_station
 
 
@@ -368,6 +375,29 @@ class ServeOptions(LiveOptions):
         "file with the token of that server",
         usual=f"{INFLUX_TOKEN} in the environment, if set",
         needs="influx",
+    )
+    post: Sequence[Recipient] = setting(
+        "--post URL",
+        "post each event, such as a limit that changes its state, to this URL as JSON; "
+        "ntfy:https://ntfy.sh/TOPIC for a notification by ntfy; may be repeated",
+        default=(),
+        parse=parse_recipient,
+        action="append",
+        lack="a URL: add --post URL",
+    )
+    post_only: Sequence[str] = setting(
+        "--post-only KINDS",
+        "kinds of events to post, separated by commas, such as limit,lost,back",
+        default=(),
+        parse=parse_kinds,
+        usual="all but checked",
+        needs="post",
+    )
+    post_token: str | None = setting(
+        "--post-token FILE",
+        "file with the token that the receiver of events needs",
+        usual=f"{POST_TOKEN} in the environment, if set",
+        needs="post",
     )
     check_every: float | None = setting(
         "--check-every S",
@@ -892,7 +922,7 @@ class OptionsParser(argparse.ArgumentParser):
         typed = options(**{name: value for name, value in found.items() if name in names})
         declared = {name: one for name, one, _ in settings_in(options)}
         for name, one in declared.items():
-            if name in found and one.needs and getattr(typed, one.needs) is None:
+            if name in found and one.needs and getattr(typed, one.needs) in (None, ()):
                 raise WrongUsage(f"{one.long_flag} needs {declared[one.needs].lack}")
         return typed
 

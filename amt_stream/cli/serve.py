@@ -6,6 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
@@ -25,7 +26,7 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
 from amt_stream.service.http_sender import token_from
-from amt_stream.service.http_target import INFLUX_TOKEN, influx_target
+from amt_stream.service.http_target import INFLUX_TOKEN, POST_TOKEN, influx_target
 from amt_stream.service.influx import Influx
 from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
@@ -41,6 +42,7 @@ from amt_stream.service.systemd import manager
 from amt_stream.service.transport import Transport
 from amt_stream.service.udp import Udp
 from amt_stream.service.web import Web
+from amt_stream.service.webhook import Webhook
 
 if TYPE_CHECKING:
     from amt_stream.engine.sink_thread import Sink
@@ -95,7 +97,7 @@ def serve(plan: MeasurementPlan, followers: Sequence[Follower] = ()) -> int:
     transports = [*own, *_senders(args)]
     if not transports and args.log is None and args.event_folder is None:
         raise WrongUsage(
-            "no transport: add --web, --stdio, --udp, --osc, --lsl, --mqtt or --influx"
+            "no transport: add --web, --stdio, --udp, --osc, --lsl, --mqtt, --influx or --post"
         )
 
     def over() -> bool:
@@ -138,7 +140,7 @@ def _senders(args: ServeOptions) -> list[Transport]:
     found: list[Transport] = [Udp(*address) for address in args.udp]
     found += [Osc(*address) for address in args.osc]
     found += [OscIn(args.osc_in)] if args.osc_in else []
-    return [*found, *_lsl(args), *_mqtt(args), *_influx(args)]
+    return [*found, *_lsl(args), *_mqtt(args), *_influx(args), *_posts(args)]
 
 
 def _lsl(args: ServeOptions) -> list[Transport]:
@@ -168,6 +170,25 @@ def _influx(args: ServeOptions) -> list[Transport]:
         return []
     token = token_from(args.influx_token, INFLUX_TOKEN)
     return [Influx(influx_target(args.influx, token), args.identity)]
+
+
+def _posts(args: ServeOptions) -> list[Transport]:
+    token = token_from(args.post_token, POST_TOKEN) if args.post else None
+    places = [urlsplit(one.url).netloc for one in args.post]
+    if token is not None and len(set(places)) > 1:
+        raise WrongUsage(
+            f"one token would go to all of {', '.join(places)}: leave it out, or --post to one"
+        )
+    return [
+        Webhook(
+            f"post {place}" + (f" {number}" if len(places) > 1 else ""),
+            recipient,
+            args.identity,
+            token,
+            args.post_only,
+        )
+        for number, (recipient, place) in enumerate(zip(args.post, places, strict=True), 1)
+    ]
 
 
 def _stdio(args: ServeOptions) -> Stdio | None:

@@ -1,5 +1,6 @@
 """Addresses of HTTP servers, and what a request to each of them needs."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -65,3 +66,38 @@ def influx_target(url: str, token: str | None) -> Target:
     word = "Token" if urlsplit(url).path.endswith(V2) else "Bearer"
     headers = {"Content-Type": "text/plain; charset=utf-8"}
     return Target(url, headers | ({} if token is None else {"Authorization": f"{word} {token}"}))
+
+
+POST_TOKEN = "AMT_STREAM_POST_TOKEN"
+"""Environment variable of the token of receivers of events."""
+
+NTFY = "ntfy:"
+TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
+KIND = re.compile(r"[a-z]+([ _][a-z]+)*")
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """Who gets events: a URL, and the topic if it is a server of ntfy, else ""."""
+
+    url: str = field(repr=False)
+    topic: str = field(default="", repr=False)
+
+
+def parse_recipient(text: str) -> Recipient:
+    """Parse URL, or ntfy:URL with the topic as the last part of its path. Raises NotAllowed."""
+    if not text.startswith(NTFY):
+        return Recipient(parse_url(text))
+    scheme, place, path, query, _ = urlsplit(parse_url(text.removeprefix(NTFY)))
+    folder, _, topic = path.rpartition("/")
+    if not TOPIC.fullmatch(topic) or query:
+        raise NotAllowed("give the URL of a topic of ntfy, such as ntfy:https://ntfy.sh/TOPIC")
+    return Recipient(urlunsplit((scheme, place, f"{folder}/", "", "")), topic)
+
+
+def parse_kinds(text: str) -> tuple[str, ...]:
+    """Parse kinds of events, separated by commas. Raises NotAllowed."""
+    kinds = tuple(word.strip() for word in text.split(","))
+    if not all(KIND.fullmatch(kind) for kind in kinds):
+        raise NotAllowed(f"{text[:100]!r}: give kinds of events, such as limit,lost,back")
+    return kinds
