@@ -10,20 +10,13 @@ from amt_stream.core.values import NotAllowed
 
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 LONGEST = 100
-_OF_ROWS = (
-    "time",
-    "utc",
-    "row",
-    "channel",
-    "output",
-    "band",
-    "modulation",
-    "limit",
-    "fault",
-    "kind",
+_OF_ROWS = frozenset(
+    ("time", "utc", "row", "channel", "output", "band", "modulation", "limit", "fault", "kind")
 )
-_OF_METRICS = ("microphone", "weighting", "model", "le", "state", "transport", "version", "preset")
-TAKEN = frozenset((*_OF_ROWS, *_OF_METRICS, "station", "host", "job", "instance"))
+_OF_METRICS = frozenset(
+    ("input", "microphone", "weighting", "model", "le", "state", "transport", "version", "preset")
+)
+TAKEN = _OF_ROWS | _OF_METRICS | {"station", "host", "job", "instance"}
 """Names that metrics, tags and monitoring programs use for other things."""
 
 

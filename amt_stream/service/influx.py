@@ -141,7 +141,7 @@ class Influx:
         fields = {"state": content["state"], "well": not content["why"]}
         fields |= {"why": "; ".join(content["why"]), "running": content["state"] in RUNNING}
         fields |= {key: int(health[key]) for key in COUNTERS if health}
-        fields |= {key: float(health[key]) for key in GAUGES if health}
+        fields |= {key: float(health[key]) for key in GAUGES if health.get(key) is not None}
         self._put(STATES, {}, fields, time.time_ns())
 
     def _put(

@@ -3,7 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
@@ -24,6 +24,8 @@ STATES = ("starting", WAITING, *RUNNING, "stopped", "ended", "failed")
 MARKS = ("valid", "settling", "calibrated")
 OF = ("microphone",)
 """The label of every metric."""
+INPUT = "input"
+"""The label of a metric of one channel of the sound card, counted from 1."""
 CHANNELS = {"": "", "left": "L", "right": "R"}
 OF_UNIT = {"sone": "loudness", "phon": "loudness", "dB": "sound", "acum": "sharpness"}
 OF_UNIT |= dict.fromkeys(("LUFS", "LU", "dBTP", "dBFS"), "programme")
@@ -41,12 +43,15 @@ COUNTERS = {
 }
 GAUGES = {
     "load": ("engine_load_ratio", "CPU seconds per second of sound"),
+    "clock_ppm": ("audio_clock_drift_ppm", "Rate of the device's clock against the computer's"),
+    "clock_ppm_uncertainty": ("audio_clock_drift_uncertainty_ppm", "Twice its standard error"),
+    "utc_ahead_s": ("utc_ahead_seconds", "How far UTC of rows is ahead of the computer's clock"),
     "latency_s": ("audio_latency_seconds", "Delay from the sound to its frame"),
     "queue_s": ("audio_queue_seconds", "Sound waiting to be processed"),
     "overloaded": ("engine_overloaded", "Whether processing is reduced because of overload"),
     "silent": ("audio_silent", "Whether the input is exactly zero"),
 }
-"""Metrics of `Health`, by field: name and help text."""
+"""Metrics of `Health`, by field: name and help text; a field may be None until it is known."""
 
 
 class Metrics(Unhindered):
@@ -97,8 +102,8 @@ class Metrics(Unhindered):
 
     def collect(self) -> "Iterator[Metric]":
         """Yield all metrics, for the registry."""
-        parts = self._totals(), self._readings(), self._marks(), self._health()
-        for family in itertools.chain(*parts):
+        of_rows = self._totals(), self._readings(), self._marks()
+        for family in itertools.chain(*of_rows, self._health(), self._calibrations()):
             for place, one in enumerate(family.samples):
                 family.samples[place] = one._replace(labels={**one.labels, **self._tags})
             yield family
@@ -179,8 +184,38 @@ class Metrics(Unhindered):
         for made, metrics in ((_counter, COUNTERS), (_gauge, GAUGES)):
             for key, (name, text) in metrics.items() if health else ():
                 family = made(name, text)
-                family.add_metric([], health[key])
+                if health[key] is not None:
+                    family.add_metric([], health[key])
                 yield family
+
+    def _calibrations(self) -> "Iterator[Metric]":
+        """Of each channel of the input that has a calibration: its age, and when the next is due.
+
+        The header has them; they are times, so that a monitor can tell what is due next month.
+        """
+        source = self._header.get("source", {})
+        whose = {c: name for name, own in source.get("microphones", {}).items() for c in own}
+        times = {
+            "date": _gauge("calibration_timestamp_seconds", "Unix time of calibration", *OF, INPUT),
+            "valid_until": _gauge(
+                "calibration_due_timestamp_seconds", "Unix time of the next calibration", *OF, INPUT
+            ),
+        }
+        for one in self._header.get("calibration", ()):
+            labels = [whose.get(one["channel"], MAIN), str(one["channel"])]
+            for key, gauge in times.items():
+                if one["calibrated"] and (when := _unix_s(one.get(key))) is not None:
+                    gauge.add_metric(labels, when)
+        yield from times.values()
+
+
+def _unix_s(text: str | None) -> float | None:
+    """The Unix time of a date, which a file of calibrations may lack or have in any form."""
+    try:
+        when = datetime.fromisoformat(text or "")
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (OverflowError, ValueError):
+        return None
 
 
 def metric_name(column: JsonMap) -> tuple[str, str]:

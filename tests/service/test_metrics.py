@@ -13,8 +13,12 @@ import soundfile
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
 
+from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import column_named
-from amt_stream.service.metrics import metric_name
+from amt_stream.meters.rows.header import calibrations
+from amt_stream.service.identity import Identity
+from amt_stream.service.message import Message
+from amt_stream.service.metrics import COUNTERS, GAUGES, Metrics, metric_name
 from tests.service.served import ROOT, Served, is_row
 
 FS, FULL_SCALE_DB = 48000, 94.0
@@ -150,6 +154,39 @@ def test_each_row_has_numbers_of_its_own(tmp_path):
         seconds = scrape("amt_sound_measured_seconds_total", microphone=row)
         lceq_db = 10 * math.log10(energy / seconds / 4e-10)
         assert lceq_db == pytest.approx(level_db, abs=0.1)
+
+
+def test_calibrations_and_the_clock_are_told_as_soon_as_they_are_known():
+    metrics = Metrics(Identity("roof", {"city": "Graz"}))
+    given = [
+        Calibration(94.0, "a tone", "2026-01-01T12:00:00Z", valid_days=365),
+        Calibration(94.0, "a tone", "2026-01-02T00:00:00+02:00"),
+        Calibration(94.0, "a tone", "in spring"),
+        Calibration(100.0, "assumed", calibrated=False),
+    ]
+    source = {"microphones": {"desk": [1, 4], "door": [5, 6]}}
+    header = {"source": source, "calibration": calibrations(given, [1, 4, 5, 6])}
+    metrics.send(Message("header", header))
+
+    def told(ppm):
+        health = dict.fromkeys((*COUNTERS, *GAUGES), 0) | {"clock_ppm": ppm}
+        metrics.send(Message("state", {"state": "measuring", "health": health}))
+        return {
+            (one.name, *(one.labels.get(key) for key in ("microphone", "input"))): one.value
+            for family in metrics.collect()
+            for one in family.samples
+            if one.labels.items() >= {"station": "roof", "city": "Graz"}.items()
+        }
+
+    first, later = told(None), told(-12.5)
+    for found in (first, later):
+        assert {key: value for key, value in found.items() if "calibration" in key[0]} == {
+            ("amt_calibration_timestamp_seconds", "desk", "1"): 1767268800,
+            ("amt_calibration_timestamp_seconds", "desk", "4"): 1767304800,
+            ("amt_calibration_due_timestamp_seconds", "desk", "1"): 1767268800 + 365 * 86400,
+        }
+    assert ("amt_audio_clock_drift_ppm", None, None) not in first
+    assert later["amt_audio_clock_drift_ppm", None, None] == -12.5
 
 
 @pytest.mark.parametrize(
