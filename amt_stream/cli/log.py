@@ -14,6 +14,7 @@ from amt_stream.engine.sources import FileSource
 from amt_stream.meters.table import Table
 from amt_stream.sessions import SessionLog, SoundLog
 from amt_stream.sessions.folder import refuse_no_session
+from amt_stream.sessions.retention import Retention
 
 Live = TypeVar("Live", bound=LiveOptions)
 
@@ -32,6 +33,12 @@ def refuse_log_options(args: LiveOptions, serves: bool = False) -> None:
     if args.restore and args.source == "-":
         raise WrongUsage(
             "--restore continues a file or a live input, and standard input is neither"
+        )
+    hourly = args.log_format not in (None, LOG_FORMATS[0])
+    if (args.keep_days is not None or args.keep_size is not None) and not hourly:
+        raise WrongUsage(
+            "--keep-days and --keep-size need a log of files by the hour: add --log-format jsonl, "
+            "csv or parquet"
         )
     if args.log is not None:
         refuse_no_session(Path(args.log))  # before anything slow
@@ -58,9 +65,14 @@ def open_log(
         identity["path"] = str(Path(args.source).absolute())
     settings = {"engine": dict(engine), "source": identity}
     format, restore = args.log_format or LOG_FORMATS[0], bool(args.restore)
+    keep = None
+    if args.keep_days is not None or args.keep_size is not None:
+        keep = Retention(args.keep_days, args.keep_size)
     log: SessionLog
     if args.log_sound is None:
-        log = SessionLog(args.log, table, format=format, settings=settings, restore=restore)
+        log = SessionLog(
+            args.log, table, format=format, settings=settings, restore=restore, keep=keep
+        )
     else:
         log = SoundLog(
             args.log,
@@ -71,6 +83,7 @@ def open_log(
             format=format,
             settings=settings,
             restore=restore,
+            keep=keep,
         )
     if restore and log.engine_state is None:
         say(f"{args.log} has no run to continue, so run {log.run} begins")

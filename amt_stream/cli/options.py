@@ -390,7 +390,7 @@ class ServeOptions(LiveOptions):
         "kinds of events to post, separated by commas, such as limit,lost,back",
         default=(),
         parse=parse_kinds,
-        usual="all but checked",
+        usual="all but checked and removed",
         needs="post",
     )
     post_token: str | None = setting(

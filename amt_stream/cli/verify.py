@@ -1,12 +1,14 @@
 """`amt-stream verify`."""
 
 import math
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
 from amt_stream.cli.options import VerifyOptions
 from amt_stream.core.safe_text import plain
 from amt_stream.sessions import SessionError, Verdict, verify
+from amt_stream.sessions.chain import REMOVED
 from amt_stream.sessions.signature import SIGNATURE, sign
 
 INTACT, NOT = 0, 1
@@ -32,6 +34,10 @@ def lines(verdict: Verdict) -> list[str]:
     found = [f"{verdict.word}: {verdict.parts} closed parts{head}"]
     found += [f"edited: {one}" for one in verdict.edited]
     found += [f"missing: {one}" for one in verdict.missing]
+    if verdict.removed:
+        reasons = Counter(str(entry[REMOVED]) for entry in verdict.removed)
+        words = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
+        found.append(f"removed by the meter, as it was asked to: {words}")
     why = "a meter is writing it" if verdict.running else "the run was interrupted"
     if verdict.proved:
         found.append(verdict.proved)

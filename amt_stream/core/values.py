@@ -5,6 +5,7 @@ or JSON, and `kind.parse(text)` parses typed text and raises `NotAllowed` with o
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,6 +195,19 @@ def parse_path(text: str) -> str:
     if not text:
         raise NotAllowed("'' is not a path: give a file or folder, or . for this folder")
     return text
+
+
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,3})?) ?(MB|GB|TB)")
+_POWERS = {"MB": 6, "GB": 9, "TB": 12}
+
+
+def parse_size(text: str) -> int:
+    """Parse a number of bytes of 10 MB or more, such as 500MB or 1.5TB."""
+    found = _SIZE.fullmatch(text)
+    size = 0 if found is None else round(float(found[1]) * 10 ** _POWERS[found[2]])
+    if size < 10**7:
+        raise NotAllowed(f"{text!r} is not a size of 10MB or more, such as 500MB, 20GB or 1.5TB")
+    return size
 
 
 def parse_channels(text: str) -> tuple[int, ...]:

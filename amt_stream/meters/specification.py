@@ -28,6 +28,7 @@ from amt_stream.core.values import (
     Text,
     parse_channels,
     parse_path,
+    parse_size,
 )
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
@@ -628,6 +629,21 @@ class LogSettings:
         default=False,
         nargs="?",
         const=True,
+        needs="log",
+    )
+    keep_days: float | None = setting(
+        "--keep-days DAYS",
+        "remove hourly files of the log that are older than this",
+        Number(0.05, 36525, "days"),
+        usual="keep all",
+        needs="log",
+    )
+    keep_size: int | None = setting(
+        "--keep-size SIZE",
+        "remove the oldest hourly files of the log, those of sound first, while it is larger than "
+        "this, such as 500MB or 1.5TB",
+        parse=parse_size,
+        usual="keep all",
         needs="log",
     )
 

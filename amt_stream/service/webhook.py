@@ -15,7 +15,7 @@ from amt_stream.service.transport import Wire
 FAILED = "failed"
 """Kind under which the failure of a measurement is posted."""
 
-ROUTINE = frozenset(("checked",))
+ROUTINE = frozenset(("checked", "removed"))
 """Kinds that are only posted if they are asked for."""
 
 URGENT = frozenset(("lost", "check failed", FAILED))

@@ -65,6 +65,30 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
 ENTRY = {"n": int, "run": int, "part": str, "sha256": str, "before": str, "hash": str}
 """Fields of every entry; parts of a database also have `table`, `first`, `last` and `columns`."""
 
+REMOVED = "removed"
+"""Field of an entry that says that a part was removed from a log, and why."""
+
+
+LONGEST_HEAD = 1 << 20
+
+
+def head_of(entry: Entry) -> int:
+    """Bytes of the header of a sound file, which are hashed last; 0 for other parts."""
+    head = entry.get("head", 0)
+    return head if isinstance(head, int) and 0 <= head < LONGEST_HEAD else 0
+
+
+def present(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries of parts that have not been removed."""
+    places: dict[str, int] = {}
+    gone: set[int] = set()
+    for place, entry in enumerate(entries):
+        if REMOVED in entry:
+            gone.update((place, places.get(entry["part"], place)))
+        else:
+            places[entry["part"]] = place
+    return [entry for place, entry in enumerate(entries) if place not in gone]
+
 
 def first_break(entries: Sequence[Entry]) -> str:
     """The first inconsistency of a chain, or ""."""
@@ -81,7 +105,8 @@ def first_break(entries: Sequence[Entry]) -> str:
 class HashChain:
     """The chain of a session that is being written; it holds the session's lock.
 
-    entries: entries at the start; of later ones only the names are stored, in `closed`
+    entries: entries at the start; of later ones only the names are stored, in `closed`, which has
+        the parts that have not been removed
 
     Raises SessionError if another process writes the session, or its chain cannot be read.
     """
@@ -107,7 +132,13 @@ class HashChain:
         except BaseException:
             self.close()
             raise
-        self.closed = {entry["part"] for entry in self.entries}
+        self.closed = {entry["part"] for entry in present(self.entries)}
+        self.removed = {
+            entry["part"]: entry
+            for entry in self.entries
+            if REMOVED in entry and entry["part"] not in self.closed
+        }
+        """The entries of parts that were removed before the start, by name."""
         self.last_run = max((entry["run"] for entry in self.entries), default=0)
         self._number = len(self.entries)
         self._before = self.entries[-1]["hash"] if self.entries else BEGINNING
@@ -125,7 +156,10 @@ class HashChain:
         entry["hash"] = hash_of(entry)
         self._file.write((canonical(entry) + "\n").encode())
         self._before, self._number = entry["hash"], self._number + 1
-        self.closed.add(part)
+        if REMOVED in more:
+            self.closed.discard(part)
+        else:
+            self.closed.add(part)
         self.last_run = max(self.last_run, run)
 
     def begin_again(self) -> None:

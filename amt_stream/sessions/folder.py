@@ -24,7 +24,7 @@ from pathlib import Path
 
 from amt_stream.core.files import NotThatFile, require_file
 from amt_stream.core.json_types import JsonDict
-from amt_stream.sessions.chain import CHAIN, HashChain
+from amt_stream.sessions.chain import CHAIN, HashChain, head_of
 from amt_stream.sessions.files import (
     SessionError,
     as_session_error,
@@ -129,7 +129,7 @@ class Folder:
 
     @property
     def closed(self) -> set[str]:
-        """Names of the parts in the chain."""
+        """Names of the parts in the chain that have not been removed."""
         return self.chain.closed
 
     def _close_what_is_open(self) -> None:
@@ -146,6 +146,10 @@ class Folder:
             if path.suffix == PARQUET:
                 path.with_suffix(".jsonl").unlink(missing_ok=True)  # the source of the Parquet file
             if name in self.closed or not PART.fullmatch(name) or not path.is_file():
+                continue
+            removed = self.chain.removed.get(name)
+            if removed is not None and sha256_of(path, head_of(removed)) == removed["sha256"]:
+                path.unlink()  # its removal was interrupted
                 continue
             size = whole_lines(path) if path.suffix in LINES else path.stat().st_size
             torn = path.stat().st_size - size

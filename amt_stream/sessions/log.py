@@ -21,14 +21,17 @@ from typing import Self
 
 from amt_stream import __version__
 from amt_stream.core.clock import local_zone_name
+from amt_stream.core.files import why
 from amt_stream.core.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.core.json_types import JsonDict
+from amt_stream.core.safe_text import sentence
 from amt_stream.core.saved_state import SavedState, Unfitting
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.meters.rows import AnyRows, Rows
 from amt_stream.meters.table import Table
+from amt_stream.sessions.chain import REMOVED
 from amt_stream.sessions.database import Database
 from amt_stream.sessions.files import SessionError
 from amt_stream.sessions.folder import SUMMARY, Folder
@@ -36,6 +39,7 @@ from amt_stream.sessions.log_parts import LoggedEvent, MakeHeader, Store, TextPa
 from amt_stream.sessions.marks import forget_marks, marks_in
 from amt_stream.sessions.parquet import ParquetParts
 from amt_stream.sessions.reading import Session
+from amt_stream.sessions.retention import PartRemover, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
@@ -106,6 +110,8 @@ class SessionLog:
     restore: continue from the last snapshot in the folder, if any: the table continues, and
         `engine_state` is for `Engine(restore=)`. Rows after the snapshot that are in the folder
         stay and are not written again
+    keep: how much of the folder is kept; parts are removed while the log is written, each is in the
+        chain, and an event "removed" says so. Only for formats with files by the hour
     tell: called with marks of other processes (`marks.mark`), such as `Engine.tell_event`, which
         tells all sinks; by default marks are only in this log
 
@@ -127,9 +133,15 @@ class SessionLog:
         format: LogFormat = "sqlite",
         settings: Mapping[str, object] | None = None,
         restore: bool = False,
+        keep: Retention | None = None,
     ) -> None:
         if format not in LOG_FORMATS:
             raise SessionError(f"the format is {format!r}: give one of {', '.join(LOG_FORMATS)}")
+        if keep is not None and format == "sqlite":
+            raise SessionError(
+                f"a log in {format} has one file for all rows, of which no part can be removed: "
+                "choose csv, jsonl or parquet"
+            )
         self.table = table
         self.done = threading.Event()
         self.dropped = 0
@@ -153,10 +165,15 @@ class SessionLog:
                 self._store = ParquetParts(self.folder, self._header_now)
             else:
                 self._store = TextParts(self.folder, format, self._header_now)
-            self.folder.describe(self._description(format, settings or {}))
+            kept = {} if keep is None else {"keep_days": keep.days, "keep_size": keep.size}
+            self.folder.describe(self._description(format, {**(settings or {}), **kept}))
         except BaseException:
             self.folder.close()
             raise
+        self._keep_s = math.inf if keep is None else keep.every_s
+        self._remover = PartRemover(self.folder, keep or Retention())
+        self._remove_at = time.monotonic() + self._keep_s
+        self._unremoved = ""
         self._happened = table.events_of_rows()
         self._waiting = _Waiting()
         self._afterwards: Callable[[], None] | None = None
@@ -187,6 +204,8 @@ class SessionLog:
         since = self._writing_since
         if since and time.monotonic() - since > SLOW_S:
             return f"the log in {self.path} waits for its disk"
+        if self._unremoved:
+            return self._unremoved
         if self._news and (self.dropped or time.monotonic() < self._news_until):
             return self._news
         return ""
@@ -365,6 +384,7 @@ class SessionLog:
                 if not (ending or self._trouble):
                     with contextlib.suppress(OSError):
                         self._take_marks()
+                    self._remove_old()
             self._try(self._sum_up)
             left = self._waiting.count + self._at_store
             if self._trouble and left:
@@ -386,6 +406,20 @@ class SessionLog:
             return
         for text in marks_in(self.path):
             self.tell(self._heard.moment("mark", text))
+
+    def _remove_old(self) -> None:
+        """Remove parts that are due, now and then, and report it."""
+        if self._heard is None or time.monotonic() < self._remove_at:
+            return
+        try:
+            text, more = self._remover.remove(time.time())
+            self._unremoved = ""
+        except (OSError, SessionError) as error:
+            words = f"old files of the log in {self.path} cannot be removed"
+            self._unremoved, text, more = f"{words}: {sentence(why(error))}", "", False
+        self._remove_at = time.monotonic() + (0.0 if more else self._keep_s)
+        if text:
+            self.tell(self._heard.moment(REMOVED, text))
 
     def _try(self, act: Callable[[], None]) -> None:
         """Do something on the disk, after making deleted files again; errors become `note`."""
@@ -475,6 +509,7 @@ class SoundLog(SessionLog):
         format: LogFormat = "sqlite",
         settings: Mapping[str, object] | None = None,
         restore: bool = False,
+        keep: Retention | None = None,
     ) -> None:
         self.unrecorded = 0
         self._chunks: deque[Chunk] = deque()
@@ -484,7 +519,7 @@ class SoundLog(SessionLog):
         self._recording: SoundRecording | None = None
         refuse_sound(sound, fs, channels)
         settings = {**(settings or {}), "sound": sound}
-        super().__init__(path, table, format=format, settings=settings, restore=restore)
+        super().__init__(path, table, format=format, settings=settings, restore=restore, keep=keep)
         self._recording = SoundRecording(
             self.folder, sound, fs, channels, self._notes, table.sound.name
         )

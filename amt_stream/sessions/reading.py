@@ -15,7 +15,7 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
 from amt_stream.meters.frames import Chunk, Event, Fault
 from amt_stream.meters.rows.block import MICROPHONE
-from amt_stream.sessions.chain import CHAIN, read_chain
+from amt_stream.sessions.chain import CHAIN, present, read_chain
 from amt_stream.sessions.database import (
     BROKEN_WORDS,
     EVENT,
@@ -44,7 +44,7 @@ class Session:
     """The content of a session by run, counted from 1.
 
     `descriptions` are the settings of each run; `entries` are those of the chain, one per closed
-    part. Nothing is checked here; `verify` does that.
+    part, and one per part that was removed since. Nothing is checked here; `verify` does that.
 
     Raises SessionError if it is not a session or cannot be read.
     """
@@ -69,7 +69,7 @@ class Session:
     def files(self, run: int, what: str) -> list[Path]:
         """Parts of a run in order, of "rows", "events" or "sound"; open ones last."""
         last = max(self.runs)
-        closed = {entry["part"]: entry["run"] for entry in self.entries}
+        closed = {entry["part"]: entry["run"] for entry in present(self.entries)}
         names = [name for name, of_run in closed.items() if of_run == run and _is(name, what)]
         if run == last:
             names += self.open_parts(what)
@@ -77,7 +77,7 @@ class Session:
 
     def open_parts(self, what: str = "") -> list[str]:
         """Names of parts that are not in the chain, the oldest first."""
-        closed = {entry["part"] for entry in self.entries}
+        closed = {entry["part"] for entry in present(self.entries)}
         names = [name for name in os.listdir(self.path) if _is(name, what)]  # noqa: PTH208
         return sorted((name for name in names if name not in closed), key=self._age)
 

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TypeGuard
 
 from amt_stream.meters.frames import Event
-from amt_stream.sessions.chain import Entry, first_break, is_locked
+from amt_stream.sessions.chain import REMOVED, Entry, first_break, head_of, is_locked, present
 from amt_stream.sessions.database import MOST_ROWS, TABLES, sha256_of_rows, table_columns
 from amt_stream.sessions.files import SessionError, sha256_of
 from amt_stream.sessions.folder import DATABASE, DESCRIBED, PART
 from amt_stream.sessions.reading import UNREAD, Session, opened
 from amt_stream.sessions.signature import signed
-
-LONGEST_HEAD = 1 << 20
 
 
 @dataclass
@@ -21,6 +19,7 @@ class Verdict:
     """The result of `verify`.
 
     edited, missing: sentences about changed and missing data
+    removed: entries of the chain for parts that the log removed, as it was asked to
     open: open parts, whose content is not proven: of a running meter or an interrupted run
     gaps: run, sampling rate and event of each loss of sound during the measurement
     head: last hash of the chain, which covers all closed parts
@@ -30,6 +29,7 @@ class Verdict:
     parts: int = 0
     edited: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    removed: list[Entry] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
     gaps: list[tuple[int, float, Event]] = field(default_factory=list)
     running: bool = False
@@ -58,12 +58,15 @@ def verify(
     Nothing is written. Raises SessionError if it is not a session, or was not signed.
     """
     session = Session(path)
-    verdict = Verdict(parts=len(session.entries), running=is_locked(session.path))
+    verdict = Verdict(running=is_locked(session.path))
     broken = first_break(session.entries)
     if broken:
         (verdict.missing if "missing" in broken else verdict.edited).append(f"the chain: {broken}")
     verdict.head = session.entries[-1]["hash"] if session.entries else ""
-    for entry in session.entries:
+    there = present(session.entries)
+    verdict.removed = [entry for entry in session.entries if REMOVED in entry]
+    verdict.parts = len(there)
+    for entry in there:
         if entry["part"] != DATABASE:
             _compare_file(session.path, entry, verdict)
     rows = [entry for entry in session.entries if entry["part"] == DATABASE]
@@ -99,15 +102,10 @@ def _compare_file(folder: Path, entry: Entry, verdict: Verdict) -> None:
     try:
         if not path.is_file():
             verdict.missing.append(f"{name} is missing")
-        elif sha256_of(path, _head(entry)) != entry["sha256"]:
+        elif sha256_of(path, head_of(entry)) != entry["sha256"]:
             verdict.edited.append(f"{name} was edited")
     except OSError as error:
         verdict.edited.append(f"{name} cannot be read: {error.strerror}")
-
-
-def _head(entry: Entry) -> int:
-    head = entry.get("head", 0)
-    return head if isinstance(head, int) and 0 <= head < LONGEST_HEAD else 0
 
 
 def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> None:
