@@ -94,6 +94,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("embedding.md", '<script type="module"'): "tests/service/test_page.py",
     ("embedding.md", "trigger:"): "Home Assistant's own; tests/service/test_mqtt.py has the sensor",
     ("embedding.md", "import rclpy"): "no ROS among the tests; tests/service/test_embedding.py",
+    ("wire.md", "[[inputs.mqtt_consumer]]"): "Telegraf's own; tests/service/test_mqtt.py has rows",
     ("plugin.md", "from fractions import Fraction"): "tests/meters/test_plugin.py",
     ("gpu.md", "live = Stream("): "needs a GPU; tests/cuda/checks.py",
     ("gpu.md", "live = HostedStream("): "needs a GPU; tests/cuda/checks.py",

@@ -346,6 +346,8 @@ def test_the_preset_that_the_document_shows_is_one(tmp_path):
     (tmp_path / "own.toml").write_text(block)
     asked = options_of(str(tmp_path / "own.toml"), [])
     assert (asked.device, asked.wait, asked.web, asked.log_sound) == ("USB", True, 8765, "flac")
+    assert asked.identity.tags == {"station": "roof", "city": "Graz", "lat": "47.07"}
+    assert (asked.keep_days, asked.keep_size) == (365, 200 * 10**9)
 
 
 @pytest.mark.parametrize(
