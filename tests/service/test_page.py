@@ -87,6 +87,12 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         size = "getComputedStyle(document.querySelector('#hero .value')).fontSize"
         assert float(browser.evaluate(size).removesuffix("px")) >= 72
         assert browser.evaluate("document.getElementById('banner').hidden")
+        with Browser(400, 200) as overlay:  # has no list of limits, so the number tells of its own
+            overlay.open(f"{url}?view=laf&transparent=1")
+            told = "document.querySelector('.number .what')"
+            overlay.until(f"{told}?.dataset.words === 'over'")
+            shown = f"[{told}, document.querySelector('#limits')].map((o) => o.checkVisibility())"
+            assert overlay.evaluate(shown) == [True, False]
         one.process.kill()
         browser.until("!document.getElementById('banner').hidden")
         assert browser.evaluate(text("banner")).startswith("No connection to the meter")

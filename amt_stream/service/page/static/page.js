@@ -52,7 +52,7 @@ function button(column) {
   parts.unit.textContent = column.unit;
   parts.value.textContent = "---";
   made.addEventListener("click", () => toggle(column));
-  return { column, made, value: parts.value };
+  return { column, made, what: parts.what, value: parts.value };
 }
 
 // The color of a line: loudness has colors of its own; other lines take turns.
@@ -124,6 +124,7 @@ const LIGHTS = { green: "within", amber: "close", red: "over", unknown: "not kno
 
 // The state and the reading of each limit, and the level allowed from now on; nothing is known without a current row.
 function drawLimits(row) {
+  for (const { what } of columns) { delete what.dataset.state; delete what.dataset.words; }
   for (const limit of limits) {
     const [light, reading, more] = limit.parts;
     const column = connection.column(limit.column) || { unit: "", name: limit.column };
@@ -131,6 +132,9 @@ function drawLimits(row) {
     const bound = limit.above === undefined ? `at least ${limit.below}` : `at most ${limit.above}`;
     light.textContent = state === "red" && limit.above === undefined ? "below" : LIGHTS[state];
     light.dataset.state = state;
+    // Over another picture the number has the words itself, those of the worst of its limits.
+    const own = columns.find((one) => one.column.name === limit.column)?.what.dataset;
+    if (own && (state === "red" || (state === "amber" && own.state !== "red"))) Object.assign(own, { state, words: light.textContent });
     reading.textContent = `${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
     const [, stem, side] = limit.column.match(/^(.*?)(_left|_right)?_db$/) || [];
     const number = String(limit.above).replace(".", "p");
