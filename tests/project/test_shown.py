@@ -46,6 +46,8 @@ ADDED = {  # to a line that is typed, where it would hear a microphone, or open 
     "amt-stream verify night": "",
     "amt-stream replay night": "",
     "amt-stream serve --web": "--web 0 --source tone.wav --fast --model spl",
+    "amt-stream serve --web --model": "--web 0 --source tone.wav --fast",
+    "amt-stream serve --lsl": "--source tone.wav --fast",
     "amt-stream serve --stdio": "--source tone.wav --fast --model spl",
     "amt-stream run station": "--web 0 --source tone.wav --fast --no-wait",
 }
@@ -57,6 +59,9 @@ LINES = [  # blocks of lines that are typed
     ("measuring.md", "amt-stream meter --log night --log-sound"),
     ("measuring.md", "amt-stream serve --web"),
     ("README.md", "amt-stream serve --web --stdio"),
+    ("obs.md", "amt-stream serve --web --model moore2016,bs1770"),
+    ("obs.md", "amt-stream serve --web --model bs1770 --limit"),
+    ("lab.md", "amt-stream serve --lsl"),
 ]
 
 PYTHON = [  # blocks that run here, after what makes the things that they name
@@ -73,6 +78,7 @@ PRESETS = [  # tables of a preset
     ("events.md", "[[events]]"),
     ("rows.md", "[model]"),
     ("rows.md", "[[limits]]"),
+    ("station.md", "description ="),
     ("unattended.md", "[model]"),
 ]
 
@@ -94,6 +100,10 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("embedding.md", '<script type="module"'): "tests/service/test_page.py",
     ("embedding.md", "trigger:"): "Home Assistant's own; tests/service/test_mqtt.py has the sensor",
     ("embedding.md", "import rclpy"): "no ROS among the tests; tests/service/test_embedding.py",
+    ("station.md", "sudo"): "systemd and another user; tests/service/test_run.py runs a station",
+    ("station.md", "groups:"): "Prometheus's own; tests/service/test_metrics.py has its metrics",
+    ("obs.md", "openssl rand"): "other machines; tests/service/test_page.py has such tokens",
+    ("lab.md", "import pyxdf"): "needs a file of LabRecorder; tests/service/test_lsl.py",
     ("wire.md", "[[inputs.mqtt_consumer]]"): "Telegraf's own; tests/service/test_mqtt.py has rows",
     ("plugin.md", "from fractions import Fraction"): "tests/meters/test_plugin.py",
     ("gpu.md", "live = Stream("): "needs a GPU; tests/cuda/checks.py",
@@ -262,7 +272,7 @@ def test_python_runs(forks, folder, page, beginning):
 @pytest.mark.parametrize(("page", "beginning"), PRESETS)
 def test_tables_are_a_preset(folder, page, beginning):
     code = block(page, beginning)
-    head = "" if beginning == "[model]" else '[model]\nname = "spl"\n'
+    head = "" if "[model]" in code else '[model]\nname = "spl"\n'
     (folder / "own.toml").write_text(head + code)
     preset = load_preset(str(folder / "own.toml"))
     assert preset.models(48000, 2)

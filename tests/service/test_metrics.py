@@ -103,6 +103,9 @@ def test_exposure_is_right_across_missed_scrapes(tmp_path):
         assert asked.kind.startswith("application/openmetrics-text")
         assert {*asked.samples} == {*again.samples}
         _dashboard_asks_for_what_there_is({name for name, *_ in again.samples})
+        rules = (ROOT / "docs" / "station.md").read_text().partition("groups:")[2].partition("```")
+        asked_for = set(re.findall(r"\bamt_\w+", " ".join(re.findall("expr: (.*)", rules[0]))))
+        assert asked_for <= set(again.types), asked_for - set(again.types)
         assert served.ask("stop")["done"]
         time.sleep(KEPT_S)
         assert not any("ltl" in name for name, *_ in Scrape(address).samples)

@@ -340,11 +340,18 @@ def test_what_is_begun_by_command_goes_on_with_nothing(tmp_path):
         assert first["sample"] == 0
 
 
-def test_the_preset_that_the_document_shows_is_one(tmp_path):
-    text = (ROOT / "docs" / "unattended.md").read_text()
+def asked_in_page(folder, page):
+    """The options of the preset that a page shows."""
+    text = (ROOT / "docs" / page).read_text()
     (block,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "own.toml").write_text(block)
-    asked = options_of(str(tmp_path / "own.toml"), [])
+    (folder / "own.toml").write_text(block)
+    return options_of(str(folder / "own.toml"), [])
+
+
+def test_the_presets_that_documents_show_are_some(tmp_path):
+    station = asked_in_page(tmp_path, "station.md")
+    assert (station.post[0].topic, station.interval) == ("roof-7f3c", 900)
+    asked = asked_in_page(tmp_path, "unattended.md")
     assert (asked.device, asked.wait, asked.web, asked.log_sound) == ("USB", True, 8765, "flac")
     assert asked.identity.tags == {"station": "roof", "city": "Graz", "lat": "47.07"}
     assert (asked.keep_days, asked.keep_size) == (365, 200 * 10**9)
