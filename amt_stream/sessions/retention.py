@@ -90,8 +90,9 @@ class PartRemover:
         entries = {entry["part"]: entry for entry in present(read_chain(path / CHAIN)[0])}
         done, strange = [], []
         for name, reason in [*due.items()][:MOST_AT_ONCE]:
-            entry = entries[name]
-            if entry.get("bytes") != closed[name]:
+            # The chain may have been deleted, and begun again without this part.
+            entry = entries.get(name)
+            if entry is None or entry.get("bytes") != closed[name]:
                 strange.append(name)
                 continue
             more = {"bytes": closed[name], "head": entry.get("head"), REMOVED: reason}

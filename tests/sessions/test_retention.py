@@ -65,6 +65,9 @@ def test_old_parts_go_and_the_chain_and_the_events_say_so(
     assert session.descriptions[1]["keep_days"] == days
     assert run_command(["verify", str(folder)]) == 0
     assert "removed by the meter, as it was asked to: 2 older than" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert run_command(["report", str(folder), "--out", str(page)]) == 0
+    assert "2 older files removed by the meter, as it was asked to" in page.read_text()
     # What was removed is no more missing than before, and a part that goes missing is.
     (folder / parts(folder)[0]).unlink()
     assert verify(folder).word == "gapped"

@@ -225,6 +225,8 @@ def integrity(results: Results) -> Facts:
         kind = "edited" if proof.edited else "incomplete"
         more = f"; and {len(faults) - MOST_TOLD} more" if len(faults) > MOST_TOLD else ""
         words = f"{kind}: {'; '.join(map(brief, faults[:MOST_TOLD]))}{more}{head}"
+    if proof.removed:
+        words += f"; {len(proof.removed)} older files removed by the meter, as it was asked to"
     if proof.open:
         why = "a meter is writing it" if proof.running else "the run was interrupted"
         words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
