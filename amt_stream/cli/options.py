@@ -49,7 +49,7 @@ from amt_stream.meters.specification import (
     settings_in,
     switch,
 )
-from amt_stream.service.http_target import (
+from amt_stream.service.http_endpoint import (
     INFLUX_TOKEN,
     POST_TOKEN,
     Recipient,

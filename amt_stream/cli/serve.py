@@ -25,8 +25,8 @@ from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_mi
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
+from amt_stream.service.http_endpoint import INFLUX_TOKEN, POST_TOKEN, influx_endpoint
 from amt_stream.service.http_sender import token_from
-from amt_stream.service.http_target import INFLUX_TOKEN, POST_TOKEN, influx_target
 from amt_stream.service.influx import Influx
 from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
@@ -169,7 +169,7 @@ def _influx(args: ServeOptions) -> list[Transport]:
     if args.influx is None:
         return []
     token = token_from(args.influx_token, INFLUX_TOKEN)
-    return [Influx(influx_target(args.influx, token), args.identity)]
+    return [Influx(influx_endpoint(args.influx, token), args.identity)]
 
 
 def _posts(args: ServeOptions) -> list[Transport]:

@@ -13,7 +13,7 @@ from typing import Any
 from amt_stream import __version__
 from amt_stream.core.files import NotThatFile, secret_text
 from amt_stream.core.safe_text import plain, sentence
-from amt_stream.service.http_target import Target
+from amt_stream.service.http_endpoint import Endpoint
 from amt_stream.service.transport import ServiceError
 
 log = logging.getLogger("amt_stream")
@@ -73,17 +73,17 @@ class HttpSender:
     joins: whether one request may have several parts, one after the other
     """
 
-    def __init__(self, target: Target, joins: bool) -> None:
+    def __init__(self, endpoint: Endpoint, joins: bool) -> None:
         self.note = ""
         self.lost = 0
         """Parts that the server refused, or that were left at the end."""
-        self._target, self._joins = target, joins
+        self._endpoint, self._joins = endpoint, joins
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
         self._changed = threading.Condition()
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"to {target}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"to {endpoint}", daemon=True)
 
     def start(self) -> None:
         """Begin to send."""
@@ -116,7 +116,7 @@ class HttpSender:
             self.lost += left
             self._waiting.clear()
         if left:
-            log.warning("%s did not take the last %d messages", self._target, left)
+            log.warning("%s did not take the last %d messages", self._endpoint, left)
 
     def _run(self) -> None:
         while parts := self._next():
@@ -149,8 +149,8 @@ class HttpSender:
 
     def _try(self, body: bytes, parts: int) -> float | None:
         """One request; None if it is done, else the seconds that the server wants to have."""
-        headers = {"User-Agent": f"amt_stream/{__version__}", **self._target.headers}
-        request = urllib.request.Request(self._target.url, body, headers, method="POST")
+        headers = {"User-Agent": f"amt_stream/{__version__}", **self._endpoint.headers}
+        request = urllib.request.Request(self._endpoint.url, body, headers, method="POST")
         try:
             with self._opener.open(request, timeout=PATIENCE_S) as response:
                 response.read(ANSWER)
@@ -159,7 +159,7 @@ class HttpSender:
                 return self._refused(error, parts)
         except (OSError, HTTPException, ValueError) as error:
             why = getattr(error, "reason", None) or error
-            self.note = sentence(f"{self._target} cannot be reached: {why or 'timeout'}")
+            self.note = sentence(f"{self._endpoint} cannot be reached: {why or 'timeout'}")
             return 0.0
         self.note = ""
         return None
@@ -169,7 +169,7 @@ class HttpSender:
             words = plain(error.read(ANSWER).decode(errors="replace")).strip()
         except (OSError, HTTPException):
             words = ""
-        said = f"{self._target} answers {error.code} {error.reason}"
+        said = f"{self._endpoint} answers {error.code} {error.reason}"
         if 300 <= error.code < 400:
             words = f"give the address that it points to, {error.headers.get('Location', '')}"
         self.note = sentence(f"{said}: {words}" if words else said)

@@ -10,8 +10,8 @@ import numpy as np
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATE
 from amt_stream.meters.rows.block import MICROPHONE
+from amt_stream.service.http_endpoint import Endpoint
 from amt_stream.service.http_sender import HttpSender
-from amt_stream.service.http_target import Target
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, LeftOut, Message
 from amt_stream.service.metrics import COUNTERS, GAUGES
@@ -32,12 +32,12 @@ _KEY = str.maketrans({**_CONTROL, ",": "\\,", " ": "\\ ", "=": "\\="})
 _STRING = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": " ", "\r": " "})
 
 
-def line_of(
+def protocol_line(
     measurement: str, tags: Mapping[str, str], fields: Mapping[str, Value], stamp_ns: int
 ) -> bytes:
     r"""One line of line protocol; tags without a value are left out.
 
-    >>> line_of("amt", {"station": "roof top"}, {"laf_db": 51.5, "sample": 9}, 1)
+    >>> protocol_line("amt", {"station": "roof top"}, {"laf_db": 51.5, "sample": 9}, 1)
     b'amt,station=roof\\ top laf_db=51.5,sample=9i 1\n'
     """
     named = "".join(
@@ -62,10 +62,10 @@ class Influx:
     and of the microphone. Events are in "amt_event", state and health in "amt_state".
     """
 
-    def __init__(self, target: Target, identity: Identity) -> None:
-        self.name = f"influx {target}"
+    def __init__(self, endpoint: Endpoint, identity: Identity) -> None:
+        self.name = f"influx {endpoint}"
         self._tags = identity.tags or {"host": socket.gethostname()}
-        self._sender = HttpSender(target, joins=True)
+        self._sender = HttpSender(endpoint, joins=True)
         self._left_out = LeftOut()
         self._timeless = 0
         self._keys: tuple[str, ...] = ()
@@ -151,7 +151,9 @@ class Influx:
         fields: Mapping[str, Value],
         stamp_ns: int,
     ) -> bool:
-        return self._sender.put(line_of(measurement, {**self._tags, **tags}, fields, stamp_ns))
+        return self._sender.put(
+            protocol_line(measurement, {**self._tags, **tags}, fields, stamp_ns)
+        )
 
 
 def ns_of(utc: str) -> int:

@@ -6,8 +6,8 @@ import socket
 from collections.abc import Collection
 
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.service.http_endpoint import Endpoint, Recipient
 from amt_stream.service.http_sender import HttpSender
-from amt_stream.service.http_target import Recipient, Target
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import Message
 from amt_stream.service.transport import Wire
@@ -46,7 +46,7 @@ class Webhook:
         self._left_out = 0
         headers = {"Content-Type": "application/json"}
         headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._sender = HttpSender(Target(recipient.url, headers), joins=False)
+        self._sender = HttpSender(Endpoint(recipient.url, headers), joins=False)
 
     @property
     def note(self) -> str:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from line_protocol_parser import parse_line
 
 from amt_stream.core.values import NotAllowed
+from amt_stream.service.http_endpoint import Endpoint, influx_endpoint, influx_url
 from amt_stream.service.http_sender import MOST_WAITING, HttpSender, token_from
-from amt_stream.service.http_target import Target, influx_target, influx_url
 from amt_stream.service.identity import Identity
-from amt_stream.service.influx import Influx, line_of
+from amt_stream.service.influx import Influx, protocol_line
 from amt_stream.service.message import Message
 from amt_stream.service.transport import ServiceError
 from tests.service.receiver import Receiver
@@ -86,8 +86,8 @@ def ns_of(utc):
 
 def test_cells_and_events_of_one_time_do_not_replace_each_other():
     with Receiver() as server:
-        target = influx_target(influx_url(f"{server.url}/api/v3/write_lp?db=d"), "t0ken")
-        influx = Influx(target, Identity())
+        endpoint = influx_endpoint(influx_url(f"{server.url}/api/v3/write_lp?db=d"), "t0ken")
+        influx = Influx(endpoint, Identity())
         columns = [("row", ""), ("band", ""), ("limit_a", ""), ("value", "mine")]
         influx.send(
             Message("header", {"columns": [{"name": n, "model": model} for n, model in columns]})
@@ -119,7 +119,7 @@ def test_cells_and_events_of_one_time_do_not_replace_each_other():
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(TEXTS, TEXTS, max_size=3), st.dictionaries(TEXTS, VALUES, min_size=1))
 def test_any_text_is_read_as_it_was_written(tags, fields):
-    line = line_of("amt", tags, fields, 1795380092929000000).decode()
+    line = protocol_line("amt", tags, fields, 1795380092929000000).decode()
     assert line.count("\n") == 1
     point = parse_line(line)
 
@@ -140,7 +140,7 @@ def test_any_text_is_read_as_it_was_written(tags, fields):
 def test_what_is_refused_is_counted_and_what_fits_goes_on():
     elsewhere = (302, {"Location": "https://elsewhere/"})
     with Receiver((400, {}), (429, {"Retry-After": "0"}), (204, {}), elsewhere) as server:
-        sender = HttpSender(Target(f"{server.url}/secret"), joins=False)
+        sender = HttpSender(Endpoint(f"{server.url}/secret"), joins=False)
         assert [sender.put(part) for part in (b"bad", b"good", b"late")] == [True] * 3
         sender.start()
         answers = [server.next() for _ in range(4)]
@@ -159,7 +159,7 @@ def test_what_is_refused_is_counted_and_what_fits_goes_on():
 def test_what_waits_has_a_bound_and_nobody_waits_for_a_server_that_is_away():
     with Receiver() as server:
         url = server.url
-    sender = HttpSender(Target(url), joins=True)
+    sender = HttpSender(Endpoint(url), joins=True)
     large = bytes(MOST_WAITING // 2)
     assert [sender.put(large), sender.has_room, sender.put(large), sender.put(b"more")] == [
         True, False, True, False,

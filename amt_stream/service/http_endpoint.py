@@ -17,7 +17,7 @@ PRECISION = {V2: "ns", V3: "nanosecond"}
 
 
 @dataclass(frozen=True)
-class Target:
+class Endpoint:
     """Where requests go. Its text has no path and no query, which may be secret."""
 
     url: str = field(repr=False)
@@ -61,11 +61,11 @@ def influx_url(text: str) -> str:
     return urlunsplit((scheme, place, path, urlencode(asked), ""))
 
 
-def influx_target(url: str, token: str | None) -> Target:
-    """The target of a URL, with the header that its version takes a token in."""
+def influx_endpoint(url: str, token: str | None) -> Endpoint:
+    """The endpoint of a URL, with the header that its version takes a token in."""
     word = "Token" if urlsplit(url).path.endswith(V2) else "Bearer"
     headers = {"Content-Type": "text/plain; charset=utf-8"}
-    return Target(url, headers | ({} if token is None else {"Authorization": f"{word} {token}"}))
+    return Endpoint(url, headers | ({} if token is None else {"Authorization": f"{word} {token}"}))
 
 
 POST_TOKEN = "AMT_STREAM_POST_TOKEN"
