@@ -10,7 +10,7 @@ import lazy_loader
 
 from amt_stream.core.importing import uncollected
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

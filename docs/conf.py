@@ -23,7 +23,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["unattended/*"]
+exclude_patterns = ["changes/+*", "unattended/*"]
 default_role = "py:obj"  # a name in backticks in a docstring: a link if it has a page
 highlight_language = "none"
 nitpicky = False

@@ -282,6 +282,6 @@ def test_the_exit_status_of_the_program_passes_through(checkout):
 def test_an_unknown_verb_is_refused(checkout):
     done, ran = checkout("metre")
     assert done.returncode == 1
-    verbs = "meter|test|check|soak|bench|cuda|frozen|conformance|docs|setup"
+    verbs = "meter|test|check|soak|bench|cuda|frozen|conformance|release|docs|setup"
     assert done.stderr.startswith(f"usage: bootstrap.py {verbs} ")
     assert ran == []
