@@ -23,7 +23,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["changes/+*", "unattended/*"]
+exclude_patterns = ["changes/+*", "paper/*", "unattended/*"]
 default_role = "py:obj"  # a name in backticks in a docstring: a link if it has a page
 highlight_language = "none"
 nitpicky = False
@@ -52,6 +52,12 @@ html_theme_options = {
         "color-brand-content": "#5aa9f0",
     },
 }
+linkcheck_anchors = False  # of pages that a script makes
+linkcheck_ignore = [
+    r"http://(localhost|127\.0\.0\.1|[\w.-]+\.local)\b.*"
+]  # of the reader's computer
+linkcheck_retries = 2
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -93,5 +99,6 @@ intersphinx_mapping = {
 
 def setup(app):
     app.connect("builder-inited", reference_pages.write_pages)
+    app.connect("build-finished", reference_pages.write_summary)
     app.connect("source-read", reference_pages.link_what_is_outside)
     app.connect("autodoc-process-docstring", reference_pages.to_restructured_text)

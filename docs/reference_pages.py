@@ -76,6 +76,31 @@ def write_names() -> None:
     (FOLDER / "names.md").write_text("\n".join(lines), encoding="utf-8")
 
 
+CONTENTS = re.compile(r"^:caption: ([^\n]+)\n:hidden:\n\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def write_summary(app: Any, error: Exception | None) -> None:
+    """Write llms.txt beside the site: for programs that read, each page with what it is about."""
+    if error or app.builder.name != "html":
+        return
+    docs = FOLDER.parent
+    lines = ["# amt_stream", "", f"> {first_sentence(ROOT / 'README.md')}"]
+    for caption, names in CONTENTS.findall((docs / "index.md").read_text(encoding="utf-8")):
+        lines += ["", f"## {caption}", ""]
+        for name in names.split():
+            page = docs / f"{name}.md"
+            if page.exists():
+                title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+                lines.append(f"- [{title}]({name}.html): {first_sentence(page)}")
+    Path(app.outdir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def first_sentence(page: Path) -> str:
+    """The first sentence below the title: of pages, for whom they are, and about what."""
+    paragraph = " ".join(page.read_text(encoding="utf-8").split("\n\n")[1].split())
+    return re.split(r"(?<=\.) (?=[A-Z`\[])", paragraph)[0]
+
+
 def in_cell(text: str) -> str:
     return text.replace("|", "\\|")
 

@@ -1,5 +1,7 @@
 """Build the site in build/docs; refuse where a text names what is not there.
 
+With `linkcheck` as argument, Sphinx follows the links to other sites instead.
+
 A name in backticks, in a docstring or a page of Markdown, has to be a name of this tree: of a
 module, class, function, argument, attribute or column. `Class.member` has to be a member of that
 class, a path has to exist, a link has to lead to a file and, with #, to a heading of it.
@@ -206,26 +208,29 @@ def broken(references: References) -> list[str]:
     return found
 
 
-def build_site() -> int:
+def build_site(builder: str) -> int:
     """The exit status of Sphinx, to which a warning is an error."""
-    shutil.rmtree(OUTPUT, ignore_errors=True)  # no page of what is gone
-    options = ["--fail-on-warning", "--keep-going", "--quiet", "--jobs", "auto"]
-    command = [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(OUTPUT)]
+    output = OUTPUT if builder == "html" else OUTPUT.with_name(builder)
+    shutil.rmtree(output, ignore_errors=True)  # no page of what is gone
+    options = ["--builder", builder, "--fail-on-warning", "--keep-going", "--quiet"]
+    command = [sys.executable, "-m", "sphinx", *options, "--jobs", "auto"]
+    command += [str(ROOT / "docs"), str(output)]
     return subprocess.run(command, check=False).returncode
 
 
-def main() -> int:
+def main(builder: str = "html") -> int:
     found = broken(References())
     for reference in found:
         print(reference, file=sys.stderr)
     if found:
         print(f"{len(found)} broken references: mend the text or the name", file=sys.stderr)
         return 1
-    if failed := build_site():
+    if failed := build_site(builder):
         return failed
-    print(OUTPUT / "index.html")
+    if builder == "html":
+        print(OUTPUT / "index.html")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

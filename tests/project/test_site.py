@@ -1,8 +1,10 @@
 """The pages that the site is made of: every public name, every command, docstrings as they are."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,6 +45,15 @@ def test_every_public_name_and_every_command_has_its_place(written):
 def test_every_page_of_docs_is_in_the_contents():
     contents = (DOCS / "index.md").read_text().split()
     assert {page.stem for page in DOCS.glob("*.md")} - {"index"} <= set(contents)
+
+
+def test_programs_that_read_find_every_page_with_what_it_is_about(pages, tmp_path):
+    pages.write_summary(
+        SimpleNamespace(builder=SimpleNamespace(name="html"), outdir=tmp_path), None
+    )
+    summary = (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    listed = {Path(link).stem for link in re.findall(r"^- \[.+\]\((.+)\): For .+", summary, re.M)}
+    assert {page.stem for page in DOCS.glob("*.md")} - {"index"} <= listed
 
 
 @pytest.mark.parametrize(
