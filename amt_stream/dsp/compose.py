@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from amt_stream.dsp.contract import RULES
 from amt_stream.dsp.functional.dispatch import compilable
 from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.hooks import hooked
 from amt_stream.dsp.pointwise import PointwiseModule
 from amt_stream.dsp.streaming import (
     Outputs,
@@ -273,6 +274,16 @@ class Chain(_Compound):
             for key, value in part.items():
                 after[f"{name}/{key}"] = value
         return x, after
+
+    def advance(self, x: Tensor, state: State) -> Outputs:
+        # A subclass may have another step.
+        if hooked(self) or type(self).step is not Chain.step:
+            return super().advance(x, state)
+        parts = _parted(state)
+        with one_thread(x):
+            for name, stage in self.stages().items():
+                x = stage.advance(x, parts.get(name, {}))
+        return x
 
     def out_shape(self, shape: Shape) -> Shapes:
         return reduce(lambda s, stage: stage.out_shape(s), self.stages().values(), shape)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.dispatch import compiled
 from amt_stream.dsp.functional.ecma418 import (
     BANDS,
     BANDWIDTHS,
@@ -21,13 +22,17 @@ from amt_stream.dsp.functional.ecma418 import (
     LONGEST_WAIT,
     SIZES,
     STEP,
-    TonalTables,
     neighbors,
+)
+from amt_stream.dsp.functional.ecma418_tonal import State as Memory
+from amt_stream.dsp.functional.ecma418_tonal import (
+    TonalTables,
+    advance,
     state_shapes,
     tonal_and_noise,
 )
-from amt_stream.dsp.functional.ecma418 import State as Memory
 from amt_stream.dsp.functional.gammatone import gammatone_sum, one_poles
+from amt_stream.dsp.hooks import hooked
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
 ECMAField = Literal["free", "diffuse"]
@@ -192,6 +197,15 @@ class ECMATonalNoise(Stage):
         tables = TonalTables(*self.registered(*TonalTables._fields))
         y, after = tonal_and_noise(x.double(), tables, Memory(**state))
         return y.to(x.dtype).mT, after._asdict()
+
+    def advance(self, x: Tensor, state: State) -> Tensor:
+        tables, memory = TonalTables(*self.registered(*TonalTables._fields)), Memory(**state)
+        # A subclass may have another step.
+        own = type(self).step is ECMATonalNoise.step and not hooked(self)
+        if not own or not compiled(x, *memory) or not all(v.is_contiguous() for v in memory):
+            y: Tensor = super().advance(x, state)
+            return y
+        return advance(x, tables, memory).to(x.dtype).mT
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], 3, shape[-1])

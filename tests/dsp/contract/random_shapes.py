@@ -21,9 +21,9 @@ from amt_stream import Stream
 from amt_stream.dsp.functional import (
     adaptation,
     banded,
-    ecma418,
     ecma418_envelope,
     ecma418_roughness,
+    ecma418_tonal,
     excitation,
     fir,
     first_order,
@@ -188,9 +188,9 @@ def gammatone_sum_case(rng):
 
 def tonal_and_noise_case(rng):
     stage, x = made(ECMATonalNoise), noise(53, 2048)
-    tables = ecma418.TonalTables(*stage.registered(*ecma418.TonalTables._fields))
-    state = ecma418.State(**stage.initial_state((53,)))
-    return ecma418.tonal_and_noise, (x, tables, state)
+    tables = ecma418_tonal.TonalTables(*stage.registered(*ecma418_tonal.TonalTables._fields))
+    state = ecma418_tonal.State(**stage.initial_state((53,)))
+    return ecma418_tonal.tonal_and_noise, (x, tables, state)
 
 
 def envelopes_case(rng):

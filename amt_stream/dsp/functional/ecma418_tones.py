@@ -1,0 +1,696 @@
+"""Compiled form of the analysis of tones of ECMA-418-2:2025, 6.2: blocks of one size at a time.
+
+Memory is laid out as (sample, band), (line, band) or (lag, band), so that loops over bands
+vectorize and transforms run many columns at once. Two real columns share a complex one.
+"""
+
+import threading
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from amt_stream.dsp.data import table
+from amt_stream.dsp.functional.columns import transform_half, transform_padded, turns
+from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.ecma418 import (
+    BANDS,
+    EPSILON,
+    EXPONENTS,
+    FS,
+    GATE,
+    KNEES_DB,
+    LAGS,
+    LEAST_SHARE,
+    LINES,
+    LONGEST_WAIT,
+    LOUDNESS,
+    MOST_SNR,
+    QUIET,
+    SIZES,
+    STEP,
+    BlocksOfSize,
+    neighbors,
+)
+from amt_stream.dsp.scales import P0
+
+RISES = 10 ** (-0.075 * np.array(KNEES_DB))
+"""Factors of a power^0.75 at each knee of loudness."""
+
+SLOPES = np.diff(EXPONENTS) / 1.5
+"""Changes of the exponent at each, of power^0.75."""
+
+
+class Plan(NamedTuple):
+    """Tables of the blocks of one size.
+
+    hop: samples between blocks
+    most: largest lag of each band, falling with the band (band,)
+    cuts: first bands of the groups that are transformed together, and the number of bands
+    weights: of the mean over neighbors (neighbor, target); the first neighbor of target t is band
+        `shift` + t, which may lie outside
+    shift: see there
+    lags: first and last lag of each target (target, 2), both falling
+    threshold: basis loudness at the threshold in quiet (band,)
+    searches: targets whose lags are transformed together: first, last + 1, length (group, 3)
+    least: share of the highest line from which another may lead to the highest of `LINES` (target,)
+    turn, single: `turns` of the longest transforms, in double and in single precision
+    """
+
+    hop: int
+    most: Array
+    cuts: Array
+    weights: Array
+    shift: int
+    lags: Array
+    threshold: Array
+    searches: Array
+    least: Array
+    turn: Array
+    single: Array
+
+
+LONGEST = 4096
+"""Length of the longest transform."""
+
+
+def _searches(lags: Array) -> tuple[Array, Array]:
+    """`searches` and `least` of `Plan`: with transforms twice as long as the lags, at least."""
+    counts = lags[:, 1] - lags[:, 0] + 1
+    sizes = np.array([max(256, 1 << int(2 * count - 1).bit_length()) for count in counts])
+    groups = []
+    for size in np.unique(sizes)[::-1]:
+        at = np.flatnonzero(sizes == size)
+        groups.append((at[0], at[-1] + 1, size))
+    # The maximum of a trigonometric polynomial, half a line away, is at most 1 / cos as high
+    # (Bernstein's inequality). A margin covers single precision.
+    return np.array(groups), 0.999 * np.cos(np.pi / 2 * (counts - 1) / sizes) ** 2
+
+
+@cache
+def planned(blocks: BlocksOfSize) -> Plan:
+    """Tables of these blocks."""
+    first, last = blocks.targets
+    lags, mean = LAGS[first : last + 1], neighbors(blocks)
+    reach = int(np.count_nonzero(mean[-1])) if blocks.last > last else 1
+    shift = first - reach // 2 - blocks.first
+    taps = np.array(
+        [
+            [
+                mean[t, t + shift + k] if 0 <= t + shift + k < mean.shape[1] else 0.0
+                for t in range(len(mean))
+            ]
+            for k in range(reach)
+        ]
+    )
+    most = (mean > 0) * lags[:, 1:]
+    threshold = table("ecma418_threshold")["threshold"][blocks.first : blocks.last + 1]
+    bands = mean.shape[1]
+    groups, least = _searches(lags)
+    return Plan(
+        blocks.hop,
+        most.max(0),
+        np.array([0, bands // 2, bands] if blocks.size == 4096 else [0, bands]),
+        taps,
+        shift,
+        np.ascontiguousarray(lags),
+        threshold.copy(),
+        groups,
+        least,
+        turns(LONGEST),
+        turns(LONGEST, np.float32),
+    )
+
+
+class Memory(NamedTuple):
+    """Memory for `tones` of blocks of one size, of any content unless said otherwise.
+
+    window: rectified bands (sample, band)
+    spectra: of hops (hop, 2, line, band)
+    first, second: of transforms (2, line * column)
+    single_first, single_second: of those in single precision
+    padded: autocorrelation (lag, band), with margins of 0
+    averaged: mean autocorrelation (lag, target)
+    centered: less its mean (target, lag)
+    power: of lines of its transform, in single precision (line, target)
+    candidates: lines of each target (target, line)
+    """
+
+    window: Array
+    spectra: Array
+    first: Array
+    second: Array
+    single_first: Array
+    single_second: Array
+    padded: Array
+    averaged: Array
+    centered: Array
+    power: Array
+    candidates: Array
+
+
+class _Own(threading.local):
+    """Memory of a thread that outlives a call: the system takes long to hand out large pieces."""
+
+    def __init__(self) -> None:
+        self.memories: dict[int, Memory] = {}
+
+    def of(self, blocks: BlocksOfSize) -> Memory:
+        found = self.memories.get(blocks.size)
+        if found is None:
+            found = self.memories[blocks.size] = _memory(blocks)
+        return found
+
+
+_own = _Own()
+
+
+def _memory(blocks: BlocksOfSize) -> Memory:
+    plan = planned(blocks)
+    hop, bands, targets = plan.hop, plan.most.size, len(plan.lags)
+    depth, count = int(plan.lags.max()) + 1, STEP // hop
+    columns = (3 * int(np.diff(plan.cuts).max()) + 1) // 2
+    pair = (plan.searches[:, 1] - plan.searches[:, 0] + 1) // 2
+    single = int((plan.searches[:, 2] * pair).max())
+    lines = int(plan.searches[:, 2].max()) // 2 + 1
+    return Memory(
+        np.zeros(((3 + count) * hop, bands)),
+        np.zeros((3 + count, 2, hop + 1, bands)),
+        np.zeros((2, 2 * hop * columns)),
+        np.zeros((2, 2 * hop * columns)),
+        np.zeros((2, single), np.float32),
+        np.zeros((2, single), np.float32),
+        np.zeros((depth, bands + 2 * max(0, -plan.shift))),
+        np.zeros((depth, targets)),
+        np.zeros((targets, depth)),
+        np.zeros((lines, 2 * int(pair.max())), np.float32),
+        np.zeros((targets, lines), np.int32),
+    )
+
+
+@kernel
+def _tones(
+    x: Array, plan: Plan, memory: Memory, sound: Array, lines: Array, rows: Array, y: Array
+) -> None:
+    """Tonal loudness, total loudness and frequency (3, target, block) of blocks of one size.
+
+    x: band signals (band, time), whole hops
+    sound, lines, rows: as in `State` of `tonal_and_noise`, for one row; updated in place. Without
+        rows, blocks are not averaged over time
+    """
+    hop = plan.hop
+    window, spectra = memory.window, memory.spectra
+    _transform_hops(x, sound, lines, window, spectra, memory.first, memory.second, plan)
+    for k in range(x.shape[1] // hop):
+        _autocorrelate(window[k * hop : (k + 4) * hop], spectra[k : k + 4], memory, plan)
+        _average(memory.padded, memory.averaged, rows, plan)
+        _center(memory.averaged, plan.lags, memory.centered)
+        for t in range(plan.lags.shape[0]):
+            y[1, t, k] = memory.averaged[0, t]
+        for g in range(plan.searches.shape[0]):
+            _search(plan.searches[g], memory, plan, y[:, :, k])
+
+
+@kernel
+def _transform_hops(
+    x: Array,
+    sound: Array,
+    lines: Array,
+    window: Array,
+    spectra: Array,
+    work: Array,
+    other: Array,
+    plan: Plan,
+) -> None:
+    """Rectified bands (sample, band) of the last three hops and the new ones, and their spectra."""
+    hop, bands = plan.hop, window.shape[1]
+    past, size, count = 3 * hop, 2 * hop, x.shape[1] // hop
+    window[:past] = sound
+    spectra[:3] = lines
+    span = 16
+    for start in range(0, x.shape[1], span):
+        for band in range(bands):
+            for t in range(start, start + span):
+                v = x[band, t]
+                window[past + t, band] = v if v > 0 or v != v else 0.0
+    columns = (bands + 1) // 2
+    for k in range(count):
+        for t in range(hop):
+            u = window[past + k * hop + t]
+            for c in range(columns):
+                work[0, t * columns + c] = u[c]
+            for c in range(bands - columns):
+                work[1, t * columns + c] = u[columns + c]
+            if bands < 2 * columns:
+                work[1, t * columns + columns - 1] = 0.0
+        z = other if transform_padded(work, other, plan.turn, size, columns) else work
+        for f in range(hop + 1):
+            a, b = f * columns, (size - f if f else 0) * columns
+            re, im = spectra[3 + k, 0, f], spectra[3 + k, 1, f]
+            for c in range(columns):
+                re[c] = 0.5 * (z[0, a + c] + z[0, b + c])
+                im[c] = 0.5 * (z[1, a + c] - z[1, b + c])
+            for c in range(bands - columns):
+                re[columns + c] = 0.5 * (z[1, a + c] + z[1, b + c])
+                im[columns + c] = 0.5 * (z[0, b + c] - z[0, a + c])
+    sound[:] = window[count * hop :]
+    lines[:] = spectra[count:]
+
+
+@kernel
+def _loudness(power: float, threshold: float) -> float:
+    """The compiled form of `specific_basis_loudness`."""
+    ratio = max(power, QUIET) / (P0 * P0)
+    rise = ratio**0.75
+    total = 0.0
+    for k in range(RISES.size):
+        total += SLOPES[k] * np.log1p(RISES[k] * rise)
+    return max(LOUDNESS * np.sqrt(ratio) * np.exp(total) - threshold, 0.0)
+
+
+@kernel
+def _energies(u: Array, lag: int, left: Array, right: Array, total: Array) -> None:
+    """Energies of bands `u` (sample, band): without the last `lag` samples, the first ones, all."""
+    size = u.shape[0]
+    near, far = min(lag, size - lag), max(lag, size - lag)
+    left[:] = 0.0
+    right[:] = 0.0
+    total[:] = 0.0
+    for n in range(near):
+        for b in range(u.shape[1]):
+            left[b] += u[n, b] * u[n, b]
+    for n in range(near, far):
+        for b in range(u.shape[1]):
+            total[b] += u[n, b] * u[n, b]
+    for n in range(far, size):
+        for b in range(u.shape[1]):
+            right[b] += u[n, b] * u[n, b]
+    for b in range(u.shape[1]):
+        middle = total[b]
+        total[b] += left[b] + right[b]
+        if lag <= size - lag:
+            left[b] += middle
+            right[b] += middle
+
+
+@kernel
+def _autocorrelate(u: Array, spectra: Array, memory: Memory, plan: Plan) -> None:
+    """Autocorrelation of a block, scaled to loudness, into `padded` (lag, band).
+
+    u: (4 hops, band); spectra: of the hops (4, 2, line, band)
+    """
+    hop, bands, size = plan.hop, u.shape[1], 2 * plan.hop
+    work, other, y = memory.first, memory.second, memory.padded
+    pad = (y.shape[1] - bands) // 2
+    left, right, total, floor = np.empty(bands), np.empty(bands), np.empty(bands), np.empty(bands)
+    scale, inverse = np.empty(bands), np.empty(bands)
+    re, im = np.empty(3 * bands + 1), np.empty(3 * bands + 1)
+    _energies(u, plan.most[0], left, right, total)
+    for b in range(bands):
+        scale[b] = _loudness(total[b] * (0.5 / hop), plan.threshold[b]) * total[b]
+        # Of the same size, so that a loud band does not blur the quiet one that shares its column.
+        inverse[b] = 1 / total[b] if total[b] > 0 else 0.0
+        floor[b] = LEAST_SHARE * total[b]
+    for cut in range(plan.cuts.size - 1):
+        low, high = plan.cuts[cut], plan.cuts[cut + 1]
+        count = high - low
+        second = third = 0
+        for b in range(low, high):
+            second += plan.most[b] >= hop
+            third += plan.most[b] >= 2 * hop
+        entries = count + second + third
+        columns = (entries + 1) // 2
+        re[entries] = im[entries] = 0.0
+        for f in range(hop + 1):
+            r0, i0 = spectra[0, 0, f, low:high], spectra[0, 1, f, low:high]
+            r1, i1 = spectra[1, 0, f, low:high], spectra[1, 1, f, low:high]
+            r2, i2 = spectra[2, 0, f, low:high], spectra[2, 1, f, low:high]
+            r3, i3 = spectra[3, 0, f, low:high], spectra[3, 1, f, low:high]
+            # Half a transform later, every other line turns.
+            turn = -1.0 if f % 2 else 1.0
+            own = inverse[low:high]
+            for b in range(count):
+                p = r0[b] * r0[b] + i0[b] * i0[b] + r1[b] * r1[b] + i1[b] * i1[b]
+                p += r2[b] * r2[b] + i2[b] * i2[b] + r3[b] * r3[b] + i3[b] * i3[b]
+                q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
+                q += r2[b] * r3[b] + i2[b] * i3[b]
+                v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
+                v += r2[b] * i3[b] - i2[b] * r3[b]
+                re[b] = own[b] * (p + turn * q)
+                im[b] = own[b] * turn * v
+            for b in range(second):
+                q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
+                q += r2[b] * r3[b] + i2[b] * i3[b]
+                v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
+                v += r2[b] * i3[b] - i2[b] * r3[b]
+                p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
+                w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
+                re[count + b] = own[b] * (q + turn * p)
+                im[count + b] = own[b] * (v + turn * w)
+            for b in range(third):
+                p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
+                w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
+                q = r0[b] * r3[b] + i0[b] * i3[b]
+                v = r0[b] * i3[b] - i0[b] * r3[b]
+                re[count + second + b] = own[b] * (p + turn * q)
+                im[count + second + b] = own[b] * (w + turn * v)
+            # Parts change places, which makes the transform an inverse one.
+            k = f * columns
+            a, b0 = work[1, k : k + columns], work[0, k : k + columns]
+            k = (size - f if f else 0) * columns
+            c0, d = work[1, k : k + columns], work[0, k : k + columns]
+            for c in range(columns):
+                c0[c] = re[c] + im[columns + c]
+                d[c] = re[columns + c] - im[c]
+            if 0 < f < hop:
+                for c in range(columns):
+                    a[c] = re[c] - im[columns + c]
+                    b0[c] = re[columns + c] + im[c]
+        z = other if transform_half(work, other, plan.turn, size, columns) else work
+        at = 0
+        for segment in range(3):
+            here = (count, second, third)[segment]
+            for part in range(2):
+                begin, end = max(at, part * columns), min(at + here, (part + 1) * columns)
+                if begin >= end:
+                    continue
+                first, width = low + pad + begin - at, end - begin
+                start = begin - part * columns
+                for t in range(min(hop, y.shape[0] - segment * hop)):
+                    k = t * columns + start
+                    given = z[1 - part, k : k + width]
+                    out = y[segment * hop + t, first : first + width]
+                    for b in range(width):
+                        out[b] = given[b]
+            at += here
+    y[0, pad : pad + bands] *= scale / size / (total + EPSILON)
+    for b in range(bands):
+        scale[b] /= size
+    there = 0
+    for lag in range(plan.most[0], plan.lags[-1, 0] - 1, -1):
+        while there < bands and plan.most[there] >= lag:
+            there += 1
+        out = y[lag, pad : pad + bands]
+        for b in range(there):
+            energy = np.sqrt(left[b] * right[b])
+            out[b] = scale[b] * out[b] / (max(energy, floor[b]) + EPSILON)
+        if lag:
+            last, before = u[u.shape[0] - lag], u[lag - 1]
+            for b in range(bands):
+                left[b] += last[b] * last[b]
+                right[b] += before[b] * before[b]
+
+
+@kernel
+def _average(a: Array, y: Array, rows: Array, plan: Plan) -> None:
+    """The mean over neighboring bands (lag, target), and over three blocks where there are rows."""
+    targets = y.shape[1]
+    pad = (a.shape[1] - plan.most.size) // 2
+    first, last = targets, targets
+    for lag in range(y.shape[0]):
+        if 0 < lag < plan.lags[-1, 0]:
+            continue
+        first, last = 0, targets
+        if lag:
+            while plan.lags[first, 0] > lag:
+                first += 1
+            while plan.lags[last - 1, 1] < lag:
+                last -= 1
+        out, start = y[lag], pad + plan.shift
+        for t in range(first, last):
+            out[t] = plan.weights[0, t] * a[lag, start + t]
+        for k in range(1, plan.weights.shape[0]):
+            for t in range(first, last):
+                out[t] += plan.weights[k, t] * a[lag, start + k + t]
+        if rows.shape[0]:
+            for t in range(first, last):
+                now = out[t]
+                out[t] = (rows[0, lag, t] + rows[1, lag, t] + now) / 3
+                rows[0, lag, t] = rows[1, lag, t]
+                rows[1, lag, t] = now
+
+
+@kernel
+def _center(a: Array, lags: Array, y: Array) -> None:
+    """The lags of each target (target, lag), less their mean."""
+    for t in range(lags.shape[0]):
+        first, count = lags[t, 0], lags[t, 1] - lags[t, 0] + 1
+        total = 0.0
+        for m in range(count):
+            total += a[first + m, t]
+        total /= count
+        for m in range(count):
+            y[t, m] = a[first + m, t] - total
+
+
+SPAN = 16
+"""Samples between turns of the phase of a line."""
+
+PHASES = turns(LINES)
+"""Of all lines."""
+
+
+@kernel
+def _powers_of_lines(x: Array, count: int, line: int, sums: Array, power: Array) -> None:
+    """Squared magnitudes of three of `LINES` around `line` of the first `count` samples.
+
+    sums: memory (6, SPAN)
+    """
+    whole = count // SPAN
+    c0, s0 = PHASES[SPAN * (line - 1) % LINES]
+    c1, s1 = PHASES[SPAN * line % LINES]
+    c2, s2 = PHASES[SPAN * (line + 1) % LINES]
+    r0 = r1 = r2 = 1.0
+    i0 = i1 = i2 = 0.0
+    sums[:] = 0.0
+    for k in range(whole):
+        part = x[SPAN * k : SPAN * (k + 1)]
+        for i in range(SPAN):
+            v = part[i]
+            sums[0, i] += r0 * v
+            sums[1, i] += i0 * v
+            sums[2, i] += r1 * v
+            sums[3, i] += i1 * v
+            sums[4, i] += r2 * v
+            sums[5, i] += i2 * v
+        r0, i0 = r0 * c0 - i0 * s0, r0 * s0 + i0 * c0
+        r1, i1 = r1 * c1 - i1 * s1, r1 * s1 + i1 * c1
+        r2, i2 = r2 * c2 - i2 * s2, r2 * s2 + i2 * c2
+    for near in range(3):
+        k = line - 1 + near
+        re, im = sums[2 * near], sums[2 * near + 1]
+        a = b = 0.0
+        for i in range(SPAN):
+            c, s = PHASES[i * k % LINES]
+            a += re[i] * c - im[i] * s
+            b += re[i] * s + im[i] * c
+        for m in range(whole * SPAN, count):
+            c, s = PHASES[m * k % LINES]
+            a += x[m] * c
+            b += x[m] * s
+        power[near] = a * a + b * b
+
+
+@kernel
+def _highest(x: Array, count: int, line: int, step: int, sums: Array, power: Array) -> int:
+    """The highest of `LINES` on the slope at `line`; `power` [1] is its squared magnitude."""
+    last, most, leaps = line, 0.0, True
+    while True:
+        _powers_of_lines(x, count, line, sums, power)
+        below, here, above = power[0], power[1], power[2]
+        if leaps and line != last and here <= most:  # past the slope
+            line, leaps = last, False
+            continue
+        if above > here and above >= below and line < LINES // 2:
+            move = 1
+        elif below > here and line > 0:
+            move = -1
+        else:
+            return line
+        curve = below - 2 * here + above
+        if leaps and curve < 0:
+            leap = round(min(max(0.5 * (below - above) / curve, -step), step))
+            move = leap if leap * move > 0 else move
+        last, most = line, here
+        line = min(max(line + move, 0), LINES // 2)
+
+
+@kernel
+def _search(group: Array, memory: Memory, plan: Plan, y: Array) -> None:
+    """The strongest of `LINES` of some targets: four times its share, at most all, and in Hz."""
+    x, lags = memory.centered, plan.lags
+    first, second, power = memory.single_first, memory.single_second, memory.power
+    low, targets, size = group[0], group[1] - group[0], group[2]
+    columns, half, step = (targets + 1) // 2, size // 2, LINES // size
+    first[:, : half * columns] = 0
+    for t in range(targets):
+        part, c = t // columns, t % columns
+        for m in range(lags[low + t, 1] - lags[low + t, 0] + 1):
+            first[part, m * columns + c] = x[low + t, m]
+    z = second if transform_padded(first, second, plan.single, size, columns) else first
+    highest = np.zeros(2 * columns, np.float32)
+    for f in range(half + 1):
+        k, n = f * columns, (size - f if f else 0) * columns
+        out = power[f]
+        for c in range(columns):
+            a, b = z[0, k + c] + z[0, n + c], z[1, k + c] - z[1, n + c]
+            out[c] = a * a + b * b
+            a, b = z[1, k + c] + z[1, n + c], z[0, n + c] - z[0, k + c]
+            out[columns + c] = a * a + b * b
+        for c in range(2 * columns):
+            highest[c] = max(highest[c], out[c])
+    counts = np.zeros(targets, np.int64)
+    for t in range(targets):
+        share = np.float32(plan.least[low + t])
+        highest[t] = highest[t] * share if highest[t] > 0 else np.float32(np.inf)
+    for f in range(half + 1):
+        for t in range(targets):
+            if power[f, t] >= highest[t]:
+                memory.candidates[t, counts[t]] = f
+                counts[t] += 1
+    sums, three = np.empty((6, SPAN)), np.empty(3)
+    for t in range(targets):
+        sound, count = x[low + t], lags[low + t, 1] - lags[low + t, 0] + 1
+        candidates = memory.candidates[t, : counts[t]]
+        top = 0
+        for i in range(candidates.size):
+            if power[candidates[i], t] > power[candidates[top], t]:
+                top = i
+        # The highest line first, which rules out most others.
+        best, at = 0.0, 0
+        for i in range(-1, candidates.size):
+            if i == top or candidates.size == 0:
+                continue
+            f = candidates[i if i >= 0 else top]
+            here, line = power[f, t], f * step
+            if here < plan.least[low + t] * best:
+                continue
+            left, right = power[abs(f - 1), t], power[half - abs(half - f - 1), t]
+            if left > here or right > here:
+                # A slope that falls before the next line may hide a maximum.
+                _powers_of_lines(sound, count, line, sums, three)
+                if (three[2] > three[0]) == (right > left):
+                    continue
+            else:
+                curve = left - 2 * here + right
+                offset = 0.5 * (left - right) / curve if curve < 0 else 0.0
+                line = min(max(round((f + offset) * step), 0), LINES // 2)
+            line = _highest(sound, count, line, step, sums, three)
+            if three[1] > best:
+                best, at = three[1], line
+        total = y[1, low + t]
+        tonal = 4 / count * np.sqrt(best)
+        # A sound that is no number has no frequency.
+        y[0, low + t] = tonal if tonal < total else total
+        y[2, low + t] = at * FS / LINES + 0 * total
+
+
+@kernel
+def _interpolate(native: Array, before: Array, wait: int, late: Array) -> None:
+    """Frames of a step, linear from the estimates `before` (3, target) to the last of `native`.
+
+    late: frames of these bands that wait, and room for a step (3, target, frame)
+    """
+    count, frames = native.shape[2], late.shape[2] - LONGEST_WAIT
+    per_block = frames // count
+    for part in range(native.shape[0]):
+        for t in range(native.shape[1]):
+            out = late[part, t]
+            for k in range(LONGEST_WAIT - wait):
+                out[k] = 0.0
+            last = before[part, t]
+            for block in range(count):
+                rise = native[part, t, block] - last
+                for k in range(per_block):
+                    at = LONGEST_WAIT + block * per_block + k
+                    out[at] = last + rise * ((k + 1) / per_block)
+                last = native[part, t, block]
+            before[part, t] = last
+
+
+@kernel
+def _reduce(
+    late: Array,
+    wait: Array,
+    begun: int,
+    smooth: Array,
+    smoothing: Array,
+    weights: Array,
+    gate: Array,
+    y: Array,
+) -> None:
+    """Low-pass and noise reduction of the frames that are due, into `y` (3, band, frame)."""
+    bands, frames = y.shape[1], y.shape[2]
+    slow = np.empty(3)
+    for band in range(bands):
+        start = LONGEST_WAIT - wait[band]
+        for frame in range(frames):
+            tonal, total, hz = 0.0, 0.0, 0.0
+            # The low-pass begins at frame 0, though the mean over time looks beyond it.
+            if begun + frame >= LONGEST_WAIT - 1:
+                at = start + frame
+                tonal, total, hz = late[0, band, at], late[1, band, at], late[2, band, at]
+            rest = total - tonal
+            ratio = tonal / ((rest if rest > 0 or rest != rest else 0.0) + EPSILON)
+            given = tonal, ratio if not ratio > MOST_SNR else MOST_SNR, total
+            for part in range(3):
+                c = part * bands + band
+                u, v = given[part], 0.0
+                for k in range(smooth.shape[1]):
+                    s = smooth[0, k, c]
+                    u = s + (smoothing[0, c] * s + smoothing[2, c] * u)
+                    smooth[0, k, c] = u
+                    v += weights[k, c] * u
+                slow[part] = v
+            tonal, ratio, total = slow
+            share = -np.expm1(-GATE[0] * (ratio / gate[band] - GATE[1]))
+            tonal *= share if share > 0 or share != share else 0.0
+            noise = total - tonal
+            y[0, band, frame] = tonal
+            y[1, band, frame] = noise if noise > 0 or noise != noise else 0.0
+            y[2, band, frame] = hz
+
+
+_NONE = np.empty((0, 0, 0))
+
+_WAITS = np.repeat(
+    [blocks.wait for blocks in SIZES],
+    [blocks.targets[1] - blocks.targets[0] + 1 for blocks in SIZES],
+)
+"""Frames for which each band waits."""
+
+
+def one_step(
+    x: Array,
+    state: dict[str, Array],
+    smoothing: Array,
+    weights: Array,
+    gate: Array,
+    y: Array,
+) -> None:
+    """The frames (3, band, frame) of one step of one row `x` (band, time), into `y`.
+
+    state: arrays of `State` of `tonal_and_noise`, without leading axes; updated in place
+    smoothing, weights, gate: of its tables
+    """
+    frames = y.shape[2]
+    late = np.empty((3, BANDS, LONGEST_WAIT + frames))
+    late[..., :LONGEST_WAIT] = state["late"]
+    for blocks in SIZES:
+        plan, memory = planned(blocks), _own.of(blocks)
+        size, low, high = blocks.size, blocks.targets[0], blocks.targets[1] + 1
+        native = np.empty((3, high - low, x.shape[1] // plan.hop))
+        _tones(
+            x[blocks.first : blocks.last + 1],
+            plan,
+            memory,
+            state[f"sound_{size}"],
+            state[f"lines_{size}"],
+            state.get(f"rows_{size}", _NONE),
+            native,
+        )
+        _interpolate(native, state["last"][:, low:high], blocks.wait, late[:, low:high])
+    begun = int(state["begun"][0])
+    _reduce(late, _WAITS, begun, state["smooth"], smoothing, weights, gate, y)
+    state["late"][:] = late[..., frames:]
+    state["begun"][0] = min(begun + frames, LONGEST_WAIT)
