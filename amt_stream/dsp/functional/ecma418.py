@@ -105,6 +105,11 @@ LONGEST_WAIT = max(blocks.wait for blocks in SIZES)
 """In frames; the latency."""
 
 
+def next_count(begun: int) -> int:
+    """The count of frames, which goes around by four of the longest hops once the start is past."""
+    return begun - 32 if begun >= 64 else begun
+
+
 def specific_basis_loudness(power: Tensor, threshold: Tensor) -> Tensor:
     """Specific basis loudness in sone_HMS/Bark_HMS (ECMA-418-2:2025, formulas 23 to 25).
 

@@ -98,13 +98,14 @@ def _frames(before: Tensor, native: Tensor, per_block: int) -> Tensor:
 class State(NamedTuple):
     """State of `tonal_and_noise`, in float64.
 
-    sound_...: the last three hops of the bands (..., 3 hops, band), rectified
-    lines_...: real and imaginary parts of their spectra (..., 3, 2, line, band), over two hops
+    sound_...: the last four hops of the bands (..., 4, sample, band), rectified; each replaces the
+        oldest, so that hop n since the beginning is number n modulo 4
+    lines_...: real and imaginary parts of their spectra (..., 4, 2, line, band), over two hops
     rows_...: the last two means over bands, where blocks are averaged (..., 2, lag, target band)
     last: the last estimates of each band (..., 3, 53)
     late: estimates that wait for those of longer blocks (..., 3, 53, 15)
     smooth: of the low-pass (..., 2, 3, 159)
-    begun: frames since the beginning, until the first that stands for sound (..., 1)
+    begun: frames since the beginning; it goes around by `next_count` (..., 1)
     """
 
     sound_8192: Tensor
@@ -143,8 +144,8 @@ def state_shapes() -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {}
     for blocks in SIZES:
         bands = blocks.last - blocks.first + 1
-        shapes[f"sound_{blocks.size}"] = (3 * blocks.hop, bands)
-        shapes[f"lines_{blocks.size}"] = (3, 2, blocks.hop + 1, bands)
+        shapes[f"sound_{blocks.size}"] = (4, blocks.hop, bands)
+        shapes[f"lines_{blocks.size}"] = (4, 2, blocks.hop + 1, bands)
         if blocks.averaged:
             targets = blocks.targets[1] - blocks.targets[0] + 1
             shapes[f"rows_{blocks.size}"] = (2, blocks.lags + 1, targets)
@@ -153,12 +154,24 @@ def state_shapes() -> dict[str, tuple[int, ...]]:
     return {name: shapes[name] for name in State._fields}
 
 
+def _turned(x: Tensor, by: Tensor) -> Tensor:
+    """Hops (..., 4, sample, band) from number `by` modulo 4 on (..., 1)."""
+    at = (torch.arange(4, dtype=by.dtype, device=x.device) + by) % 4
+    return x.gather(-3, at.long()[..., None, None].expand_as(x))
+
+
 def _estimates(
-    x: Tensor, blocks: BlocksOfSize, tables: TonalTables, sound: Tensor, rows: Tensor | None
+    x: Tensor,
+    blocks: BlocksOfSize,
+    tables: TonalTables,
+    begun: Tensor,
+    sound: Tensor,
+    rows: Tensor | None,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Tensor, Tensor | None]:
     """`_tone` of whole steps of band signals, and what goes into `State`."""
     sources = slice(blocks.first, blocks.last + 1)
-    joined = torch.cat([sound.mT, x[..., sources, :].clamp(min=0)], -1)
+    past = _turned(sound, begun).flatten(-3, -2).mT
+    joined = torch.cat([past[..., blocks.hop :], x[..., sources, :].clamp(min=0)], -1)
     a = _autocorrelation(joined, blocks, tables.threshold[sources], blocks.lags)
     if blocks.targets != (blocks.first, blocks.last):
         mean = getattr(tables, f"neighbors_{blocks.size}") @ a.flatten(-2)
@@ -170,10 +183,12 @@ def _estimates(
         a = torch.cat([rows.movedim(-1, -3), a], -2)
         rows = a[..., -2:, :].movedim(-3, -1)
         a = (a[..., :-2, :] + a[..., 1:-1, :] + a[..., 2:, :]) / 3
-    past = joined[..., -3 * blocks.hop :]
-    lines = torch.fft.rfft(past.unflatten(-1, (3, blocks.hop)), 2 * blocks.hop)
-    lines = torch.view_as_real(lines).movedim(-4, -1).movedim(-2, -3)
-    return _tone(a, blocks.targets, tables.window), past.mT, lines, rows
+    # Hops follow the oldest one, in whose place the next goes.
+    hops = joined[..., -4 * blocks.hop :].unflatten(-1, (4, blocks.hop))
+    hops = _turned(hops.movedim(-3, -1), -begun - x.shape[-1] // blocks.hop)
+    lines = torch.fft.rfft(hops, 2 * blocks.hop, -2)
+    lines = torch.stack([lines.real, lines.imag], -3)
+    return _tone(a, blocks.targets, tables.window), hops, lines, rows
 
 
 def _one_step(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, State]:
@@ -184,7 +199,7 @@ def _one_step(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, Sta
         low, high = blocks.targets[0], blocks.targets[1] + 1
         sound, rows = f"sound_{blocks.size}", f"rows_{blocks.size}"
         estimates, after[sound], after[f"lines_{blocks.size}"], found = _estimates(
-            x, blocks, tables, after[sound], after.get(rows)
+            x, blocks, tables, state.begun * HOP // blocks.hop, after[sound], after.get(rows)
         )
         if found is not None:
             after[rows] = found
@@ -204,7 +219,8 @@ def _one_step(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, Sta
     # The low-pass begins at frame 0, although the mean over time looks back and forth from there.
     at = state.begun + torch.arange(count, dtype=x.dtype, device=x.device)
     there = (at >= LONGEST_WAIT - 1)[..., None, None, :]
-    after["begun"] = (state.begun + count).clamp(max=LONGEST_WAIT)
+    begun = state.begun + count
+    after["begun"] = torch.where(begun >= 64, begun - 32, begun)
     frames = torch.cat([v[..., :count] for _, v in parts], -2)
     tonal, total, frequency = torch.where(there, frames, 0.0).unbind(-3)
     ratio = (tonal / ((total - tonal).clamp(min=0) + EPSILON)).clamp(max=MOST_SNR)

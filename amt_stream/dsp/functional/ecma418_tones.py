@@ -19,6 +19,7 @@ from amt_stream.dsp.functional.ecma418 import (
     EXPONENTS,
     FS,
     GATE,
+    HOP,
     KNEES_DB,
     LAGS,
     LEAST_SHARE,
@@ -28,9 +29,9 @@ from amt_stream.dsp.functional.ecma418 import (
     MOST_SNR,
     QUIET,
     SIZES,
-    STEP,
     BlocksOfSize,
     neighbors,
+    next_count,
 )
 from amt_stream.dsp.scales import P0
 
@@ -125,8 +126,6 @@ def planned(blocks: BlocksOfSize) -> Plan:
 class Memory(NamedTuple):
     """Memory for `tones` of blocks of one size, of any content unless said otherwise.
 
-    window: rectified bands (sample, band)
-    spectra: of hops (hop, 2, line, band)
     first, second: of transforms (2, line * column)
     single_first, single_second: of those in single precision
     padded: autocorrelation (lag, band), with margins of 0
@@ -136,8 +135,6 @@ class Memory(NamedTuple):
     candidates: lines of each target (target, line)
     """
 
-    window: Array
-    spectra: Array
     first: Array
     second: Array
     single_first: Array
@@ -168,14 +165,12 @@ _own = _Own()
 def _memory(blocks: BlocksOfSize) -> Memory:
     plan = planned(blocks)
     hop, bands, targets = plan.hop, plan.most.size, len(plan.lags)
-    depth, count = int(plan.lags.max()) + 1, STEP // hop
+    depth = int(plan.lags.max()) + 1
     columns = (3 * int(np.diff(plan.cuts).max()) + 1) // 2
     pair = (plan.searches[:, 1] - plan.searches[:, 0] + 1) // 2
     single = int((plan.searches[:, 2] * pair).max())
     lines = int(plan.searches[:, 2].max()) // 2 + 1
     return Memory(
-        np.zeros(((3 + count) * hop, bands)),
-        np.zeros((3 + count, 2, hop + 1, bands)),
         np.zeros((2, 2 * hop * columns)),
         np.zeros((2, 2 * hop * columns)),
         np.zeros((2, single), np.float32),
@@ -190,19 +185,27 @@ def _memory(blocks: BlocksOfSize) -> Memory:
 
 @kernel
 def _tones(
-    x: Array, plan: Plan, memory: Memory, sound: Array, lines: Array, rows: Array, y: Array
+    x: Array,
+    plan: Plan,
+    memory: Memory,
+    begun: int,
+    sound: Array,
+    lines: Array,
+    rows: Array,
+    y: Array,
 ) -> None:
     """Tonal loudness, total loudness and frequency (3, target, block) of blocks of one size.
 
     x: band signals (band, time), whole hops
+    begun: hops before these
     sound, lines, rows: as in `State` of `tonal_and_noise`, for one row; updated in place. Without
         rows, blocks are not averaged over time
     """
     hop = plan.hop
-    window, spectra = memory.window, memory.spectra
-    _transform_hops(x, sound, lines, window, spectra, memory.first, memory.second, plan)
     for k in range(x.shape[1] // hop):
-        _autocorrelate(window[k * hop : (k + 4) * hop], spectra[k : k + 4], memory, plan)
+        _take(x[:, k * hop : (k + 1) * hop], sound[(begun + k) % 4])
+        _transform(sound[(begun + k) % 4], lines[(begun + k) % 4], memory, plan)
+        _autocorrelate(sound, lines, begun + k + 1, memory, plan)
         _average(memory.padded, memory.averaged, rows, plan)
         _center(memory.averaged, plan.lags, memory.centered)
         for t in range(plan.lags.shape[0]):
@@ -212,49 +215,40 @@ def _tones(
 
 
 @kernel
-def _transform_hops(
-    x: Array,
-    sound: Array,
-    lines: Array,
-    window: Array,
-    spectra: Array,
-    work: Array,
-    other: Array,
-    plan: Plan,
-) -> None:
-    """Rectified bands (sample, band) of the last three hops and the new ones, and their spectra."""
-    hop, bands = plan.hop, window.shape[1]
-    past, size, count = 3 * hop, 2 * hop, x.shape[1] // hop
-    window[:past] = sound
-    spectra[:3] = lines
+def _take(x: Array, u: Array) -> None:
+    """Rectified bands (sample, band) of `x` (band, time)."""
     span = 16
     for start in range(0, x.shape[1], span):
-        for band in range(bands):
+        for band in range(x.shape[0]):
             for t in range(start, start + span):
                 v = x[band, t]
-                window[past + t, band] = v if v > 0 or v != v else 0.0
-    columns = (bands + 1) // 2
-    for k in range(count):
-        for t in range(hop):
-            u = window[past + k * hop + t]
-            for c in range(columns):
-                work[0, t * columns + c] = u[c]
-            for c in range(bands - columns):
-                work[1, t * columns + c] = u[columns + c]
-            if bands < 2 * columns:
-                work[1, t * columns + columns - 1] = 0.0
-        z = other if transform_padded(work, other, plan.turn, size, columns) else work
-        for f in range(hop + 1):
-            a, b = f * columns, (size - f if f else 0) * columns
-            re, im = spectra[3 + k, 0, f], spectra[3 + k, 1, f]
-            for c in range(columns):
-                re[c] = 0.5 * (z[0, a + c] + z[0, b + c])
-                im[c] = 0.5 * (z[1, a + c] - z[1, b + c])
-            for c in range(bands - columns):
-                re[columns + c] = 0.5 * (z[1, a + c] + z[1, b + c])
-                im[columns + c] = 0.5 * (z[0, b + c] - z[0, a + c])
-    sound[:] = window[count * hop :]
-    lines[:] = spectra[count:]
+                u[t, band] = v if v > 0 or v != v else 0.0
+
+
+@kernel
+def _transform(u: Array, lines: Array, memory: Memory, plan: Plan) -> None:
+    """Spectra (2, line, band) of a hop (sample, band), followed by as many zeros."""
+    work, other = memory.first, memory.second
+    hop, bands = u.shape
+    columns, size = (bands + 1) // 2, 2 * hop
+    for t in range(hop):
+        re, im = work[0, t * columns :], work[1, t * columns :]
+        for c in range(columns):
+            re[c] = u[t, c]
+        for c in range(bands - columns):
+            im[c] = u[t, columns + c]
+        if bands < 2 * columns:
+            im[columns - 1] = 0.0
+    z = other if transform_padded(work, other, plan.turn, size, columns) else work
+    for f in range(hop + 1):
+        a, b = f * columns, (size - f if f else 0) * columns
+        re, im = lines[0, f], lines[1, f]
+        for c in range(columns):
+            re[c] = 0.5 * (z[0, a + c] + z[0, b + c])
+            im[c] = 0.5 * (z[1, a + c] - z[1, b + c])
+        for c in range(bands - columns):
+            re[columns + c] = 0.5 * (z[1, a + c] + z[1, b + c])
+            im[columns + c] = 0.5 * (z[0, b + c] - z[0, a + c])
 
 
 @kernel
@@ -269,48 +263,49 @@ def _loudness(power: float, threshold: float) -> float:
 
 
 @kernel
-def _energies(u: Array, lag: int, left: Array, right: Array, total: Array) -> None:
-    """Energies of bands `u` (sample, band): without the last `lag` samples, the first ones, all."""
-    size = u.shape[0]
-    near, far = min(lag, size - lag), max(lag, size - lag)
-    left[:] = 0.0
-    right[:] = 0.0
-    total[:] = 0.0
-    for n in range(near):
-        for b in range(u.shape[1]):
-            left[b] += u[n, b] * u[n, b]
-    for n in range(near, far):
-        for b in range(u.shape[1]):
-            total[b] += u[n, b] * u[n, b]
-    for n in range(far, size):
-        for b in range(u.shape[1]):
-            right[b] += u[n, b] * u[n, b]
-    for b in range(u.shape[1]):
-        middle = total[b]
-        total[b] += left[b] + right[b]
-        if lag <= size - lag:
-            left[b] += middle
-            right[b] += middle
+def _energies(sound: Array, first: int, lag: int, left: Array, right: Array, total: Array) -> None:
+    """Energies of bands of a block: without the last `lag` samples, the first ones, and all.
+
+    sound: (4, sample, band), of which hop `first` modulo 4 is the earliest
+    """
+    hop = sound.shape[1]
+    near, far = min(lag, 4 * hop - lag), max(lag, 4 * hop - lag)
+    sums = np.zeros((3, sound.shape[2]))
+    for k in range(4):
+        u = sound[(first + k) % 4]
+        for t in range(hop):
+            n = k * hop + t
+            out, now = sums[0 if n < near else 1 if n < far else 2], u[t]
+            for b in range(now.size):
+                out[b] += now[b] * now[b]
+    for b in range(left.size):
+        total[b] = sums[0, b] + sums[1, b] + sums[2, b]
+        left[b], right[b] = sums[0, b], sums[2, b]
+        if lag <= 2 * hop:
+            left[b] += sums[1, b]
+            right[b] += sums[1, b]
 
 
 @kernel
-def _autocorrelate(u: Array, spectra: Array, memory: Memory, plan: Plan) -> None:
+def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan: Plan) -> None:
     """Autocorrelation of a block, scaled to loudness, into `padded` (lag, band).
 
-    u: (4 hops, band); spectra: of the hops (4, 2, line, band)
+    sound, lines: hops and their spectra, of which `begun` modulo 4 is the earliest
     """
-    hop, bands, size = plan.hop, u.shape[1], 2 * plan.hop
+    hop, bands, size = plan.hop, sound.shape[2], 2 * plan.hop
     work, other, y = memory.first, memory.second, memory.padded
     pad = (y.shape[1] - bands) // 2
     left, right, total, floor = np.empty(bands), np.empty(bands), np.empty(bands), np.empty(bands)
     scale, inverse = np.empty(bands), np.empty(bands)
     re, im = np.empty(3 * bands + 1), np.empty(3 * bands + 1)
-    _energies(u, plan.most[0], left, right, total)
+    _energies(sound, begun, plan.most[0], left, right, total)
     for b in range(bands):
         scale[b] = _loudness(total[b] * (0.5 / hop), plan.threshold[b]) * total[b]
         # Of the same size, so that a loud band does not blur the quiet one that shares its column.
         inverse[b] = 1 / total[b] if total[b] > 0 else 0.0
         floor[b] = LEAST_SHARE * total[b]
+    h0, h1 = lines[begun % 4], lines[(begun + 1) % 4]
+    h2, h3 = lines[(begun + 2) % 4], lines[(begun + 3) % 4]
     for cut in range(plan.cuts.size - 1):
         low, high = plan.cuts[cut], plan.cuts[cut + 1]
         count = high - low
@@ -322,10 +317,10 @@ def _autocorrelate(u: Array, spectra: Array, memory: Memory, plan: Plan) -> None
         columns = (entries + 1) // 2
         re[entries] = im[entries] = 0.0
         for f in range(hop + 1):
-            r0, i0 = spectra[0, 0, f, low:high], spectra[0, 1, f, low:high]
-            r1, i1 = spectra[1, 0, f, low:high], spectra[1, 1, f, low:high]
-            r2, i2 = spectra[2, 0, f, low:high], spectra[2, 1, f, low:high]
-            r3, i3 = spectra[3, 0, f, low:high], spectra[3, 1, f, low:high]
+            r0, i0 = h0[0, f, low:high], h0[1, f, low:high]
+            r1, i1 = h1[0, f, low:high], h1[1, f, low:high]
+            r2, i2 = h2[0, f, low:high], h2[1, f, low:high]
+            r3, i3 = h3[0, f, low:high], h3[1, f, low:high]
             # Half a transform later, every other line turns.
             turn = -1.0 if f % 2 else 1.0
             own = inverse[low:high]
@@ -395,7 +390,9 @@ def _autocorrelate(u: Array, spectra: Array, memory: Memory, plan: Plan) -> None
             energy = np.sqrt(left[b] * right[b])
             out[b] = scale[b] * out[b] / (max(energy, floor[b]) + EPSILON)
         if lag:
-            last, before = u[u.shape[0] - lag], u[lag - 1]
+            late, early = 4 * hop - lag, lag - 1
+            last = sound[(begun + late // hop) % 4, late % hop]
+            before = sound[(begun + early // hop) % 4, early % hop]
             for b in range(bands):
                 left[b] += last[b] * last[b]
                 right[b] += before[b] * before[b]
@@ -676,6 +673,7 @@ def one_step(
     frames = y.shape[2]
     late = np.empty((3, BANDS, LONGEST_WAIT + frames))
     late[..., :LONGEST_WAIT] = state["late"]
+    begun = int(state["begun"][0])
     for blocks in SIZES:
         plan, memory = planned(blocks), _own.of(blocks)
         size, low, high = blocks.size, blocks.targets[0], blocks.targets[1] + 1
@@ -684,13 +682,13 @@ def one_step(
             x[blocks.first : blocks.last + 1],
             plan,
             memory,
+            begun * HOP // plan.hop,
             state[f"sound_{size}"],
             state[f"lines_{size}"],
             state.get(f"rows_{size}", _NONE),
             native,
         )
         _interpolate(native, state["last"][:, low:high], blocks.wait, late[:, low:high])
-    begun = int(state["begun"][0])
     _reduce(late, _WAITS, begun, state["smooth"], smoothing, weights, gate, y)
     state["late"][:] = late[..., frames:]
-    state["begun"][0] = min(begun + frames, LONGEST_WAIT)
+    state["begun"][0] = next_count(begun + frames)
