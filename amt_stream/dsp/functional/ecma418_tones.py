@@ -47,7 +47,6 @@ class Plan(NamedTuple):
 
     hop: samples between blocks
     most: largest lag of each band, falling with the band (band,)
-    cuts: first bands of the groups that are transformed together, and the number of bands
     weights: of the mean over neighbors (neighbor, target); the first neighbor of target t is band
         `shift` + t, which may lie outside
     shift: see there
@@ -60,7 +59,6 @@ class Plan(NamedTuple):
 
     hop: int
     most: Array
-    cuts: Array
     weights: Array
     shift: int
     lags: Array
@@ -106,12 +104,10 @@ def planned(blocks: BlocksOfSize) -> Plan:
     )
     most = (mean > 0) * lags[:, 1:]
     threshold = table("ecma418_threshold")["threshold"][blocks.first : blocks.last + 1]
-    bands = mean.shape[1]
     groups, least = _searches(lags)
     return Plan(
         blocks.hop,
         most.max(0),
-        np.array([0, bands // 2, bands] if blocks.size == 4096 else [0, bands]),
         taps,
         shift,
         np.ascontiguousarray(lags),
@@ -166,7 +162,7 @@ def _memory(blocks: BlocksOfSize) -> Memory:
     plan = planned(blocks)
     hop, bands, targets = plan.hop, plan.most.size, len(plan.lags)
     depth = int(plan.lags.max()) + 1
-    columns = (3 * int(np.diff(plan.cuts).max()) + 1) // 2
+    columns = (3 * bands + 1) // 2
     pair = (plan.searches[:, 1] - plan.searches[:, 0] + 1) // 2
     single = int((plan.searches[:, 2] * pair).max())
     lines = int(plan.searches[:, 2].max()) // 2 + 1
@@ -306,78 +302,74 @@ def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan:
         floor[b] = LEAST_SHARE * total[b]
     h0, h1 = lines[begun % 4], lines[(begun + 1) % 4]
     h2, h3 = lines[(begun + 2) % 4], lines[(begun + 3) % 4]
-    for cut in range(plan.cuts.size - 1):
-        low, high = plan.cuts[cut], plan.cuts[cut + 1]
-        count = high - low
-        second = third = 0
-        for b in range(low, high):
-            second += plan.most[b] >= hop
-            third += plan.most[b] >= 2 * hop
-        entries = count + second + third
-        columns = (entries + 1) // 2
-        re[entries] = im[entries] = 0.0
-        for f in range(hop + 1):
-            r0, i0 = h0[0, f, low:high], h0[1, f, low:high]
-            r1, i1 = h1[0, f, low:high], h1[1, f, low:high]
-            r2, i2 = h2[0, f, low:high], h2[1, f, low:high]
-            r3, i3 = h3[0, f, low:high], h3[1, f, low:high]
-            # Half a transform later, every other line turns.
-            turn = -1.0 if f % 2 else 1.0
-            own = inverse[low:high]
-            for b in range(count):
-                p = r0[b] * r0[b] + i0[b] * i0[b] + r1[b] * r1[b] + i1[b] * i1[b]
-                p += r2[b] * r2[b] + i2[b] * i2[b] + r3[b] * r3[b] + i3[b] * i3[b]
-                q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
-                q += r2[b] * r3[b] + i2[b] * i3[b]
-                v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
-                v += r2[b] * i3[b] - i2[b] * r3[b]
-                re[b] = own[b] * (p + turn * q)
-                im[b] = own[b] * turn * v
-            for b in range(second):
-                q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
-                q += r2[b] * r3[b] + i2[b] * i3[b]
-                v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
-                v += r2[b] * i3[b] - i2[b] * r3[b]
-                p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
-                w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
-                re[count + b] = own[b] * (q + turn * p)
-                im[count + b] = own[b] * (v + turn * w)
-            for b in range(third):
-                p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
-                w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
-                q = r0[b] * r3[b] + i0[b] * i3[b]
-                v = r0[b] * i3[b] - i0[b] * r3[b]
-                re[count + second + b] = own[b] * (p + turn * q)
-                im[count + second + b] = own[b] * (w + turn * v)
-            # Parts change places, which makes the transform an inverse one.
-            k = f * columns
-            a, b0 = work[1, k : k + columns], work[0, k : k + columns]
-            k = (size - f if f else 0) * columns
-            c0, d = work[1, k : k + columns], work[0, k : k + columns]
+    second = third = 0
+    for b in range(bands):
+        second += plan.most[b] >= hop
+        third += plan.most[b] >= 2 * hop
+    entries = bands + second + third
+    columns = (entries + 1) // 2
+    re[entries] = im[entries] = 0.0
+    for f in range(hop + 1):
+        r0, i0 = h0[0, f], h0[1, f]
+        r1, i1 = h1[0, f], h1[1, f]
+        r2, i2 = h2[0, f], h2[1, f]
+        r3, i3 = h3[0, f], h3[1, f]
+        # Half a transform later, every other line turns.
+        turn = -1.0 if f % 2 else 1.0
+        for b in range(bands):
+            p = r0[b] * r0[b] + i0[b] * i0[b] + r1[b] * r1[b] + i1[b] * i1[b]
+            p += r2[b] * r2[b] + i2[b] * i2[b] + r3[b] * r3[b] + i3[b] * i3[b]
+            q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
+            q += r2[b] * r3[b] + i2[b] * i3[b]
+            v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
+            v += r2[b] * i3[b] - i2[b] * r3[b]
+            re[b] = inverse[b] * (p + turn * q)
+            im[b] = inverse[b] * turn * v
+        for b in range(second):
+            q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
+            q += r2[b] * r3[b] + i2[b] * i3[b]
+            v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
+            v += r2[b] * i3[b] - i2[b] * r3[b]
+            p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
+            w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
+            re[bands + b] = inverse[b] * (q + turn * p)
+            im[bands + b] = inverse[b] * (v + turn * w)
+        for b in range(third):
+            p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
+            w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
+            q = r0[b] * r3[b] + i0[b] * i3[b]
+            v = r0[b] * i3[b] - i0[b] * r3[b]
+            re[bands + second + b] = inverse[b] * (p + turn * q)
+            im[bands + second + b] = inverse[b] * (w + turn * v)
+        # Parts change places, which makes the transform an inverse one.
+        k = f * columns
+        a, b0 = work[1, k : k + columns], work[0, k : k + columns]
+        k = (size - f if f else 0) * columns
+        c0, d = work[1, k : k + columns], work[0, k : k + columns]
+        for c in range(columns):
+            c0[c] = re[c] + im[columns + c]
+            d[c] = re[columns + c] - im[c]
+        if 0 < f < hop:
             for c in range(columns):
-                c0[c] = re[c] + im[columns + c]
-                d[c] = re[columns + c] - im[c]
-            if 0 < f < hop:
-                for c in range(columns):
-                    a[c] = re[c] - im[columns + c]
-                    b0[c] = re[columns + c] + im[c]
-        z = other if transform_half(work, other, plan.turn, size, columns) else work
-        at = 0
-        for segment in range(3):
-            here = (count, second, third)[segment]
-            for part in range(2):
-                begin, end = max(at, part * columns), min(at + here, (part + 1) * columns)
-                if begin >= end:
-                    continue
-                first, width = low + pad + begin - at, end - begin
-                start = begin - part * columns
-                for t in range(min(hop, y.shape[0] - segment * hop)):
-                    k = t * columns + start
-                    given = z[1 - part, k : k + width]
-                    out = y[segment * hop + t, first : first + width]
-                    for b in range(width):
-                        out[b] = given[b]
-            at += here
+                a[c] = re[c] - im[columns + c]
+                b0[c] = re[columns + c] + im[c]
+    z = other if transform_half(work, other, plan.turn, size, columns) else work
+    at = 0
+    for segment in range(3):
+        here = (bands, second, third)[segment]
+        for part in range(2):
+            begin, end = max(at, part * columns), min(at + here, (part + 1) * columns)
+            if begin >= end:
+                continue
+            first, width = pad + begin - at, end - begin
+            start = begin - part * columns
+            for t in range(min(hop, y.shape[0] - segment * hop)):
+                k = t * columns + start
+                given = z[1 - part, k : k + width]
+                out = y[segment * hop + t, first : first + width]
+                for b in range(width):
+                    out[b] = given[b]
+        at += here
     y[0, pad : pad + bands] *= scale / size / (total + EPSILON)
     for b in range(bands):
         scale[b] /= size
