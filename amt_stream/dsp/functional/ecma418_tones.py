@@ -282,6 +282,10 @@ def _energies(sound: Array, first: int, lag: int, left: Array, right: Array, tot
             right[b] += sums[1, b]
 
 
+LANES = 32
+"""Columns of a size of blocks, at most."""
+
+
 @kernel
 def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan: Plan) -> None:
     """Autocorrelation of a block, scaled to loudness, into `padded` (lag, band).
@@ -293,22 +297,22 @@ def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan:
     pad = (y.shape[1] - bands) // 2
     left, right, total, floor = np.empty(bands), np.empty(bands), np.empty(bands), np.empty(bands)
     scale, inverse = np.empty(bands), np.empty(bands)
-    re, im = np.empty(3 * bands + 1), np.empty(3 * bands + 1)
     _energies(sound, begun, plan.most[0], left, right, total)
     for b in range(bands):
         scale[b] = _loudness(total[b] * (0.5 / hop), plan.threshold[b]) * total[b]
         # Of the same size, so that a loud band does not blur the quiet one that shares its column.
         inverse[b] = 1 / total[b] if total[b] > 0 else 0.0
         floor[b] = LEAST_SHARE * total[b]
+    # Lags of one hop and of two share columns, then the other bands in pairs, and those of three.
+    two = three = 0
+    for b in range(bands):
+        two += plan.most[b] >= hop
+        three += plan.most[b] >= 2 * hop
+    rest, far = (bands - two + 1) // 2, (three + 1) // 2
+    columns = two + rest + far
     h0, h1 = lines[begun % 4], lines[(begun + 1) % 4]
     h2, h3 = lines[(begun + 2) % 4], lines[(begun + 3) % 4]
-    second = third = 0
-    for b in range(bands):
-        second += plan.most[b] >= hop
-        third += plan.most[b] >= 2 * hop
-    entries = bands + second + third
-    columns = (entries + 1) // 2
-    re[entries] = im[entries] = 0.0
+    w = np.zeros((4, LANES))
     for f in range(hop + 1):
         r0, i0 = h0[0, f], h0[1, f]
         r1, i1 = h1[0, f], h1[1, f]
@@ -316,78 +320,94 @@ def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan:
         r3, i3 = h3[0, f], h3[1, f]
         # Half a transform later, every other line turns.
         turn = -1.0 if f % 2 else 1.0
-        for b in range(bands):
+        for b in range(two):
             p = r0[b] * r0[b] + i0[b] * i0[b] + r1[b] * r1[b] + i1[b] * i1[b]
             p += r2[b] * r2[b] + i2[b] * i2[b] + r3[b] * r3[b] + i3[b] * i3[b]
             q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
             q += r2[b] * r3[b] + i2[b] * i3[b]
             v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
             v += r2[b] * i3[b] - i2[b] * r3[b]
-            re[b] = inverse[b] * (p + turn * q)
-            im[b] = inverse[b] * turn * v
-        for b in range(second):
+            g = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
+            h = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
+            own = inverse[b]
+            w[0, b] = own * (p + turn * q)
+            w[1, b] = own * turn * v
+            w[2, b] = own * (q + turn * g)
+            w[3, b] = own * (v + turn * h)
+        for c in range(rest):
+            b, n = two + c, two + c
+            p = r0[b] * r0[b] + i0[b] * i0[b] + r1[b] * r1[b] + i1[b] * i1[b]
+            p += r2[b] * r2[b] + i2[b] * i2[b] + r3[b] * r3[b] + i3[b] * i3[b]
             q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
             q += r2[b] * r3[b] + i2[b] * i3[b]
             v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
             v += r2[b] * i3[b] - i2[b] * r3[b]
-            p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
-            w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
-            re[bands + b] = inverse[b] * (q + turn * p)
-            im[bands + b] = inverse[b] * (v + turn * w)
-        for b in range(third):
-            p = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
-            w = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
+            w[0, n] = inverse[b] * (p + turn * q)
+            w[1, n] = inverse[b] * turn * v
+        for c in range(bands - two - rest):
+            b, n = two + rest + c, two + c
+            p = r0[b] * r0[b] + i0[b] * i0[b] + r1[b] * r1[b] + i1[b] * i1[b]
+            p += r2[b] * r2[b] + i2[b] * i2[b] + r3[b] * r3[b] + i3[b] * i3[b]
+            q = r0[b] * r1[b] + i0[b] * i1[b] + r1[b] * r2[b] + i1[b] * i2[b]
+            q += r2[b] * r3[b] + i2[b] * i3[b]
+            v = r0[b] * i1[b] - i0[b] * r1[b] + r1[b] * i2[b] - i1[b] * r2[b]
+            v += r2[b] * i3[b] - i2[b] * r3[b]
+            w[2, n] = inverse[b] * (p + turn * q)
+            w[3, n] = inverse[b] * turn * v
+        for b in range(three):
+            g = r0[b] * r2[b] + i0[b] * i2[b] + r1[b] * r3[b] + i1[b] * i3[b]
+            h = r0[b] * i2[b] - i0[b] * r2[b] + r1[b] * i3[b] - i1[b] * r3[b]
             q = r0[b] * r3[b] + i0[b] * i3[b]
             v = r0[b] * i3[b] - i0[b] * r3[b]
-            re[bands + second + b] = inverse[b] * (p + turn * q)
-            im[bands + second + b] = inverse[b] * (w + turn * v)
+            k, n = (0, two + rest + b) if b < far else (2, two + rest + b - far)
+            w[k, n] = inverse[b] * (g + turn * q)
+            w[k + 1, n] = inverse[b] * (h + turn * v)
         # Parts change places, which makes the transform an inverse one.
-        k = f * columns
-        a, b0 = work[1, k : k + columns], work[0, k : k + columns]
         k = (size - f if f else 0) * columns
-        c0, d = work[1, k : k + columns], work[0, k : k + columns]
+        out = work[1, k : k + columns]
         for c in range(columns):
-            c0[c] = re[c] + im[columns + c]
-            d[c] = re[columns + c] - im[c]
+            out[c] = w[0, c] + w[3, c]
+        out = work[0, k : k + columns]
+        for c in range(columns):
+            out[c] = w[2, c] - w[1, c]
         if 0 < f < hop:
+            k = f * columns
+            out = work[1, k : k + columns]
             for c in range(columns):
-                a[c] = re[c] - im[columns + c]
-                b0[c] = re[columns + c] + im[c]
+                out[c] = w[0, c] - w[3, c]
+            out = work[0, k : k + columns]
+            for c in range(columns):
+                out[c] = w[2, c] + w[1, c]
     z = other if transform_half(work, other, plan.turn, size, columns) else work
-    at = 0
-    for segment in range(3):
-        here = (bands, second, third)[segment]
-        for part in range(2):
-            begin, end = max(at, part * columns), min(at + here, (part + 1) * columns)
-            if begin >= end:
-                continue
-            first, width = pad + begin - at, end - begin
-            start = begin - part * columns
-            for t in range(min(hop, y.shape[0] - segment * hop)):
-                k = t * columns + start
-                given = z[1 - part, k : k + width]
-                out = y[segment * hop + t, first : first + width]
-                for b in range(width):
-                    out[b] = given[b]
-        at += here
-    y[0, pad : pad + bands] *= scale / size / (total + EPSILON)
     for b in range(bands):
         scale[b] /= size
-    there = 0
+        given = z[1, b] if b < two + rest else z[0, b - rest]
+        y[0, pad + b] = scale[b] * given / (total[b] + EPSILON)
+    width = 0
     for lag in range(plan.most[0], plan.lags[-1, 0] - 1, -1):
-        while there < bands and plan.most[there] >= lag:
-            there += 1
-        out = y[lag, pad : pad + bands]
-        for b in range(there):
+        while width < bands and plan.most[width] >= lag:
+            width += 1
+        at = lag % hop * columns
+        first, second = z[1, at : at + columns], z[0, at : at + columns]
+        if lag < hop:
+            one, distant, split = first, second[two:], two + rest
+        elif lag < 2 * hop:
+            one, distant, split = second, second, two
+        else:
+            one, distant, split = first[two + rest :], second[two + rest :], far
+        out = y[lag, pad:]
+        for b in range(min(split, width)):
             energy = np.sqrt(left[b] * right[b])
-            out[b] = scale[b] * out[b] / (max(energy, floor[b]) + EPSILON)
-        if lag:
-            late, early = 4 * hop - lag, lag - 1
-            last = sound[(begun + late // hop) % 4, late % hop]
-            before = sound[(begun + early // hop) % 4, early % hop]
-            for b in range(bands):
-                left[b] += last[b] * last[b]
-                right[b] += before[b] * before[b]
+            out[b] = scale[b] * one[b] / (max(energy, floor[b]) + EPSILON)
+        for b in range(split, width):
+            energy = np.sqrt(left[b] * right[b])
+            out[b] = scale[b] * distant[b - split] / (max(energy, floor[b]) + EPSILON)
+        late, early = 4 * hop - lag, lag - 1
+        last = sound[(begun + late // hop) % 4, late % hop]
+        before = sound[(begun + early // hop) % 4, early % hop]
+        for b in range(bands):
+            left[b] += last[b] * last[b]
+            right[b] += before[b] * before[b]
 
 
 @kernel
