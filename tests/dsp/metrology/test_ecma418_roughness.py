@@ -171,3 +171,39 @@ def test_another_rate():
     with torch.no_grad():
         r = aligned(ECMARoughness(44100), torch.from_numpy(x).float()).r
     assert float(r[35]) == pytest.approx(1, abs=0.01)
+
+
+def rows_of_roughness(*sounds):
+    with torch.no_grad():
+        return aligned(ECMARoughness(), torch.from_numpy(np.stack(sounds)).float()).r
+
+
+def test_what_was_louder_is_forgotten():
+    """Within 0.05 dB, which is 0.58 %, of what follows a sound 50 dB louder."""
+    memory = ECMARoughness().memory_s
+    quiet, start = tone(1000, 70, duration=memory + 0.9), int(0.6 * 48000)
+    quiet, loud = 0.3 * quiet, 95 * quiet
+    later = np.arange(quiet.size) >= start
+    alone, after = rows_of_roughness(quiet * later, np.where(later, quiet, loud))
+    at = int((0.6 + memory) * 50)
+    assert after[at // 2] > 1.1 * alone[at // 2]  # it takes seconds
+    assert ((after[at:] / alone[at:] - 1).abs() < 0.0058).all()
+
+
+def test_the_start_no_longer_matters():
+    """Blocks and frames begin at once every 1.28 s: a model that began so much earlier agrees."""
+    x, settle = tone(1000, 70, duration=2.4), int(ECMARoughness().settle_s * 50)
+    (early,), (late,) = rows_of_roughness(x), rows_of_roughness(x[61440:])
+    off = (late / early[64 : 64 + len(late)] - 1).abs()
+    assert off[settle // 2] > 0.05
+    assert (off[settle:] < 0.002).all()
+
+
+def test_the_end_is_past():
+    """A sound shorter than a block still rises after its end."""
+    model, end = ECMARoughness(), 0.3
+    x = tone(1000, 70, duration=end + model.tail_s + 0.5)
+    x *= np.arange(x.size) < end * 48000
+    (y,) = rows_of_roughness(x)
+    assert (y[int(end * 50) :].diff() > 0.01).any()
+    assert (y[int((end + model.tail_s) * 50) :].diff() <= 0).all()
