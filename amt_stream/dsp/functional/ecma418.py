@@ -101,13 +101,11 @@ SIZES = (
     BlocksOfSize(1024, 25, 52, (25, 52), 1600, False, 15),
 )
 
+AROUND = 4 * max(blocks.hop for blocks in SIZES) // HOP
+"""Frames in four of the longest hops, after which all hops are at the same places again."""
+
 LONGEST_WAIT = max(blocks.wait for blocks in SIZES)
 """In frames; the latency."""
-
-
-def next_count(begun: int) -> int:
-    """The count of frames, which goes around by four of the longest hops once the start is past."""
-    return begun - 32 if begun >= 64 else begun
 
 
 def specific_basis_loudness(power: Tensor, threshold: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from amt_stream.dsp.functional.dispatch import array, compiled
 from amt_stream.dsp.functional.ecma418 import (
+    AROUND,
     BANDS,
     EPSILON,
     FS,
@@ -105,7 +106,7 @@ class State(NamedTuple):
     last: the last estimates of each band (..., 3, 53)
     late: estimates that wait for those of longer blocks (..., 3, 53, 15)
     smooth: of the low-pass (..., 2, 3, 159)
-    begun: frames since the beginning; it goes around by `next_count` (..., 1)
+    begun: frames since the beginning; from twice `AROUND` it goes back by that (..., 1)
     """
 
     sound_8192: Tensor
@@ -220,7 +221,7 @@ def _one_step(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, Sta
     at = state.begun + torch.arange(count, dtype=x.dtype, device=x.device)
     there = (at >= LONGEST_WAIT - 1)[..., None, None, :]
     begun = state.begun + count
-    after["begun"] = torch.where(begun >= 64, begun - 32, begun)
+    after["begun"] = torch.where(begun >= 2 * AROUND, begun - AROUND, begun)
     frames = torch.cat([v[..., :count] for _, v in parts], -2)
     tonal, total, frequency = torch.where(there, frames, 0.0).unbind(-3)
     ratio = (tonal / ((total - tonal).clamp(min=0) + EPSILON)).clamp(max=MOST_SNR)
@@ -250,15 +251,11 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
 
     x: band signals in pascal, float64, a multiple of `STEP` samples
     """
-    lead, _, time = signal_axes("tonal_and_noise", "x", x, 2)
-    whole_blocks("tonal_and_noise", time, STEP)
-    shapes, of_tables = state_shapes(), table_shapes()
-    given = [(key, v, (*lead, *shapes[key])) for key, v in state._asdict().items()]
-    given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
-    fit("tonal_and_noise", torch.float64, ("x", x, (*lead, BANDS, time)), *given)
+    _refuse("tonal_and_noise", x, tables, state)
+    fit("tonal_and_noise", torch.float64, ("x", x, x.shape))
     if compiled(x, *tables, *state):
         after = State(*(v.clone(memory_format=torch.contiguous_format) for v in state))
-        return advance(x, tables, after), after
+        return _advance(x, tables, after), after
     frames = []
     # A step is too short for several threads, however long the sound is.
     with one_thread():
@@ -268,11 +265,27 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
     return frames[0] if len(frames) == 1 else torch.cat(frames, -1), state
 
 
-def advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
-    """The compiled form of `tonal_and_noise`, which updates `state` in place.
+def tonal_and_noise_in_place(x: Tensor, tables: TonalTables, state: State) -> Tensor:
+    """The output of `tonal_and_noise` by its compiled form, which updates `state`.
 
-    x: in any precision
+    x: as there, or in float32
+    state: contiguous
     """
+    _refuse("tonal_and_noise_in_place", x, tables, state)
+    return _advance(x, tables, state)
+
+
+def _refuse(function: str, x: Tensor, tables: TonalTables, state: State) -> None:
+    lead, _, time = signal_axes(function, "x", x, 2)
+    whole_blocks(function, time, STEP)
+    shapes, of_tables = state_shapes(), table_shapes()
+    given = [(key, v, (*lead, *shapes[key])) for key, v in state._asdict().items()]
+    given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
+    fit(function, x.dtype, ("x", x, (*lead, BANDS, time)))
+    fit(function, torch.float64, *given)
+
+
+def _advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
     lead, time = x.shape[:-2], x.shape[-1]
     shapes = state_shapes()
     sound = array(x).reshape(-1, BANDS, time)

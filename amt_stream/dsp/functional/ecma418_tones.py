@@ -14,6 +14,7 @@ from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.columns import transform_half, transform_padded, turns
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.ecma418 import (
+    AROUND,
     BANDS,
     EPSILON,
     EXPONENTS,
@@ -31,7 +32,6 @@ from amt_stream.dsp.functional.ecma418 import (
     SIZES,
     BlocksOfSize,
     neighbors,
-    next_count,
 )
 from amt_stream.dsp.scales import P0
 
@@ -553,10 +553,14 @@ def _search(group: Array, memory: Memory, plan: Plan, y: Array) -> None:
         share = np.float32(plan.least[low + t])
         highest[t] = highest[t] * share if highest[t] > 0 else np.float32(np.inf)
     for f in range(half + 1):
+        out, found = power[f], 0
         for t in range(targets):
-            if power[f, t] >= highest[t]:
-                memory.candidates[t, counts[t]] = f
-                counts[t] += 1
+            found += out[t] >= highest[t]
+        if found:
+            for t in range(targets):
+                if out[t] >= highest[t]:
+                    memory.candidates[t, counts[t]] = f
+                    counts[t] += 1
     sums, three = np.empty((6, SPAN)), np.empty(3)
     for t in range(targets):
         sound, count = x[low + t], lags[low + t, 1] - lags[low + t, 0] + 1
@@ -703,4 +707,5 @@ def one_step(
         _interpolate(native, state["last"][:, low:high], blocks.wait, late[:, low:high])
     _reduce(late, _WAITS, begun, state["smooth"], smoothing, weights, gate, y)
     state["late"][:] = late[..., frames:]
-    state["begun"][0] = next_count(begun + frames)
+    begun += frames
+    state["begun"][0] = begun - AROUND if begun >= 2 * AROUND else begun

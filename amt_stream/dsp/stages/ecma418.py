@@ -27,9 +27,9 @@ from amt_stream.dsp.functional.ecma418 import (
 from amt_stream.dsp.functional.ecma418_tonal import State as Memory
 from amt_stream.dsp.functional.ecma418_tonal import (
     TonalTables,
-    advance,
     state_shapes,
     tonal_and_noise,
+    tonal_and_noise_in_place,
 )
 from amt_stream.dsp.functional.gammatone import gammatone_sum, one_poles
 from amt_stream.dsp.hooks import hooked
@@ -205,7 +205,7 @@ class ECMATonalNoise(Stage):
         if not own or not compiled(x, *memory) or not all(v.is_contiguous() for v in memory):
             y: Tensor = super().advance(x, state)
             return y
-        return advance(x, tables, memory).to(x.dtype).mT
+        return tonal_and_noise_in_place(x, tables, memory).to(x.dtype).mT
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], 3, shape[-1])

@@ -48,6 +48,7 @@ ONE_FORM = {
         "state_space",
         "states",
         "svf_blocks",
+        "tonal_and_noise_in_place",
         "whole_blocks",
     ),
     *("flushing_denormals", "whole_frames", "work_alone"),
@@ -61,9 +62,9 @@ ONE_FORM = {
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
 
-CALLED_WITH_WHAT_FITS = {"cascade", "pole_cascade"}
-"""Compiled gradients, which look at no shapes: those above them in FUNCTIONS did. A trial of one
-of those finds its gradients too."""
+CALLED_WITH_WHAT_FITS = {"cascade", "pole_cascade", "one_step"}
+"""Compiled gradients and parts, which look at no shapes: those above them in FUNCTIONS did. A trial
+of one of those finds these too."""
 
 
 def public_functions():
