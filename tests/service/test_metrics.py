@@ -102,7 +102,7 @@ def test_exposure_is_right_across_missed_scrapes(tmp_path):
         asked = Scrape(address, "application/openmetrics-text; version=1.0.0")
         assert asked.kind.startswith("application/openmetrics-text")
         assert {*asked.samples} == {*again.samples}
-        _dashboard_asks_for_what_there_is({name for name, *_ in again.samples})
+        _dashboard_asks_for_what_there_is(again)
         rules = (ROOT / "docs" / "station.md").read_text().partition("groups:")[2].partition("```")
         asked_for = set(re.findall(r"\bamt_\w+", " ".join(re.findall("expr: (.*)", rules[0]))))
         assert asked_for <= set(again.types), asked_for - set(again.types)
@@ -131,11 +131,16 @@ def _other_numbers(scrape, before):
     assert scrape.types["amt_loudness_distribution_sone"] == "histogram"
 
 
-def _dashboard_asks_for_what_there_is(names):
+def _dashboard_asks_for_what_there_is(scrape):
+    names = {name for name, *_ in scrape.samples} | {*scrape.types}
+    labels = {key for _, *labels in scrape.samples for key, _ in labels} | {"station", "le"}
     text = DASHBOARD.read_text()
     assert json.loads(text)["title"]
-    for one in re.findall(r"\bamt_\w+", " ".join(re.findall(r'"expr": "(.*)"', text))):
+    asked = " ".join(re.findall(r'"expr": "(.*)"', text))
+    for one in re.findall(r"\bamt_\w+", asked):
         assert one in names, one
+    for one in re.findall(r"\b(?:by|on) \((.*?)\)", asked):
+        assert labels >= set(one.split(", ")), one
 
 
 def test_each_row_has_numbers_of_its_own(tmp_path):
