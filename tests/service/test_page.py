@@ -75,12 +75,14 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
     place = "(id) => { const box = document.getElementById(id).getBoundingClientRect(); "
     places = f"['hero', 'limits', 'history'].map({place} return [box.top, box.bottom]; }})"
     asked = ["--web", "0", "--source", "demo", "--model", "spl", "--limit", "laf_db>45"]
+    asked += ["--station", "hall"]
     with Served(*asked) as one, Browser(390, 844) as browser:
         url = one.address
         one.until(is_row)
         browser.open(url)
         browser.until(f"{LIGHT}?.textContent === 'over'")
         hero, limits, history = browser.evaluate(places)
+        assert browser.evaluate("document.title").startswith("hall: ")
         assert hero[0] < 80
         assert hero[1] < limits[0]
         assert limits[1] < history[0] < 500

@@ -234,7 +234,7 @@ def integrity(results: Results) -> Facts:
 
 
 def device(results: Results) -> Facts:
-    """Source and device of the sound."""
+    """Source and device of the sound, and the station, if it has a name."""
     source = results.header["source"]
     kind = str(results.settings.get("source", {}).get("kind", ""))
     what = "File" if kind == "FileSource" or not results.settings else "Input"
@@ -242,7 +242,12 @@ def device(results: Results) -> Facts:
     numbers = ", ".join(map(str, channels))
     many = f"channel{'s' if len(channels) > 1 else ''} {numbers}, {source['fs'] / 1000:g} kHz"
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
-    return [(what, f"{source['name']}, {many}{host}")]
+    found = [(what, f"{source['name']}, {many}{host}")]
+    if "station" in results.header:
+        labels = results.header.get("labels", {})
+        words = [str(results.header["station"]), *(f"{k} {v}" for k, v in labels.items())]
+        found.append(("Station", ", ".join(words)))
+    return found
 
 
 def calibration(results: Results) -> Facts:

@@ -25,9 +25,9 @@ def measure_into(
     preset = Preset(models, limits=tuple(map(limit_from_text, limits)))
     preset = preset.with_uncertainty(calibration.uncertainty_db)
     made = preset.models(FS, 2)
-    table = Table(
-        preset, made, Sound("hall <1>", FS, (1, 2), [calibration], None), RowSettings(100)
-    )
+    sound = Sound("hall <1>", FS, (1, 2), [calibration], None)
+    named = {"station": "roof <2>", "labels": {"city": "Graz"}}
+    table = Table(preset, made, sound, RowSettings(100), named)
     source = PushSource(FS, 2, live=False)
     noise = np.random.default_rng(0).standard_normal((FS // 10, 2)).astype(np.float32)
     log = SessionLog(folder, table, format=format)

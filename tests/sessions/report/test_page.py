@@ -45,6 +45,7 @@ def test_the_page_says_what_was_measured(log):
     results = read_results(log)
     about = About("Evening", "Main hall", "Client & Sons", "E. Noise", "dry\nno wind")
     words = Words(report_page(results, about, UTC)).text
+    assert "\nroof <2>, city Graz\n" in words
     for said in ("Evening", "Main hall", "Client & Sons", "E. Noise", "no wind"):
         assert said in words
     summary = results.summary

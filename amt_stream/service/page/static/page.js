@@ -171,8 +171,9 @@ connection.addEventListener("header", ({ detail: header }) => {
   const first = numbers.find((one) => one.unit === "phon") || numbers[0];
   drawn = numbers.filter((one) => first && one.unit === first.unit && one.statistic === "instantaneous").slice(0, 2).map((one) => one.name);
   if (drawn.some((name) => name.startsWith("ltl_"))) drawn.reverse(); // the wider line lies below
-  at("source").textContent = header.source.name;
-  document.title = `${header.source.name}: amt_stream`;
+  const source = header.station ? `${header.station}: ${header.source.name}` : header.source.name;
+  at("source").textContent = source;
+  document.title = `${source}: amt_stream`;
   at("kept").textContent = header.kept_sound_s ? `The last ${header.kept_sound_s} s of sound are in memory.` : "";
   at("replay").hidden = !header.kept_sound_s;
   const microphones = Object.keys(header.source.microphones || {});
