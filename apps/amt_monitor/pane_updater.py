@@ -1,8 +1,11 @@
 """Updates the panes of the window from the running measurement."""
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore
 
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.live_results import results_of
@@ -13,6 +16,10 @@ from amt_monitor.view_state import ViewState
 if TYPE_CHECKING:
     from amt_stream.engine import Frames
     from amt_stream.sessions.results import Results
+
+
+COLLECT_MS = 500
+"""From the first view of a measurement on, until nothing shows the one before any more."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,9 @@ class PaneUpdater:
         # Without `held`: the state is too costly to read 30 times a second.
         view = ViewState.at(engine, self._measurement.readings)
         if view is not None:
+            if self.view is not None and view.engine is not self.view.engine:
+                # It is garbage with cycles, of 10 MB and more: a rare collection comes too late.
+                QtCore.QTimer.singleShot(COLLECT_MS, gc.collect)
             self.view = view
             if self._area.fit(view, self._measurement.begun):
                 self._list_panes()

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from amt_monitor.pane_updater import COLLECT_MS
 from amt_monitor.theme import CHOICES
 from amt_stream.dsp.models import Moore2016
 from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
@@ -40,12 +41,17 @@ class Numbered:
 class Changes:
     """A measurement of one of two tones with one of three sets of models, and its changes.
 
-    sinks: of all engines that were made, with the engines
+    newest: the sink and the engine that were made last; the earlier ones are checked and let go
+    made: how many engines there were
     """
 
     def __init__(self, seed):
         self._random = np.random.default_rng(seed)
-        self.sinks, self.done = [], {}
+        self._kept, self.made, self.done = [], 0, {}
+
+    @property
+    def newest(self):
+        return self._kept[-1]
 
     def engine(self, wanted):
         sink = Numbered()
@@ -53,7 +59,8 @@ class Changes:
         stages = {name: STAGES[name] for name in wanted.models or MODELS[0]}
         source = SignalSource([Tone(1000.0, level_db=level)], FS)
         engine = Engine(source, stages, [sink])
-        self.sinks.append((sink, engine))
+        self._kept.append((sink, engine))
+        self.made += 1
         return engine
 
     def make(self, qtbot, window, count):
@@ -64,23 +71,33 @@ class Changes:
             self.done[kind.__name__] = self.done.get(kind.__name__, 0) + 1
             self._pass_some(qtbot, window)
 
+    def rest(self, qtbot, window):
+        """The same state each time: what a window takes depends on its size and its models."""
+        window.resize(1024, 768)
+        self._begin(window, models=MODELS[0], device=None)
+        self._pass_some(qtbot, window)
+        window.area.restore_default()
+        qtbot.wait(2 * COLLECT_MS)
+
     def check(self):
-        assert not any(sink.broken for sink, _ in self.sinks)
-        assert not any(engine.health.lost_samples for _, engine in self.sinks)
-        assert not any(engine.error for _, engine in self.sinks)
+        for sink, engine in self._kept:
+            assert not sink.broken
+            assert not engine.health.lost_samples
+            assert engine.error is None
+        del self._kept[:-1]  # an engine that is kept keeps its frames too
 
     def _pass_some(self, qtbot, window):
         def seen():
             window.measurement.poll()
-            newest = self.sinks[-1][1]
             return (
                 not window.measurement.busy
-                and window.measurement.engine is newest
+                and window.measurement.engine is self.newest[1]
                 and window.area.begun == window.measurement.begun
             )
 
         qtbot.waitUntil(seen, timeout=30000)
-        sink = self.sinks[-1][0]
+        self.check()
+        sink = self.newest[0]
         count = sink.count
         qtbot.waitUntil(lambda: sink.count > count + 20, timeout=30000)
 
@@ -118,8 +135,8 @@ class Changes:
 
     def _begin(self, window, **asked):
         request = replace(window.measurement.request, resumed=None, log=None, **asked)
-        made = len(self.sinks)  # before the thread that makes the engine can add to them
+        made = self.made  # before the thread that makes the engine can count it
         window.controls.begin(request)
-        while len(self.sinks) == made:  # the engine is made in a thread
+        while self.made == made:  # the engine is made in a thread
             window.measurement.poll()
             time.sleep(0.005)
