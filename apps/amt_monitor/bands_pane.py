@@ -10,6 +10,7 @@ from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.spectrum_pane import with_unit
 from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.rolling import level_db
 from amt_stream.meters.catalog import Entry
@@ -49,7 +50,7 @@ class BandsPane(ReadingPane):
             if round(10 * np.log10(hz)) % 3 == 0
         ]
         self.plot.set_axes(
-            PlotAxis(-0.6, len(cells) - 0.4, octaves),
+            PlotAxis(-0.6, len(cells) - 0.4, with_unit(octaves, "Hz")),
             PlotAxis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
         )
         self.plot.set_unit("dB", False)

@@ -19,7 +19,9 @@ WIDEST = {
 }
 """Widest text by unit; of any other unit it is that of a level below 0 dB."""
 SMALLEST, LARGEST = 14, 400
-SMALLEST_CAPTION = 11
+CAPTION, SMALLEST_CAPTION = 0.2, 13
+UNIT, SMALLEST_UNIT = 0.28, 12
+"""Sizes of captions and units, relative to the digits and in pixels."""
 HEAVY = 60
 """Pixels of digits from which a dark window needs a lighter weight."""
 REFERENCE = 200
@@ -27,16 +29,21 @@ REFERENCE = 200
 LINE = 1.2
 """Height of a line of text, and of digits with their margin, relative to their size."""
 DIGITS = 0.95
+EIGHTS = str.maketrans("0123456789", "8" * 10)
 GAP = 0.12
 """Between digits and unit, relative to the digits."""
 
 
 def caption_size(size: int) -> int:
-    return max(SMALLEST_CAPTION, round(0.24 * size))
+    return max(SMALLEST_CAPTION, round(CAPTION * size))
+
+
+def unit_size(size: int) -> int:
+    return max(SMALLEST_UNIT, round(UNIT * size))
 
 
 def note_size(size: int) -> int:
-    return max(SMALLEST_CAPTION, round(size / 5))
+    return max(SMALLEST_UNIT, round(CAPTION * size))
 
 
 GAP_NOTE = 6
@@ -93,7 +100,10 @@ class BigNumber(QtWidgets.QWidget):
 
     def show_text(self, text: str) -> None:
         if text != self.digits.text():
+            moves = _shape(text) != _shape(self.text)
             self.digits.setText(text)
+            if moves:
+                self._arrange()
             self._speak()
 
     def show_note(self, text: str, about: str = "") -> None:
@@ -121,7 +131,7 @@ class BigNumber(QtWidgets.QWidget):
         return Extent(width, self._top(size) + round(DIGITS * size))
 
     def body_width(self, size: int) -> int:
-        unit = text_width(self.caption.unit, caption_size(size))
+        unit = text_width(self.caption.unit, unit_size(size))
         note = text_width(self._spare, note_size(size))
         beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
         return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
@@ -157,23 +167,26 @@ class BigNumber(QtWidgets.QWidget):
         size = self._size or self.size_in(self.width(), self.height())
         small = caption_size(size)
         line, top = round(LINE * small), self._top(size)
-        for label in (self.words, self.symbol, self.unit):
+        for label in (self.words, self.symbol):
             resize_text(label, small)
+        resize_text(self.unit, unit_size(size))
         resize_text(self.note, note_size(size))
         resize_text(self.digits, size, bold=True)
         words = text_width(self.caption.words, small)
         self.words.setGeometry(0, 0, words, line)
         self.symbol.setGeometry(words + small // 2, 0, self.width() - words - small // 2, line)
         high = round(DIGITS * size)
-        wide = text_width(self.widest, size, bold=True)
+        wide = text_width(_shape(self.text), size, bold=True)
         self.digits.setGeometry(0, top, wide, high)
         left = wide + round(GAP * size)
         foot = top + _foot(high, size, bold=True)
+        small = unit_size(size)
+        line = round(LINE * small)
         unit, note = text_width(self.caption.unit, small), text_width(self._spare, note_size(size))
         self.unit.setGeometry(left, foot - _ascent(small), unit, line)
         if _is_stacked(size):
             above = round(LINE * note_size(size))
-            self.note.setGeometry(left, foot - _ascent(small) - above, note, above)
+            self.note.setGeometry(left, self.unit.y() - above, note, above)
         else:
             self.note.setGeometry(left + unit + GAP_NOTE, self.unit.y(), note, line)
 
@@ -187,6 +200,11 @@ class BigNumber(QtWidgets.QWidget):
     def _speak(self) -> None:
         parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text())
         self.digits.setAccessibleName(", ".join(part for part in parts if part))
+
+
+def _shape(text: str) -> str:
+    """The same with equal digits: all have one width."""
+    return text.translate(EIGHTS)
 
 
 def label_in(text: str, parent: QtWidgets.QWidget) -> QtWidgets.QLabel:
@@ -242,7 +260,7 @@ def _ascent(size: int) -> int:
 def _is_stacked(size: int) -> bool:
     """Whether the note fits above the unit; else it stands behind the unit."""
     foot = _foot(round(DIGITS * size), size, bold=True)
-    return foot - _ascent(caption_size(size)) >= round(LINE * note_size(size))
+    return foot - _ascent(unit_size(size)) >= round(LINE * note_size(size))
 
 
 def _foot(height: int, size: int, bold: bool) -> int:

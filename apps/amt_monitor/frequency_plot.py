@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.spectrum_pane import hertz_text
+from amt_monitor.spectrum_pane import hertz_text, with_unit
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 
 Levels = NDArray[np.floating]
@@ -33,7 +33,7 @@ class FrequencyPlot(Plot):
         ticks = [(float(np.log10(f)), hertz_text(f)) for f in HZ_TICKS]
         lines = [float(np.log10(f)) for f in HZ_LINES if LOWEST_HZ <= f <= HIGHEST_HZ]
         low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
-        self.set_axes(PlotAxis(low, high, ticks, lines))
+        self.set_axes(PlotAxis(low, high, with_unit(ticks, "Hz"), lines))
 
     def point(self, lg: float | None) -> None:
         """Put the cursor at a frequency; None removes it."""

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_layers import HistoryLayers
 from amt_monitor.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
@@ -30,6 +30,9 @@ SPANS = {
     "4 h": 14400.0,
     "8 h": 28800.0,
 }
+
+LEGEND_BESIDE, LEGEND_INDENT = 1000, 12
+"""Pixels of width from which the legend stands in the title bar, and of the gap before it."""
 
 FOLLOW = (
     "Follow the end (End). In the plot: wheel, + and - zoom; a drag, Page Up and Page Down move; "
@@ -81,10 +84,27 @@ class HistoryPane(Pane):
         # The text at the cursor must not widen the pane.
         policy = QtWidgets.QSizePolicy.Policy
         self.legend.setSizePolicy(policy.Ignored, policy.Preferred)
-        self.body.addWidget(self.legend)
         self.body.addWidget(self.plot, 1)
+        self._place_legend()
         self._fill_menu()
         self._view()
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._place_legend()
+
+    def _place_legend(self) -> None:
+        """In the title bar where that is wide, else below it."""
+        beside = self.width() >= LEGEND_BESIDE
+        if beside == (self.head.indexOf(self.legend) >= 0) and self.legend.parent() is not None:
+            return
+        if beside:
+            self.body.removeWidget(self.legend)
+            self.head.insertWidget(6, self.legend, 100)
+            self.legend.setIndent(LEGEND_INDENT)
+        else:
+            self.head.removeWidget(self.legend)
+            self.legend.setIndent(0)
+            self.body.insertWidget(self.body.indexOf(self.plot), self.legend)
 
     def take(self, rows: Sequence[Rows]) -> None:
         for part in rows:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LOW, HIGH, TICK = 20.0, 130.0, 10
 """Of the scale, in dB SPL."""
+STEPS = 10, 20, 40
+"""Between its numbers: the least for which there is room."""
 WIDE, TICKED, BETWEEN = 12, 5, 34
 """Pixels of a meter, of a tick, and between the meters, where the numbers of the scale stand."""
 
@@ -55,20 +57,20 @@ class LevelMeters(QtWidgets.QWidget):
         line, align = self.fontMetrics().height(), QtCore.Qt.AlignmentFlag
         groove = QtCore.QRect(0, line + 4, WIDE, self.height() - 3 * line - 12)
         middle = self.width() // 2
+        wide = min(middle, self.fontMetrics().horizontalAdvance("-188 dBFS "))
         ink, second = QtGui.QColor(colors.ink), QtGui.QColor(colors.second)
         y = lambda level: round(  # noqa: E731
             groove.bottom() - min(1.0, max(0.0, (level - LOW) / (HIGH - LOW))) * groove.height()
         )
         painter.setPen(second)
-        free = self.height()
+        step = next((s for s in STEPS if groove.height() * s / (HIGH - LOW) >= line), STEPS[-1])
         for level in range(int(LOW), int(HIGH) + 1, TICK):
             at = y(level)
             for left in (middle - BETWEEN // 2, middle + BETWEEN // 2 - TICKED):
                 painter.drawLine(left, at, left + TICKED - 1, at)
-            if free - at >= line:
+            if (level - int(LOW)) % step == 0:
                 room = QtCore.QRect(middle - BETWEEN // 2, at - line // 2, BETWEEN, line)
                 painter.drawText(room, align.AlignCenter, f"{level}")
-                free = at
         for place, (name, ear) in enumerate(zip("LR", self.ears, strict=True)):
             left = middle - BETWEEN // 2 - 2 - WIDE if not place else middle + BETWEEN // 2 + 2
             groove.moveLeft(left)
@@ -82,10 +84,10 @@ class LevelMeters(QtWidgets.QWidget):
                 painter.fillRect(QtCore.QRect(left, y(ear.held), WIDE, 2), ink)
             painter.setPen(QtGui.QColor(colors.outline))
             painter.drawRect(groove.adjusted(0, 0, -1, 0))
-            half = QtCore.QRect(0 if not place else middle, 0, self.width() - middle, line)
+            half = QtCore.QRect(middle if place else middle - wide, 0, wide, line)
             if ear.clipped:
-                wide = self.fontMetrics().horizontalAdvance("CLIP") + 8
-                tag = QtCore.QRect(half.center().x() - wide // 2, 0, wide, line + 1)
+                long = self.fontMetrics().horizontalAdvance("CLIP") + 8
+                tag = QtCore.QRect(half.center().x() - long // 2, 0, long, line + 1)
                 painter.fillRect(tag, ink)
                 painter.setPen(QtGui.QColor(colors.paper))
                 painter.drawText(tag, align.AlignCenter, "CLIP")

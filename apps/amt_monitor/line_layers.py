@@ -38,16 +38,16 @@ class ThresholdLayer(ItemLayer[Threshold]):
 def rooms_at_lines(
     heights: Sequence[float], sizes: Sequence[tuple[int, int]], inside: QtCore.QRect
 ) -> list[QtCore.QRectF]:
-    """The rectangle of each label: above its line at the right; below it at the top of the plot.
+    """The rectangle of each label: on its line at the left, where the oldest values are.
 
-    A label that would cover another one moves to the left of it.
+    A label that would cover another one moves to the right of it.
     """
     rooms: list[QtCore.QRectF] = []
     for y, (wide, high) in zip(heights, sizes, strict=True):
-        top = y - high - 1 if y - high - 1 >= inside.top() else y + 2
-        room = QtCore.QRectF(inside.right() - wide, top, wide, high)
+        top = min(max(inside.top() + 1.0, y - high / 2), inside.bottom() - high)
+        room = QtCore.QRectF(inside.left() + 4, top, wide, high)
         while (other := next(filter(room.intersects, rooms), None)) is not None:
-            room.moveRight(other.left() - 1)
+            room.moveLeft(other.right() + 1)
         rooms.append(room)
     return rooms
 

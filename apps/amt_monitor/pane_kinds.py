@@ -96,7 +96,7 @@ def _of_all(
         make = partial(LimitsPane, limits, choose_limits)
         # Beside many models an empty pane has no room.
         row = NUMBERS if limits or len(view.engine.models) < MANY else None
-        yield PaneKind("limits", "Limits", row, 4, make)
+        yield PaneKind("limits", "Limits", row, 4 if limits else 2, make)
     if view.heard is not None:
         yield PaneKind("levels", "Input level", NUMBERS, 2, LevelPane)
     if view.readings is not None and not view.readings.rows.gives_cells:

@@ -17,6 +17,8 @@ FAR = 4
 """Heights outside the plot beyond which points are cut off: large numbers overflow."""
 FINE, SEEN = 1 / 16, 1 / 4
 """Precision of points in an exported picture, and on the screen, in pixels."""
+GAP = 7
+"""Pixels between a plot and the numbers below it, beside which that of its floor stands."""
 LANE = 14
 """Pixels of the lane above a plot."""
 
@@ -265,7 +267,7 @@ class Plot(QtWidgets.QWidget):
         right = max(10, metrics.horizontalAdvance(last) // 2 + 4)
         high = max(LANE, line)
         above = line + 4 if self.top else high + 2 if self._laned else line // 2 + 2
-        below = line + 5 + (line if self.x.caption else 0)
+        below = line + GAP + 1 + (line if self.x.caption else 0)
         self.inside = self.rect().adjusted(left, above, -right, -below)
         self.lane = QtCore.QRect(left, 0, self.inside.width(), high if self._laned else 0)
         self._renew()
@@ -296,7 +298,7 @@ class Plot(QtWidgets.QWidget):
             painter.drawLine(area.left(), round(y), area.right(), round(y))
         painter.setPen(self.pen("second"))
         line = painter.fontMetrics().height()
-        self._paint_along(painter, self.x.ticks, area.bottom() + 4)
+        self._paint_along(painter, self.x.ticks, area.bottom() + GAP)
         self._paint_along(painter, self.top, area.top() - 3 - line)
         taken = float(self.height() + line)
         places = self._places(self.y, [value for value, _ in self.y.ticks])[:, 1]

@@ -11,7 +11,7 @@ from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
 from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.pane import Pane
 from amt_monitor.peak_hold import PeakHold
-from amt_monitor.plot import SIDES, Plot, PlotAxis, sides_text
+from amt_monitor.plot import SIDES, Plot, PlotAxis, Ticks, sides_text
 from amt_monitor.theme import ThemedLabel
 from amt_monitor.view_state import specific_in
 from amt_monitor.widgets import tool_button
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from amt_stream.sessions.outputs import FollowedReadings
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
-CAM_TICKS = (CAM_LOW, *range(5, 36, 5), CAM_HIGH)
+CAM_TICKS = range(5, 36, 5)
 HZ_TICKS = (50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000)
 HOLD_FRAMES = 150
 LEAST = 0.1
@@ -47,9 +47,12 @@ class SpectrumPane(Pane):
         )
         self.head.insertWidget(2, ThemedLabel(sides_text))
         self.plot = Plot("specific_loudness_plot")
-        cams = PlotAxis(CAM_LOW, CAM_HIGH, [(cam, f"{cam:g}") for cam in CAM_TICKS])
+        cams = PlotAxis(
+            CAM_LOW, CAM_HIGH, with_unit([(float(cam), f"{cam}") for cam in CAM_TICKS], "Cam")
+        )
         self.plot.set_axes(
-            cams, top=[(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
+            cams,
+            top=with_unit([(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS], "Hz"),
         )
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.filled = [FillBetweenLayer("left", 0.18), FillBetweenLayer("right", 0.18)]
@@ -133,6 +136,12 @@ class SpectrumPane(Pane):
 def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]:
     """The curve of each ear; empty ones for None."""
     return [np.empty(0)] * 2 if curves is None else [*curves]
+
+
+def with_unit(ticks: Ticks, unit: str) -> Ticks:
+    """The same ticks; the first one, for which there is always room, names the unit."""
+    (value, text), *others = ticks
+    return [(value, f"{text} {unit}"), *others]
 
 
 def hertz_text(f: int) -> str:

@@ -91,7 +91,7 @@ class StateView(QtWidgets.QWidget):
         action.setIconText("Log" if log is None else self._log_status.words(log))
         action.setToolTip("" if log is None else plain(f"log {log.path}"))
         self._show_calibration(engine)
-        self.line.setText(status_text(engine, measurement.state, measurement.measured_s))
+        self.line.setText(status_text(engine))
 
     def _show_chip(self, measurement: MeasurementControl) -> None:
         engine, state = measurement.engine, measurement.state

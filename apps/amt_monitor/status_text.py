@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from amt_monitor.reading_captions import HEADLINES, caption_of
-from amt_monitor.top_bar import elapsed_text
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
 from amt_stream.sessions.events import keeper_in
@@ -13,13 +12,14 @@ if TYPE_CHECKING:
     from amt_stream.engine import Engine
 
 
-def status_text(engine: "Engine", state: str, measured_s: float) -> str:
+def status_text(engine: "Engine") -> str:
+    """The input and what the computer makes of it; the state stands in the chip."""
     source, keeper = engine.source, keeper_in(engine.sinks)
     words = (
-        f"{source.name}, {source.fs} Hz",
-        state,
-        *([elapsed_text(measured_s)] if measured_s else []),
+        source.name,
+        f"{source.fs / 1000:g} kHz",
         f"load {100 * engine.health.load:.0f} %",
+        f"{engine.health.lost_samples} samples lost",
         *([] if keeper is None else [keeper.words]),
         *([] if engine.device == "cpu" else [f"on {engine.device}"]),
     )

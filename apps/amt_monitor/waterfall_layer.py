@@ -4,15 +4,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.image_layers import image_of, numbers_of, rectangle
+from amt_monitor.image_layers import STEPS, image_of, numbers_of, rectangle
 from amt_monitor.plot import Layer
+
+KEY, KEY_LEFT = 6, 4
+"""Pixels of the strip that shows the colors at the right of the plot, and before it."""
 
 
 class WaterfallLayer(Layer):
     """A moving image; each column covers the same time. Its cost does not depend on their number.
 
     Of several curves within a column the maximum is shown; columns without curves are blank. It is
-    painted only when visible.
+    painted only when visible. A strip at the right has all colors, that of the lowest value at the
+    bottom.
 
     kinds: of curves, of which one is chosen; None stands for the maximum of all
     rows, columns: values of a column, and number of columns
@@ -104,7 +108,16 @@ class WaterfallLayer(Layer):
         self._image = None
         self.plot.update(self.plot.inside)
 
+    def _paint_key(self, painter: QtGui.QPainter) -> None:
+        inside = self.plot.inside
+        painter.save()
+        painter.setClipping(False)
+        strip = QtCore.QRect(inside.right() + KEY_LEFT, inside.top(), KEY, inside.height())
+        painter.drawImage(strip, image_of(np.arange(STEPS, dtype=np.uint8)[::-1, None]))
+        painter.restore()
+
     def paint(self, painter: QtGui.QPainter) -> None:
+        self._paint_key(painter)
         newest = self._looked_at[1]
         if newest < 0:
             return

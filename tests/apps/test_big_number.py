@@ -3,7 +3,7 @@
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.big_number import SMALLEST_CAPTION, BigNumber
+from amt_monitor.big_number import SMALLEST_CAPTION, SMALLEST_UNIT, BigNumber
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import theme
 
@@ -26,8 +26,8 @@ def test_it_fills_its_room_and_no_more(qtbot, number, room):
         assert number.rect().contains(label.geometry()), label.text()
         assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width(), label.text()
     size = number.digits.font().pixelSize()
-    assert number.words.font().pixelSize() == max(SMALLEST_CAPTION, round(0.24 * size))
-    assert number.unit.font().pixelSize() == number.words.font().pixelSize()
+    assert number.words.font().pixelSize() == max(SMALLEST_CAPTION, round(0.2 * size))
+    assert number.unit.font().pixelSize() == max(SMALLEST_UNIT, round(0.28 * size))
     needed = number.extent(size + 2)
     assert needed.width > number.width() or needed.height > number.height()
     for one in labels:
@@ -35,14 +35,21 @@ def test_it_fills_its_room_and_no_more(qtbot, number, room):
             assert one is other or not one.geometry().intersects(other.geometry())
 
 
-def test_a_digit_more_moves_nothing(qtbot, number):
+def test_a_digit_more_moves_the_unit_alone(qtbot, number):
     number.resize(400, 120)
     number.show()
-    where = [number.digits.geometry(), number.unit.geometry()]
-    for text in ("0.052", "9.99", "10.0", "123"):
+    where, lefts = number.digits.geometry(), {}
+    room = number.rect()
+    for text in ("0.052", "9.99", "10.0", "123", "4.56"):
         number.show_text(text)
-        assert [number.digits.geometry(), number.unit.geometry()] == where
-        assert number.digits.fontMetrics().horizontalAdvance(text) <= where[0].width()
+        wide = number.digits.fontMetrics().horizontalAdvance(text)
+        assert number.digits.geometry().topLeft() == where.topLeft()
+        assert wide <= number.digits.width()
+        assert room.contains(number.unit.geometry())
+        assert 0 <= number.unit.x() - wide <= where.height() / 2, "close behind"
+        lefts.setdefault(len(text), []).append(number.unit.x())
+    assert len(lefts) == 3
+    assert all(max(each) - min(each) <= 1 for each in lefts.values())
 
 
 def test_it_can_be_heard(number):

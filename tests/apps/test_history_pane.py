@@ -311,7 +311,7 @@ def test_names_of_limits_stand_inside_and_on_no_other_name():
     for place, (room, y) in enumerate(zip(rooms, heights, strict=True)):
         assert QtCore.QRectF(inside).contains(room)
         assert not any(map(room.intersects, rooms[:place]))
-        assert min(abs(room.top() - y), abs(room.bottom() - y)) <= 2
+        assert room.top() - 2 <= y <= room.bottom() + 2
 
 
 def test_an_axis_grows_at_once_and_shrinks_after_five_seconds():

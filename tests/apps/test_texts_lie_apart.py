@@ -1,74 +1,48 @@
 """In every size and theme each text lies inside its window, whole, and on no other text."""
 
-from itertools import combinations
-
 import pytest
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.pane import ElidedLabel
+from amt_monitor.plot import Plot
 from amt_monitor.reading_pane import pane_of
-from amt_monitor.theme import theme
-from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.meters.limits import Limit
-from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import JoinedRows, readings_of
-from amt_stream.sessions.outputs import FollowedReadings
-from tests.apps.sizes import cut
+from tests.apps.texts import THEMES, cut_texts, engine_of, faults_in, overlapping, texts_of
 
-FS = 48000
 SIZES = (1280, 800), (1024, 600), (820, 560)
+"""The soak test has twelve, and all layouts."""
 
 
-def boxes(window):
-    """The box of each text that is seen, in the window."""
-    found = []
-    for label in window.findChildren(QtWidgets.QLabel):
-        if not (label.isVisible() and label.text()) or label.visibleRegion().isEmpty():
-            continue
-        if isinstance(label, ElidedLabel) or label.wordWrap():
-            wide = label.width()
-        else:
-            wide = min(label.width(), label.sizeHint().width())
-        right = bool(label.alignment() & QtCore.Qt.AlignmentFlag.AlignRight)
-        left = label.width() - wide if right else 0
-        corner = label.mapTo(window, QtCore.QPoint(left, 0))
-        metrics = label.fontMetrics()
-        high = min(label.height(), metrics.tightBoundingRect("0").height())
-        if not label.wordWrap():
-            corner.setY(corner.y() + (label.height() - high) // 2)
-        else:
-            high = label.height()
-        found.append((QtCore.QRect(corner, QtCore.QSize(wide, high)), label.text()))
-    return found
+@pytest.mark.quick
+def test_no_text_is_cut_or_lies_on_another(qtbot, open_window):
+    window = open_window(engine_of("loudness and level"))
+    window.first_start.closed.emit()
+    window.first_start.hide()
+    faults, count = faults_in(qtbot, window, SIZES, THEMES)
+    assert not faults
+    assert count > 60 * len(SIZES) * len(THEMES)
 
 
-@pytest.mark.parametrize("choice", ["light", "dark", "contrast"])
-def test_no_text_is_cut_or_lies_on_another(qtbot, open_window, model, choice):
-    level = Preset(("spl",)).models(FS, 2)["spl"]
+class Crowded(Plot):
+    """Paints two texts on each other, one of them beyond its edge."""
 
-    def make_engine(wanted):
-        names = ["moore2016", "spl"]
-        table = JoinedRows(readings_of(names, 2), 100, FS, limits=[Limit("laf_db", 85.0)])
-        source = SignalSource([Tone(1000.0, level_db=80.0)])
-        models = {"moore2016": model, "spl": level}
-        return Engine(source, models, [FollowedReadings(table)])
+    def __init__(self):
+        super().__init__("crowded")
 
-    before = theme.choice
-    theme.choose(choice)
-    try:
-        window = open_window(make_engine)
-        window.first_start.closed.emit()
-        window.first_start.hide()
-        for size in SIZES:
-            window.resize(*size)
-            qtbot.waitUntil(lambda size=size: (window.width(), window.height()) == size)
-            window.area.restore_default()
-            qtbot.wait(400)
-            assert not cut(window), size
-            for (one, text), (other, told) in combinations(boxes(window), 2):
-                assert not one.intersects(other), (size, text, told)
-    finally:
-        theme.choose(before)
+    def _paint_layers(self, painter: QtGui.QPainter) -> None:
+        painter.drawText(self.rect().bottomRight() / 2, "first")
+        painter.drawText(self.rect().adjusted(0, 0, 0, 0), 0x84, "a text that is far too long " * 5)
+
+
+def test_painted_texts_are_seen_by_the_test(qtbot):
+    window, plot = QtWidgets.QWidget(), Crowded()
+    qtbot.addWidget(window)
+    plot.setParent(window)
+    window.resize(300, 100)
+    plot.resize(300, 100)
+    window.show()
+    qtbot.waitExposed(window)
+    texts = texts_of(window)
+    assert [pair[0] for pair in overlapping(texts)] == ["first"]
+    assert len(cut_texts(texts)) == 1
 
 
 def test_a_name_with_an_and_is_written_as_one(qtbot):

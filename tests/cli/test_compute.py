@@ -92,6 +92,6 @@ def test_the_window_says_in_its_status_line_where_the_models_run(monkeypatch):
 
     monkeypatch.setattr(engine_module, "device_words", lambda device: "cuda:0 (a GPU)")
     engine = Engine(SignalSource(), SoundLevel(48000))
-    assert status_text(engine, "running", 1.0).endswith("on cuda:0 (a GPU)")
+    assert status_text(engine).endswith("on cuda:0 (a GPU)")
     monkeypatch.undo()
-    assert "on cpu" not in status_text(Engine(SignalSource(), SoundLevel(48000)), "running", 1.0)
+    assert "on cpu" not in status_text(Engine(SignalSource(), SoundLevel(48000)))

@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from tests.apps.conftest import open_window  # noqa: F401 (a fixture)
+from tests.apps.texts import LAYOUTS as MEASURED
+from tests.apps.texts import THEMES, engine_of, faults_in
+
 pytestmark = pytest.mark.soak
 
 LAYOUTS = {
@@ -31,3 +35,22 @@ def test_nothing_is_cut(xvfb, tmp_path, record, layout, scale):
     count = len(done.stdout.splitlines())
     record(f"window of 1024 x 600, {layout}, scale {scale}", f"{count} texts cut")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+SIZES = [
+    *((800, 520), (820, 560), (899, 599), (900, 600), (1024, 600), (1024, 768), (1152, 720)),
+    *((1280, 720), (1280, 800), (1366, 768), (1600, 900), (1920, 1080)),
+]
+
+
+@pytest.mark.parametrize("layout", MEASURED)
+def test_no_text_lies_on_another(qtbot, open_window, record, layout):  # noqa: F811
+    window = open_window(engine_of(layout))
+    window.first_start.closed.emit()
+    window.first_start.hide()
+    faults, count = faults_in(qtbot, window, SIZES, THEMES)
+    record(
+        f"texts of a window, {layout}",
+        f"{count} in {len(SIZES)} sizes and {len(THEMES)} themes, {len(faults)} cut or covered",
+    )
+    assert not faults
