@@ -63,10 +63,16 @@ def _input_or_demo(args: LiveOptions, preset: Preset, how: JsonMap) -> Input:
         return replace(given, calibration=demo)
 
 
-def input_from_window(device: str | int, args: LiveOptions, preset: Preset) -> Input:
-    """Open a microphone that was chosen in the window; options for another input are ignored."""
+def input_from_window(
+    device: str | int, args: LiveOptions, preset: Preset, channels: Sequence[int] | None = None
+) -> Input:
+    """Open a microphone that was chosen in the window; options for another input are ignored.
+
+    channels: by default the first two
+    """
     given = open_microphone(
         device,
+        channels,
         blocksize=round(preset.block_ms * 1e-3 * PCM_FS),
         wait=args.wait is not False,
     )

@@ -115,8 +115,10 @@ class LevelPane(Pane):
         if heard is None:
             return
         clipped = bool((heard.fault & int(Fault.CLIP)).any())
-        for ear, levels in zip(self.meters.ears, heard.level_db, strict=False):
-            ear.follow(heard.end_s, float(levels.max()), clipped)
+        levels = [float(level.max()) for level in heard.level_db]
+        for place, ear in enumerate(self.meters.ears):
+            # Both ears hear a single channel.
+            ear.follow(heard.end_s, levels[min(place, len(levels) - 1)], clipped)
         self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
         self.meters.uncalibrated = not heard.calibrated
         self.meters.update()

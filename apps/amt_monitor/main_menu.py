@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
+from amt_monitor.channels_menu import ChannelsMenu
 from amt_monitor.layouts_menu import LayoutsMenu
 from amt_monitor.models_menu import ModelsMenu
 from amt_monitor.pane_docks import PaneDock
@@ -26,12 +27,14 @@ class MainMenu:
         actions: Mapping[str, QtGui.QAction],
         recent: RecentMenu,
         models: ModelsMenu,
+        channels: ChannelsMenu,
         presets: PresetsMenu,
         wall: WallMenu,
         layouts: LayoutsMenu,
         choose_theme: Callable[[str], object],
     ) -> None:
         self.recent, self.models, self.presets = recent, models, presets
+        self.channels = channels
         self.wall, self.layouts = wall, layouts
         menus = {name: bar.addMenu(f"&{name}") for name in ("File", "Measure", "View", "Help")}
         for command in COMMANDS:
@@ -41,6 +44,7 @@ class MainMenu:
         menus["File"].insertMenu(actions["save_session"], recent)
         menus["Measure"].insertMenu(actions["calibrate"], presets)
         menus["Measure"].addMenu(models)
+        menus["Measure"].addMenu(channels)
         view = menus["View"]
         view.addMenu(wall)
         view.addSeparator()

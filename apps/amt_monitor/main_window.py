@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.channels_menu import ChannelsMenu
 from amt_monitor.enter_key_filter import EnterKeyFilter
 from amt_monitor.file_actions import FileActions
 from amt_monitor.layouts_menu import LayoutsMenu
@@ -150,6 +151,7 @@ class MainWindow(QtWidgets.QMainWindow):
                 self.controls.choose_models,
                 self.controls.set_models,
             ),
+            ChannelsMenu(self.measurement, self.controls.choose_channels),
             PresetsMenu(self.settings, self._preset, self.controls.choose_preset, self.say),
             wall,
             LayoutsMenu(

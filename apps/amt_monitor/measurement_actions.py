@@ -13,7 +13,7 @@ from amt_monitor.background_task import BackgroundTask
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.log_status import log_in
-from amt_monitor.measurement_control import MeasurementControl, MeasurementRequest
+from amt_monitor.measurement_control import Channels, MeasurementControl, MeasurementRequest
 from amt_monitor.models_menu import swap_models
 from amt_monitor.presets_menu import PRESET
 from amt_monitor.settings import Settings
@@ -77,6 +77,14 @@ class MeasurementActions(QtCore.QObject):
         request = replace(self.measurement.request, models=names, resumed=None, log=None)
         begin = partial(self.begin, request)
         self.unless_lost("Measure with other models?", "Begin", begin)
+
+    def choose_channels(self, channels: Channels) -> None:
+        """Measure these channels of the same input."""
+        last = self.measurement.running_request
+        if channels != last.channels:
+            request = replace(last, channels=channels, resumed=None, log=None)
+            begin = partial(self.begin, request)
+            self.unless_lost("Measure other channels?", "Begin", begin)
 
     def set_models(self, setting: str, word: str) -> None:
         """Change a setting of the models while they run; they are made in the background."""
@@ -326,7 +334,7 @@ class MeasurementActions(QtCore.QObject):
 
     def play(self, path: Path) -> None:
         last = self.measurement.request
-        request = replace(last, device=None, file=path, resumed=None, log=None)
+        request = replace(last, device=None, file=path, channels=None, resumed=None, log=None)
         self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(request))
 
     def change_input(self) -> None:
@@ -336,7 +344,9 @@ class MeasurementActions(QtCore.QObject):
         measured = measurement.measuring and not measurement.busy
         if measured and running_request.file is None and running_request.device == device:
             return
-        request = replace(measurement.request, device=device, file=None, resumed=None, log=None)
+        request = replace(
+            measurement.request, device=device, file=None, channels=None, resumed=None, log=None
+        )
 
         def stay() -> None:
             self._device.choose(self.measurement.request.device)

@@ -1,0 +1,78 @@
+"""The menu that says which channels of the input are heard, and by which ear."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtGui, QtWidgets
+
+from amt_monitor.measurement_control import Channels, MeasurementControl
+from amt_stream.engine import StdinSource
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+
+MOST = 8
+"""Channels that are listed; the option --channels takes any."""
+
+
+class ChannelsMenu(QtWidgets.QMenu):
+    """Two channels for the two ears, or one for both.
+
+    choose: called with the channels; None for those that the input was opened with
+    """
+
+    def __init__(
+        self, measurement: MeasurementControl, choose: Callable[[Channels], object]
+    ) -> None:
+        super().__init__("C&hannels")
+        self.setObjectName("channels")
+        self._measurement, self._choose = measurement, choose
+        self.aboutToShow.connect(self.fill)
+
+    def fill(self) -> None:
+        self.clear()
+        engine = self._measurement.engine
+        if engine is None or (why := _fixed(engine)):
+            self.addAction("nothing is measured" if engine is None else why).setEnabled(False)
+            return
+        group, now = QtGui.QActionGroup(self), self._measurement.running_request.channels
+        for channels in (None, *_choices(_offered(engine))):
+            action = self.addAction(channels_words(channels), partial(self._choose, channels))
+            action.setObjectName("channels_" + "_".join(map(str, channels or ("usual",))))
+            action.setCheckable(True)
+            action.setChecked(channels == now)
+            group.addAction(action)
+
+
+def channels_words(channels: Sequence[int] | None) -> str:
+    """In words: "3 for both ears"."""
+    if channels is None:
+        return "As usual"
+    if len(channels) == 1:
+        return f"{channels[0]} for both ears"
+    return f"{channels[0]} left, {channels[1]} right"
+
+
+def _choices(offered: int) -> list[tuple[int, ...]]:
+    numbers = range(1, min(offered, MOST) + 1)
+    return [
+        *((one, other) for one, other in pairwise(numbers) if one % 2),
+        *((k,) for k in numbers),
+    ]
+
+
+def _offered(engine: "Engine") -> int:
+    """The number of channels of the device, or of the sound."""
+    device = getattr(engine.source, "device", None)
+    return engine.source.channels if device is None else int(device.channels)
+
+
+def _fixed(engine: "Engine") -> str:
+    """Why the channels cannot be chosen; "" where they can."""
+    if isinstance(engine.source, StdinSource):
+        return "standard input has the channels that it was started with"
+    if engine.microphone_names:
+        return "several microphones are measured separately"
+    return ""
