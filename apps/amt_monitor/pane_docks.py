@@ -172,17 +172,24 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     rows = [*lines, *filter(None, below)]
     placed = [dock for line in lines for dock in line]
     behind = [(numbers[0], dock) for dock in numbers if dock not in placed]
+    unseen = [(below[1][0], dock) for dock in hidden]
+
+    def high(part: Sequence[PaneDock]) -> int:
+        """With the docks behind its tabs."""
+        backs = [back for front, back in (*behind, *unseen) if front in part]
+        return _least_height([*part, *backs])
+
     around = [bar.height() for bar in (window.menuWidget(), window.statusBar()) if bar]
     room = window.height() - sum(around) - TABS * (1 + bool(hidden))
-    if sum(map(_least_height, rows)) > room and all(below):
+    if sum(map(high, rows)) > room and all(below):
         curves = rows.pop()
         behind += [(below[0][0], curve) for curve in curves]
-    while sum(map(_least_height, rows)) > room and len(lines) > 1:
+    while sum(map(high, rows)) > room and len(lines) > 1:
         last = lines.pop()
         rows.remove(last)
         # Place the docks at the front of tabs first.
         behind = [*_tabbed(lines[-1], last, window.width()), *behind]
-    behind += [(below[1][0], dock) for dock in hidden]
+    behind += unseen
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
     for above, beneath in pairwise(rows):
