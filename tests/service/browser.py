@@ -98,9 +98,12 @@ class Browser(Protocol):
             made = {"url": "about:blank", "browserContextId": self._context}
             page = browser.ask("Target.createTarget", **made, width=width, height=height)
         super().__init__(f"ws://{chromium().host}/devtools/page/{page['targetId']}")
+        self.resize(width, height)
+        self._prefer("dark" if dark else "light")
+
+    def resize(self, width, height):
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=1, mobile=False)  # fmt: skip
-        self._prefer("dark" if dark else "light")
 
     def _prefer(self, scheme):
         features = [{"name": "prefers-color-scheme", "value": scheme}]

@@ -6,6 +6,7 @@ import io
 import json
 import threading
 import time
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -69,6 +70,67 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         time.sleep(1)
         long_term = np.array([0x3B, 0x0F, 0x7A])
         assert (pixels(browser)[..., :3] == long_term).all(axis=-1).any(), "no line is drawn"
+
+
+RECORD = """(() => {
+  const pen = CanvasRenderingContext2D.prototype, { fillText, clearRect } = pen;
+  window.drawn = new Map();
+  pen.clearRect = function (...area) { drawn.set(this.canvas, []); clearRect.apply(this, area); };
+  pen.fillText = function (text, x, y) {
+    const on = this.canvas.getBoundingClientRect(), ink = this.measureText(text);
+    drawn.get(this.canvas)?.push({ text, within: [on.left, on.top, on.right, on.bottom], box: [
+      on.left + x - ink.actualBoundingBoxLeft, on.top + y - ink.actualBoundingBoxAscent,
+      on.left + x + ink.actualBoundingBoxRight, on.top + y + ink.actualBoundingBoxDescent] });
+    fillText.call(this, text, x, y);
+  };
+})()"""
+WRITTEN = """(() => {
+  const seen = [...drawn.keys()].filter((canvas) => canvas.checkVisibility());
+  const found = seen.flatMap((canvas) => drawn.get(canvas));
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode, of = node.parentElement, range = document.createRange();
+    if (!node.data.trim() || !of.checkVisibility({ visibilityProperty: true })) continue;
+    const cut = getComputedStyle(of).overflowX === 'visible' ? null : of.getBoundingClientRect();
+    range.selectNodeContents(node);
+    for (const one of range.getClientRects()) {
+      const spare = 0.2 * one.height;  // above the letters and below them
+      found.push({ text: node.data, within: cut && [cut.left, cut.top, cut.right, cut.bottom],
+        box: [one.left, one.top + spare, one.right, one.bottom - spare] });
+    }
+  }
+  return found;
+})()"""
+"""All texts that are seen, of the document and of its canvases, with their boxes."""
+
+
+def overlap(one, other):
+    return all(one[k] < other[k + 2] - 1 and other[k] < one[k + 2] - 1 for k in (0, 1))
+
+
+def test_no_text_of_the_page_is_cut_or_lies_on_another(served):
+    with Browser() as browser:
+        browser.open(served.url)
+        browser.until(THERE)
+        browser.evaluate(RECORD)
+        for width, height in ((390, 844), (1280, 800), (3840, 2160)):
+            browser.resize(width, height)
+            browser.until(f"innerWidth === {width} && drawn.size > 0 && {WRITTEN}.length > 15")
+            time.sleep(0.6)  # until all is drawn at this size
+            texts = browser.evaluate(WRITTEN)
+            for one in texts:
+                left, top, right, bottom = one["within"] or (0, 0, width, 1e5)
+                box = one["box"]
+                assert left - 1 <= box[0], (width, one)
+                assert box[2] <= right + 1, (width, one)
+                assert top - 1 <= box[1], (width, one)
+                assert box[3] <= bottom + 1, (width, one)
+            for one, other in combinations(texts, 2):
+                assert not overlap(one["box"], other["box"]), (width, one, other)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        browser.evaluate("document.body.style.lineHeight = 0.4")
+        boxes = [one["box"] for one in browser.evaluate(WRITTEN)]
+        assert any(overlap(*pair) for pair in combinations(boxes, 2)), "else nothing was looked at"
 
 
 def test_a_phone_shows_one_number_its_limit_and_its_history():
