@@ -13,6 +13,8 @@ GOES_ON = ("pause", "stop")
 
 HEIGHT, WORDS_FROM = 44, 960
 """Pixels of height, and of width from which buttons have words beside their icons."""
+WORD_LEFT = 6
+"""Pixels between the icon of a button and its word."""
 DEVICE = 180
 """Pixels that the name of the input keeps."""
 
@@ -151,7 +153,7 @@ class _Button(QtWidgets.QToolButton):
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if not self.isChecked():
-            super().paintEvent(event)
+            self._paint_unchecked()
             return
         painter, colors = QtGui.QPainter(self), theme.colors
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
@@ -165,6 +167,27 @@ class _Button(QtWidgets.QToolButton):
         painter.setPen(QtGui.QColor(colors.paper))
         room, align = self.rect().adjusted(12 + SIDE, 0, -4, 0), QtCore.Qt.AlignmentFlag
         painter.drawText(room, align.AlignVCenter | align.AlignLeft, self.text())
+
+    def _paint_unchecked(self) -> None:
+        """Icon and word in the middle: Qt leaves all of the spare room at the right."""
+        option = QtWidgets.QStyleOptionToolButton()
+        self.initStyleOption(option)
+        text = (
+            ""
+            if option.toolButtonStyle == QtCore.Qt.ToolButtonStyle.ToolButtonIconOnly
+            else self.text()
+        )
+        option.text, option.icon = "", QtGui.QIcon()
+        painter = QtWidgets.QStylePainter(self)
+        painter.drawComplexControl(QtWidgets.QStyle.ComplexControl.CC_ToolButton, option)
+        wide = SIDE + (WORD_LEFT + self.fontMetrics().horizontalAdvance(text) if text else 0)
+        left = (self.width() - wide) // 2
+        self.icon().paint(painter, left, (self.height() - SIDE) // 2, SIDE, SIDE)
+        if text:
+            on = self.isEnabled()
+            painter.setPen(QtGui.QColor(theme.colors.ink if on else theme.colors.second))
+            room = self.rect().adjusted(left + SIDE + WORD_LEFT, 0, 0, 0)
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignVCenter, text)
 
     def sizeHint(self) -> QtCore.QSize:
         hint = super().sizeHint()
