@@ -274,7 +274,10 @@ class NumberGrid(QtWidgets.QWidget):
         if self.table is not None:
             self.table.setVisible(form.lines > 0)
             self.table.setGeometry(form.table)
-            self.table.arrange(form.letters, form.deep, form.lines, form.short)
+            step = form.boxes[1].x if self._tiles else 0
+            if step:
+                self.table.resize(self.width() - form.table.x(), form.table.height())
+            self.table.arrange(form.letters, form.deep, form.lines, form.short, step)
 
 
 def _beside_size(size: int) -> int:

@@ -102,15 +102,21 @@ class NumberTable(QtWidgets.QWidget):
                     return count, deep
         return 0, 0
 
-    def arrange(self, size: int, deep: int, count: int, short: bool = False) -> None:
-        """Show the first `count` lines, `deep` of them in a column."""
+    def arrange(self, size: int, deep: int, count: int, short: bool = False, step: int = 0) -> None:
+        """Show the first `count` lines, `deep` of them in a column.
+
+        step: from a column to the next, where there is room for it
+        """
         for line in self._lines:
             line.abbreviate(short)
-        step = self._width(size, short) + round(BETWEEN * size)
+        columns, wide = self._columns(deep, count), self._width(size, short)
+        least = wide + round(BETWEEN * size)
+        if step < least or (len(columns) - 1) * step + wide > self.width():
+            step = least
         high = self.line_height(size)
         for item in self._items[count:]:
             item.setVisible(False)
-        for across, column in enumerate(self._columns(deep, count)):
+        for across, column in enumerate(columns):
             for down, item in enumerate(column):
                 place = QtCore.QPoint(across * step, down * high)
                 item.setVisible(True)
