@@ -108,6 +108,7 @@ class LevelPane(Pane):
     def __init__(self) -> None:
         super().__init__("levels", "Input", "dB SPL")
         self.meters = LevelMeters()
+        self._seen: list[tuple[float, float, str, bool]] = []
         self.body.addWidget(self.meters, 1)
 
     def move(self, view: "ViewState") -> None:
@@ -119,12 +120,17 @@ class LevelPane(Pane):
         for place, ear in enumerate(self.meters.ears):
             # Both ears hear a single channel.
             ear.follow(heard.end_s, levels[min(place, len(levels) - 1)], clipped)
-        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
         self.meters.uncalibrated = not heard.calibrated
-        self.meters.update()
+        ears = self.meters.ears
+        seen = [(round(e.level, 1), round(e.held, 1), e.text, e.clipped) for e in ears]
+        if seen != self._seen:
+            self._seen = seen
+            self.meters.update()
 
     def read(self, view: "ViewState") -> None:
+        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
         self.move(view)
+        self.meters.update()
         self.meters.setAccessibleName(", ".join(self.texts()))
 
     def restart(self) -> None:

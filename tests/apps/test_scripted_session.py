@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from pyqtgraph.Qt import QtCore, QtWidgets
+from PIL import Image
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.limits_dialog import LimitsDialog
@@ -67,8 +68,11 @@ class Person:
 
     def picture(self, name, widget=None):
         if PICTURES:
+            QtGui.QCursor.setPos(self.window.screen().geometry().bottomRight())
             self.qtbot.wait(300)
-            (widget or self.window).grab().save(str(Path(PICTURES) / f"{name}.png"))
+            path = Path(PICTURES) / f"{name}.png"
+            (widget or self.window).grab().save(str(path))
+            Image.open(path).convert("RGB").quantize(dither=Image.Dither.NONE).save(path)
 
 
 @pytest.fixture
@@ -193,6 +197,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
         calibrate(person, channel)
     person.sees(lambda: not window.bar.calibration.text)
     person.sees(lambda: abs(reading(window, "laf_db") - 94) < 0.1)
+    person.state("running")  # with the second calibration
     person.sees(lambda: window.shown.texts["levels"] == ("94.0", "94.0"))
     person.picture("measuring")
 
