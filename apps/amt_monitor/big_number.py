@@ -115,7 +115,13 @@ class BigNumber(QtWidgets.QWidget):
 
     def lose(self, last: str) -> None:
         """Write dashes while the microphone is lost, and the last reading beside the caption."""
-        self.symbol.setText(f"last {last}" if last else self.caption.symbol)
+        caption = self.caption
+        words = (caption.symbol or caption.words) if last else caption.words
+        if words != self.words.text():
+            # The symbol alone, so that there is room.
+            self.words.setText(words)
+            self._arrange()
+        self.symbol.setText(f"last {last}" if last else caption.symbol)
         if last:
             self.show_text(NO_READING)
 
@@ -172,7 +178,7 @@ class BigNumber(QtWidgets.QWidget):
         resize_text(self.unit, unit_size(size))
         resize_text(self.note, note_size(size))
         resize_text(self.digits, size, bold=True)
-        words = text_width(self.caption.words, small)
+        words = text_width(self.words.text(), small)
         self.words.setGeometry(0, 0, words, line)
         self.symbol.setGeometry(words + small // 2, 0, self.width() - words - small // 2, line)
         high = round(DIGITS * size)

@@ -66,3 +66,15 @@ def test_doubt_is_grey_and_hatched(number):
     assert number.digits.autoFillBackground()
     number.doubt(None, False)
     assert not number.digits.autoFillBackground()
+
+
+def test_while_the_microphone_is_lost_the_last_reading_has_room(qtbot, number):
+    number.resize(number.minimumSizeHint())
+    number.show()
+    number.show_text("88.88")
+    number.lose("88.88")
+    assert (number.text, number.words.text(), number.symbol.text()) == ("---", "LTL", "last 88.88")
+    wide = number.symbol.fontMetrics().horizontalAdvance(number.symbol.text())
+    assert wide <= number.symbol.width()
+    number.lose("")
+    assert (number.words.text(), number.symbol.text()) == ("Loudness, long-term", "LTL")

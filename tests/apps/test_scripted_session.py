@@ -66,13 +66,13 @@ class Person:
         shown = (one for one in self.window.findChildren(kind) if one.isVisible())
         return next(shown, None)
 
-    def picture(self, name, widget=None):
+    def picture(self, name, widget=None, after_s=0.3):
         if PICTURES:
             QtGui.QCursor.setPos(self.window.screen().geometry().bottomRight())
-            self.qtbot.wait(300)
+            self.qtbot.wait(round(1000 * after_s))
             path = Path(PICTURES) / f"{name}.png"
             (widget or self.window).grab().save(str(path))
-            Image.open(path).convert("RGB").quantize(dither=Image.Dither.NONE).save(path)
+            Image.open(path).convert("RGB").save(path, optimize=True)
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     person.sees(lambda: abs(reading(window, "laf_db") - 94) < 0.1)
     person.state("running")  # with the second calibration
     person.sees(lambda: window.shown.texts["levels"] == ("94.0", "94.0"))
-    person.picture("measuring")
+    person.picture("measuring", after_s=15)
 
     # The microphone is pulled out, and put back.
     engine = window.measurement.engine
@@ -240,7 +240,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     tone.terminate()
     playing(-0.5)
     person.sees(lambda: window.docks["limits"].pane.lights[0].state == "red")
-    person.picture("limit_crossed")
+    person.picture("limit_crossed", after_s=5)
 
     # The room reads it from the wall.
     person.presses(Key.Key_F11)
