@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tools import comparisons  # noqa: E402 - found by the line above
+
 NUMBERS = ROOT / "docs" / "conformance.json"
 PAGE = ROOT / "docs" / "conformance.md"
 PICTURE = ROOT / "docs" / "pictures" / "conformance.svg"
@@ -86,7 +90,7 @@ def markdown(lines: Sequence[dict[str, Any]]) -> str:
             numbers = [f"{one['expected']:g} {one['unit']}", f"{one['got']:.6g}"]
             row = [*cells, *numbers, f"{one['share']:.0%}"]
             tables.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
-    return HEAD + "\n".join([*made, *tables]) + "\n"
+    return HEAD + "\n".join([*made, comparisons.markdown(lines).rstrip(), *tables]) + "\n"
 
 
 def draw(lines: Sequence[dict[str, Any]]) -> None:
@@ -124,6 +128,7 @@ def main() -> int:
     )
     PAGE.write_text(markdown(lines), encoding="utf-8")
     draw(lines)
+    comparisons.draw(lines)
     worst = max(lines, key=lambda one: one["share"])
     print(f"{len(lines)} readings; the largest share is {worst['share']:.0%}, of {worst['model']}")
     return int(worst["share"] > 1)
