@@ -1,81 +1,81 @@
-"""Every model and stage by block, streams and numbers, with peers beside them: RESULTS.md."""
+"""The figures of docs/performance.md: each test measures a part of them, and writes the page anew.
 
-from datetime import UTC, datetime
-from itertools import product
+A part takes less than a minute, so that each can have a moment in which the machine is quiet.
+"""
+
+import importlib.util
+import os
+import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from amt_stream import __version__
 from amt_stream.meters import catalog
 from amt_stream.offline import benchmark
-from tests.bench import test_bs1770, test_zwicker
+from tests.bench import peers, test_all_meters, test_history_cost
 
 pytestmark = pytest.mark.bench
 
-RESULTS = Path(__file__).with_name("RESULTS.md")
-BLOCKS_MS = (1, 5, 10, 50)
-STREAMS = (1, 8, 64)
-SECONDS = 0.2
+ROOT = Path(__file__).parents[2]
+BLOCKS_MS = (1, 2, 5, 10, 20, 50)
+STREAMS = (2, 4, 8, 16, 32)
+SECONDS = 0.4
+SPANS_H = (1 / 60, 1, 4, 8)
+"""Hours of history that a window shows."""
+TOGETHER = ("moore2016", "spl", "bs1770", "zwicker", "third_octave", "gm2002", "spectrum", "octave")
+"""Models in the order in which one more of them runs."""
 
 
-def table(rows, columns):
-    """Lines of a table in Markdown."""
-    lines = [f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)]
-    return [*lines, ""]
+@pytest.fixture(scope="module")
+def page():
+    """The program that keeps the figures and writes the page."""
+    spec = importlib.util.spec_from_file_location("performance", ROOT / "tools" / "performance.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    about = {"date": time.strftime("%Y-%m-%d"), "load": round(os.getloadavg()[0], 1)}
+    module.keep("machine", [asdict(benchmark.speed()) | about])
 
 
-def of_model(name, dtype):
-    """A row for the model and for each of its stages, a column for each form."""
-    forms = list(product(BLOCKS_MS, STREAMS if dtype is torch.float32 else STREAMS[:1]))
-    found = {}
-    for block_ms, streams in forms:
-        for one in benchmark.figures(name, block_ms, streams, dtype, SECONDS, stages=True):
-            cell = f"{one.median:.4f} ({one.p99:.4f})"
-            found.setdefault(one.stage or "whole", []).append(cell)
-    columns = ["", *(f"{block_ms} ms, {streams}" for block_ms, streams in forms)]
-    return table([[stage, *cells] for stage, cells in found.items()], columns)
-
-
-def test_all_that_there_is():
-    loops = [benchmark.calibration_loop()]
+@pytest.mark.parametrize("name", catalog.names())
+def test_cost_of_a_model(page, name):
+    forms = [(block_ms, 1) for block_ms in BLOCKS_MS] + [(10, streams) for streams in STREAMS]
     lines = []
-    for name, dtype in product(catalog.names(), (torch.float32, torch.float64)):
-        lines += [f"## {name}, {str(dtype).removeprefix('torch.')}", "", *of_model(name, dtype)]
-        loops.append(benchmark.calibration_loop())
-    starts = [benchmark.start(name) for name in catalog.names()]
-    peers = {
-        "BS1770 and its meter, stereo, 10 ms": float(np.median(test_bs1770.shares()[1])),
-        "pyloudnorm, integrated loudness alone, a whole file": test_bs1770.peer(),
-        "ZwickerTimeVarying, 10 ms": float(np.median(test_zwicker.shares(10))),
-        "MoSQITo, loudness_zwtv, a whole file": test_zwicker.peer(),
-    }
-    assert None not in peers.values()
-    speed = benchmark.speed()
-    head = [
-        "# What `make bench` measured last",
-        "",
-        f"{datetime.now(UTC):%Y-%m-%d}, amt_stream {__version__}, {speed.machine}.",
-        "",
-        f"One core: a loop of arithmetic takes {np.median(loops):.4f} s ({min(loops):.4f} to "
-        f"{max(loops):.4f} while this was measured), products of matrices "
-        f"{speed.products_gflops:.0f} GFLOP/s, copies {speed.copies_gb_s:.1f} GB/s.",
-        "",
-        "Thread CPU seconds per second of sound, of all streams together: median (99th "
-        "percentile); white noise at 48 kHz, by length of the blocks and number of streams.",
-        "",
-    ]
-    begun = []
-    for one in starts:
-        seconds = (f"{s:.2f}" for s in (one.imported_s, one.built_s, one.first_s))
-        begun.append([one.model, *seconds, f"{one.resident_mb:.0f}"])
-    lines += [
-        *("## The start of a process, CPU seconds, kernels compiled before", ""),
-        *table(begun, ["", "imports", "model", "first 100 ms", "MiB"]),
-        *("## Beside others, on the same sound", ""),
-        *table([[name, f"{share:.4f}"] for name, share in peers.items()], ["", "CPU s per s"]),
-    ]
-    RESULTS.write_text("\n".join([*head, *lines]).rstrip() + "\n", encoding="utf-8")
-    print(f"\nwritten: {RESULTS.name}")
+    for block_ms, streams in forms:
+        stages = (block_ms, streams) == (10, 1)
+        figures = benchmark.figures(name, block_ms, streams, seconds=SECONDS, stages=stages)
+        lines += [rounded(asdict(figure)) for figure in figures]
+    double = benchmark.figures(name, 10, dtype=torch.float64, seconds=SECONDS)
+    lines += [rounded(asdict(figure)) for figure in double]
+    assert all(line["median"] > 0 for line in lines)
+    page.keep("models", lines, model=name)
+
+
+def rounded(line):
+    return {k: float(f"{v:.3g}") if isinstance(v, float) else v for k, v in line.items()}
+
+
+def test_cost_of_models_together(page):
+    lines = []
+    for count in range(1, len(TOGETHER) + 1):
+        names = list(TOGETHER[:count])
+        costs = {rows: np.median(test_all_meters.shares(names, rows)) for rows in (False, True)}
+        lines.append({"models": names, "median": costs[False], "with_rows": costs[True]})
+    page.keep("together", [rounded(line) for line in lines])
+
+
+def test_cost_of_history(page, qtbot):
+    spans = {f"{hours:g} h": 3600 * hours for hours in SPANS_H}
+    costs = test_history_cost.costs(qtbot, spans)
+    lines = [{"shown_h": s / 3600, "ms": 1e3 * costs[name]} for name, s in spans.items()]
+    page.keep("history", [rounded(line) for line in lines])
+
+
+@pytest.mark.parametrize("peer", peers.PEERS, ids=lambda peer: f"{peer.package}-{peer.ours}")
+def test_cost_of_others(page, peer):
+    """Of what is installed; the figures of the others stay as they were."""
+    if lines := peers.measured(peer):
+        page.keep("peers", lines, program=peer.package, ours=peer.ours)
