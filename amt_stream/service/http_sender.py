@@ -29,7 +29,12 @@ PATIENCE_S = 10.0
 FIRST_S, LONGEST_S = 1.0, 60.0
 """Shortest and longest time between two attempts; it doubles each time."""
 
-LAST_S = 2.0
+LAST_S, AWAY_S = 0.5, 0.05
+"""Longest wait at the end, and that for a server that did not answer before.
+
+A command that is asked to end has less than two seconds for all that it must close.
+"""
+
 ANSWER = 300
 AT_FAULT = (400, 413, 422)
 """Answers that another attempt would not change: the content is at fault."""
@@ -105,12 +110,12 @@ class HttpSender:
         return self._bytes < MOST_WAITING // 2 or bool(self.note)
 
     def close(self) -> None:
-        """Send what waits, for at most 2 s, and count the rest as lost; it may wait."""
+        """Send what waits, for at most half a second, and count the rest as lost; it may wait."""
         self._ending.set()
         with self._changed:
             self._changed.notify()
         if self._thread.is_alive():
-            self._thread.join(LAST_S)
+            self._thread.join(AWAY_S if self.note else LAST_S)
         with self._changed:
             left = len(self._waiting)
             self.lost += left

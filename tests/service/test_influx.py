@@ -1,5 +1,7 @@
 """`serve --influx`, with a real HTTP server and a parser of line protocol that is not ours."""
 
+import signal
+import socket
 import time
 from datetime import datetime
 
@@ -16,7 +18,7 @@ from amt_stream.service.influx import Influx, protocol_line
 from amt_stream.service.message import Message
 from amt_stream.service.transport import ServiceError
 from tests.service.receiver import Receiver
-from tests.service.served import Served, is_row
+from tests.service.served import PATIENCE_S, Served, is_row
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1)
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="\0"))
@@ -33,7 +35,7 @@ def test_rows_events_and_states_arrive_after_an_outage(tmp_path):
     token = tmp_path / "token"
     token.touch(0o600)
     token.write_text("s3cret==\n")
-    with Receiver((503, {})) as server:
+    with Receiver((503, {}), (503, {})) as server:  # long enough for a state to say so
         asked = ["--source", "am-tone", "--model", "spl", "--columns", "laf_db,l10_db"]
         asked += ["--influx", f"{server.url}/api/v2/write?org=o&bucket=b", "--influx-token", token]
         asked += ["--station", "roof top", "--label", "city=Graz", "--limit", "laf_db>10"]
@@ -41,6 +43,7 @@ def test_rows_events_and_states_arrive_after_an_outage(tmp_path):
             refused, first = server.next()
             served.until(lambda m: "state" in m and "answers 503" in "".join(m["state"]["why"]))
             served.ask("mark", text='a "door"')
+            server.next()
             again, second = server.next()
             served.until(lambda m: "state" in m and not m["state"]["why"])
             status, rest = served.end()
@@ -75,6 +78,24 @@ def test_rows_events_and_states_arrive_after_an_outage(tmp_path):
     assert [states[0]["state"], states[-1]["state"]] == ["starting", "stopped"]
     assert "answers 503" in "".join(state["why"] for state in states)
     assert states[-1]["samples"] > 48000
+
+
+def test_servers_that_say_nothing_hold_up_no_end():
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(8)
+        deaf.settimeout(PATIENCE_S)
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}/write"
+        asked = ["--source", "am-tone", "--model", "spl", "--limit", "laf_db>10"]
+        with Served(*asked, "--influx", url, "--post", url, "--post", url) as served:
+            served.until(lambda message: message.get("event", {}).get("kind") == "limit")
+            connections = [deaf.accept() for _ in range(3)]
+            served.process.terminate()
+            assert served.process.wait(timeout=20) == 128 + signal.SIGTERM
+            with pytest.raises(AssertionError, match="it has ended without"):
+                served.said("(did not end in time)")
+        for one, _ in connections:
+            one.close()
 
 
 NAMED = {"station": "roof top", "city": "Graz"}
