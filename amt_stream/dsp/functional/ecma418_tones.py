@@ -6,6 +6,7 @@ vectorize and transforms run many columns at once. Two real columns share a comp
 
 import threading
 from functools import cache
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -120,11 +121,11 @@ def planned(blocks: BlocksOfSize) -> Plan:
 
 
 class Memory(NamedTuple):
-    """Memory for `tones` of blocks of one size, of any content unless said otherwise.
+    """Memory for `_tones` of blocks of one size, of any content.
 
     first, second: of transforms (2, line * column)
     single_first, single_second: of those in single precision
-    padded: autocorrelation (lag, band), with margins of 0
+    padded: autocorrelation (lag, band), with margins
     averaged: mean autocorrelation (lag, target)
     centered: less its mean (target, lag)
     power: of lines of its transform, in single precision (line, target)
@@ -143,40 +144,54 @@ class Memory(NamedTuple):
 
 
 class _Own(threading.local):
-    """Memory of a thread that outlives a call: the system takes long to hand out large pieces."""
+    """Memory of a thread that outlives a call: the system takes long to hand out large pieces.
+
+    Blocks of all sizes use the same pieces, one after the other, which keeps these in the cache.
+    """
 
     def __init__(self) -> None:
-        self.memories: dict[int, Memory] = {}
+        wanted = {blocks.size: _shapes(planned(blocks)) for blocks in SIZES}
+        largest = {
+            name: max(
+                prod(shapes[name][0]) * shapes[name][1]().itemsize for shapes in wanted.values()
+            )
+            for name in Memory._fields
+        }
+        pieces = {name: np.zeros(size, np.uint8) for name, size in largest.items()}
+        self.memories = {
+            size: Memory(
+                *(
+                    pieces[name][: prod(shape) * dtype().itemsize].view(dtype).reshape(shape)
+                    for name, (shape, dtype) in shapes.items()
+                )
+            )
+            for size, shapes in wanted.items()
+        }
 
-    def of(self, blocks: BlocksOfSize) -> Memory:
-        found = self.memories.get(blocks.size)
-        if found is None:
-            found = self.memories[blocks.size] = _memory(blocks)
-        return found
 
-
-_own = _Own()
-
-
-def _memory(blocks: BlocksOfSize) -> Memory:
-    plan = planned(blocks)
+def _shapes(plan: Plan) -> dict[str, tuple[tuple[int, ...], type[np.generic]]]:
+    """Shapes and dtypes of `Memory`."""
     hop, bands, targets = plan.hop, plan.most.size, len(plan.lags)
     depth = int(plan.lags.max()) + 1
-    columns = (3 * bands + 1) // 2
+    two, three = (int((plan.most >= hops * hop).sum()) for hops in (1, 2))
+    columns = two + (bands - two + 1) // 2 + (three + 1) // 2
     pair = (plan.searches[:, 1] - plan.searches[:, 0] + 1) // 2
     single = int((plan.searches[:, 2] * pair).max())
     lines = int(plan.searches[:, 2].max()) // 2 + 1
-    return Memory(
-        np.zeros((2, 2 * hop * columns)),
-        np.zeros((2, 2 * hop * columns)),
-        np.zeros((2, single), np.float32),
-        np.zeros((2, single), np.float32),
-        np.zeros((depth, bands + 2 * max(0, -plan.shift))),
-        np.zeros((depth, targets)),
-        np.zeros((targets, depth)),
-        np.zeros((lines, 2 * int(pair.max())), np.float32),
-        np.zeros((targets, lines), np.int32),
-    )
+    return {
+        "first": ((2, 2 * hop * columns), np.float64),
+        "second": ((2, 2 * hop * columns), np.float64),
+        "single_first": ((2, single), np.float32),
+        "single_second": ((2, single), np.float32),
+        "padded": ((depth, bands + 2 * max(0, -plan.shift)), np.float64),
+        "averaged": ((depth, targets), np.float64),
+        "centered": ((targets, depth), np.float64),
+        "power": ((lines, 2 * int(pair.max())), np.float32),
+        "candidates": ((targets, lines), np.int32),
+    }
+
+
+_own = _Own()
 
 
 @kernel
@@ -295,6 +310,7 @@ def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan:
     hop, bands, size = plan.hop, sound.shape[2], 2 * plan.hop
     work, other, y = memory.first, memory.second, memory.padded
     pad = (y.shape[1] - bands) // 2
+    y[:, :pad] = y[:, pad + bands :] = 0.0
     left, right, total, floor = np.empty(bands), np.empty(bands), np.empty(bands), np.empty(bands)
     scale, inverse = np.empty(bands), np.empty(bands)
     _energies(sound, begun, plan.most[0], left, right, total)
@@ -691,7 +707,7 @@ def one_step(
     late[..., :LONGEST_WAIT] = state["late"]
     begun = int(state["begun"][0])
     for blocks in SIZES:
-        plan, memory = planned(blocks), _own.of(blocks)
+        plan, memory = planned(blocks), _own.memories[blocks.size]
         size, low, high = blocks.size, blocks.targets[0], blocks.targets[1] + 1
         native = np.empty((3, high - low, x.shape[1] // plan.hop))
         _tones(
