@@ -31,6 +31,7 @@ from amt_stream.dsp.functional.ecma418 import (
     MOST_SNR,
     QUIET,
     SIZES,
+    STEP,
     BlocksOfSize,
     neighbors,
 )
@@ -150,6 +151,7 @@ class _Own(threading.local):
     """
 
     def __init__(self) -> None:
+        self.rectified = np.zeros((STEP, BANDS))
         wanted = {blocks.size: _shapes(planned(blocks)) for blocks in SIZES}
         largest = {
             name: max(
@@ -196,7 +198,7 @@ _own = _Own()
 
 @kernel
 def _tones(
-    x: Array,
+    u: Array,
     plan: Plan,
     memory: Memory,
     begun: int,
@@ -207,15 +209,16 @@ def _tones(
 ) -> None:
     """Tonal loudness, total loudness and frequency (3, target, block) of blocks of one size.
 
-    x: band signals (band, time), whole hops
+    u: rectified bands (sample, band), whole hops
     begun: hops before these
     sound, lines, rows: as in `State` of `tonal_and_noise`, for one row; updated in place. Without
         rows, blocks are not averaged over time
     """
     hop = plan.hop
-    for k in range(x.shape[1] // hop):
-        _take(x[:, k * hop : (k + 1) * hop], sound[(begun + k) % 4])
-        _transform(sound[(begun + k) % 4], lines[(begun + k) % 4], memory, plan)
+    for k in range(u.shape[0] // hop):
+        newest = sound[(begun + k) % 4]
+        newest[:] = u[k * hop : (k + 1) * hop]
+        _transform(newest, lines[(begun + k) % 4], memory, plan)
         _autocorrelate(sound, lines, begun + k + 1, memory, plan)
         _average(memory.padded, memory.averaged, rows, plan)
         _center(memory.averaged, plan.lags, memory.centered)
@@ -226,8 +229,8 @@ def _tones(
 
 
 @kernel
-def _take(x: Array, u: Array) -> None:
-    """Rectified bands (sample, band) of `x` (band, time)."""
+def _rectify(x: Array, u: Array) -> None:
+    """The positive part (sample, band) of `x` (band, time)."""
     span = 16
     for start in range(0, x.shape[1], span):
         for band in range(x.shape[0]):
@@ -706,12 +709,13 @@ def one_step(
     late = np.empty((3, BANDS, LONGEST_WAIT + frames))
     late[..., :LONGEST_WAIT] = state["late"]
     begun = int(state["begun"][0])
+    _rectify(x, _own.rectified)
     for blocks in SIZES:
         plan, memory = planned(blocks), _own.memories[blocks.size]
         size, low, high = blocks.size, blocks.targets[0], blocks.targets[1] + 1
-        native = np.empty((3, high - low, x.shape[1] // plan.hop))
+        native = np.empty((3, high - low, STEP // plan.hop))
         _tones(
-            x[blocks.first : blocks.last + 1],
+            _own.rectified[:, blocks.first : blocks.last + 1],
             plan,
             memory,
             begun * HOP // plan.hop,
