@@ -89,7 +89,7 @@ def _searches(lags: Array) -> tuple[Array, Array]:
 
 
 @cache
-def planned(blocks: BlocksOfSize) -> Plan:
+def plan_of(blocks: BlocksOfSize) -> Plan:
     """Tables of these blocks."""
     first, last = blocks.targets
     lags, mean = LAGS[first : last + 1], neighbors(blocks)
@@ -152,7 +152,7 @@ class _Own(threading.local):
 
     def __init__(self) -> None:
         self.rectified = np.zeros((STEP, BANDS))
-        wanted = {blocks.size: _shapes(planned(blocks)) for blocks in SIZES}
+        wanted = {blocks.size: _shapes(plan_of(blocks)) for blocks in SIZES}
         largest = {
             name: max(
                 prod(shapes[name][0]) * shapes[name][1]().itemsize for shapes in wanted.values()
@@ -217,7 +217,10 @@ def _tones(
     hop = plan.hop
     for k in range(u.shape[0] // hop):
         newest = sound[(begun + k) % 4]
-        newest[:] = u[k * hop : (k + 1) * hop]
+        for t in range(hop):
+            now, given = newest[t], u[k * hop + t]
+            for b in range(now.size):
+                now[b] = given[b]
         _transform(newest, lines[(begun + k) % 4], memory, plan)
         _autocorrelate(sound, lines, begun + k + 1, memory, plan)
         _average(memory.padded, memory.averaged, rows, plan)
@@ -711,7 +714,7 @@ def one_step(
     begun = int(state["begun"][0])
     _rectify(x, _own.rectified)
     for blocks in SIZES:
-        plan, memory = planned(blocks), _own.memories[blocks.size]
+        plan, memory = plan_of(blocks), _own.memories[blocks.size]
         size, low, high = blocks.size, blocks.targets[0], blocks.targets[1] + 1
         native = np.empty((3, high - low, STEP // plan.hop))
         _tones(
