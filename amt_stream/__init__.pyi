@@ -115,14 +115,17 @@ from .offline.measure import to_pandas as to_pandas
 from .sessions.compare import compare as compare
 
 __version__: str
+from .dsp.models import ECMAFluctuation as ECMAFluctuation
 from .dsp.models import ECMALoudness as ECMALoudness
 from .dsp.models import ECMARoughness as ECMARoughness
 from .dsp.models import ECMATonality as ECMATonality
 from .dsp.stages import ECMAEarFilter as ECMAEarFilter
 from .dsp.stages import ECMAEnvelopes as ECMAEnvelopes
 from .dsp.stages import ECMAFilterbank as ECMAFilterbank
+from .dsp.stages import ECMAFluctuationOutput as ECMAFluctuationOutput
 from .dsp.stages import ECMALoudnessOutput as ECMALoudnessOutput
 from .dsp.stages import ECMARoughnessOutput as ECMARoughnessOutput
+from .dsp.stages import ECMASpecificFluctuation as ECMASpecificFluctuation
 from .dsp.stages import ECMASpecificLoudness as ECMASpecificLoudness
 from .dsp.stages import ECMASpecificRoughness as ECMASpecificRoughness
 from .dsp.stages import ECMASpecificTonality as ECMASpecificTonality

@@ -160,3 +160,153 @@ def refined(ft, df):
 
 def roughness_value(specific):
     return np.percentile(0.5 * specific[16:].sum(1), 90)
+
+
+def fluctuation(x, to_the_end=False):
+    """Specific fluctuation strength (frame, 53), 50 frames a second from 0.
+
+    to_the_end: with a last block that ends where the sound does
+    """
+    found = [
+        (end, fluctuating_amplitudes(q))
+        for end, q in blocks(np.asarray(x), 65536, 16384, to_the_end)
+    ]
+    ends, a = zip(*found, strict=True)
+    count = int(50 * (len(x) if to_the_end else ends[-1]) / 48000) + 1
+    y = to_50_hz(ends, np.array(a), count)
+    b = spread(y)
+    b = np.array([np.median(b[max(0, j - 35) : j + 36]) for j in range(count)])
+    return smoothed(sharpened(y, b, 0.003840572), 0.75, 0.75)
+
+
+def fluctuating_amplitudes(q):
+    weighted, mean = np.array([slow_lines(e, f) for e, f in zip(envelope(q), F, strict=True)]).T
+    some = mean > 0
+    n = np.where(some, basis(0.5 * mean), 0)
+    if not n.max() > 0:
+        return np.zeros(53)
+    a = 2048 * weighted * n**2 / (n.max() * np.where(some, mean, 1))
+    return np.where(a < 5.2519, 0, a)
+
+
+def analysis_window(e):
+    """First and last value to analyze, or None."""
+    smooth = np.round(scipy.ndimage.median_filter(e, 33, mode="nearest"), 8)
+    inner = smooth.copy()
+    inner[:64] = inner[-64:] = 0
+    if inner.max() <= 5e-6:
+        return None
+    above = np.flatnonzero(inner >= np.round(0.01 * inner.max(), 8))
+    first, last = above[0], above[-1]
+    gaps = np.diff(above) - 1
+    if gaps.size and gaps.max() > 320:
+        q0, q1 = above[np.argmax(gaps)] + 1, above[np.argmax(gaps) + 1] - 1
+        if q0 - first > last - q1:
+            last = q0 - 64
+        else:
+            first = q1 + 64
+    if last - first + 1 < 320 or last < 511:
+        return None
+    part = smooth[first + 10 : last - 9]
+    if scipy.signal.detrend(part).std() < 1e-3 * part.mean():
+        return None
+    return first, last
+
+
+class LineFit:
+    """Constant, powers and error of lines of rates `f` in the spectrum of a windowed envelope."""
+
+    def __init__(self, spectrum, first, last, f, highest=None):
+        f = np.atleast_1d(f)
+        df = 1500 / 2048
+        used = int(min(max(17, half_up((f.max() if highest is None else highest) / df) + 8), 49))
+        k, n = np.arange(used)[:, None], np.arange(first, last + 1)
+
+        def w(rate):
+            return np.exp(-2j * np.pi * (k / 2048 - rate / 1500) * n).sum(1)
+
+        columns = [w(0.0)]
+        for one in f:
+            up, down = w(one), w(-one)
+            columns += [up + down, 1j * (up - down)]
+        a = np.array(columns).T
+        a, p = np.concatenate([a.real, a.imag]), spectrum[:used]
+        p = np.concatenate([p.real, p.imag])
+        x = np.linalg.lstsq(a, p, rcond=None)[0]
+        self.constant, self.power = x[0], x[1::2] ** 2 + x[2::2] ** 2
+        self.error = ((p - a @ x) ** 2).sum()
+
+
+def rate_weight(f, center):
+    if f <= 4.8659:
+        return (1 + ((f / 4.8659 - 4.8659 / f) * 0.33048) ** 2) ** -0.85902
+    high = (1 + ((f / 4.8659 - 4.8659 / f) * 0.21792) ** 2) ** -4.6728
+    return high / (1 + 0.092623 * abs(np.log2(center / 1000)) ** 1.24)
+
+
+def slow_lines(e, center):
+    """Weighted and mean power of a block of a band's envelope, 0 for none."""
+    nothing, df = (0.0, 0.0), 1500 / 2048
+    window = analysis_window(e)
+    if window is None:
+        return nothing
+    first, last = window
+    taken = np.zeros(2048)
+    taken[first : last + 1] = e[first : last + 1]
+    spectrum = np.fft.fft(taken)[:49]
+    phi = np.abs(spectrum) ** 2
+
+    def fitted(f, highest=None):
+        return LineFit(spectrum, first, last, f, highest)
+
+    k = scipy.signal.argrelmax(phi)[0]
+    k = k[phi[k] >= max(0.001 * phi[0], 0.15)]
+    near = phi[k[:, None] + np.arange(-1, 2)] if k.size else np.zeros((0, 3))
+    peaks = ((near * (k[:, None] + np.arange(-1, 2))).sum(1) / near.sum(1)) * df
+    search = 0.25 * 2 ** ((np.arange(1, 17) - 2) / 3)
+    errors = np.array([fitted(f).error for f in search])
+    low = scipy.signal.argrelmin(errors)[0]
+    if not low.size and not k.size:
+        return nothing
+    if not low.size:
+        f = peaks
+    else:
+        slowest = search[low[np.argmin(errors[low])]]
+        f = np.append(peaks[np.abs(peaks - slowest) >= 1.25 * df], slowest)
+        if f.size <= peaks.size and fitted(f).error >= fitted(peaks).error:
+            f = peaks
+    a = fitted(f).power
+    f, a = f[a > 0.05 * a.max()], a[a > 0.05 * a.max()]
+    heard = a * [rate_weight(one, center) for one in f]
+    i = np.argmax(heard)
+    x = f[i] / 1500
+    for _ in range(40):
+        before, here, after = (fitted(1500 * (x + d), f[i]).error for d in (-1e-5, 0, 1e-5))
+        slope, bend = (after - before) / 2e-5, (after - 2 * here + before) / 1e-10
+        step = 0.25 * np.sign(slope) * min(abs(slope) / max(abs(bend), 1e-300), 2e-4)
+        x -= step
+        if abs(step) <= 1e-7:
+            break
+    if abs(1500 * x - f[i]) <= 1.25 * df:
+        f[i] = 1500 * x
+        heard[i] = fitted(f[i]).power[0] * rate_weight(f[i], center)
+    base = f[i]
+    if base < 0.125:
+        return nothing
+    best, orders, order = -1.0, None, 1
+    for o in (1, 2, 3):
+        r = half_up(f / (base / o))
+        member = (r >= 1) & (r <= 5) & (np.abs(f / (np.maximum(r, 1) * base / o) - 1) < 0.04)
+        if heard[member].sum() > best:
+            best, orders, order = heard[member].sum(), np.unique(r[member]), o
+    rates = orders * base / order
+    fits = [fitted(rate) for rate in rates]
+    a = np.array([one.power[0] for one in fits])
+    constant = np.mean([one.constant for one in fits])
+    heard = a * [rate_weight(rate, center) for rate in rates]
+    apart = abs((rates * heard).sum() / heard.sum() - base)
+    return (1 + 0.79577 * apart**0.43461) * heard.sum(), constant**2 + 2 * a.sum()
+
+
+def fluctuation_value(specific):
+    return np.percentile(0.5 * specific[36:].sum(1), 90)

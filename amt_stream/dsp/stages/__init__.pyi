@@ -17,7 +17,9 @@ from .ecma418 import ECMASpecificTonality as ECMASpecificTonality
 from .ecma418 import ECMATonalityOutput as ECMATonalityOutput
 from .ecma418 import ECMATonalNoise as ECMATonalNoise
 from .ecma418_modulation import ECMAEnvelopes as ECMAEnvelopes
+from .ecma418_modulation import ECMAFluctuationOutput as ECMAFluctuationOutput
 from .ecma418_modulation import ECMARoughnessOutput as ECMARoughnessOutput
+from .ecma418_modulation import ECMASpecificFluctuation as ECMASpecificFluctuation
 from .ecma418_modulation import ECMASpecificRoughness as ECMASpecificRoughness
 from .excitation import Excitation as Excitation
 from .excitation_level import ERBIntegration as ERBIntegration

@@ -22,6 +22,7 @@ from amt_stream.dsp.functional import (
     adaptation,
     banded,
     ecma418_envelope,
+    ecma418_fluctuation,
     ecma418_roughness,
     ecma418_tonal,
     excitation,
@@ -48,6 +49,7 @@ from amt_stream.dsp.stages import (
     CoreLoudness,
     ECMAEnvelopes,
     ECMAFilterbank,
+    ECMASpecificFluctuation,
     ECMASpecificRoughness,
     ECMATonalNoise,
     Excitation,
@@ -197,6 +199,14 @@ def envelopes_case(rng):
     rows, stage = lead(rng), made(ECMAEnvelopes)
     x, zi = noise(*rows, 32 * rng.choice([1, 3])), noise(*rows, 2, 5, 53)
     return ecma418_envelope.envelopes, (x, stage.poles, stage.weights, zi)
+
+
+def fluctuation_case(rng):
+    stage, x = made(ECMASpecificFluctuation), noise(53, 30).square()
+    names = ecma418_fluctuation.FluctuationTables._fields
+    tables = ecma418_fluctuation.FluctuationTables(*stage.registered(*names))
+    state = ecma418_fluctuation.FluctuationState(**stage.initial_state((2, 53)))
+    return ecma418_fluctuation.fluctuation, (x, tables, state)
 
 
 def roughness_case(rng):
@@ -396,6 +406,7 @@ FUNCTIONS = {
     "tonal_and_noise": tonal_and_noise_case,
     "envelopes": envelopes_case,
     "roughness": roughness_case,
+    "fluctuation": fluctuation_case,
     "weighted": weighted_case,
 }
 """Every function with a compiled form, and what gives arguments that it takes."""

@@ -207,7 +207,10 @@ another call, and a chain; all in `make soak`. `test_transforms.py` exports `Moo
 
 DEAR = {
     *product(("compiled", "exported"), {*CASES} - TRACED),
-    *product(("repeated", "watched"), ("ECMALoudness", "ECMARoughness", "ECMATonality")),
+    *product(
+        ("repeated", "watched"),
+        ("ECMAFluctuation", "ECMALoudness", "ECMARoughness", "ECMATonality"),
+    ),
 }
 
 

@@ -1,0 +1,256 @@
+"""Fluctuation strength of ECMA-418-2:2025 against other programs and an independent calculation.
+
+Tolerances are those of `ecma418_2_fluctuation.json`: 2 % of F for one carrier with one rate, else
+12 %; and those of the program that reads the standard as the package does.
+"""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream import ECMAFluctuation, Rebuffer, Stream, aligned, check_stage
+from amt_stream.dsp.functional import ecma418_fluctuation
+from amt_stream.dsp.stages import ECMASpecificFluctuation
+from tests.data.independent_ecma418 import F
+from tests.data.independent_ecma418_modulation import basis, fluctuation, slow_lines
+from tests.data.synth import render
+from tests.dsp.chunks import pushed
+
+FILE = Path(__file__).parents[2] / "data" / "ecma418_2_fluctuation.json"
+DATA = json.loads(FILE.read_text(encoding="utf-8"))
+CASES = {case["id"]: case for case in DATA["cases"]}
+USUAL = ("am_1k_4_60", "fm_1500_4_700_70")
+RISE = 36
+"""Frames that the standard leaves out at the start."""
+
+AFTER_S = 1.6
+"""For which a sound goes on, so that its last frames are those of a sound."""
+
+
+def longer(recipe):
+    """The same sound, going on; noise would be another."""
+    recipe = deepcopy(recipe)
+    for part in (recipe, *recipe["components"]):
+        if part.get("kind") != "noise":
+            part["duration"] += AFTER_S
+    return recipe
+
+
+def tone(carrier, rate, depth=1.0, duration=2.0):
+    part = {"kind": "am_tone", "frequency": carrier, "rate": rate, "depth": depth}
+    part |= {"level_db_spl": 60, "duration": duration}
+    return render({"duration": duration, "components": [part]}, 48000)[:, 0]
+
+
+def read(x, frames):
+    """Fluctuation strength of so many frames, from frame 1 on."""
+    with torch.no_grad():
+        y = aligned(ECMAFluctuation(), torch.from_numpy(x).float())
+    return y.f[:frames].double().numpy(), y.specific[:frames].double().numpy()
+
+
+def single_value(f):
+    """The value exceeded in 10 % of the time (ECMA-418-2:2025, 9.1.15)."""
+    return np.percentile(f[RISE - 1 :], 90)
+
+
+def envelopes(frames, rows=2):
+    """Of bands of which each changes at another rate, and some at two or with a pause."""
+    t = torch.arange(30 * frames, dtype=torch.float64) / 1500
+    row, band = torch.arange(rows)[:, None, None], torch.arange(53)[:, None]
+    rate = 1.5 + 0.13 * band + 0.4 * row
+    x = 0.011 + 0.006 * torch.cos(2 * torch.pi * rate * t + band)
+    x = x + 0.003 * (band % 3 == 0) * torch.cos(2 * torch.pi * (2 * rate + 0.8) * t)
+    x = x * torch.where((band % 5 == 4) & (t > 0.5) & (t < 0.9), 0.001, 1.0)
+    return torch.stack([x, 0.25 * x.square()], -3)
+
+
+@pytest.mark.soak
+def test_fluctuation_keeps_the_contract():
+    check_stage(ECMASpecificFluctuation, envelopes(90))
+
+
+def test_any_split_gives_the_same():
+    x, stage = envelopes(160, rows=1)[0], ECMASpecificFluctuation().double()
+    with torch.no_grad():
+        whole = stage(x).specific
+        for sizes in ([1], [7], [480], [4096], [31, 1024, 1, 777]):
+            pieces = pushed(Rebuffer(Stream(stage, (2, 53))), x, sizes)
+            y = torch.cat([piece.specific for piece in pieces])
+            assert y.equal(whole[: len(y)])
+    assert whole.max() > 0.01
+
+
+def test_any_split_of_a_sound_gives_the_same():
+    x = torch.from_numpy(tone(500, 4, 0.7, duration=2.2) + 0.3 * tone(3000, 6, duration=2.2))
+    model = ECMAFluctuation().double()
+    with torch.no_grad():
+        whole = model(x).specific
+        for sizes in ([480], [31, 1024, 1, 777]):
+            pieces = pushed(Rebuffer(Stream(model, ())), x, sizes)
+            y = torch.cat([piece.specific for piece in pieces])
+            assert y.equal(whole[: len(y)])
+    assert whole.max() > 0.01
+
+
+def test_a_stream_resumes_and_rows_stay_apart():
+    x = envelopes(155, rows=3)
+    x[1] = x[1].flip(-1)
+    stage = ECMASpecificFluctuation().double()
+    first, rest = x[..., : 30 * 53], x[..., 30 * 53 :]
+    with torch.no_grad():
+        whole = stage(x).specific
+        live = Stream(stage, (3, 2, 53))
+        live(first)
+        again = Stream(ECMASpecificFluctuation().double(), (3, 2, 53))
+        again.load_state_dict(live.state_dict())
+        again.reset(torch.tensor([False, False, True]))
+        y = again(rest).specific
+        assert y[:2].equal(whole[:2, 53:])
+        assert y[0].max() > 0.01
+        assert y[2].equal(stage(rest[2]).specific)
+        assert y[2].max() > 0
+
+
+def test_the_plain_form_gives_the_same():
+    """In the frames in which the bands of a third block are analyzed."""
+    stage, x = ECMASpecificFluctuation().double(), envelopes(55, rows=1)
+    with torch.no_grad():
+        _, before = stage.step(x[..., : 30 * 51], stage.initial_state((1, 2, 53)))
+        _, compiled = stage.step(x[..., 30 * 51 :], before)
+    _, plain = stage.step(x[..., 30 * 51 :].clone().requires_grad_(), before)
+    for key, value in compiled.items():
+        peak = value.abs().max().item()
+        torch.testing.assert_close(plain[key].detach(), value, rtol=0, atol=1e-7 * peak)
+    assert not compiled["found"].equal(before["found"])
+    assert (compiled["found"][..., 0] > 0).sum() > 40
+
+
+def test_what_is_no_number_reaches_its_own_row_alone():
+    """In frames from the end of its block, less those of the median, and in both forms."""
+    stage, x = ECMASpecificFluctuation().double(), envelopes(22, rows=2)
+    x[0, 0, 7, 100] = torch.nan
+    with torch.no_grad():
+        _, before = stage.step(x[..., : 30 * 17], stage.initial_state((2, 2, 53)))
+        _, compiled = stage.step(x[..., 30 * 17 :], before)
+        y = stage(torch.cat([x, envelopes(78, rows=2)], -1)).specific
+    _, plain = stage.step(x[..., 30 * 17 :].clone().requires_grad_(), before)
+    for key, value in compiled.items():
+        assert plain[key].isnan().equal(value.isnan()), key
+    assert compiled["nodes"][0, :, -1].isnan().all()
+    assert y[0, -1].isnan().all()
+    assert not y[1].isnan().any()
+
+
+def test_frames_of_the_plain_form_are_the_same():
+    """From amplitudes of blocks on, where a median of few or all of its frames is taken."""
+    stage = ECMASpecificFluctuation().double()
+    state = stage.initial_state((1, 2, 53))
+    generator = torch.Generator().manual_seed(0)
+    for key in ("nodes", "waiting", "spreads"):
+        state[key] = 5 + 100 * torch.rand(state[key].shape, generator=generator).double()
+    for begun in (40, 80, 130, 300):
+        state["begun"] = torch.full((1, 1), float(begun), dtype=torch.float64)
+        x = envelopes(1, rows=1)
+        with torch.no_grad():
+            compiled, after = stage.step(x, state)
+        plain, plain_after = stage.step(x.clone().requires_grad_(), state)
+        torch.testing.assert_close(plain.specific.detach(), compiled.specific, rtol=1e-9, atol=0)
+        for key in ("waiting", "spreads", "begun"):
+            torch.testing.assert_close(plain_after[key].detach(), after[key], rtol=1e-9, atol=0)
+        assert bool(compiled.f > 0) == (begun + 1 > ecma418_fluctuation.WAIT)
+
+
+def test_the_gradient_is_the_slope():
+    """Of some bands, along a change of their modulation; fine tuning stops within 0.0006 Hz."""
+    x = envelopes(18, rows=1)
+    t = torch.arange(x.shape[-1]) / 1500
+    along = 1e-3 * torch.sin(2 * torch.pi * 3.1 * t) * torch.ones_like(x)
+    stage = ECMASpecificFluctuation().double()
+    names = ecma418_fluctuation.FluctuationTables._fields
+    threshold, gains, search = stage.registered(*names)
+    pad = 2048 - x.shape[-1], 0
+    block, along = (torch.nn.functional.pad(v[0, 0, 8:20], pad) for v in (x, along))
+
+    def total(step):
+        moved = block + step * along
+        used = threshold[8:20], gains[8:20], search
+        return ecma418_fluctuation._analyzed(moved, *used)[:, 0]
+
+    step = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    slopes = [torch.autograd.grad(v, step, retain_graph=True)[0] for v in total(step)]
+    with torch.no_grad():
+        expected = (total(torch.tensor(1e-3)) - total(torch.tensor(-1e-3))) / 2e-3
+    got = torch.stack(slopes)
+    assert (expected.abs() > 0.1 * expected.abs().max()).sum() > 6
+    torch.testing.assert_close(got, expected, rtol=0, atol=5e-3 * expected.abs().max().item())
+
+
+def test_the_lines_of_bands_are_those_of_the_independent_calculation():
+    """Of steady ones, of two rates, and with a pause."""
+    stage, x = ECMASpecificFluctuation().double(), envelopes(73, rows=1)
+    with torch.no_grad():
+        _, state = stage.step(x, stage.initial_state((1, 2, 53)))
+    for band in (0, 4, 9, 13, 30, 52):
+        weighted, mean = slow_lines(x[0, 0, band, :2048].numpy(), F[band])
+        n = basis(np.full(53, 0.5 * mean))[band]
+        expected = [weighted * n**2 / mean, n]
+        np.testing.assert_allclose(state["found"][0, band], expected, rtol=1e-6)
+
+
+@pytest.mark.soak
+def test_of_the_whole_sound():
+    """With the envelopes of complex filters for those of analytic signals."""
+    x = tone(1000, 4, 0.8, duration=2.4) + 0.1 * tone(4000, 7, duration=2.4)
+    expected = 0.5 * fluctuation(x)[1:].sum(1)
+    f, _ = read(x, len(expected) - 70)
+    assert np.abs(f - expected[: len(f)]).max() < 2e-3 * expected.max()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in USUAL else [pytest.mark.soak]) for name in CASES],
+)
+def test_fluctuation_is_that_of_other_programs(name):
+    case = CASES[name]
+    frames = int(50 * case["recipe"]["duration"])
+    f, specific = read(render(longer(case["recipe"]), 48000)[:, 0], frames)
+    got, expected = single_value(f), case["F"]
+    assert got == pytest.approx(expected["expect"], abs=expected["tol"])
+    if name not in ("pink_60_long", "two_rate_1k_4_2"):  # not steady at their ends
+        assert got == pytest.approx(expected["P"], abs=expected["tol_P"])
+    if "F_specific" in case:
+        mean = specific[RISE - 1 :].mean(0)
+        np.testing.assert_allclose(mean, case["F_specific"]["values"], rtol=0.03, atol=0.003)
+
+
+def test_silence_does_not_fluctuate():
+    assert not ECMAFluctuation()(torch.zeros(2, 96000)).f.any()
+
+
+def modulated(level_db, seconds):
+    """Envelopes and powers of a few bands, modulated by 4 Hz; the others are silent."""
+    t = torch.arange(round(1500 * seconds)) / 1500
+    x = torch.zeros(2, 53, t.numel())
+    x[0, 14:20] = 2e-5 * 10 ** (level_db / 20) * (1 - torch.cos(2 * torch.pi * 4 * t))
+    return x
+
+
+def test_the_times_that_the_model_states():
+    """What a loud sound leaves behind, and after which time from its end nothing rises."""
+    soft, loud = modulated(30, 13), modulated(80, 2)
+    both, ended = soft.clone(), torch.zeros(2, 53, 1500 * 7)
+    both[..., :3000] = ended[..., :3000] = loud
+    stage, model = ECMASpecificFluctuation(), ECMAFluctuation()
+    with torch.no_grad():
+        alone, after, ended = (stage(x).f.double() for x in (soft, both, ended))
+    assert 2 < (ended.argmax() + 1) / 50 <= 2 + model.tail_s
+    at = int((2 + model.memory_s) * 50)
+    assert alone[at] > 0.01
+    assert (after / alone - 1)[at:].abs().max() < 10 ** (0.05 / 20) - 1
+    late = int((2 + model.settle_s) * 50)
+    assert (after / alone)[late] > 1.1
