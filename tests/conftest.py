@@ -93,6 +93,17 @@ def keep_bytecode():
     sys.dont_write_bytecode = False
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays to the end: no search for garbage looks through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 KERNELS = "amt_stream/kernels"
 """Where pytest's cache holds for which sources the kernels were compiled."""
 
