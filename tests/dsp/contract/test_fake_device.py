@@ -20,7 +20,7 @@ CHAINS += ["King2019", "Osses2021", "Paulick2024", "ZwickerTimeVarying"]
 """Those of which each stage is tried by itself, as are two chains: in `make soak`."""
 
 NAMES = [*(name for name in CASES if name not in CHAINS), *BUDGETS]
-PARTS = [*DEFECTS, *NAMES[::4]], NAMES[1::4], NAMES[2::4], NAMES[3::4], CHAINS
+PARTS = {"stages": [*DEFECTS, *NAMES], "chains": CHAINS}
 
 
 @cache
@@ -37,7 +37,7 @@ def remarks(part):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("part", [0, 1, 2, 3, pytest.param(4, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("part", ["stages", pytest.param("chains", marks=pytest.mark.soak)])
 def test_no_step_needs_the_host_nor_many_launches(part):
     found = remarks(part)
     assert list(found) == PARTS[part]
@@ -46,7 +46,7 @@ def test_no_step_needs_the_host_nor_many_launches(part):
 
 def test_what_needs_the_host_is_found():
     assert len(DEFECTS) >= 12
-    assert [name for name in DEFECTS if not remarks(0)[name]] == []
+    assert [name for name in DEFECTS if not remarks("stages")[name]] == []
 
 
 LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
@@ -54,7 +54,9 @@ LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.soak] if n in CHAINS else []) for n in CASES]
+)
 def test_a_step_replayed_is_the_step(name, monkeypatch):
     """What a graph captured on a device does: the operations of one block, on others."""
     case = CASES[name]

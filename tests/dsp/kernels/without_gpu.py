@@ -252,18 +252,21 @@ def machine_code(name, given, constants, architecture):
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def compiled(case, architectures=ARCHITECTURES):
+ALL = {torch.float32: ARCHITECTURES, torch.float64: ARCHITECTURES[1:2]}
+
+
+def compiled(case, architectures=ALL):
     """Machine code of each kernel that a case launches; in float64 for the middle one alone."""
     launches = {}
 
     def launch(kernel, grid, *given, **constants):
-        for architecture in architectures if dtype == torch.float32 else ARCHITECTURES[1:2]:
+        for architecture in architectures[dtype]:
             key = architecture, kernel, *map(kind, given), *constants.items()
             launches[key] = kernel, given, constants, architecture
 
     gpu._launch = launch
     gpu.DEVICES.add("cpu")
-    for dtype in (torch.float32, torch.float64):
+    for dtype in architectures:
         case(dtype)
     gpu.DEVICES.discard("cpu")
     return [machine_code(*each) for each in launches.values()]
@@ -272,7 +275,8 @@ def compiled(case, architectures=ARCHITECTURES):
 if __name__ == "__main__":
     dispatch._KINDS = ()  # so that the plain form runs where a compiled one would
     form = sys.argv[1]
-    of = {"oldest": partial(compiled, architectures=ARCHITECTURES[:1]), "compiled": compiled}
+    oldest = {torch.float32: ARCHITECTURES[:1]}
+    of = {"oldest": partial(compiled, architectures=oldest), "compiled": compiled}
     with torch.inference_mode():
         told = {name: of.get(form, distances)(case) for name, case in CASES.items()}
         if form == "interpreted":
