@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ if "bench" not in sys.argv:
     # workers share the cores, a design of filters took 20 s instead of 2 s.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from tests.cli.forks import Forks
+from tests.cli.forks import Forks, SharedForks
 from tests.service.served import forks as forks_of_served
 
 ROOT = Path(__file__).parents[1]
@@ -66,6 +66,8 @@ def pytest_configure(config):
             compile_kernels()  # worth its time for the whole suite
             if cache:
                 cache.set(KERNELS, now)
+        if hasattr(os, "fork"):
+            config.add_cleanup(partial(SharedForks().__enter__().__exit__, None))
 
 
 IGNORED = "PYTEST_IGNORES"

@@ -13,10 +13,12 @@ import io
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -111,6 +113,47 @@ class Command:
         return out, errors.getvalue()
 
 
+def start_server(
+    asked: socket.socket, models: Sequence[str], folders: Sequence[Path] = (), **settings: str
+) -> subprocess.Popen[bytes]:
+    """Start this file as a program, which is told by `asked` what to fork; closes it here."""
+    path = os.pathsep.join(map(str, (*folders, ROOT, ROOT / "apps")))
+    with asked:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.cli.forks", str(asked.fileno()), *models],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path, **settings},
+            pass_fds=[asked.fileno()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
+
+
+SHARED = "PYTEST_FORKS"
+"""The variable that says where `SharedForks` listen."""
+
+
+class SharedForks:
+    """The process in which each `Forks` of this process and of those that it starts is a fork.
+
+    Else each worker would import all over again, and hold it all in memory of its own.
+    """
+
+    def __enter__(self) -> "SharedForks":
+        self._folder = tempfile.TemporaryDirectory()
+        os.environ[SHARED] = str(Path(self._folder.name) / "forks")
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(os.environ[SHARED])
+        listening.listen()
+        self._server = start_server(listening, MODELS, XDG_CONFIG_HOME=self._folder.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        del os.environ[SHARED]
+        self._server.communicate(timeout=20)
+        self._folder.cleanup()
+
+
 class Forks:
     """The process that forks, in a `with` block.
 
@@ -118,28 +161,26 @@ class Forks:
     models: that it has run once
     """
 
+    _server: subprocess.Popen[bytes] | None = None
+
     def __init__(self, *folders: Path, models: Sequence[str] = MODELS) -> None:
         self._folders, self._models = folders, models
 
     def __enter__(self) -> "Forks":
-        self._socket, theirs = socket.socketpair()
-        path = os.pathsep.join(map(str, (*self._folders, ROOT, ROOT / "apps")))
-        self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.cli.forks", str(theirs.fileno()), *self._models],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": path},
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
-        theirs.close()
+        if SHARED in os.environ and not self._folders:
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.connect(os.environ[SHARED])
+        else:
+            self._socket, theirs = socket.socketpair()
+            self._server = start_server(theirs, self._models, self._folders)
         # Here, and not while a test has begun to play a sound.
         assert self._socket.recv(1) == READY, "its message is above"
         return self
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
-        self._server.wait(20)
+        if self._server:
+            self._server.communicate(timeout=20)
 
     def begin(self, *arguments: object, environment=None, folder=ROOT, **given) -> Command:
         """Begin a command, with this process's environment unless one is given."""
@@ -166,8 +207,8 @@ def write_all(descriptor: int, data: bytes) -> None:
         pipe.write(data)
 
 
-def serve(asked: socket.socket, models: Sequence[str]) -> None:
-    """Fork whatever is asked for, until nobody can ask."""
+def warm_up(models: Sequence[str]) -> int:
+    """Import and run what commands need; gives how many threads torch would have."""
     import torch
 
     threads = torch.get_num_threads()
@@ -183,8 +224,23 @@ def serve(asked: socket.socket, models: Sequence[str]) -> None:
     ending.__init__()  # of a process in which nothing has begun
     sys.stdout.flush()
     gc.freeze()
+    return threads
+
+
+def serve_all(listening: socket.socket, threads: int) -> None:
+    """Serve by a fork whoever connects, until the process that has started this one ends."""
+    while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+        asked, _ = listening.accept()
+        with asked:
+            if os.fork() == 0:
+                listening.close()
+                serve(asked, threads)
+                os._exit(0)
+
+
+def serve(asked: socket.socket, threads: int) -> None:
+    """Fork whatever is asked for, until nobody can ask."""
     asked.send(READY)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever looks after a command is not waited for
     while True:
         request, given, *_ = socket.recv_fds(asked, 1 << 20, 4)
         if not request:
@@ -298,4 +354,7 @@ def end(ended: SystemExit) -> None:
 
 if __name__ == "__main__":
     with socket.socket(fileno=int(sys.argv[1])) as asked:
-        serve(asked, sys.argv[2:])
+        threads = warm_up(sys.argv[2:])
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no fork is waited for
+        listens = asked.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        (serve_all if listens else serve)(asked, threads)
