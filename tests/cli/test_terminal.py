@@ -4,8 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -403,17 +401,15 @@ def test_a_signal_too_leaves_the_terminal_as_it_was(typist, begin, number, statu
     ("code", "environment", "said"),
     [
         ("sys.modules['textual'] = None", {}, "so the meter prints lines: pip install textual"),
-        ("", {"PYTHONIOENCODING": "latin-1"}, "the terminal writes iso8859-1, not UTF-8"),
+        ("", {"PYTHONIOENCODING": "iso8859-1"}, "the terminal writes iso8859-1, not UTF-8"),
     ],
 )
-def test_a_terminal_that_cannot_show_the_screen_gets_lines(typist, code, environment, said):
+def test_a_terminal_that_cannot_show_the_screen_gets_lines(typist, begin, code, environment, said):
     person, terminal = typist
     program = f"import sys; {code}\nfrom amt_stream.cli import main\nmain()"
     call = ["meter", "--terminal", "--source", "demo", "--model", "spl", "--duration", "1.5"]
-    streams = {"stdin": terminal, "stdout": terminal, "stderr": terminal}
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *call], env=os.environ | environment, **streams
-    ) as run:
+    given = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "options": ["code"]}
+    with begin(program, *call, environment=os.environ | environment, **given) as run:
         person.wait_for(said)
         person.wait_for("laf_db")
         person.wait_for("measured")

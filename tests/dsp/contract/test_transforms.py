@@ -1,8 +1,5 @@
 """Graphs and transforms of torch: what they give is what an ordinary call gives, or they refuse."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 from torch import func
@@ -48,7 +45,7 @@ def assert_close(got, expected, rtol=1e-5):
         torch.testing.assert_close(a, b, rtol=rtol, atol=rtol * largest)
 
 
-def test_an_exported_stage_runs_in_another_program(tmp_path):
+def test_an_exported_stage_runs_in_another_program(forks, tmp_path):
     stage, x = amt.Moore2016(32000), 0.02 * torch.randn(1, 2, 320)
     torch.export.save(torch.export.export(stage, (x,), strict=False), tmp_path / "stage.pt2")
     torch.save((x, stage(x).stl), tmp_path / "expected.pt")
@@ -58,7 +55,8 @@ def test_an_exported_stage_runs_in_another_program(tmp_path):
         "y = torch.export.load('stage.pt2').module()(x)\n"
         "torch.testing.assert_close(y.stl, stl)\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
+    done = forks.run(program, options=["code"], folder=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.quick

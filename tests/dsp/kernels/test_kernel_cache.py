@@ -4,8 +4,6 @@ import hashlib
 import importlib.util
 import os
 import pickle
-import subprocess
-import sys
 
 import pytest
 from numba import config
@@ -100,7 +98,11 @@ def test_a_kernel_for_something_else_is_not_taken(load, tmp_path):
     assert not again.stats.cache_hits
 
 
-def test_a_kernel_that_calls_another_is_compiled_anew_with_it(load, tmp_path):
+# Of a process in which neither folder was known when it began.
+ELSEWHERE = "import sys, numba; sys.path.insert(0, sys.argv[1]); numba.config.reload_config()\n"
+
+
+def test_a_kernel_that_calls_another_is_compiled_anew_with_it(forks, load, tmp_path):
     """Machine code holds what it calls: that of another file, which has changed."""
     (tmp_path / "doubling.py").write_text(
         "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
@@ -115,21 +117,14 @@ def test_a_kernel_that_calls_another_is_compiled_anew_with_it(load, tmp_path):
             "@cached_njit()\n"
             f"def factor():\n    return {by}\n"
         )
-        program = "from doubling import twice; print(twice(21), len(twice.stats.cache_hits))"
+        program = (
+            f"{ELSEWHERE}sys.dont_write_bytecode = True\n"
+            "from doubling import twice; print(twice(21), len(twice.stats.cache_hits))"
+        )
+        elsewhere = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         for hits in (0, 1):
-            done = subprocess.run(
-                [sys.executable, "-c", program],
-                check=True,
-                capture_output=True,
-                text=True,
-                cwd=tmp_path,
-                env={
-                    **os.environ,
-                    "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-                    "PYTHONDONTWRITEBYTECODE": "1",
-                },
-            )
-            assert done.stdout == f"{21 * by} {hits}\n"
+            done = forks.run(program, tmp_path, options=["code"], environment=elsewhere)
+            assert done.stdout.decode() == f"{21 * by} {hits}\n", done.stderr.decode()
 
 
 def test_where_none_can_be_kept_it_is_compiled_each_time(load, caplog):
@@ -141,18 +136,16 @@ def test_where_none_can_be_kept_it_is_compiled_each_time(load, caplog):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
-def test_a_full_disk_is_told_once(load, tmp_path):
+def test_a_full_disk_is_told_once(forks, load, tmp_path):
     """No file may grow, as on a disk without room."""
     load()
     program = (
-        "import resource, sys\n"
-        "sys.path.insert(0, sys.argv[1])\n"
+        f"{ELSEWHERE}import resource\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "from doubling import twice\n"
         "print(twice(21), twice(1.5))\n"
     )
-    call = [sys.executable, "-c", program, tmp_path]
     elsewhere = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "full")}
-    done = subprocess.run(call, check=False, capture_output=True, text=True, env=elsewhere)
-    assert done.stdout == "42 3.0\n", done.stderr
-    assert done.stderr == "compiled kernels cannot be cached: [Errno 27] File too large\n"
+    done = forks.run(program, tmp_path, options=["code"], environment=elsewhere)
+    assert done.stdout == b"42 3.0\n", done.stderr
+    assert done.stderr == b"compiled kernels cannot be cached: [Errno 27] File too large\n"
