@@ -49,6 +49,10 @@ class NumberTable(QtWidgets.QWidget):
         self._cells: list[list[ReadingCell]] = [[], []]
         for cell in cells:
             self._cells[self._column(cell)].append(cell)
+        self._decimals = [
+            max((DECIMALS.get(cell.caption.unit, 1) for cell in column), default=0)
+            for column in self._cells
+        ]
 
     def __len__(self) -> int:
         """Lines, headings included."""
@@ -114,6 +118,8 @@ class NumberTable(QtWidgets.QWidget):
         if step < least or (len(columns) - 1) * step + wide > self.width():
             step = least
         high = self.line_height(size)
+        words = self._words_width(size, short)
+        widths = [(self._number_width(k, size), self._unit_width(k, size)) for k in (0, 1)]
         for item in self._items[count:]:
             item.setVisible(False)
         for across, column in enumerate(columns):
@@ -121,7 +127,7 @@ class NumberTable(QtWidgets.QWidget):
                 place = QtCore.QPoint(across * step, down * high)
                 item.setVisible(True)
                 if isinstance(item, _Line):
-                    self._put(item, place, size, short)
+                    self._put(item, place, size, words, widths)
                 else:
                     resize_text(item, size)
                     item.setGeometry(place.x(), place.y(), self._width(size, short), high)
@@ -137,25 +143,32 @@ class NumberTable(QtWidgets.QWidget):
             columns[-1].append(item)
         return columns
 
-    def _put(self, line: "_Line", place: QtCore.QPoint, size: int, short: bool) -> None:
+    def _put(
+        self,
+        line: "_Line",
+        place: QtCore.QPoint,
+        size: int,
+        words: int,
+        widths: Sequence[tuple[int, int]],
+    ) -> None:
+        """words, widths: that of all words, and those of numbers and units in each column"""
         high, gap = self.line_height(size), round(0.4 * size)
-        words = self._words_width(size, short)
         resize_text(line.words, size)
         line.words.setGeometry(place.x(), place.y(), words, high)
         for cell, number, unit in line.parts:
             left = place.x() + words + gap
             column = self._column(cell)
             if column:
-                left += self._column_width(0, size) + gap
-            wide = self._number_width(column, size)
+                left += sum(widths[0]) + 2 * gap
+            wide, beside = widths[column]
             for label in (number, unit):
                 resize_text(label, size)
             number.setGeometry(left, place.y(), wide, high)
-            unit.setGeometry(left + wide + gap, place.y(), self._unit_width(column, size), high)
+            unit.setGeometry(left + wide + gap, place.y(), beside, high)
             self._align(number, cell, number.text())
 
     def _align(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> None:
-        decimals = self._decimals(self._column(cell))
+        decimals = self._decimals[self._column(cell)]
         _, point, after = text.partition(".")
         missing = "" if point else "."
         missing += "0" * (decimals - len(after))
@@ -165,10 +178,6 @@ class NumberTable(QtWidgets.QWidget):
 
     def _column(self, cell: ReadingCell) -> int:
         return int(cell.caption.unit in self._second)
-
-    def _decimals(self, column: int) -> int:
-        units = {cell.caption.unit for cell in self._cells[column]}
-        return max((DECIMALS.get(unit, 1) for unit in units), default=0)
 
     def _width(self, size: int, short: bool) -> int:
         if (size, short) not in self._widths:
@@ -193,8 +202,7 @@ class NumberTable(QtWidgets.QWidget):
         """The longest text before the point, and the longest after it."""
         of_hertz = any(cell.caption.unit == "Hz" for cell in self._cells[column])
         longest = max(text_width(text, size) for text in (*LONGEST, *["18888"] * of_hertz))
-        decimals = self._decimals(column)
-        return longest + text_width("." + "0" * decimals, size)
+        return longest + text_width("." + "0" * self._decimals[column], size)
 
     def _unit_width(self, column: int, size: int) -> int:
         return max((text_width(c.caption.unit, size) for c in self._cells[column]), default=0)
