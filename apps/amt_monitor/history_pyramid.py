@@ -50,8 +50,9 @@ class _CellRing:
     def separate(self) -> None:
         """Let minima and maxima differ from the sum, as in rows of several frames."""
         self.low, self.high = (np.zeros(self.total.T.shape, np.float32).T for _ in range(2))
-        if self.newest >= 0:
-            self.low[:], self.high[:] = self.total, self.total
+        written = slice(min(self.newest + 1, self.size))
+        for ends in (self.low, self.high):
+            ends[:, written] = self.total[:, written]
 
     def advance(self, newest: int) -> None:
         if newest > self.newest:
