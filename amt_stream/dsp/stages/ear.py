@@ -1,6 +1,7 @@
 """Transfer from the sound field or the eardrum to the cochlea."""
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -70,10 +71,14 @@ class EarFilter(Stage):
         return y, {"spectra": spectra}
 
 
+@lru_cache(maxsize=8)  # whoever measures several files makes the same filter for each
 def ear_taps(fs: int, field: Field, phase: Phase) -> np.ndarray:
-    """Taps of `EarFilter` in float64."""
+    """Taps of `EarFilter` in float64, read-only."""
     gain = 10 ** (ear_gain_db(field, np.linspace(0, fs / 2, GRID // 2 + 1)) / 20)
     reference = linear_phase(gain, TAPS)
     if phase == "linear":
-        return reference
-    return nearly_linear_phase(np.abs(np.fft.rfft(reference, GRID)), fs, MIXED_TAPS, LATE)
+        taps = reference
+    else:
+        taps = nearly_linear_phase(np.abs(np.fft.rfft(reference, GRID)), fs, MIXED_TAPS, LATE)
+    taps.setflags(write=False)
+    return taps

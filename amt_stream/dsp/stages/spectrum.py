@@ -1,6 +1,7 @@
 """Running spectrum of the loudness models: short windows at high frequencies, long at low."""
 
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -59,25 +60,9 @@ class RunningSpectrum(Stage):
     def __init__(self, calibration_db: float = 3.32) -> None:
         super().__init__()
         self.calibration_db = calibration_db
-        counts = components_per_window()
-        weights = np.zeros((HALVES[0], sum(counts)), complex)
-        first = 0
-        for i, (half, count) in enumerate(zip(HALVES, counts, strict=True)):
-            q = np.arange(half) + 0.5  # distance from the center, between two samples
-            window = 0.5 + 0.5 * np.cos(2 * np.pi * q / (2 * half - 1))
-            scale = 2 / POINTS * 10 ** (calibration_db / 20) * 2 ** (i / 2) / (np.sqrt(2) * P0)
-            last = first + count
-            phase = 2 * np.pi / POINTS * np.outer(q, np.arange(first, last) + 1)
-            weights[:half, first:last] = scale * window[:, None] * np.exp(1j * phase)
-            first = last
-        # Each group of LANES components uses the longest of its windows.
-        lengths = np.repeat(HALVES, counts)[::LANES]
-        self.bins = tuple(LANES * int(np.sum(lengths == half)) for half in HALVES)
-        ends = np.cumsum(self.bins)[:-1]
-        parts = zip(HALVES, np.split(weights, ends, axis=1), strict=True)
-        flat = np.concatenate([part[:half].ravel() for half, part in parts])
-        self.register_table("cosine", flat.real)
-        self.register_table("sine", flat.imag)
+        weights, self.bins = _weights(calibration_db)
+        self.register_table("cosine", weights.real)
+        self.register_table("sine", weights.imag)
 
     def initial_state(self, shape: Shape) -> State:
         return {"past": self.state_like("past", with_time(shape, -1, POINTS - HOP))}
@@ -89,3 +74,26 @@ class RunningSpectrum(Stage):
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, component_frequencies().size)
+
+
+@lru_cache(maxsize=2)  # whoever measures several files makes the same spectrum for each
+def _weights(calibration_db: float) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Weights of all windows, half of each, in one read-only row, and components of each."""
+    counts = components_per_window()
+    weights = np.zeros((HALVES[0], sum(counts)), complex)
+    first = 0
+    for i, (half, count) in enumerate(zip(HALVES, counts, strict=True)):
+        q = np.arange(half) + 0.5  # distance from the center, between two samples
+        window = 0.5 + 0.5 * np.cos(2 * np.pi * q / (2 * half - 1))
+        scale = 2 / POINTS * 10 ** (calibration_db / 20) * 2 ** (i / 2) / (np.sqrt(2) * P0)
+        last = first + count
+        phase = 2 * np.pi / POINTS * np.outer(q, np.arange(first, last) + 1)
+        weights[:half, first:last] = scale * window[:, None] * np.exp(1j * phase)
+        first = last
+    # Each group of LANES components uses the longest of its windows.
+    lengths = np.repeat(HALVES, counts)[::LANES]
+    bins = tuple(LANES * int(np.sum(lengths == half)) for half in HALVES)
+    parts = zip(HALVES, np.split(weights, np.cumsum(bins)[:-1], axis=1), strict=True)
+    flat = np.concatenate([part[:half].ravel() for half, part in parts])
+    flat.setflags(write=False)
+    return flat, bins

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -278,6 +279,7 @@ def _lower(what: str) -> np.ufunc | None:
     return np.fmin if "_until_" in what else None
 
 
+@lru_cache(maxsize=2048)
 def _column(name: str, channels: int) -> Column:
     found = _parsed(name)
     assert found is not None

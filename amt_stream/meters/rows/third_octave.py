@@ -50,6 +50,10 @@ class ThirdOctaveReadings(Readings):
         bands = map(nominal_midband, octave_midbands(*self.range_hz, self.fraction))
         self._nominal = tuple(bands if model is None else model.nominal)
         self._hz = {band_name(f): f for f in self._nominal}
+        memory, timed = (
+            np.round(v, 2) for v in forgotten_s(np.array(self._nominal), self.fraction)
+        )
+        self._forgotten = dict(zip(self._nominal, zip(memory, timed.T, strict=True), strict=True))
         sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
         whats = [f"{self.before}{what}" for what in WHATS]
         names = [f"{what}_{band}{side}_db" for what in whats for band in self._hz for side in sides]
@@ -121,7 +125,7 @@ class ThirdOctaveReadings(Readings):
         place = f" in the {self.called} of {hz:g} Hz"
         hertz = f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
         label = f"{'Octave ' if self.before else ''}{hertz}"
-        memory, timed = (np.round(v, 2) for v in forgotten_s(np.array([hz]), self.fraction))
+        memory, timed = self._forgotten[hz]
         given = name, "dB", self.called.replace(" ", "_"), side, found["window"]
         both = higher(self._channels)
         if what == "lzeq":
@@ -131,9 +135,9 @@ class ThirdOctaveReadings(Readings):
             quantity = f"equivalent continuous sound pressure level{place}"
             words = f"{label}, average", f"LZeq {hertz}", about
             column = Meaning(quantity, "equivalent", *words).column(*given, both)
-            return counting(column, float(memory[0]), found["window"])
+            return counting(column, float(memory), found["window"])
         quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
-        settle_s = float(timed[LEVELS.index(what[:3]), 0])
+        settle_s = float(timed[LEVELS.index(what[:3])])
         time, smoothed = TIMES[what[2]]
         about = f"Level of the {self.called} at {hertz}, {smoothed}. {NORM}"
         symbol = f"LZ{what[2].upper()}"
