@@ -134,7 +134,9 @@ class BigNumber(QtWidgets.QWidget):
         width = self.body_width(size)
         if self.captioned:
             width = max(width, self._caption_width(caption_size(size)))
-        return Extent(width, self._top(size) + round(DIGITS * size))
+        high, small = round(DIGITS * size), unit_size(size)
+        below = _foot(high, size, bold=True) - _ascent(small) + round(LINE * small)
+        return Extent(width, self._top(size) + max(high, below))
 
     def body_width(self, size: int) -> int:
         unit = text_width(self.caption.unit, unit_size(size))
