@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from amt_stream.core.safe_text import brief
-from amt_stream.engine.sound_file import calibrations_in
-from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.measure import MeasureSettings, measure
+from amt_stream.offline.whole_sound import WholeSound, read_whole
 
 if TYPE_CHECKING:
     import torch
@@ -103,76 +102,41 @@ def match(
     if len(sounds) < 2:
         raise ValueError(f"{len(sounds)} sounds: give the reference, and at least one more")
     of = MEASURES[by]
+    most = Preset((of.model,)).most_channels
     found: list[Match] = []
     for place, given in enumerate(sounds):
         name = str(given) if isinstance(given, str | Path) else f"sound {place + 1}"
-        sound = _read(given, fs, of, calibration)
-        before = sound.level(of, field, 0.0)
+        sound = read_whole(given, fs, calibration, most)
+        before = _level(sound, of, field, 0.0)
         if before == -math.inf or (of.unit == "phon" and before <= 0):
             raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
         target = found[0].before if found else before
-        gain_db, after = _gain_to(target, before, partial(sound.level, of, field))
+        gain_db, after = _gain_to(target, before, partial(_level, sound, of, field))
         if abs(after - target) > TOLERANCE:
             raise ValueError(
                 f"{name} has {after:.2f} {of.unit} after {gain_db:+.1f} dB of gain, and the "
                 f"reference {target:.2f}: they cannot be made equally loud"
             )
         peak_dbfs = sound.peak_dbfs + gain_db
-        calibrated = all(one.calibrated for one in sound.calibrations)
-        found.append(Match(gain_db, before, after, peak_dbfs, calibrated))
+        found.append(Match(gain_db, before, after, peak_dbfs, sound.calibrated))
     return found
 
 
-@dataclass(frozen=True)
-class _Sound:
-    """Samples (time, channel), their rate, and one calibration for all channels or for each."""
+def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -> float:
+    """The loudness of a sound with a gain; minus infinity if there is none.
 
-    samples: NDArray[np.float32]
-    fs: int
-    calibrations: list[Calibration]
-
-    @property
-    def peak_dbfs(self) -> float:
-        peak = float(np.abs(self.samples).max(initial=0.0))
-        return 20 * math.log10(peak) if peak else -math.inf
-
-    def level(self, of: LoudnessMeasure, field: str, gain_db: float) -> float:
-        """The loudness with a gain; minus infinity if there is none.
-
-        Samples stay within full scale, beyond which they would count as clipped.
-        """
-        samples, levels, rest_db = self.samples, self.calibrations, 0.0
-        chosen: MeasureSettings = {"field": field} if of.unit == "phon" else {}
-        if of.in_pascal:
-            louder = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
-        else:
-            # LUFS grow by 1 for each dB, except beside the gate at -70.
-            rest_db = max(0.0, gain_db + self.peak_dbfs + HEADROOM_DB)
-            samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
-        value: float | None = measure(samples, self.fs, of.model, louder, **chosen).summary[of.key]
-        return -math.inf if value is None else value + rest_db
-
-
-def _read(
-    given: object,
-    fs: int | None,
-    of: LoudnessMeasure,
-    calibration: float | Calibration | None,
-) -> _Sound:
-    from amt_stream.offline.analysis import ArrayRecording, CheckedFile
-
-    one = UNCALIBRATED if calibration is None else calibration
-    levels = [one if isinstance(one, Calibration) else Calibration(one)]
-    most = Preset((of.model,)).most_channels
-    if isinstance(given, str | Path):
-        file = CheckedFile(given, most=most)
-        if calibration is None and (stored := calibrations_in(file.path)):
-            levels = [stored.get(channel, UNCALIBRATED) for channel in file.channels]
-    elif fs is None:
-        raise ValueError("fs is missing: give the sampling rate of the arrays in hertz")
+    Samples stay within full scale, beyond which they would count as clipped.
+    """
+    samples, levels, rest_db = sound.samples, sound.calibrations, 0.0
+    chosen: MeasureSettings = {"field": field} if of.unit == "phon" else {}
+    if of.in_pascal:
+        louder = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
     else:
-        file = ArrayRecording(given, fs, most=most)
-    return _Sound(np.concatenate(list(file.blocks())), file.fs, levels)
+        # LUFS grow by 1 for each dB, except beside the gate at -70.
+        rest_db = max(0.0, gain_db + sound.peak_dbfs + HEADROOM_DB)
+        samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
+    value: float | None = measure(samples, sound.fs, of.model, louder, **chosen).summary[of.key]
+    return -math.inf if value is None else value + rest_db
 
 
 def _gain_to(

@@ -1,0 +1,56 @@
+"""A whole sound in memory, for what measures it several times."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+
+
+@dataclass(frozen=True)
+class WholeSound:
+    """Samples (time, channel), their rate, and one calibration for all channels or for each."""
+
+    samples: NDArray[np.float32]
+    fs: int
+    calibrations: list[Calibration]
+
+    @property
+    def peak_dbfs(self) -> float:
+        """The highest sample; minus infinity for silence."""
+        peak = float(np.abs(self.samples).max(initial=0.0))
+        return 20 * math.log10(peak) if peak else -math.inf
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the level of every channel is known."""
+        return all(one.calibrated for one in self.calibrations)
+
+
+def read_whole(
+    given: object, fs: int | None, calibration: float | Calibration | None, most: int
+) -> WholeSound:
+    """Read a path, or an array with its rate, of at most so many channels.
+
+    calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
+        comment of a file, if there is one
+
+    Raises SourceError for invalid sound, and ValueError for an array without a rate.
+    """
+    from amt_stream.offline.analysis import ArrayRecording, CheckedFile
+
+    one = UNCALIBRATED if calibration is None else calibration
+    levels = [one if isinstance(one, Calibration) else Calibration(one)]
+    if isinstance(given, str | Path):
+        sound = CheckedFile(given, most=most)
+        if calibration is None and (stored := calibrations_in(sound.path)):
+            levels = [stored.get(channel, UNCALIBRATED) for channel in sound.channels]
+    elif fs is None:
+        raise ValueError("fs is missing: give the sampling rate of the array in hertz")
+    else:
+        sound = ArrayRecording(given, fs, most=most)
+    return WholeSound(np.concatenate(list(sound.blocks())), sound.fs, levels)
