@@ -41,7 +41,8 @@ class Output:
 
     field: field of the model's output
     unit: unit of the values
-    axes: axes without time: "ear", "channel", "erb_number", "bark" or "hz"
+    axes: axes without time: "ear", "channel", "erb_number", "bark", "bark_hms" or
+        "hz"
     takes: argument that the model needs to compute it, if any
     """
 
@@ -206,6 +207,50 @@ SHIPPED = (
         },
         checks="amt_stream.offline.selftest.zwicker",
         pane="amt_monitor.model_panes:zwicker_pane",
+    ),
+    Entry(
+        name="ecma_loudness",
+        title="Loudness, ECMA-418-2",
+        method="loudness over time by the hearing model of ECMA-418-2:2025, clause 8",
+        model="amt_stream.dsp.models:ECMALoudness",
+        readings="amt_stream.meters.rows.ecma418:ecma_loudness_readings",
+        settings={"field": ("free", "diffuse")},
+        outputs={
+            "ecma_specific_loudness": Output(
+                "specific", "sone_HMS/Bark_HMS", ("channel", "bark_hms")
+            ),
+        },
+        checks="amt_stream.offline.selftest.ecma_loudness",
+        pane="amt_monitor.model_panes:ecma_loudness_pane",
+    ),
+    Entry(
+        name="ecma_tonality",
+        title="Tonality, ECMA-418-2",
+        method="tonality over time by the hearing model of ECMA-418-2:2025, clause 6",
+        model="amt_stream.dsp.models:ECMATonality",
+        readings="amt_stream.meters.rows.ecma418:ecma_tonality_readings",
+        settings={"field": ("free", "diffuse")},
+        outputs={
+            "ecma_specific_tonality": Output("specific", "tu_HMS", ("channel", "bark_hms")),
+        },
+        checks="amt_stream.offline.selftest.ecma_tonality",
+        pane="amt_monitor.model_panes:ecma_tonality_pane",
+    ),
+    Entry(
+        name="ecma_roughness",
+        title="Roughness, ECMA-418-2",
+        method="roughness over time by the hearing model of ECMA-418-2:2025, clause 7",
+        model="amt_stream.dsp.models:ECMARoughness",
+        readings="amt_stream.meters.rows.ecma418:ecma_roughness_readings",
+        settings={"field": ("free", "diffuse")},
+        outputs={
+            "ecma_specific_roughness": Output(
+                "specific", "asper/Bark_HMS", ("channel", "bark_hms")
+            ),
+        },
+        row_step_ms=20,
+        checks="amt_stream.offline.selftest.ecma_roughness",
+        pane="amt_monitor.model_panes:ecma_roughness_pane",
     ),
     Entry(
         name="bs1770",

@@ -12,6 +12,9 @@ from amt_stream.meters.rows import NO_READING
 WIDEST = {
     "sone": "88.88",
     "phon": "188.8",
+    "sone_HMS": "88.88",
+    "tu_HMS": "88.88",
+    "asper": "8.88",
     "acum": "8.88",
     "dB": "188.8",
     "LU": "+88.8",

@@ -1,6 +1,6 @@
 """The panes of the shipped models."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
@@ -91,6 +91,44 @@ def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     if "zwicker_n_left_sone" in names:
         about += ", louder of both channels"
     return ReadingPane(entry, about, large, small, names)
+
+
+def ecma_loudness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    large = ["sone"], ["mean_sone"], ["max_sone"]
+    return _ecma_pane(entry, names, "clause 8", large, ("n5", "n50"), ", both ears")
+
+
+def ecma_tonality_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    large = ["tu", "hz"], ["mean_tu"], ["max_tu"]
+    return _ecma_pane(entry, names, "clause 6", large, ("t5",), ", higher of both channels")
+
+
+def ecma_roughness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    large = ["asper", "hz"], ["r10_asper"], ["max_asper"]
+    return _ecma_pane(entry, names, "clause 7", large, ("mean", "r50"), ", both ears")
+
+
+def _ecma_pane(
+    entry: Entry,
+    names: Collection[str],
+    clause: str,
+    large: Sequence[Sequence[str]],
+    small: Sequence[str],
+    of_both: str,
+) -> ReadingPane:
+    """A metric of ECMA-418-2.
+
+    large: the ends of the names of large readings
+    small: other statistics
+    of_both: how two channels become one number
+    """
+    unit = large[0][0]
+    first = [[ReadingCell(f"{entry.name}_{end}") for end in cells] for cells in large]
+    then = [[ReadingCell(f"{entry.name}_{end}_{unit}")] for end in (*small, "left", "right")]
+    about = f"ECMA-418-2:2025, {clause}"
+    if f"{entry.name}_left_{unit}" in names:
+        about += of_both
+    return ReadingPane(entry, about, first, then, names)
 
 
 def sound_level_pane(entry: Entry, names: Collection[str]) -> ReadingPane:

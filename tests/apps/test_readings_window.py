@@ -336,6 +336,7 @@ def test_no_number_is_cut_off(qtbot, model, size):
     wide = {
         "Hz": "18888",
         "sone": "0.888",
+        "sone_HMS": "88.88",
         "phon": ">120",
         "LU": "+88.8",
         "LUFS": "-88.8",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import (
+    ECMAMeter,
     LoudnessMeter,
     ProgrammeLoudness,
     RollingHistogram,
@@ -14,6 +15,7 @@ from amt_stream.meters.accumulators import (
     ThirdOctaveMeter,
     ZwickerMeter,
 )
+from amt_stream.meters.accumulators.ecma418 import TONALITY
 
 COUNTS = [0, 1, 7, 99, 100, 101, 350, 399, 400, 401, 1234]
 
@@ -54,6 +56,11 @@ def of_sharpness(meter, n, rng, valid):
     return meter.update(np.full(n, 9.0), acum, valid)
 
 
+def of_ecma(meter, n, rng, valid):
+    tu = rng.uniform(0, 0.1, n) if rng else np.ones(n)
+    return meter.update(np.full(n, 9.0), tu, valid)
+
+
 def of_programme(meter, n, rng, valid):
     energy = rng.uniform(0.001, 0.01, n) if rng else np.zeros(n)
     return meter.update(energy, energy[None], energy[None], valid)
@@ -82,6 +89,7 @@ METERS = {
     of_loudness: lambda: LoudnessMeter(1000, ["ltl_n5_1s_phon"]),
     of_zwicker: lambda: ZwickerMeter(["n5_1s_sone"]),
     of_sharpness: lambda: SharpnessMeter(["s5_1s_acum"]),
+    of_ecma: lambda: ECMAMeter(TONALITY, ["t5_1s_tu"]),
     of_programme: ProgrammeLoudness,
     of_third_octaves: lambda: ThirdOctaveMeter((100.0, 1000.0), ["lzeq_100hz_1s_db"]),
     of_spectrum: lambda: SpectrumMeter(25.0),

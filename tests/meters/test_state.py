@@ -5,6 +5,7 @@ import pytest
 
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.accumulators import (
+    ECMAMeter,
     Histogram,
     LoudnessMeter,
     ProgrammeLoudness,
@@ -16,6 +17,7 @@ from amt_stream.meters.accumulators import (
     ThirdOctaveMeter,
     ZwickerMeter,
 )
+from amt_stream.meters.accumulators.ecma418 import TONALITY
 from amt_stream.meters.accumulators.programme import COLUMNS
 
 
@@ -39,6 +41,12 @@ def of_zwicker(count):
 def of_sharpness(count):
     columns = ["mean_acum", "max_acum", "s5_acum", "s10_3s_acum"]
     return lambda: SharpnessMeter(columns), (np.arange(count) / 500, walk(count) / 30)
+
+
+def of_ecma(count):
+    columns = ["mean_tu", "max_tu", "t5_tu", "t10_3s_tu"]
+    values = np.maximum(walk(count) / 30 - 1.5, 0)
+    return lambda: ECMAMeter(TONALITY, columns), (np.arange(count) / 187.5, values)
 
 
 def of_programme(count):
@@ -69,7 +77,7 @@ def of_spectrum(count):
 
 
 CASES = [of_loudness, of_zwicker, of_sharpness, of_programme, of_sound_level, of_third_octaves]
-CASES.append(of_spectrum)
+CASES += [of_spectrum, of_ecma]
 
 
 def ran(meter, given, start, stop):

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.scales import P0
 
 FS = 48000
@@ -121,6 +122,33 @@ def specific_basis_loudness(power: Tensor, threshold: Tensor) -> Tensor:
     for knee_db, below, above in zip(KNEES_DB, EXPONENTS, EXPONENTS[1:], strict=False):
         total = total + (above - below) / 1.5 * torch.log1p(10 ** (-0.075 * knee_db) * rise)
     return (LOUDNESS * ratio.sqrt() * total.exp() - threshold).clamp(min=0)
+
+
+RISES = 10 ** (-0.075 * np.array(KNEES_DB))
+"""Factors of a power^0.75 at each knee of loudness."""
+
+SLOPES = np.diff(EXPONENTS) / 1.5
+"""Changes of the exponent at each, of power^0.75."""
+
+
+@kernel
+def basis_loudness(power: float, threshold: float) -> float:
+    """The compiled form of `specific_basis_loudness`, for a band."""
+    ratio = max(power, QUIET) / (P0 * P0)
+    rise = ratio**0.75
+    total = 0.0
+    for k in range(RISES.size):
+        total += SLOPES[k] * np.log1p(RISES[k] * rise)
+    return max(LOUDNESS * np.sqrt(ratio) * np.exp(total) - threshold, 0.0)
+
+
+@kernel
+def basis_loudness_of(power: Array, threshold: Array) -> Array:
+    """The same of bands (band,)."""
+    y = np.empty(power.size)
+    for band in range(power.size):
+        y[band] = basis_loudness(power[band], threshold[band])
+    return y
 
 
 def neighbors(blocks: BlocksOfSize) -> np.ndarray:

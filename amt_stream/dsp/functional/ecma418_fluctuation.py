@@ -12,7 +12,12 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.ecma418 import BANDS, CENTERS, specific_basis_loudness
+from amt_stream.dsp.functional.ecma418 import (
+    BANDS,
+    CENTERS,
+    basis_loudness_of,
+    specific_basis_loudness,
+)
 from amt_stream.dsp.functional.ecma418_modulation import (
     FRAME,
     NODES,
@@ -504,9 +509,9 @@ def _compiled(
         return array(after[key]).reshape(-1, *shapes[key])
 
     recent, found, nodes, spreads, waiting, smooth, begun = map(rows, FluctuationState._fields[1:])
-    gains, search = map(array, tables[1:])
-    # Torch's memory: the rounding of a transform depends on how its input is aligned.
-    windowed = torch.empty(PART, SIZE, dtype=torch.float64)
+    threshold, gains, search = map(array, tables)
+    # NumPy's transform: the rounding of torch may depend on its threads.
+    windowed = np.empty((PART, SIZE))
     windows = np.empty((PART, 2), np.int64)
     for frame in range(time // FRAME):
         for row in range(len(sound)):
@@ -523,13 +528,12 @@ def _compiled(
             if part < PARTS and FRAME * (count + 1) >= GRID.hop:
                 bands = slice(part * PART, min(part * PART + PART, BANDS))
                 used = bands.stop - bands.start
-                _windows(rows("past")[row, bands], windowed.numpy(), windows)
-                lines = torch.fft.rfft(windowed[:used])[:, :LINES]
-                numbers = torch.view_as_real(lines).numpy()
+                _windows(rows("past")[row, bands], windowed, windows)
+                lines = np.fft.rfft(windowed[:used])
+                numbers = lines.view(np.float64).reshape(used, -1, 2)[:, :LINES]
                 power = np.empty((used, 2))
                 _all_lines(numbers, windows, gains[bands], search, power)
-                mean = torch.from_numpy(0.5 * power[:, 1])
-                n = specific_basis_loudness(mean, tables.threshold[bands]).numpy()
+                n = basis_loudness_of(0.5 * power[:, 1], threshold[bands])
                 _weigh(power, n, found[row, bands])
                 if part == PARTS - 1:
                     push(nodes[row], _amplitudes_of(found[row]))

@@ -86,6 +86,16 @@ def _first_slope(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(d * a <= 0, 0.0, steep)
 
 
+def around(nodes: Tensor, begun: Tensor, grid: Grid) -> Tensor:
+    """Values (..., band, 4) of the blocks of which two are before and two after the frame due.
+
+    nodes, begun: as in `interpolated`
+    """
+    right = torch.ceil(FRAME * (begun + 1 - grid.wait) / grid.hop)
+    spare = torch.floor(FRAME * (begun + 1) / grid.hop) - right - 1
+    return torch.where(spare[..., None] > 0, nodes[..., :4], nodes[..., 1:])
+
+
 def interpolated(nodes: Tensor, begun: Tensor, grid: Grid) -> Tensor:
     """The amplitudes (..., band) of the frame that is due after frame `begun`.
 
@@ -96,8 +106,7 @@ def interpolated(nodes: Tensor, begun: Tensor, grid: Grid) -> Tensor:
     """
     time = FRAME * (begun + 1 - grid.wait)
     right = torch.ceil(time / grid.hop)
-    spare = torch.floor(FRAME * (begun + 1) / grid.hop) - right - 1
-    y = torch.where(spare[..., None] > 0, nodes[..., :4], nodes[..., 1:])
+    y = around(nodes, begun, grid)
     a, b, c = y.diff(dim=-1).unbind(-1)
     first = torch.where(right <= 1, _first_slope(b, c), _slope(a, b))
     last = _slope(b, c)
@@ -127,6 +136,19 @@ def spread(y: Tensor) -> Tensor:
 
 
 @kernel
+def _sum(x: Array) -> float:
+    """The sum of `x`, in a loop that writes nothing.
+
+    A loop that also writes is compiled in two forms, which round differently; where its arrays are
+    in memory decides between them.
+    """
+    total = 0.0
+    for t in range(x.size):
+        total += x[t]
+    return total
+
+
+@kernel
 def take(x: Array, start: int, at: int, recent: Array, power: Array) -> int:
     """Join values of a frame, from `start` of `x` (2, band, time), to the present hop.
 
@@ -135,11 +157,9 @@ def take(x: Array, start: int, at: int, recent: Array, power: Array) -> int:
     """
     count = min(FRAME, recent.shape[1] - at)
     for band in range(recent.shape[0]):
-        total = power[band, 3]
         for t in range(count):
             recent[band, at + t] = x[0, band, start + t]
-            total += x[1, band, start + t]
-        power[band, 3] = total
+        power[band, 3] += _sum(x[1, band, start : start + count])
     return count
 
 
@@ -147,15 +167,13 @@ def take(x: Array, start: int, at: int, recent: Array, power: Array) -> int:
 def begin_hop(x: Array, start: int, count: int, recent: Array, power: Array) -> None:
     """Begin a hop with the values of a frame after the first `count`."""
     for band in range(recent.shape[0]):
-        total = 0.0
         for t in range(count, FRAME):
             recent[band, t - count] = x[0, band, start + t]
-            total += x[1, band, start + t]
         for t in range(FRAME - count, recent.shape[1]):
             recent[band, t] = 0.0
         for k in range(3):
             power[band, k] = power[band, k + 1]
-        power[band, 3] = total
+        power[band, 3] = _sum(x[1, band, start + count : start + FRAME])
 
 
 @kernel
@@ -194,14 +212,20 @@ def _slope_before(a: float, b: float) -> float:
 
 
 @kernel
+def before(begun: int, hop: int, wait: int) -> int:
+    """The index of the block before the frame that is due, among those of the last `NODES`."""
+    right = -(-FRAME * (begun + 1 - wait) // hop)
+    return 2 - (FRAME * (begun + 1) // hop - right - 1)
+
+
+@kernel
 def interpolate(nodes: Array, begun: int, hop: int, wait: int, y: Array) -> None:
     """The compiled form of `interpolated` for one row, into `y` (band,)."""
     time = FRAME * (begun + 1 - wait)
     if time <= 0:
         y[:] = 0.0
         return
-    right = -(-time // hop)
-    low = 2 - (FRAME * (begun + 1) // hop - right - 1)  # where the node before the frame is
+    right, low = -(-time // hop), before(begun, hop, wait)
     t = time / hop - right + 1
     rise = t * t * (3 - 2 * t)
     for band in range(nodes.shape[0]):

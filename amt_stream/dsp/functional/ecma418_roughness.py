@@ -7,11 +7,18 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.ecma418 import BANDS, CENTERS, specific_basis_loudness
+from amt_stream.dsp.functional.ecma418 import (
+    BANDS,
+    CENTERS,
+    basis_loudness_of,
+    specific_basis_loudness,
+)
 from amt_stream.dsp.functional.ecma418_modulation import (
     FRAME,
     NODES,
     Grid,
+    around,
+    before,
     begin_hop,
     interpolate,
     interpolated,
@@ -106,7 +113,9 @@ class RoughnessState(NamedTuple):
     recent: envelopes of the present one (..., 53, 128)
     power: sums of the powers of these (..., 53, 4)
     nodes: amplitudes of the last blocks (..., 53, 5)
+    rates: modulation rates of these in Hz, 0 for none (..., 53, 5)
     smooth: specific roughness of the last frame (..., 53)
+    rate: modulation rate of the last frame (..., 53)
     begun: frames since the beginning; it goes around (..., 1)
     """
 
@@ -114,21 +123,24 @@ class RoughnessState(NamedTuple):
     recent: Tensor
     power: Tensor
     nodes: Tensor
+    rates: Tensor
     smooth: Tensor
+    rate: Tensor
     begun: Tensor
 
 
 def roughness_states() -> dict[str, tuple[int, ...]]:
     """Shapes of `RoughnessState`, without leading axes."""
     hop = GRID.hop
-    shapes = (BANDS, 3 * hop), (BANDS, hop), (BANDS, 4), (BANDS, NODES), (BANDS,), (1,)
+    nodes, each = (BANDS, NODES), (BANDS,)
+    shapes = (BANDS, 3 * hop), (BANDS, hop), (BANDS, 4), nodes, nodes, each, each, (1,)
     return dict(zip(RoughnessState._fields, shapes, strict=True))
 
 
 def _like(
     x: Tensor, tables: RoughnessTables, state: RoughnessState
 ) -> tuple[Tensor, RoughnessState]:
-    y = x.new_empty(*x.shape[:-3], BANDS, x.shape[-1] // FRAME)
+    y = x.new_empty(*x.shape[:-3], 2, BANDS, x.shape[-1] // FRAME)
     return y, RoughnessState(*(v.new_empty(v.shape) for v in state))
 
 
@@ -136,9 +148,11 @@ def _like(
 def roughness(
     x: Tensor, tables: RoughnessTables, state: RoughnessState
 ) -> tuple[Tensor, RoughnessState]:
-    """Specific roughness (..., 53, frame) in asper/Bark_HMS, a frame per 30 values of envelopes.
+    """Specific roughness in asper/Bark_HMS and modulation rate in Hz (..., 2, 53, frame).
 
-    A frame stands for the value `GRID.wait` frames before its end.
+    A frame per 30 values of envelopes; it stands for the value `GRID.wait` frames before its end.
+    The rate is the fundamental of the band's strongest harmonic series, of the block of the two
+    around the frame in which it is stronger, or the last one if neither has any.
 
     x: envelope and power of the bands (..., 2, 53, time), float64, 1500 a second, a multiple of 30
     """
@@ -165,19 +179,26 @@ def _frame(
     begun = state.begun
     block, ended, recent, older = placed(state.recent, envelope, state.older, begun, GRID)
     total, sums = summed(state.power, power, begun, GRID)
-    found = _amplitudes(block, total / (SIZE / 2), tables)
-    nodes = torch.cat([state.nodes[..., 1:], found[..., None]], -1)
-    nodes = torch.where(ended, nodes, state.nodes)
+    nodes, rates = (
+        torch.where(ended, torch.cat([last[..., 1:], found[..., None]], -1), last)
+        for last, found in zip(
+            (state.nodes, state.rates), _amplitudes(block, total / (SIZE / 2), tables), strict=True
+        )
+    )
     y = interpolated(nodes, begun, GRID)
     y = sharpened(y, spread(y), ROUGHNESS)
     keep = torch.where(y >= state.smooth, RISE, FALL)
     y = y * (1 - keep) + state.smooth * keep
     y = torch.where(begun + 1 > GRID.wait, y, 0.0)
-    return y, RoughnessState(older, recent, sums, nodes, y, GRID.after(begun))
+    (low, high), both = (around(v, begun, GRID)[..., 1:3].unbind(-1) for v in (nodes, rates))
+    rate = torch.where(high >= low, both[1], both[0])
+    rate = torch.where(rate > 0, rate, state.rate)
+    after = RoughnessState(older, recent, sums, nodes, rates, y, rate, GRID.after(begun))
+    return torch.stack([y, rate], -2), after
 
 
-def _amplitudes(envelope: Tensor, power: Tensor, tables: RoughnessTables) -> Tensor:
-    """Amplitudes of modulation (..., 53) of blocks of envelopes (..., 53, 512).
+def _amplitudes(envelope: Tensor, power: Tensor, tables: RoughnessTables) -> tuple[Tensor, Tensor]:
+    """Amplitudes and rates of modulation (..., 53) of blocks of envelopes (..., 53, 512).
 
     power: mean square of the rectified bands times 2 (..., 53)
     """
@@ -199,7 +220,8 @@ def _amplitudes(envelope: Tensor, power: Tensor, tables: RoughnessTables) -> Ten
     w = torch.where(w < 0.05 * most, 0.0, (w - 0.1407).clamp(0, 1))
     y = phi * w[..., None, :]
     # A sound that is no number has no peaks.
-    return _strongest(y, *_peaks(y.detach()), tables) + 0 * s.sum(-1, keepdim=True)
+    strongest, rate = _strongest(y, *_peaks(y.detach()), tables)
+    return strongest + 0 * s.sum(-1, keepdim=True), rate
 
 
 def _peaks(y: Tensor) -> tuple[Tensor, Tensor]:
@@ -226,8 +248,10 @@ def _peaks(y: Tensor) -> tuple[Tensor, Tensor]:
     return k, valid & (height > 0.05 * height.amax(-1, keepdim=True))
 
 
-def _strongest(y: Tensor, k: Tensor, valid: Tensor, tables: RoughnessTables) -> Tensor:
-    """The amplitude (..., band) of the strongest harmonic series among peaks at lines `k`."""
+def _strongest(
+    y: Tensor, k: Tensor, valid: Tensor, tables: RoughnessTables
+) -> tuple[Tensor, Tensor]:
+    """Amplitude and rate (..., band) of the strongest harmonic series among peaks at lines `k`."""
     best, most, above, below = tables.bands[..., None].unbind(0)
     y0, y1, y2 = (y.gather(-1, k + shift) for shift in (-1, 0, 1))
     size = torch.where(valid, y0 + y1 + y2, 0.0)
@@ -265,7 +289,9 @@ def _strongest(y: Tensor, k: Tensor, valid: Tensor, tables: RoughnessTables) -> 
     total = (1 + 0.1 * apart) * total
     slow = torch.where(base <= best, _weight(base, best, 0.7066, below), 1.0)
     total = torch.where(silent | (base <= LINE), 0.0, total * slow)
-    return torch.where(total < LEAST, 0.0, total).squeeze(-1)
+    total = torch.where(total < LEAST, 0.0, total)
+    rate = torch.where(total > 0, base.detach(), 0.0)
+    return total.squeeze(-1), rate.squeeze(-1)
 
 
 def _without_bias(f: Tensor, bias: Tensor) -> Tensor:
@@ -290,7 +316,7 @@ def _compiled(
 ) -> tuple[Tensor, RoughnessState]:
     lead, time = x.shape[:-3], x.shape[-1]
     sound = array(x).reshape(-1, 2, BANDS, time)
-    y = np.empty((len(sound), BANDS, time // FRAME))
+    y = np.empty((len(sound), 2, BANDS, time // FRAME))
     after = {key: v.clone() for key, v in state._asdict().items() if key != "older"}
     # Copied only where a block ends.
     after["older"] = state.older
@@ -299,11 +325,12 @@ def _compiled(
     def rows(key: str) -> Array:
         return array(after[key]).reshape(-1, *shapes[key])
 
-    recent, power, nodes, smooth, begun = map(rows, ("recent", "power", "nodes", "smooth", "begun"))
-    window, gain, bias, bands = map(array, tables[1:])
-    # Torch's memory: the rounding of a transform depends on how its input is aligned.
-    windowed, energy = torch.empty(BANDS, SIZE, dtype=torch.float64), np.empty(BANDS)
-    block = windowed.numpy()
+    recent, power, nodes, rates, smooth, rate, begun = map(
+        rows, ("recent", "power", "nodes", "rates", "smooth", "rate", "begun")
+    )
+    threshold, window, gain, bias, bands = map(array, tables)
+    # NumPy's transform: the rounding of torch may depend on its threads.
+    block, energy = np.empty((BANDS, SIZE)), np.empty(BANDS)
     for frame in range(time // FRAME):
         for row in range(len(sound)):
             count = int(begun[row, 0])
@@ -313,38 +340,44 @@ def _compiled(
                 if after["older"] is state.older:
                     after["older"] = state.older.clone()
                 join_hops(rows("older")[row], recent[row], block)
-                mean = torch.from_numpy(power[row].sum(-1) / (SIZE / 2))
-                n = specific_basis_loudness(mean, tables.threshold).numpy()
+                n = basis_loudness_of(power[row].sum(-1) / (SIZE / 2), threshold)
                 _window(block, window, energy)
-                lines = torch.view_as_real(torch.fft.rfft(windowed)).numpy()
-                push(nodes[row], _all_amplitudes(lines, energy, n, gain, bias, bands))
+                lines = np.fft.rfft(block).view(np.float64).reshape(BANDS, -1, 2)
+                found = _all_amplitudes(lines, energy, n, gain, bias, bands)
+                push(nodes[row], found[0])
+                push(rates[row], found[1])
                 begin_hop(sound[row], frame * FRAME, fitting, recent[row], power[row])
-            _finish(nodes[row], count, smooth[row], y[row, :, frame])
+            _finish(nodes[row], rates[row], count, smooth[row], rate[row], y[row, :, :, frame])
             begun[row, 0] = count + 1 if count + 1 < 2 * GRID.period else GRID.period
-    return torch.from_numpy(y).view(*lead, BANDS, -1), RoughnessState(
+    return torch.from_numpy(y).view(*lead, 2, BANDS, -1), RoughnessState(
         **{key: after[key] for key in RoughnessState._fields}
     )
 
 
 @kernel
-def _finish(nodes: Array, begun: int, smooth: Array, y: Array) -> None:
-    found = np.empty(y.size)
+def _finish(nodes: Array, rates: Array, begun: int, smooth: Array, rate: Array, y: Array) -> None:
+    found = np.empty(BANDS)
     interpolate(nodes, begun, GRID.hop, GRID.wait, found)
     sharpen(found, spread_of(found), ROUGHNESS, found)
-    for band in range(y.size):
+    low = before(begun, GRID.hop, GRID.wait)
+    for band in range(BANDS):
         keep = RISE if found[band] >= smooth[band] else FALL
         value = found[band] * (1 - keep) + smooth[band] * keep
-        y[band] = smooth[band] = value if begun + 1 > GRID.wait else 0.0
+        y[0, band] = smooth[band] = value if begun + 1 > GRID.wait else 0.0
+        near = low + 1 if nodes[band, low + 1] >= nodes[band, low] else low
+        if rates[band, near] > 0:
+            rate[band] = rates[band, near]
+        y[1, band] = rate[band]
 
 
 @kernel
 def _window(block: Array, window: Array, energy: Array) -> None:
     for band in range(block.shape[0]):
+        for t in range(block.shape[1]):
+            block[band, t] *= window[t]
         total = 0.0
         for t in range(block.shape[1]):
-            value = block[band, t] * window[t]
-            block[band, t] = value
-            total += value * value
+            total += block[band, t] * block[band, t]
         energy[band] = total
 
 
@@ -352,14 +385,14 @@ def _window(block: Array, window: Array, energy: Array) -> None:
 def _all_amplitudes(
     lines: Array, energy: Array, n: Array, gain: Array, bias: Array, bands: Array
 ) -> Array:
-    """The compiled form of `_amplitudes`, from spectra (53, 257, 2) and energies (53,)."""
+    """The compiled form of `_amplitudes` (2, 53), from spectra (53, 257, 2) and energies (53,)."""
     count = lines.shape[1]
-    phi, out = np.empty((BANDS, count)), np.empty(BANDS)
+    phi, out = np.empty((BANDS, count)), np.zeros((2, BANDS))
     s, w = np.zeros(count), np.empty(count)
     most = 0.0
     for band in range(BANDS):
         if n[band] != n[band] or energy[band] != energy[band]:
-            out[:] = np.nan
+            out[0] = np.nan
             return out
         most = max(most, n[band])
     for band in range(BANDS):
@@ -400,7 +433,9 @@ def _all_amplitudes(
                 b[i] = (y0 + y1 + y2) * bands[1, band]
                 if f[i] > bands[0, band]:
                     b[i] *= _weight_of(f[i], bands[0, band], 1.2822, bands[2, band])
-        out[band] = _amplitude(f[:peaks], b[:peaks], bands[0, band], bands[3, band])
+        out[0, band], out[1, band] = _amplitude(
+            f[:peaks], b[:peaks], bands[0, band], bands[3, band]
+        )
     return out
 
 
@@ -485,7 +520,7 @@ def _is_member(f: Array, base: float, i: int) -> bool:
 
 
 @kernel
-def _amplitude(f: Array, b: Array, best: float, below: float) -> float:
+def _amplitude(f: Array, b: Array, best: float, below: float) -> tuple[float, float]:
     """The compiled form of the end of `_strongest` for the peaks of a band."""
     highest, chosen = -1.0, -1
     for j in range(f.size):
@@ -496,7 +531,7 @@ def _amplitude(f: Array, b: Array, best: float, below: float) -> float:
         if energy > highest:
             highest, chosen = energy, j
     if highest <= 0:
-        return 0.0
+        return 0.0, 0.0
     base = f[chosen]
     total = center = 0.0
     loudest = -1
@@ -507,8 +542,8 @@ def _amplitude(f: Array, b: Array, best: float, below: float) -> float:
             if loudest < 0 or b[i] > b[loudest]:
                 loudest = i
     if base <= LINE:
-        return 0.0
+        return 0.0, 0.0
     total *= 1 + 0.1 * abs(center / total - f[loudest]) ** 0.749
     if base <= best:
         total *= _weight_of(base, best, 0.7066, below)
-    return total if total >= LEAST else 0.0
+    return (total, base) if total >= LEAST else (0.0, 0.0)

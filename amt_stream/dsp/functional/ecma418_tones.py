@@ -18,30 +18,20 @@ from amt_stream.dsp.functional.ecma418 import (
     AROUND,
     BANDS,
     EPSILON,
-    EXPONENTS,
     FS,
     GATE,
     HOP,
-    KNEES_DB,
     LAGS,
     LEAST_SHARE,
     LINES,
     LONGEST_WAIT,
-    LOUDNESS,
     MOST_SNR,
-    QUIET,
     SIZES,
     STEP,
     BlocksOfSize,
+    basis_loudness,
     neighbors,
 )
-from amt_stream.dsp.scales import P0
-
-RISES = 10 ** (-0.075 * np.array(KNEES_DB))
-"""Factors of a power^0.75 at each knee of loudness."""
-
-SLOPES = np.diff(EXPONENTS) / 1.5
-"""Changes of the exponent at each, of power^0.75."""
 
 
 class Plan(NamedTuple):
@@ -269,17 +259,6 @@ def _transform(u: Array, lines: Array, memory: Memory, plan: Plan) -> None:
 
 
 @kernel
-def _loudness(power: float, threshold: float) -> float:
-    """The compiled form of `specific_basis_loudness`."""
-    ratio = max(power, QUIET) / (P0 * P0)
-    rise = ratio**0.75
-    total = 0.0
-    for k in range(RISES.size):
-        total += SLOPES[k] * np.log1p(RISES[k] * rise)
-    return max(LOUDNESS * np.sqrt(ratio) * np.exp(total) - threshold, 0.0)
-
-
-@kernel
 def _energies(sound: Array, first: int, lag: int, left: Array, right: Array, total: Array) -> None:
     """Energies of bands of a block: without the last `lag` samples, the first ones, and all.
 
@@ -321,7 +300,7 @@ def _autocorrelate(sound: Array, lines: Array, begun: int, memory: Memory, plan:
     scale, inverse = np.empty(bands), np.empty(bands)
     _energies(sound, begun, plan.most[0], left, right, total)
     for b in range(bands):
-        scale[b] = _loudness(total[b] * (0.5 / hop), plan.threshold[b]) * total[b]
+        scale[b] = basis_loudness(total[b] * (0.5 / hop), plan.threshold[b]) * total[b]
         # Of the same size, so that a loud band does not blur the quiet one that shares its column.
         inverse[b] = 1 / total[b] if total[b] > 0 else 0.0
         floor[b] = LEAST_SHARE * total[b]

@@ -44,10 +44,12 @@ class ECMARoughnessOutput(NamedTuple):
     """Roughness per frame, 50 a second.
 
     r: in asper (..., frame)
+    hz: modulation rate of the roughest band (..., frame)
     specific: specific roughness in asper/Bark_HMS (..., frame, 53)
     """
 
     r: Tensor
+    hz: Tensor
     specific: Tensor
 
 
@@ -64,7 +66,7 @@ class ECMASpecificRoughness(Stage):
     block_size = FRAME
     ratio = Fraction(1, FRAME)
     latency = Fraction(roughness.GRID.wait * FRAME)
-    out_time_dim = ECMARoughnessOutput(-1, -2)  # type: ignore[arg-type]
+    out_time_dim = ECMARoughnessOutput(-1, -1, -2)  # type: ignore[arg-type]
     frames_stand_for_end = True
     keeps_double = (*roughness.RoughnessTables._fields, *roughness.RoughnessState._fields)
 
@@ -88,12 +90,14 @@ class ECMASpecificRoughness(Stage):
     def step(self, x: Tensor, state: State) -> tuple[ECMARoughnessOutput, State]:
         tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
         y, after = roughness.roughness(x.double(), tables, roughness.RoughnessState(**state))
-        specific = y.to(x.dtype).mT
-        return ECMARoughnessOutput(WIDTH * specific.sum(-1), specific), after._asdict()
+        specific, rate = y.to(x.dtype).mT.unbind(-3)
+        band = specific.detach().argmax(-1, keepdim=True)
+        hz = rate.gather(-1, band).squeeze(-1)
+        return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific), after._asdict()
 
     def out_shape(self, shape: Shape) -> ECMARoughnessOutput:
         lead = shape[:-2]
-        return ECMARoughnessOutput(lead, (*lead, BANDS))  # type: ignore[arg-type]
+        return ECMARoughnessOutput(lead, lead, (*lead, BANDS))  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         return f"bands={BANDS}"

@@ -1,3 +1,4 @@
+from .ecma418 import ECMAMeter as ECMAMeter
 from .extremes import Events as Events
 from .extremes import Hold as Hold
 from .extremes import Maximum as Maximum

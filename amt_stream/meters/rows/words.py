@@ -68,6 +68,8 @@ BY_UNIT: dict[str, Callable[[float], str]] = {
     "phon": _table_phon,
     "lu": signed_text,
     "acum": "{:.2f}".format,
+    "tu": "{:.2f}".format,
+    "asper": "{:.2f}".format,
     "s": "{:.0f}".format,
     "hz": _frequency,
 }

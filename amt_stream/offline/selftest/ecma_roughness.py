@@ -1,0 +1,47 @@
+"""Checks of the roughness of ECMA-418-2:2025."""
+
+from functools import partial
+from typing import Any
+
+from amt_stream.meters.accumulators.ecma418 import ROUGHNESS
+from amt_stream.offline.selftest.ecma418 import DEFINITION, percentile, unramped, values
+from amt_stream.offline.selftest.requirement import Requirement, published
+
+PROGRAMS = "two other programs, tests/data/ecma418_2_roughness.json"
+R = percentile(ROUGHNESS, 10)
+
+
+def highest_roughness(y: Any) -> float:
+    return float(values(ROUGHNESS)(y).max())
+
+
+def rate(y: Any) -> float:
+    """The modulation rate of the roughest band in Hz, at the end."""
+    return float(y.hz[0, -1])
+
+
+def _r(asper: float) -> Requirement:
+    return Requirement("R", R, asper, "asper", 2.0, PROGRAMS, scale="%")
+
+
+def _hz(hz: float) -> Requirement:
+    return Requirement("modulation rate", rate, hz, "Hz", 0.2, "the rate of the sound")
+
+
+UNIT = published("R", R, 1.0, "asper", 1.0, DEFINITION, "%")
+
+STEADY = Requirement(
+    "highest R", highest_roughness, 0.0, "asper", 0.0, "a steady tone is not rough"
+)
+
+_tone = partial(unramped, "ecma_roughness", duration=1.2)
+
+CHECKS = (
+    _tone(1000, 60, UNIT, _hz(70), modulation=70),
+    _tone(250, 60, _r(0.47395), _hz(40), modulation=40),
+    _tone(500, 60, _r(0.62751), _hz(50), modulation=50),
+    _tone(4000, 60, _r(0.54036), _hz(100), modulation=100),
+    _tone(1000, 60, STEADY),
+    _tone(1000, 60, _r(1.0048), modulation=70, field="diffuse"),
+    _tone(1000, 60, UNIT, modulation=70, fs=44100),
+)

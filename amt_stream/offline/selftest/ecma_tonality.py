@@ -1,0 +1,39 @@
+"""Checks of the tonality of ECMA-418-2:2025."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from amt_stream.meters.accumulators.ecma418 import TONALITY
+from amt_stream.offline.selftest.ecma418 import DEFINITION, PROGRAMS, mean, unramped
+from amt_stream.offline.selftest.requirement import Requirement, published
+
+T = mean(TONALITY)
+
+
+def frequency(y: Any) -> float:
+    """The median frequency of the strongest tone in Hz."""
+    return float(np.median(y.hz[0, 57:]))
+
+
+def _t(tu: float, source: str = PROGRAMS, percent: float = 1.0) -> Requirement:
+    return Requirement("T", T, tu, "tu_HMS", percent, source, scale="%")
+
+
+def _hz(hz: float) -> Requirement:
+    return Requirement("frequency", frequency, hz, "Hz", 0.01, PROGRAMS)
+
+
+_tone = partial(unramped, "ecma_tonality")
+
+CHECKS = (
+    _tone(1000, 40, published("T", T, 1.0, "tu_HMS", 0.5, DEFINITION, "%"), _hz(999.023)),
+    _tone(1000, 20, _t(0.31907), _hz(999.023)),
+    _tone(1000, 80, _t(4.3719), _hz(999.023)),
+    _tone(125, 60, _t(1.0167), _hz(123.047)),
+    _tone(4000, 80, _t(6.8893), _hz(3999.02)),
+    _tone(1000, 60, _t(1.3367), modulation=70),
+    _tone(1000, 40, _t(1.0091), field="diffuse"),
+    _tone(1000, 40, published("T", T, 1.0, "tu_HMS", 0.5, DEFINITION, "%"), fs=44100),
+)

@@ -1,0 +1,133 @@
+"""Readings of ECMA-418-2: single values, both ears, files, and what is left out."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amt_stream import measure
+from amt_stream.meters.accumulators import ECMAMeter
+from amt_stream.meters.accumulators.ecma418 import LOUDNESS, TONALITY
+from tests.data.synth import render
+
+DATA = Path(__file__).parents[1] / "data"
+CASES = {
+    case["id"]: case
+    for name in ("ecma418_2.json", "ecma418_2_roughness.json")
+    for case in json.loads((DATA / name).read_text(encoding="utf-8"))["cases"]
+}
+FS = 48000
+T = np.arange(FS * 3 // 4) / FS
+TONE = 0.002 * np.sqrt(2) * np.sin(2 * np.pi * 1000 * T)
+
+
+def rough(rate, duration=1.0):
+    """1 kHz of 60 dB, fully modulated."""
+    part = {"kind": "am_tone", "frequency": 1000, "rate": rate, "depth": 1.0}
+    part |= {"level_db_spl": 60, "duration": duration}
+    return render({"duration": duration, "components": [part]}, FS)[:, 0]
+
+
+def read(x, model, **settings):
+    return measure(x, FS, model, calibration="pascal", **settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "case"),
+    [
+        ("ecma_loudness_mean_sone", "N", "burst_1k_300ms_60"),
+        ("ecma_tonality_mean_tu", "T", "burst_1k_300ms_60"),
+        pytest.param("ecma_loudness_mean_sone", "N", "tone_in_pink_1k_+0", marks=pytest.mark.soak),
+        pytest.param("ecma_tonality_mean_tu", "T", "tone_in_pink_1k_+0", marks=pytest.mark.soak),
+        ("ecma_roughness_r10_asper", "R", "nb_1k_160_60"),
+        ("ecma_roughness_r10_asper", "R", "am_step_rough"),
+    ],
+)
+def test_single_values_are_those_of_other_programs(name, key, case):
+    x = render(CASES[case]["recipe"], FS)[:, :1]
+    found = read(x, "_".join(name.split("_")[:2]), step_ms=100)
+    expected = CASES[case][key]
+    assert found.summary[name] == pytest.approx(expected["expect"], abs=expected["tol"])
+    assert found[name][-1] == pytest.approx(found.summary[name], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sound", "stem", "unit", "single"),
+    [(TONE, "ecma_loudness", "sone", "mean"), (rough(70), "ecma_roughness", "asper", "r10")],
+)
+def test_the_rule_for_two_ears(sound, stem, unit, single):
+    """One silent ear divides by the root of 2; the other reads 1, as the unit is defined."""
+    found = read(np.stack([sound, 0 * sound], 1), stem, step_ms=250)
+    both, left, right = (found[f"{stem}{side}_{unit}"][-1] for side in ("", "_left", "_right"))
+    assert left == pytest.approx(1, rel=0.01)
+    assert right == 0
+    assert both == pytest.approx(left / np.sqrt(2), rel=1e-5)
+    assert found.summary[f"{stem}_{single}_left_{unit}"] == pytest.approx(1, rel=0.01)
+
+
+def test_tonality_of_two_channels_is_the_higher_one_with_its_tone():
+    """1 kHz at 40 dB beside 500 Hz at 20 dB."""
+    soft = 0.0002 * np.sin(2 * np.pi * 500 * T)
+    found = read(np.stack([soft, TONE], 1), "ecma_tonality", columns="ecma*", step_ms=250)
+    last = {name: found[name][-1] for name in found.columns if name.startswith("ecma")}
+    assert last["ecma_tonality_tu"] == last["ecma_tonality_right_tu"] == pytest.approx(1, rel=0.01)
+    assert 0.02 < last["ecma_tonality_left_tu"] < 0.5
+    assert last["ecma_tonality_hz"] == last["ecma_tonality_right_hz"] == pytest.approx(999.0, abs=3)
+    assert last["ecma_tonality_left_hz"] == pytest.approx(500, abs=3)
+
+
+def test_the_modulation_rate_is_that_of_the_roughest_band():
+    sound = np.append(rough(50), np.zeros(FS // 2))
+    found = read(sound[:, None], "ecma_roughness", step_ms=100)
+    rate, asper = found["ecma_roughness_hz"], found["ecma_roughness_asper"]
+    assert np.nanmax(np.abs(rate[5:10] - 50)) < 0.1
+    silent = asper <= 0.02
+    assert silent[0]
+    assert not silent[5:10].any()
+    np.testing.assert_array_equal(np.isnan(rate), silent)
+
+
+def test_outputs_by_band():
+    sound = TONE[:24000, None]
+    for what in ("loudness", "tonality"):
+        name = f"ecma_specific_{what}"
+        found = read(sound, f"ecma_{what}", outputs=name, step_ms=250)
+        assert found[name].shape == (len(found), 1, 53)
+        bark = found.axes[name][-1].values
+        np.testing.assert_allclose(bark[[0, -1]], [0.5, 26.5])
+        # Its center frequency in Hz.
+        hz = 81.9289 / 0.1618 * np.sinh(0.1618 * bark[found[name][-1, 0].argmax()])
+        assert hz == pytest.approx(1000, rel=0.15)
+
+
+def test_the_start_counts_in_nothing():
+    """The standard leaves out 57 frames, also where they are loud."""
+    values = np.where(np.arange(400) < 57, 9.0, 1.0)
+    meter = ECMAMeter(LOUDNESS, ["mean_sone", "max_sone", "n1_sone"])
+    columns = meter.update(np.arange(400) / 187.5, values)
+    assert np.isfinite(columns).sum() == 3 * 343
+    reading = meter.reading()
+    assert reading["mean_sone"] == pytest.approx(1)
+    assert reading["max_sone"] == 1
+    assert reading["n1_sone"] == pytest.approx(1, rel=2e-4)
+    assert reading["measured_s"] == pytest.approx(343 / 187.5)
+
+
+def test_means_are_those_of_the_standard():
+    values = np.random.default_rng(0).uniform(0, 0.1, 500)
+    values[values < 0.01] = 0
+    late = np.arange(500) / 187.5 + 1
+    loudness, tonality = ECMAMeter(LOUDNESS), ECMAMeter(TONALITY)
+    for meter in (loudness, tonality):
+        for part in np.array_split(np.arange(500), 7):
+            meter.update(late[part], values[part])
+    e = 1 / np.log10(2)
+    power_mean = np.mean(values**e) ** (1 / e)
+    assert loudness.reading()["mean_sone"] == pytest.approx(power_mean)
+    assert tonality.reading()["mean_tu"] == pytest.approx(values[values > 0.02].mean())
+    assert tonality.reading()["t99_tu"] == 0
+    silent = ECMAMeter(TONALITY)
+    assert silent.reading()["mean_tu"] is None
+    silent.update(late, np.zeros(500))
+    assert silent.reading()["mean_tu"] == 0
