@@ -671,6 +671,9 @@ _WAITS = np.repeat(
     [blocks.wait for blocks in SIZES],
     [blocks.targets[1] - blocks.targets[0] + 1 for blocks in SIZES],
 )
+
+_IS_READ = np.arange(LONGEST_WAIT) >= LONGEST_WAIT - _WAITS[:, None]
+"""Which of the waiting frames (band, frame) a later step reads; the others are 0 in both forms."""
 """Frames for which each band waits."""
 
 
@@ -708,6 +711,6 @@ def one_step(
         )
         _interpolate(native, state["last"][:, low:high], blocks.wait, late[:, low:high])
     _reduce(late, _WAITS, begun, state["smooth"], smoothing, weights, gate, y)
-    state["late"][:] = late[..., frames:]
+    state["late"][:] = np.where(_IS_READ, late[..., frames:], 0.0)
     begun += frames
     state["begun"][0] = begun - AROUND if begun >= 2 * AROUND else begun
