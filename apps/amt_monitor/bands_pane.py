@@ -60,7 +60,7 @@ class BandsPane(ReadingPane):
         self._held = PeakHold()
         self._found: Mapping[str, Any] = {}
         self.line = combo_box("line over the bars", LINES, lambda: self.draw(self._found))
-        self.head.insertWidget(self.head.count() - 1, self.line)
+        self.head.addWidget(self.line)
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
         super().show_readings(found)

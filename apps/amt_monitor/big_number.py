@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.reading_captions import Caption
+from amt_monitor.reading_captions import UNCALIBRATED_WORDS, Caption
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
 
@@ -50,6 +50,7 @@ def note_size(size: int) -> int:
 
 
 GAP_NOTE = 6
+WHOLE, SHORT = UNCALIBRATED_WORDS
 
 
 class Extent(NamedTuple):
@@ -72,11 +73,14 @@ class BigNumber(QtWidgets.QWidget):
     ) -> None:
         super().__init__()
         self.caption, self.captioned, self._spare = caption, captioned, spare
+        self._uncalibrated = False
         self.widest = WIDEST.get(caption.unit, "-88.8")
-        self.words, self.symbol, self.digits, self.unit, self.note = (
+        self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
-            for text in (caption.words, caption.symbol, NO_READING, caption.unit, "")
+            for text in (caption.words, caption.symbol, NO_READING, caption.unit, "", WHOLE)
         )
+        self.uncalibrated.setToolTip(WHOLE)
+        self.uncalibrated.hide()
         self.words.setVisible(captioned)
         self.symbol.setVisible(captioned)
         self.digits.setObjectName(name)
@@ -86,6 +90,7 @@ class BigNumber(QtWidgets.QWidget):
         theme.changed.connect(self._arrange)
         for label in (self.symbol, self.unit, self.note):
             tint(label, "second")
+        tint(self.uncalibrated, "amber")
         for widget in (self, self.digits):
             widget.setToolTip(caption.sentence)
             widget.setAccessibleDescription(caption.sentence)
@@ -128,9 +133,19 @@ class BigNumber(QtWidgets.QWidget):
         if last:
             self.show_text(NO_READING)
 
-    def doubt(self, role: Role | None, hatched: bool) -> None:
-        """Color the number by its role; hatch it where it is not calibrated."""
-        tint(self.digits, role, hatched=hatched)
+    def doubt(self, role: Role | None, uncalibrated: bool) -> bool:
+        """Color the number by its role; hatch it and say so where it is not calibrated.
+
+        Returns whether it needs another room now.
+        """
+        tint(self.digits, role, hatched=uncalibrated)
+        if uncalibrated == self._uncalibrated:
+            return False
+        self._uncalibrated = uncalibrated
+        self.uncalibrated.setVisible(uncalibrated)
+        self._arrange()
+        self._speak()
+        return True
 
     def extent(self, size: int) -> Extent:
         """The room that the number needs at this size."""
@@ -143,8 +158,9 @@ class BigNumber(QtWidgets.QWidget):
 
     def body_width(self, size: int) -> int:
         unit = text_width(self.caption.unit, unit_size(size))
-        note = text_width(self._spare, note_size(size))
-        beside = max(unit, note) if _is_stacked(size) else unit + (note and note + GAP_NOTE)
+        notes = [text_width(text, note_size(size)) for _, text in self._notes]
+        stacked = _is_stacked(size, len(notes))
+        beside = max(unit, *notes, 0) if stacked else unit + sum(one + GAP_NOTE for one in notes)
         return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
 
     def size_in(self, width: int, height: int, largest: int = LARGEST) -> int:
@@ -181,7 +197,6 @@ class BigNumber(QtWidgets.QWidget):
         for label in (self.words, self.symbol):
             resize_text(label, small)
         resize_text(self.unit, unit_size(size))
-        resize_text(self.note, note_size(size))
         resize_text(self.digits, size, bold=True)
         words = text_width(self.words.text(), small)
         self.words.setGeometry(0, 0, words, line)
@@ -192,14 +207,33 @@ class BigNumber(QtWidgets.QWidget):
         left = wide + round(GAP * size)
         foot = top + _foot(high, size, bold=True)
         small = unit_size(size)
-        line = round(LINE * small)
-        unit, note = text_width(self.caption.unit, small), text_width(self._spare, note_size(size))
-        self.unit.setGeometry(left, foot - _ascent(small), unit, line)
-        if _is_stacked(size):
-            above = round(LINE * note_size(size))
-            self.note.setGeometry(left, self.unit.y() - above, note, above)
-        else:
-            self.note.setGeometry(left + unit + GAP_NOTE, self.unit.y(), note, line)
+        line, above = round(LINE * small), round(LINE * note_size(size))
+        unit = text_width(self.caption.unit, small)
+        x, y = left, foot - _ascent(small)
+        self.unit.setGeometry(x, y, unit, line)
+        notes = self._notes
+        stacked = _is_stacked(size, len(notes))
+        x += 0 if stacked else unit + GAP_NOTE
+        for label, text in notes:
+            resize_text(label, note_size(size))
+            wide = text_width(text, note_size(size))
+            if label is self.uncalibrated:
+                whole = text_width(WHOLE, note_size(size))
+                fits = x + whole <= self.width()
+                label.setText(WHOLE if fits else text)
+                wide = whole if fits else wide
+            if stacked:
+                y -= above
+                label.setGeometry(x, y, wide, above)
+            else:
+                label.setGeometry(x, y, wide, line)
+                x += wide + GAP_NOTE
+
+    @property
+    def _notes(self) -> list[tuple[QtWidgets.QLabel, str]]:
+        """The notes at the unit, the lowest first, with the text that each needs room for."""
+        notes = [(self.uncalibrated, SHORT)] if self._uncalibrated else []
+        return [*notes, (self.note, self._spare)] if self._spare else notes
 
     def _top(self, size: int) -> int:
         return round(LINE * caption_size(size)) if self.captioned else 0
@@ -209,7 +243,8 @@ class BigNumber(QtWidgets.QWidget):
         return text_width(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
 
     def _speak(self) -> None:
-        parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text())
+        doubt = WHOLE if self._uncalibrated else ""
+        parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text(), doubt)
         self.digits.setAccessibleName(", ".join(part for part in parts if part))
 
 
@@ -268,10 +303,10 @@ def _ascent(size: int) -> int:
     return round(_metrics(family, False).ascent() * size / REFERENCE)
 
 
-def _is_stacked(size: int) -> bool:
-    """Whether the note fits above the unit; else it stands behind the unit."""
+def _is_stacked(size: int, notes: int) -> bool:
+    """Whether so many notes fit above the unit; else they stand behind the unit."""
     foot = _foot(round(DIGITS * size), size, bold=True)
-    return foot - _ascent(unit_size(size)) >= round(LINE * note_size(size))
+    return foot - _ascent(unit_size(size)) >= notes * round(LINE * note_size(size))
 
 
 def _foot(height: int, size: int, bold: bool) -> int:

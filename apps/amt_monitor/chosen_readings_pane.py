@@ -9,7 +9,6 @@ from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
 from amt_monitor.pane import Pane
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
-from amt_monitor.theme import tint
 from amt_monitor.widgets import tool_button
 
 if TYPE_CHECKING:
@@ -35,9 +34,9 @@ class ChosenReadingsPane(Pane):
         self._model_of: dict[str, str] = {}
         self._shown: list[str] | None = None
         self.choose = tool_button("choose_numbers_button", "Choose...", "", self.ask)
-        self.head.insertWidget(self.head.count() - 1, self.choose)
+        self.head.addWidget(self.choose)
         self.grid = ReadingGrid((), ())
-        self.head.insertWidget(self.head.count() - 1, self.grid.elapsed)
+        self.head.addWidget(self.grid.elapsed)
         self.body.addWidget(self.grid, 1)
 
     def ask(self) -> None:
@@ -64,14 +63,10 @@ class ChosenReadingsPane(Pane):
         self.grid.show_elapsed(view.measured_s)
 
     def show_status(self, view: "ViewState") -> None:
-        models = dict.fromkeys(self._model_of.get(name, "") for name in self._shown or ())
-        status = {model: view.reading_status(model) for model in models}
-        words = dict.fromkeys(word for one in status.values() for word in one.words)
-        self.mark([*words], any(one.uncalibrated for one in status.values()))
-        for cell, label in self.grid.numbers:
-            doubt = status.get(self._model_of.get(cell.name, ""))
-            if doubt is not None:
-                tint(label, "second" if doubt.grey else None, hatched=doubt.uncalibrated)
+        super().show_status(view)
+        status = {name: view.reading_status(self._model_of[name]) for name in self._shown or ()}
+        self.grid.doubt(lambda name: (status[name].grey, status[name].uncalibrated))
+        self.grid.lose(view.values if "lost" in view.held else None)
 
     def texts(self) -> tuple[str, ...]:
         return tuple(label.text() for _, label in self.grid.numbers)

@@ -41,7 +41,7 @@ class DistributionPane(Pane):
         names = [one.name for one in columns if one.statistic == "instantaneous"]
         items = [(f"{symbol_of(name)}, {unit_of(name)}", name) for name in names]
         self.column = combo_box("reading", items, self._choose)
-        self.head.insertWidget(self.head.count() - 1, self.column)
+        self.head.addWidget(self.column)
         self.plot = Plot("distribution_plot")
         self.plot.setAccessibleName("how often each level was read")
         self.bars, self.exceeded, self.percentiles = (

@@ -53,7 +53,7 @@ class EventsPane(Pane):
     def __init__(self) -> None:
         super().__init__("events", "Events")
         self.which = combo_box("which events", (ALL, MARKERS), self._show)
-        self.head.insertWidget(self.head.count() - 1, self.which)
+        self.head.addWidget(self.which)
         self.list = QtWidgets.QTreeWidget()
         self.list.setObjectName("event_list")
         self.list.setAccessibleName("events, the newest first")
@@ -79,9 +79,6 @@ class EventsPane(Pane):
         if events != self._events:
             self._events = events
             self._show()
-
-    def show_status(self, view: "ViewState") -> None:
-        self.mark(view.held, False)
 
     def texts(self) -> tuple[str, ...]:
         return tuple("\t".join(line) for line in self._lines())

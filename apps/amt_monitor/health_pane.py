@@ -46,9 +46,6 @@ class HealthPane(Pane):
             [*lines, HealthLine("Log", words if log is None else f"{words} ({log.path})")]
         )
 
-    def show_status(self, view: "ViewState") -> None:
-        self.mark(view.held, False)
-
     def show_lines(self, lines: list[HealthLine]) -> None:
         while len(self._labels) < len(lines):
             self._add()

@@ -121,6 +121,7 @@ class HistoryPane(Pane):
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
+        self.show_uncalibrated(view.reading_status().uncalibrated)
         self.layers.hold("frozen" in view.held)
         self.layers.lose("lost" in view.held)
 
@@ -130,8 +131,7 @@ class HistoryPane(Pane):
         self.plot.show_until(None)
         self.layers.scale.reset()
 
-    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
-        super().mark(words, uncalibrated)
+    def show_uncalibrated(self, uncalibrated: bool) -> None:
         if uncalibrated != self._uncalibrated:
             self._uncalibrated = uncalibrated
             self._name_unit()

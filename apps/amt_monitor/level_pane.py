@@ -141,8 +141,9 @@ class LevelPane(Pane):
         return tuple(ear.text for ear in self.meters.ears)
 
     def show_status(self, view: "ViewState") -> None:
-        lost = "lost" in view.held
-        if lost:
+        super().show_status(view)
+        uncalibrated = view.heard is not None and not view.heard.calibrated
+        self.about.setText("dB, uncalibrated" if uncalibrated else "dB SPL")
+        if "lost" in view.held:
             self.restart()
             self.meters.update()
-        self.mark(() if lost else view.held, view.heard is not None and not view.heard.calibrated)

@@ -226,7 +226,9 @@ class MainWindow(QtWidgets.QMainWindow):
         if self.wall_view.isVisible() and view is not None:
             self.wall_view.choose(wall_numbers(view, self.settings.get("wall", [])))
             pane = self.updater.history
-            self.wall_view.read(view, self.message.text, pane and pane.history)
+            state = self.state_view
+            self.wall_view.show_state(state.states, state.banner.text(), self.message.text)
+            self.wall_view.read(view, pane and pane.history)
 
     def choose_wall_numbers(self, names: list[str]) -> None:
         self.settings.put(wall=names)
@@ -317,7 +319,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if updater.is_outdated:
             self.freeze()
         self.actions_by_name.show_state(measurement)
-        self.state_view.show_state(measurement, self.height() < ROOMY)
+        self.state_view.show_state(measurement, self.height() < ROOMY, self.frozen)
         self._show_wall()
         engine, state = measurement.engine, measurement.state
         if engine is not None:

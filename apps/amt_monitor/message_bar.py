@@ -10,8 +10,10 @@ from amt_stream.core.safe_text import plain
 
 MARK = 4
 """Pixels of the stripe at the left."""
-BANNER, LETTERS = 48, 18
-"""Pixels of a banner and of its letters."""
+LETTERS = 18
+"""Pixels of the letters of a banner."""
+HIGH = 2.7
+"""Its height relative to them."""
 
 
 class Banner(QtWidgets.QLabel):
@@ -21,17 +23,25 @@ class Banner(QtWidgets.QLabel):
         super().__init__()
         self.setObjectName("banner")
         self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
-        self.setFixedHeight(BANNER)
         self.setIndent(12)
         self.setMinimumWidth(1)  # a long name must not widen the window
         self.setAutoFillBackground(True)
-        set_font(self, True, LETTERS)
-        theme.changed.connect(self._color)
-        self._color()
+        self.set_letters(LETTERS)
+        theme.changed.connect(self.color)
+        self.color()
         self.hide()
 
-    def _color(self) -> None:
-        palette, colors = self.palette(), theme.colors
+    def set_letters(self, pixels: int) -> None:
+        set_font(self, True, pixels)
+        self.setFixedHeight(round(HIGH * pixels))
+
+    def say(self, sentence: str) -> None:
+        """Show this sentence, or nothing for ""."""
+        self.setText(plain(sentence))
+        self.setVisible(bool(sentence))
+
+    def color(self) -> None:
+        palette, colors = self.palette(), colors_of(self)
         palette.setColor(self.backgroundRole(), QtGui.QColor(colors.ink))
         palette.setColor(self.foregroundRole(), QtGui.QColor(colors.paper))
         self.setPalette(palette)

@@ -69,7 +69,7 @@ class NarrowBandPane(ReadingPane):
         self.sides.hide()
         self.line = combo_box("line over the spectrum", LINES, self._draw_again)
         for widget in (self.sides, self.line):
-            self.head.insertWidget(self.head.count() - 1, widget)
+            self.head.addWidget(widget)
 
     def move(self, view: "ViewState") -> None:
         frames = view.frames.get(self.model)

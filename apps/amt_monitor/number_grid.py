@@ -96,6 +96,13 @@ class NumberGrid(QtWidgets.QWidget):
         self._extents: dict[tuple[int, int, int], Extent] = {}
         self.setMinimumSize(*self._least())
 
+    def arrange_again(self) -> None:
+        """Numbers need more or less room than before."""
+        self._extents.clear()
+        self.setMinimumSize(*self._least())
+        self.form = self._best(Extent(self.width(), self.height()))
+        self._arrange(self.form)
+
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self.form = self._best(Extent(self.width(), self.height()))
         self._arrange(self.form)

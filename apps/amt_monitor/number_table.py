@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.big_number import Extent, label_in, resize_text, text_width
 from amt_monitor.reading_cell import ReadingCell
-from amt_monitor.theme import Role, tint
+from amt_monitor.theme import tint
 from amt_stream.meters.rows import NO_READING
 
 LINE = 1.35
@@ -69,10 +69,6 @@ class NumberTable(QtWidgets.QWidget):
         number.setText(text)
         number.setAccessibleName(f"{cell.caption.spoken}, {text} {cell.caption.unit}")
         self._align(number, cell, text)
-
-    def doubt(self, role: Role | None, hatched: bool) -> None:
-        for _, number in self.numbers:
-            tint(number, role, hatched=hatched)
 
     def line_height(self, size: int) -> int:
         return round(LINE * size)

@@ -86,7 +86,6 @@ class PaneDock(QtWidgets.QDockWidget):
     def open_alone(self) -> None:
         pane = self.fill()
         if self._own is None:
-            pane.alone = True
             self._own = PaneWindow(pane, self.kind.title, self._take_back)
             # The main window's keys work in it too.
             self._own.addActions(self.window().actions())
@@ -104,7 +103,6 @@ class PaneDock(QtWidgets.QDockWidget):
     def _take_back(self) -> None:
         self._own = None
         if self.pane is not None:
-            self.pane.alone = False
             self._beside.addWidget(self.pane.head_bar, 1)
             self.setWidget(self.pane)
             self.show()

@@ -1,6 +1,6 @@
 """A grid of readings."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from pyqtgraph.Qt import QtWidgets
@@ -10,6 +10,7 @@ from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
+from amt_monitor.theme import tint
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import plain_label
 from amt_stream.meters.rows import NO_READING
@@ -60,6 +61,21 @@ class ReadingGrid(NumberGrid):
         if self.table is not None and found is not None:
             for cell, label in self.table.numbers:
                 self.table.show_number(label, cell, NO_READING)
+
+    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool]]) -> None:
+        """Grey and hatch numbers that are not reliable, and say where they are uncalibrated.
+
+        doubt_of: returns for a reading whether it is grey, and whether it is uncalibrated
+        """
+        moved = False
+        for cell, number in self._large:
+            grey, uncalibrated = doubt_of(cell.name)
+            moved |= number.doubt("second" if grey else None, uncalibrated)
+        for cell, label in self.table.numbers if self.table is not None else ():
+            grey, uncalibrated = doubt_of(cell.name)
+            tint(label, "second" if grey else None, hatched=uncalibrated)
+        if moved:
+            self.arrange_again()
 
     def show_elapsed(self, measured_s: float) -> None:
         """Write once the time that averages and maxima cover."""

@@ -10,7 +10,6 @@ from amt_monitor.pane import ElidedLabel, Pane
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
-from amt_monitor.theme import Role, tint
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry
 
@@ -54,7 +53,7 @@ class ReadingPane(Pane):
                 [lines[0][1:], *lines[1:]] if lines[0][1:] else lines[1:],
             )
         self.grid = ReadingGrid(groups, lines, names, tiles)
-        self.head.insertWidget(self.head.count() - 1, self.grid.elapsed)
+        self.head.addWidget(self.grid.elapsed)
         self.body.addWidget(self.grid, 1)
 
     @property
@@ -71,9 +70,7 @@ class ReadingPane(Pane):
         return tuple(label.text() for _, label in self.numbers)
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
-        role: Role | None = "second" if grey else None
-        for _, label in self.numbers:
-            tint(label, role, hatched=uncalibrated)
+        self.grid.doubt(lambda _: (grey, uncalibrated))
 
     def move(self, view: "ViewState") -> None:
         self.draw(view.values)
@@ -83,9 +80,8 @@ class ReadingPane(Pane):
         self.grid.show_elapsed(view.measured_s)
 
     def show_status(self, view: "ViewState") -> None:
-        self.view = view
+        super().show_status(view)
         status = view.reading_status(self.model)
-        self.mark(status.words, status.uncalibrated)
         self.doubt(status.grey, status.uncalibrated)
         self.grid.lose(view.values if "lost" in view.held else None)
 

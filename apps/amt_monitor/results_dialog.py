@@ -7,8 +7,8 @@ from typing import Any
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.background_task import BackgroundTask
+from amt_monitor.badge import Badge
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.pane import Badge
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.widgets import DialogButtons, plain_label, read_only_table, table_cell
 from amt_stream.core.safe_text import plain
@@ -46,7 +46,7 @@ class StoredHistoryPane(HistoryPane):
         end_s = results.duration_s - results.step_s
         self.plot.show_until(end_s, results.duration_s)
         if not results.calibrated:
-            self.mark(["uncalibrated"], True)
+            self.show_uncalibrated(True)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -99,7 +99,7 @@ class ResultsDialog(QtWidgets.QDialog):
         label = plain_label("facts", text, wrap=True, role="second")
         self.badge = Badge()
         if not self.results.calibrated:
-            self.badge.show_words(["uncalibrated"], True)
+            self.badge.show_text("uncalibrated")
         row = QtWidgets.QHBoxLayout()
         row.addWidget(label, 1)
         row.addWidget(self.badge, 0, QtCore.Qt.AlignmentFlag.AlignTop)

@@ -65,17 +65,11 @@ class SpectrumPane(Pane):
         self._shown: NDArray[np.floating] | None = None
         self.hold = self._switch("hold", "Hold", "Maximum of the last 2 s")
         self.most = self._switch("most", "Max", "Maximum since the last reset")
-        self._uncalibrated, self._quiet_frames = False, 0
+        self._quiet_frames = 0
         self._top = 0.0
         self._set_top(1.0)
         self.plot.set_unit(UNIT, False)
         self.body.addWidget(self.plot, 1)
-
-    def mark(self, words: Sequence[str], uncalibrated: bool) -> None:
-        super().mark(words, uncalibrated)
-        if uncalibrated != self._uncalibrated:
-            self._uncalibrated = uncalibrated
-            self.plot.set_unit(UNIT, uncalibrated)
 
     def draw(self, specific_loudness: np.ndarray) -> None:
         self._shown = specific_loudness
@@ -111,6 +105,7 @@ class SpectrumPane(Pane):
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
+        self.plot.set_unit(UNIT, view.reading_status().uncalibrated)
         self._held.stand_still("frozen" in view.held)
 
     def restart(self) -> None:
@@ -120,7 +115,7 @@ class SpectrumPane(Pane):
         button = tool_button(name, text, f"{about}, of all frames")
         button.setCheckable(True)
         button.toggled.connect(lambda _: self._draw_again())
-        self.head.insertWidget(self.head.count() - 1, button)
+        self.head.addWidget(button)
         return button
 
     def _draw_again(self) -> None:

@@ -13,11 +13,13 @@ from amt_monitor.message_bar import Banner, MessageBar
 from amt_monitor.settings import Settings
 from amt_monitor.status_text import status_text
 from amt_monitor.top_bar import TopBar, elapsed_text
+from amt_monitor.view_state import ViewState
 from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.calibration import calibration_words, reminder_of
+from amt_stream.meters.state_signs import lost_sentence, rank_states
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Event
@@ -35,6 +37,7 @@ class StateView(QtWidgets.QWidget):
     """Menu bar, top bar, messages and first steps, one below the other.
 
     buttons: the actions that have a button in the top bar
+    states: those that hold, the worst first
     line, waiting: the status line, and the text that stands where panes will be
     """
 
@@ -48,6 +51,7 @@ class StateView(QtWidgets.QWidget):
         self.line, self.waiting = plain_label("status"), plain_label("waiting", wrap=True)
         self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self._log_status = LogStatus()
+        self.states = ["idle"]
         self._lost_at: float | None = None
         self.banner = Banner()
         self._sentence = ""
@@ -63,7 +67,7 @@ class StateView(QtWidgets.QWidget):
         self._sentence = sentence
         self.message.say_again(sentence)
 
-    def show_state(self, measurement: MeasurementControl, is_low: bool) -> None:
+    def show_state(self, measurement: MeasurementControl, is_low: bool, frozen: bool) -> None:
         """Show how the measurement stands; a low window has no room for first steps too."""
         engine = measurement.engine
         undone = UNDONE if measurement.can_undo_reset else ""
@@ -72,7 +76,9 @@ class StateView(QtWidgets.QWidget):
             self.message.say_again(UNDONE)
         self.message.say((_note(measurement), self._sentence, self._settings.trouble), undone)
         self.getting_started.give_way(bool(self.message.text) and is_low)
-        self._show_chip(measurement)
+        self.states = _states(measurement, frozen)
+        self.bar.chip.show_states(self.states, elapsed_text(measurement.measured_s))
+        self._show_banner(measurement)
         self.bar.device.setEnabled(not measurement.busy)
         if engine is None:
             self.line.setText(measurement.state)
@@ -93,26 +99,15 @@ class StateView(QtWidgets.QWidget):
         self._show_calibration(engine)
         self.line.setText(status_text(engine))
 
-    def _show_chip(self, measurement: MeasurementControl) -> None:
-        engine, state = measurement.engine, measurement.state
-        if state == "running" and engine is not None:
-            newest = [one.latest for one in engine.histories.values()]
-            if engine.health.overloaded:
-                state = "too slow"
-            elif any(one is not None and one.settling[-1] for one in newest):
-                state = "settling"
-        wrong = state in ("lost", "stalled", "too slow") or measurement.error is not None
-        self.bar.chip.show_state(state, elapsed_text(measurement.measured_s), wrong)
-        if state != "lost" or engine is None:
+    def _show_banner(self, measurement: MeasurementControl) -> None:
+        engine = measurement.engine
+        if measurement.state != "lost" or engine is None:
             self._lost_at = None
-            self.banner.hide()
+            self.banner.say("")
             return
         now = time.monotonic()
         self._lost_at = self._lost_at or now
-        since = int(now - self._lost_at)
-        clock = f"{since // 60:02d}:{since % 60:02d}"
-        self.banner.setText(plain(f"Microphone lost {clock}, waiting for {engine.source.name}"))
-        self.banner.show()
+        self.banner.say(lost_sentence(engine.source.name, now - self._lost_at))
 
     def _show_calibration(self, engine: "Engine") -> None:
         pascal = any(map(takes_pascal, engine.models.values()))
@@ -123,7 +118,7 @@ class StateView(QtWidgets.QWidget):
             self._judged = engine
             self._uncalibrated = uncalibrated_words(engine) if uncalibrated else ("", "")
         words, why = self._uncalibrated
-        self.bar.calibration.show_words([words] if words else [], uncalibrated)
+        self.bar.calibration.show_text(words)
         self.bar.calibration.setFocusPolicy(_tabbed if words else _untabbed)
         reminder = reminder_of(engine.calibration)
         calibrated = "calibrated, overdue" if reminder else "calibrated"
@@ -137,6 +132,14 @@ class StateView(QtWidgets.QWidget):
     def why_uncalibrated(self) -> str:
         """A sentence; "" for calibrated readings."""
         return self._uncalibrated[1]
+
+
+def _states(measurement: MeasurementControl, frozen: bool) -> list[str]:
+    """The states that hold, the worst first."""
+    engine = measurement.engine
+    course = "failed" if measurement.error and not measurement.busy else measurement.state
+    view = None if engine is None else ViewState.at(engine, measurement.readings)
+    return rank_states(course, frozen=frozen) if view is None else view.states(course, frozen)
 
 
 def _note(measurement: MeasurementControl) -> str:

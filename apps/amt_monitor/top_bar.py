@@ -1,12 +1,17 @@
 """The bar above the panes: the state, commands, the input and its calibration."""
 
+from collections.abc import Iterable
+
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.badge import Badge
+from amt_monitor.big_number import text_width
 from amt_monitor.command_icons import SIDE, command_icon
 from amt_monitor.device_combo_box import DeviceComboBox
-from amt_monitor.pane import Badge
-from amt_monitor.theme import set_font, theme
+from amt_monitor.theme import colors_of, set_font, theme
 from amt_monitor.widgets import plain_label
+from amt_stream.meters.state_signs import BETWEEN, SIGNS, Outline, states_text
+from amt_stream.meters.state_signs import SIDE as SIGN_SIDE
 
 GOES_ON = ("pause", "stop")
 """Buttons whose text changes to "Continue"."""
@@ -17,6 +22,8 @@ WORD_LEFT = 6
 """Pixels between the icon of a button and its word."""
 DEVICE = 180
 """Pixels that the name of the input keeps."""
+LETTERS = 18
+"""Pixels of the letters of the state, which is read from afar."""
 
 
 class TopBar(QtWidgets.QWidget):
@@ -36,7 +43,7 @@ class TopBar(QtWidgets.QWidget):
         self.calibration = Badge()
         self.calibration.setObjectName("calibration")
         self.calibrated = plain_label("calibrated", role="second")
-        self.chip = StateChip()
+        self.chip = StateChip(LETTERS)
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(12, 6, 12, 6)
         row.setSpacing(6)
@@ -52,62 +59,107 @@ class TopBar(QtWidgets.QWidget):
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         for button in self.buttons.values():
             button.show_word(self.width() >= WORDS_FROM)
+        self.chip.show_clock(self.width() >= WORDS_FROM)
 
 
 class StateChip(QtWidgets.QWidget):
-    """The state of the measurement in a word, with the time that averages and maxima cover.
+    """The worst state of the measurement as a word, a shape and a color; a second one; a clock.
 
-    The mark is a filled circle while readings count, a triangle where something is wrong, else an
-    open circle.
+    The clock is the time that averages and maxima cover. `letters` are the pixels of the word.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, letters: int) -> None:
         super().__init__()
         self.setObjectName("state_chip")
-        self.state, self.clock, self._wrong = "idle", "", False
-        set_font(self, True)
+        self.states: list[str] = ["idle"]
+        self.clock, self._clocked = "", True
+        set_font(self, True, letters)
         self.setToolTip("the state, and the time that averages and maxima cover")
         theme.changed.connect(self.update)
 
     @property
-    def text(self) -> str:
-        return f"{self.state[:1].upper()}{self.state[1:]} {self.clock}".strip()
+    def state(self) -> str:
+        return self.states[0]
 
-    def show_state(self, state: str, clock: str, wrong: bool) -> None:
-        if (state, clock, wrong) != (self.state, self.clock, self._wrong):
+    @property
+    def text(self) -> str:
+        return f"{states_text(self.states)} {self.clock}".strip()
+
+    def show_states(self, states: list[str], clock: str = "") -> None:
+        """Show these states, the worst first."""
+        if (states, clock) != (self.states, self.clock):
             before = self.sizeHint()
-            self.state, self.clock, self._wrong = state, clock, wrong
-            self.setAccessibleName(self.text)
+            self.states, self.clock = states, clock
+            self.setAccessibleName(", ".join(filter(None, (*states, clock))))
             if self.sizeHint() != before:
                 self.updateGeometry()
             self.update()
 
+    def show_clock(self, shown: bool) -> None:
+        """Leave out the clock where room is short."""
+        if shown != self._clocked:
+            self._clocked = shown
+            self.updateGeometry()
+            self.update()
+
+    def _parts(self) -> list[tuple[str, bool, int]]:
+        """Each part of the text, whether it is bold, and its width."""
+        text = states_text(self.states)
+        first = text.partition(BETWEEN)[0]
+        parts = [(first, True, text_width(first, self._letters, True))]
+        if rest := text[len(first) :]:
+            parts.append((rest, False, text_width(rest, self._letters)))
+        if self.clock and self._clocked:
+            # The widest digits, so that nothing moves each second.
+            widest = "".join("0" if one.isdigit() else one for one in self.clock)
+            parts.append((f"  {self.clock}", False, text_width(f"  {widest}", self._letters)))
+        return parts
+
+    @property
+    def _letters(self) -> int:
+        return QtGui.QFontInfo(self.font()).pixelSize()
+
     def sizeHint(self) -> QtCore.QSize:
-        metrics = self.fontMetrics()
-        return QtCore.QSize(metrics.horizontalAdvance(self.text) + 38, metrics.height() + 12)
+        wide = sum(width for _, _, width in self._parts())
+        return QtCore.QSize(round(wide + 2.6 * self._letters), round(1.8 * self._letters))
 
     def minimumSizeHint(self) -> QtCore.QSize:
         return self.sizeHint()
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        painter, colors = QtGui.QPainter(self), theme.colors
+        painter, colors, sign = QtGui.QPainter(self), colors_of(self), SIGNS[self.state]
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
-        frame = QtCore.QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        ink = QtGui.QColor(colors.paper if self._wrong else colors.ink)
-        painter.setPen(QtGui.QPen(QtGui.QColor(colors.outline), 1))
-        painter.setBrush(QtGui.QColor(colors.ink if self._wrong else colors.paper))
+        color, paper = QtGui.QColor(getattr(colors, sign.color)), QtGui.QColor(colors.paper)
+        side, thick = 0.9 * self._letters, max(1.5, self._letters / 12)
+        frame = QtCore.QRectF(self.rect()).adjusted(thick, thick, -thick, -thick)
+        painter.setPen(QtGui.QPen(color, thick))
+        painter.setBrush(color if sign.filled else paper)
         painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
-        painter.setPen(QtGui.QPen(ink, 1.5))
-        counts = self.state == "running" or self._wrong
-        painter.setBrush(ink if counts else QtCore.Qt.BrushStyle.NoBrush)
-        x, y = 17.0, frame.center().y()
-        if self._wrong:
-            points = (x, y - 5), (x + 5, y + 4), (x - 5, y + 4)
-            painter.drawPolygon(QtGui.QPolygonF([QtCore.QPointF(*point) for point in points]))
-        else:
-            painter.drawEllipse(QtCore.QPointF(x, y), 4, 4)
-        room = self.rect().adjusted(28, 0, -6, 0)
-        painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignVCenter, self.text)
+        ink = paper if sign.filled else color
+        left = 0.8 * self._letters
+        painter.save()
+        painter.translate(left, (self.height() - side) / 2)
+        painter.scale(side / SIGN_SIDE, side / SIGN_SIDE)
+        painter.fillPath(sign_path(sign.shape), ink)
+        painter.restore()
+        painter.setPen(ink)
+        x = round(left + 1.25 * self._letters)
+        font = self.font()
+        for text, bold, width in self._parts():
+            font.setWeight(font.Weight.DemiBold if bold else font.Weight.Normal)
+            painter.setFont(font)
+            room = QtCore.QRect(x, 0, width, self.height())
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignVCenter, text)
+            x += width
+
+
+def sign_path(shape: Iterable[Outline]) -> QtGui.QPainterPath:
+    """The shape of a state, to be filled."""
+    path = QtGui.QPainterPath()
+    path.setFillRule(QtCore.Qt.FillRule.WindingFill)
+    for outline in shape:
+        path.addPolygon(QtGui.QPolygonF([QtCore.QPointF(*point) for point in outline]))
+    return path
 
 
 class _Button(QtWidgets.QToolButton):

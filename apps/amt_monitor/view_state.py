@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from amt_monitor.limit_text import state_of
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
-from amt_stream.meters.rows import fault_words, header
+from amt_stream.meters.rows import FAULT_NAMES, header
+from amt_stream.meters.state_signs import rank_states
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
@@ -85,14 +87,29 @@ class ViewState:
         name = next(iter(self.frames)) if model is None else model
         frames = self.frames.get(name)
         if frames is None:
-            return ReadingStatus((), self.held)
+            return ReadingStatus(0, self.held)
         history = self.engine.histories[name]
         recent = history.since(history.count - round(RECENT_S * history.frame_rate))
         fault = int(np.bitwise_or.reduce(recent.fault)) if len(recent) else 0
         in_pascal = takes_pascal(self.engine.models[name])
-        settling = ["settling"] if frames.settling[-1] else []
-        words = (*settling, *fault_words(fault))
-        return ReadingStatus(words, self.held, in_pascal and not frames.calibrated, bool(settling))
+        uncalibrated = in_pascal and not frames.calibrated
+        return ReadingStatus(fault, self.held, uncalibrated, bool(frames.settling[-1]))
+
+    def states(self, course: str, frozen: bool = False) -> list[str]:
+        """The states that hold now, of all models, as `rank_states` ranks them."""
+        status = [self.reading_status(name) for name in self.frames]
+        fault = int(np.bitwise_or.reduce([one.fault for one in status]))
+        limits = () if self.readings is None else self.readings.limits
+        red = [limit for limit in limits if state_of(limit, self.values) == "red"]
+        return rank_states(
+            course,
+            frozen=frozen,
+            overloaded=self.engine.health.overloaded,
+            faults=[name for bit, name in FAULT_NAMES.items() if fault & bit],
+            settling=any(one.settling for one in status),
+            uncalibrated=any(one.uncalibrated for one in status),
+            limits=["below limit" if limit.below else "over limit" for limit in red],
+        )
 
 
 def specific_in(engine: "Engine") -> "Frames | None":
@@ -124,19 +141,14 @@ def models_told(engine: "Engine") -> list[dict[str, Any]]:
 class ReadingStatus:
     """Whether readings are reliable.
 
-    found: faults of the model and of the input, in words
+    fault: bits of `Fault` of the last second
     held: why the readings stand still
     """
 
-    found: Sequence[str] = ()
+    fault: int = 0
     held: Sequence[str] = ()
     uncalibrated: bool = False
     settling: bool = False
-
-    @property
-    def words(self) -> list[str]:
-        """All but "uncalibrated" and "lost", which the main window shows."""
-        return [] if "lost" in self.held else [*self.found, *self.held]
 
     @property
     def grey(self) -> bool:

@@ -14,7 +14,7 @@ from amt_monitor.curve_layers import polygon, runs
 from amt_monitor.history_pyramid import FACTOR
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.limits_pane import Light
-from amt_monitor.pane import Badge
+from amt_monitor.message_bar import Banner
 from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import (
     CONTRAST_DARK,
@@ -26,7 +26,7 @@ from amt_monitor.theme import (
     theme,
     tint,
 )
-from amt_monitor.top_bar import elapsed_text
+from amt_monitor.top_bar import StateChip, elapsed_text
 from amt_monitor.widgets import plain_label
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
@@ -50,8 +50,11 @@ FIRST, OTHERS = 3, 1
 MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.12
 """Of the height: the margin, a line of words, the first number, the limit, the last 15 min."""
 
-SIZES = {"wall_state": 1.6, "wall_limit": 1.0, "wall_message": 0.7, "wall_others": 0.7}
+SIZES = {"state_chip": 1.1, "banner": 1.0, "wall_state": 1.6, "wall_limit": 1.0}
+SIZES |= {"wall_message": 0.7, "wall_others": 0.7}
 """Font sizes relative to a line of words."""
+LEAST = 14
+"""Pixels of the smallest letters."""
 
 STRIP_S = 900.0
 SHAPES = {"green": "●", "amber": "▲", "red": "■"}
@@ -76,7 +79,7 @@ class WallView(QtWidgets.QWidget):
         self.setContextMenuPolicy(QtCore.Qt.ContextMenuPolicy.CustomContextMenu)
         self.numbers: dict[str, BigNumber] = {}
         self.source, self.time = plain_label("wall_source"), plain_label("wall_time")
-        self.badge = Badge()
+        self.chip, self.banner = StateChip(LEAST), Banner()
         self.light = Light()
         self.state, self.limit = plain_label("wall_state"), plain_label("wall_limit", wrap=True)
         self.others = plain_label("wall_others")
@@ -87,9 +90,8 @@ class WallView(QtWidgets.QWidget):
             tint(label, None)
         self.source.setMinimumWidth(1)  # a long name must not widen the screen
         top = QtWidgets.QHBoxLayout()
-        top.addWidget(self.source)
-        top.addWidget(self.badge)
-        top.addStretch(1)
+        top.addWidget(self.chip)
+        top.addWidget(self.source, 1)
         top.addWidget(self.time)
         self._places = QtWidgets.QGridLayout()
         self.band = QtWidgets.QWidget()
@@ -101,6 +103,7 @@ class WallView(QtWidgets.QWidget):
         bottom.addWidget(self.limit, 1)
         self._column = QtWidgets.QVBoxLayout(self)
         self._column.addLayout(top)
+        self._column.addWidget(self.banner)
         self._column.addLayout(self._places, 1)
         for widget in (self.band, self.others, self.strip, self.message):
             self._column.addWidget(widget)
@@ -137,15 +140,16 @@ class WallView(QtWidgets.QWidget):
             self._places.setColumnStretch(column, 1 if column < below else 0)
         self._darken()
 
-    def read(
-        self, view: "ViewState", message: str = "", history: "ReadingHistory | None" = None
-    ) -> None:
+    def show_state(self, states: list[str], banner: str, message: str) -> None:
+        self.chip.show_states(states)
+        self.banner.say(banner)
+        self.message.setText(plain(message))
+        self.message.setVisible(bool(message))
+
+    def read(self, view: "ViewState", history: "ReadingHistory | None") -> None:
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
         status = {name: view.reading_status(view.model_of(name)) for name in self.numbers}
-        uncalibrated = any(one.uncalibrated for one in status.values())
-        words = dict.fromkeys(word for one in status.values() for word in one.words)
-        self.badge.show_words([*(["uncalibrated"] if uncalibrated else []), *words], uncalibrated)
         for name, number in self.numbers.items():
             text = reading_text(name, view.values.get(name))
             number.show_text(text)
@@ -156,8 +160,6 @@ class WallView(QtWidgets.QWidget):
                 number.show_note(elapsed_text(view.measured_s), "the time that it covers")
         self._show_limit(view)
         self.strip.show_rows(history, next(iter(self.numbers), ""))
-        self.message.setText(plain(message))
-        self.message.setVisible(bool(message))
         self._fit()
 
     def _show_limit(self, view: "ViewState") -> None:
@@ -183,17 +185,18 @@ class WallView(QtWidgets.QWidget):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         height = self.height()
-        margin, line = round(MARGIN * height), max(14, round(WORDS * height))
+        margin, line = round(MARGIN * height), max(LEAST, round(WORDS * height))
         self._column.setContentsMargins(margin, margin, margin, margin)
         self._column.setSpacing(margin)
         self._places.setSpacing(margin)
         self.band.setFixedHeight(round(BAND * height))
         self.strip.setFixedHeight(round(STRIP * height))
         labels = self.source, self.time, self.state, self.limit, self.others, self.message
-        for widget in (*labels, self.badge, self.strip):
+        self.banner.set_letters(round(SIZES["banner"] * line))
+        for widget in (*labels, self.chip, self.strip):
             font = widget.font()
             font.setPixelSize(round(SIZES.get(widget.objectName(), 1.0) * line))
-            bold = widget in (self.time, self.state)
+            bold = widget in (self.time, self.state, self.chip)
             font.setWeight(font.Weight.DemiBold if bold else font.Weight.Normal)
             widget.setFont(font)
             widget.updateGeometry()
@@ -206,6 +209,7 @@ class WallView(QtWidgets.QWidget):
         banded = palette_of(self.colors)
         banded.setColor(self.band.backgroundRole(), QtGui.QColor(self.colors.grid))
         self.band.setPalette(banded)
+        self.banner.color()
         for label in self.findChildren(QtWidgets.QLabel):
             repaint(label)
 

@@ -65,7 +65,7 @@ class LastMinutePane(Pane):
         self.body.addWidget(self.plot, 1)
 
     def put_in_head(self, widget: QtWidgets.QWidget) -> None:
-        self.head.insertWidget(self.head.count() - 1, widget)
+        self.head.addWidget(widget)
 
     def followed(self, engine: "Engine") -> CurvesOf | None:
         """What is drawn of an engine, if there is a frame of it."""

@@ -76,7 +76,7 @@ def test_panes_wall_history_log_and_report_have_the_same_digits(qtbot, open_wind
     wall = window.wall_view
     for names in (["laf_db", "lafmax_db", "max_stl_phon"], ["max_ltl_sone", "laeq_db"]):
         wall.choose(names)
-        wall.read(view)
+        wall.read(view, None)
         for name, number in wall.numbers.items():
             assert number.digits.text() == reading_text(name, logged[name])
 

@@ -3,8 +3,8 @@
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.badge import LEAST_ENDS, Badge
 from amt_monitor.message_bar import MessageBar
-from amt_monitor.pane import LEAST_ENDS, Badge
 from amt_monitor.theme import theme
 from tests.apps.sizes import cut
 
@@ -111,11 +111,11 @@ def test_menus_open_by_alt(qtbot, open_window, tone_engine):
 def test_a_narrow_badge_keeps_its_word(qtbot):
     badge = Badge()
     qtbot.addWidget(badge)
-    badge.show_words(["lost"], False)
+    badge.show_text("lost")
     wide = badge.fontMetrics().horizontalAdvance("lost")
     badge.resize(wide + 14, badge.sizeHint().height())
     picture = badge.grab().toImage()
-    dark = QtGui.QColor(theme.colors.second).lightness() - 20
+    dark = QtGui.QColor(theme.colors.amber).lightness() - 20
     inside = range(LEAST_ENDS + 2, badge.width() - LEAST_ENDS - 2)
     lines = range(2, badge.height() - 2)
     written = [x for x in inside if any(picture.pixelColor(x, y).lightness() < dark for y in lines)]

@@ -95,7 +95,7 @@ def test_silence_and_keys(qtbot, open_window, king):
     window = open_window(lambda device: Engine(SignalSource([], FS), king))
     assert text(window, "strongest_where") == "silence"
     qtbot.keyClick(window, QtCore.Qt.Key.Key_F)
-    assert all("frozen" in dock.pane.badge.text for dock in window.docks.values() if dock.is_seen)
+    qtbot.waitUntil(lambda: window.bar.chip.text.startswith("Frozen"), timeout=5000)
     qtbot.keyClick(window, QtCore.Qt.Key.Key_S)
     qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=15000)
     assert window.exit_code() == 0

@@ -101,8 +101,6 @@ def test_all_is_painted_anew_in_another_theme(qtbot):
     pane.show_readings({"ltl_sone": 1.0, "ltl_phon": 40.0})
     bar.set_level(5.0)
     pane.doubt(grey=True, uncalibrated=True)
-    pane.alone = True
-    pane.mark([], True)
     for choice, colors in (("dark", DARK), ("light", LIGHT)):
         theme.choose(choice)
         asked = {getattr(colors, role) for role in ("paper", "grid", "second", "accent", "amber")}

@@ -121,7 +121,7 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
 
     def only_one_settles():
         look = window.updater.view
-        wall.read(look)
+        wall.read(look, None)
         return look.reading_status("moore2016").settling and not look.reading_status("spl").settling
 
     qtbot.waitUntil(only_one_settles, timeout=15000)
@@ -132,11 +132,12 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
 def test_it_follows_the_state_and_keys_work_in_it(qtbot, on_wall):
     window, wall = on_wall(calibration=UNCALIBRATED, limits=())
     assert wall.light.isHidden()
-    qtbot.waitUntil(lambda: "uncalibrated" in wall.badge.text, timeout=5000)
+    qtbot.waitUntil(lambda: wall.chip.text == "Uncalibrated", timeout=5000)
+    assert all(number.uncalibrated.isVisible() for number in wall.numbers.values())
     qtbot.keyClick(wall, Key.Key_Space)
-    qtbot.waitUntil(lambda: "paused" in wall.badge.text, timeout=5000)
+    qtbot.waitUntil(lambda: wall.chip.text == "Paused", timeout=5000)
     qtbot.keyClick(wall, Key.Key_S)
-    qtbot.waitUntil(lambda: "stopped" in wall.badge.text, timeout=15000)
+    qtbot.waitUntil(lambda: wall.chip.text == "Stopped", timeout=15000)
     for key in (Key.Key_Escape, Key.Key_F11):
         qtbot.waitUntil(wall.isActiveWindow, timeout=5000)
         qtbot.keyClick(wall, key)

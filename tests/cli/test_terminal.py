@@ -22,7 +22,8 @@ from amt_stream.cli.terminal.pictures import HATCH, braille, digits, digits_widt
 from amt_stream.cli.window import Maker
 from amt_stream.dsp.scales import phon_to_sone
 from amt_stream.dsp.stages import SoundLevel
-from amt_stream.engine import Engine, PushSource
+from amt_stream.engine import Engine, FaultSource, Injection, PushSource, SignalSource, Tone
+from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import fault_words, phon_text
 from amt_stream.sessions.outputs import FollowedReadings
 
@@ -126,7 +127,7 @@ def test_words_numbers_and_pictures_at_every_size():
     engine, meter = made("--source", "demo")
 
     async def look(app, pilot):
-        await until(app, lambda text: "max" in text and "STL" in text)
+        await until(app, lambda text: "max" in text and "STL" in text and "Running" in text)
         for width, height in SIZES:
             await pilot.resize_terminal(width, height)
             await asyncio.sleep(0.8)
@@ -239,6 +240,20 @@ def test_doubts_are_told_in_words_and_a_lost_microphone_shows_no_numbers():
         assert "█" not in app.query_one("EarMeters").text
 
     drive(engine, meter, lose)
+
+
+def test_the_state_at_the_top_is_the_worst():
+    sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
+    faults = [Injection("clip", 1.0, 0.1), Injection("late", 2.6, 1.1), Injection("unplug", 4.6, 9)]
+    engine = Engine(FaultSource(sound, faults), SoundLevel(fs=FS), calibration=Calibration(100.0))
+    readings = FollowedReadings(engine.new_rows())
+    engine.attach(readings)
+
+    async def look(app, pilot):
+        for words in ("◐ Settling", "┳ Clipped", "⋈ Too slow", "✕ Lost"):
+            await until(app, lambda text, words=words: f" {words}" in text.split("\n")[0])
+
+    drive(engine, TerminalMeter(engine, readings, lambda: None), look)
 
 
 def test_a_limit_that_is_exceeded_has_a_shape_and_a_word(sound_file, tone):
@@ -369,7 +384,10 @@ def test_a_key_writes_the_last_of_the_sound_where_it_is_kept(typist, begin, tmp_
     ("ends", "said"),
     [
         (["--source", "demo", "--duration", "3"], "amt-stream: marked: do"),
-        (["--source", "short.wav"], "the measurement has ended: mark 'do' comes too late"),
+        (
+            ["--source", "short.wav", "--full-scale-db", "100"],
+            "the measurement has ended: mark 'do' comes too late",
+        ),
     ],
 )
 def test_a_note_that_the_end_comes_before_is_kept_or_not_and_that_is_told(

@@ -4,6 +4,8 @@ import contextlib
 import http.server
 import io
 import json
+import subprocess
+import sys
 import threading
 import time
 from itertools import combinations
@@ -14,6 +16,8 @@ from PIL import Image
 from websockets.sync.client import connect
 
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.state_signs import signs_script
+from amt_stream.service.page.pipe import parts, pipe_line
 from tests.service.browser import Browser
 from tests.service.served import Served, is_row
 
@@ -53,7 +57,7 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         first = browser.until(f"{THERE} && {VALUES}")
         captions = browser.evaluate(CAPTIONS)
         assert captions[:2] == ["Short-term loudness", "Long-term loudness"]
-        assert browser.until(text("state")) == "Measuring"
+        assert browser.until(f"{text('state')} === 'Running'")
         assert browser.until(text("calibrated")) == "calibrated"
         browser.until(f"JSON.stringify({VALUES}) !== {json.dumps(json.dumps(first))}")
         # Held, so that what is shown and what was sent last are of the same row.
@@ -66,7 +70,7 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         assert shown[:4] == [reading_text(name, last[name]) for name in names]
         assert served.ask("start")["done"]
         browser.until("!document.getElementById('specific').hidden")
-        browser.until(f"{text('state')} === 'Measuring' && {THERE}")
+        browser.until(f"{text('state')} === 'Running' && {THERE}")
         time.sleep(1)
         long_term = np.array([0x3B, 0x0F, 0x7A])
         assert (pixels(browser)[..., :3] == long_term).all(axis=-1).any(), "no line is drawn"
@@ -144,8 +148,8 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         browser.open(url)
         browser.until(f"{LIGHT}?.textContent === 'over'")
         hero, limits, history = browser.evaluate(places)
-        assert browser.evaluate("document.title").startswith("hall: ")
-        assert hero[0] < 80
+        assert browser.evaluate("document.title").endswith("hall: demo sound: amt_stream")
+        assert hero[0] < 90
         assert hero[1] < limits[0]
         assert limits[1] < history[0] < 500
         size = "getComputedStyle(document.querySelector('#hero .value')).fontSize"
@@ -195,12 +199,12 @@ def test_a_page_that_opens_late_knows_the_history(served):
 def test_buttons_command_the_measurement(served):
     with Browser() as browser:
         browser.open(served.url)
-        browser.until(f"{text('state')} === 'Measuring'")
+        browser.until(f"{text('state')} === 'Running'")
         browser.evaluate(press("pause"))
         browser.until(f"{text('state')} === 'Paused' && {text('pause')} === 'Resume'")
         served.until(lambda message: message.get("event", {}).get("kind") == "paused")
         browser.evaluate(press("pause"))
-        browser.until(f"{text('state')} === 'Measuring'")
+        browser.until(f"{text('state')} === 'Running'")
         browser.until("document.querySelectorAll('#events li').length >= 2")
 
 
@@ -218,7 +222,7 @@ def test_that_sound_is_kept_is_said_and_a_button_writes_it(served):
 def test_light_and_dark_as_the_system_has_it(served, dark):
     with Browser(dark=dark) as browser:
         browser.open(served.url)
-        browser.until(f"{text('state')} === 'Measuring'")
+        browser.until(f"{text('state')} === 'Running'")
         assert (pixels(browser)[-1, 0, :3].mean() < 64) == dark
         browser.evaluate(press("theme"))
         assert (pixels(browser)[-1, 0, :3].mean() < 64) != dark
@@ -348,6 +352,81 @@ def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(
                 f"{text('note')} === 'stop needs the token for commands; this one is for viewing'"
             )
         assert one.until(is_row)
+
+
+COLUMN = {"name": "laf_db", "unit": "dB", "quantity": "level", "statistic": "instantaneous"}
+LIMIT = {"name": "loud", "column": "laf_db", "above": 80}
+HEADER = {"columns": [COLUMN], "source": {"name": "UMIK-1"}, "limits": [LIMIT], "step_ms": 100}
+ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "calibrated": True, "fault": ""}
+HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
+CHIPS = [
+    ("measuring", {}, {}, "Running"),
+    ("measuring", {"device_state": "lost"}, {}, "Lost"),
+    ("measuring", {"device_state": "stalled"}, {}, "Stalled"),
+    ("measuring", {"overloaded": True}, {"settling": True}, "Too slow · settling"),
+    ("measuring", {}, {"settling": True}, "Settling"),
+    ("measuring", {}, {"calibrated": False}, "Uncalibrated"),
+    ("measuring", {}, {"limit_loud": "red"}, "Over limit"),
+    ("paused", {}, {"limit_loud": "red"}, "Over limit · paused"),
+    ("paused", {}, {}, "Paused"),
+    ("waiting", {}, {}, "Waiting"),
+    ("starting", {}, {}, "Starting"),
+    ("stopped", {}, {"limit_loud": "red"}, "Stopped"),
+    ("ended", {}, {}, "Ended"),
+    ("failed", {}, {}, "Failed"),
+    ("measuring", {}, {"fault": "clip", "limit_loud": "red"}, "Clipped · over limit"),
+]
+
+
+@contextlib.contextmanager
+def page_server(token=None):
+    """The process of the page, and a function that gives it messages."""
+    command = [sys.executable, "-m", "amt_stream.service.page.server"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
+        settings = {"host": "127.0.0.1", "port": 0, "token": token, "viewers": None, "origins": []}
+        process.stdin.write(json.dumps(settings).encode() + b"\n")
+
+        def send(kind, content):
+            process.stdin.write(pipe_line(kind, "", json.dumps(content)))
+            process.stdin.flush()
+
+        send("header", {"header": HEADER})
+        yield f"http://127.0.0.1:{parts(process.stdout.readline())[2]}/", send
+        process.stdin.close()
+
+
+def test_each_state_has_its_word_and_its_shape_on_the_page():
+    shown = "document.querySelector('#chip [role=status]').textContent"
+    shape = "document.querySelector('#chip path').getAttribute('d')"
+    with page_server() as (url, send), Browser() as browser:
+        browser.open(url)
+        for k, (state, health, row, word) in enumerate(CHIPS):
+            health = {**HEALTH, **health}
+            send("state", {"state": {"state": state, "why": [], "error": "", "health": health}})
+            send("row", {"time_s": 0.1 * k, "limit_loud": "green", **ROW, **row})
+            browser.until(f"{shown} === {json.dumps(word)}")
+            name = word.lower().partition(" ·")[0]
+            assert json.dumps({"path": browser.evaluate(shape)})[1:-1] in signs_script(), word
+            title = "UMIK-1: amt_stream" if name == "running" else f"{word.partition(' ·')[0]} - "
+            assert browser.evaluate("document.title").startswith(title)
+            level = browser.evaluate("document.querySelector('#hero .level').textContent")
+            assert level == ("uncalibrated" if name == "uncalibrated" else "")
+
+
+def test_a_page_without_its_token_says_so_until_it_has_one():
+    with page_server(token="0123456789abcdef") as (url, send), Browser() as browser:
+        send("state", {"state": {"state": "measuring", "why": [], "health": HEALTH}})
+        browser.open(url)
+        enter = "document.querySelector('[name=token]').value = '{}'; "
+        enter += "document.querySelector('#token button').click()"
+        browser.until(f"{text('state')} === 'Token needed'")
+        browser.evaluate(enter.format("not this one"))
+        browser.until(f"{text('asked')}.startsWith('The token was refused')")
+        assert browser.evaluate(text("state")) == "Token needed"
+        browser.evaluate(enter.format("0123456789abcdef"))
+        browser.until(f"{text('state')} === 'Running'")
+        assert browser.evaluate("document.getElementById('token').hidden")
 
 
 PAGE = """<!doctype html><script type="module" src="{url}amt-meter.js"></script>

@@ -34,6 +34,8 @@ from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.calibration import calibration_words
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.state_signs import SIGNS, lost_sentence, rank_states, states_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -44,15 +46,6 @@ DRAW_S = 0.1
 SLOW = 3
 """Numbers change at every third picture, as nobody reads faster."""
 MESSAGE_S = 10.0
-STATES = {
-    "running": ("●", "left"),
-    "paused": ("‖", "second"),
-    "stopped": ("■", "second"),
-    "lost": ("✕", "ink"),
-    "stalled": ("✕", "ink"),
-    "frozen": ("▣", "left"),
-    "settling": ("○", "second"),
-}
 
 
 class HelpScreen(ModalScreen[None]):
@@ -227,20 +220,20 @@ class MeterApp(App[None]):
         heard = view.heard or view.newest
         level = None if still else heard.level_db.max(axis=1).tolist()
         level = level if level is None or len(level) > 1 else level * 2
-        clipped = "clip" in view.reading_status().found
+        clipped = bool(view.reading_status().fault & int(Fault.CLIP))
         self.query_one(EarMeters).draw(heard.end_s, level, clipped, meter.uncalibrated)
         if meter.readings is None:
             if slow:
                 self.query_one(ModulationPane).draw(meter.spectrum())
             return
         if slow:
-            status = view.reading_status()
             values = {**view.values, **meter.highest_band.values}
             large = zip(
                 self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
             )
             for number, cell, role in large:
-                number.draw(cell, values, status.settling, lost, role)
+                status = view.reading_status(cell and view.model_of(cell.names[0]))
+                number.draw(cell, values, status, lost, role)
             table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
             specific = view.specific_loudness
             numbers = self.query_one("#numbers")
@@ -259,33 +252,28 @@ class MeterApp(App[None]):
     def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
         meter, width = self.meter, self.size.width
         engine, health = meter.engine, meter.engine.health
-        status = None if view is None else view.reading_status()
-        state = "frozen" if self.frozen else next(iter(meter.states), engine.device_state)
-        mark, role = STATES.get(state, ("○", "second"))
+        course = next(iter(meter.states), engine.device_state)
+        if view is None:
+            states = rank_states(course, frozen=self.frozen)
+        else:
+            states = view.states(course, self.frozen)
+        sign = SIGNS[states[0]]
         measured = (
             meter.readings.measured_s
             if meter.readings is not None
             else health.samples / engine.source.fs
         )
         clock = time.strftime("%H:%M:%S", time.gmtime(measured))
-        left = f" {mark} {state.capitalize()} "
-        chips: list[tuple[str, str]] = []
-        if meter.uncalibrated:
-            chips.append((" uncalibrated ", "ink reverse"))
-        for word in () if status is None else status.found:
-            look = "second" if word == "settling" else "ink reverse"
-            chips.append((f" {'clipped' if word == 'clip' else word} ", look))
-        if health.overloaded:
-            chips.append((" too slow ", "ink reverse"))
+        chip = f" {sign.glyph} {states_text(states)} "
+        logging = ""
         if (log := meter.log_now) is not None:
             size = self._log_status.words(log).partition("\n")[2].partition(",")[0]
-            chips.append((f" Logging {size} ", "left reverse"))
-        chips = chips[: max(1, (width - 24) // 16)]
-        ends = [part for text, look in chips for part in ((text, look), (" ", "ink"))]
-        taken = len(left) + len(clock) + 3 + sum(len(text) for text, _ in ends)
+            logging = f" Logging {size} "
+        taken = len(chip) + len(clock) + 3 + len(logging)
         name = cut(plain(engine.source.name), max(0, width - taken - 1))
-        line: Line = [(left, f"{role} reverse bold"), (f" {clock}  ", "ink bold"), (name, "second")]
-        line += [(" " * max(0, width - taken - len(name)), "ink"), *ends]
+        look = f"{sign.color} reverse bold" if sign.filled else f"{sign.color} bold"
+        line: Line = [(chip, look), (f" {clock}  ", "ink bold"), (name, "second")]
+        line += [(" " * max(0, width - taken - len(name)), "ink"), (logging, "left reverse")]
         self.query_one("#header", Picture).show([line])
         self._draw_banner(lost_s)
         fs = engine.source.fs / 1000
@@ -315,9 +303,7 @@ class MeterApp(App[None]):
         if not text and (note := health.note or compiling.note):
             role, text = "ink", note
         if lost_s > 0:
-            minutes, seconds = divmod(int(lost_s), 60)
-            name = meter.engine.source.name
-            role, text = "ink", f"Microphone lost {minutes:02}:{seconds:02}, waiting for {name}"
+            role, text = "ink", lost_sentence(meter.engine.source.name, lost_s)
         banner = self.query_one("#banner", Picture)
         banner.display = bool(text)
         if text:

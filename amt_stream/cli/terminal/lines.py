@@ -9,7 +9,7 @@ from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.terminal.meter import Spectrum, TerminalMeter
 from amt_stream.cli.watch import SILENT, Watch
-from amt_stream.meters.rows import band_texts, phon_text, reading_text
+from amt_stream.meters.rows import band_texts, fault_words, phon_text, reading_text
 
 TURN_S = 0.1
 LINE_S = 1.0
@@ -80,7 +80,7 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
 def warning_words(meter: TerminalMeter, view: ViewState) -> list[str]:
     """Warnings about a reading."""
     status = view.reading_status()
-    faults = [word for word in status.found if word != "settling"]
+    faults = fault_words(status.fault)
     state = meter.engine.device_state
     return [
         *meter.states,

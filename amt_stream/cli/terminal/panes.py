@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
-from amt_monitor.reading_captions import HEADLINES, caption_of
+from amt_monitor.reading_captions import HEADLINES, UNCALIBRATED_WORDS, caption_of
 from amt_monitor.reading_history import CAME, ReadingHistory
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
@@ -38,7 +38,7 @@ from amt_stream.meters.rows import EARS, band_texts, below_db, hz_text, reading_
 from amt_stream.offline.measure import axis_of
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_monitor.view_state import ReadingStatus, ViewState
     from amt_stream.cli.terminal.meter import Spectrum
     from amt_stream.meters.limits import Limit
 
@@ -147,7 +147,12 @@ class NumberPane(Picture):
     """One reading in large digits, with its caption, its unit, and the highest."""
 
     def draw(
-        self, cell: Cell | None, values: Mapping[str, Any], grey: bool, lost: bool, role: str
+        self,
+        cell: Cell | None,
+        values: Mapping[str, Any],
+        status: "ReadingStatus",
+        lost: bool,
+        role: str,
     ) -> None:
         if cell is None:
             self.show([])
@@ -162,11 +167,15 @@ class NumberPane(Picture):
         widest = max(text, "88.8", key=len)
         while (5 * scale + 6) // 2 <= height - 2 and digits_width(widest, scale + 1) <= width - 6:
             scale += 1
-        ink = "second" if grey or lost else role
+        ink = "second" if status.settling or lost else role
         large = digits(text, scale)
         lines: list[Line] = [[(cut(caption, width), "second")]]
         lines += [[(line, ink)] for line in large[:-1]]
         lines.append([(large[-1], ink), (f" {unit}", "second")])
+        if status.uncalibrated:
+            whole, short = UNCALIBRATED_WORDS
+            fits = len(large[-1]) + len(whole) < width
+            lines[-2].append((f" {whole if fits else short}", "amber"))
         below = _joined("last" if lost else "", cell.values(values) if lost else others, width)
         lines.append([(below, "second" if lost else "ink")])
         high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.processes import stand_back
 from amt_stream.core.safe_text import json_object
+from amt_stream.meters.state_signs import signs_script
 from amt_stream.service.page.entrance import Entrance, Right
 from amt_stream.service.page.past_rows import PastRows
 from amt_stream.service.page.pipe import parts, pipe_line
@@ -38,6 +39,9 @@ PAGES = {
     "/amt-meter.js": ("amt-meter.js", "text/javascript"),
     "/style.css": ("style.css", "text/css"),
 }
+SIGNS = "/states.js"
+"""The signs of the states, which Python writes as JavaScript."""
+
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'",
@@ -180,6 +184,8 @@ class PageServer:
             name, kind = PAGES[path]
             body = resources.files(__package__).joinpath("static", name).read_bytes()
             return _response(HTTPStatus.OK, body, f"{kind}; charset=utf-8")
+        if path == SIGNS:
+            return _response(HTTPStatus.OK, signs_script(), "text/javascript; charset=utf-8")
         if path == "/ws":
             if len(self._clients) >= MOST_CLIENTS:
                 return _response(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")

@@ -29,9 +29,9 @@ export class Connection extends EventTarget {
   }
 
   open() {
+    clearTimeout(this.timer);
     this.socket = new WebSocket(this.url);
     this.socket.onopen = () => {
-      this.pause = 500;
       const token = sessionStorage.getItem("amt-token");
       if (token) this.socket.send(JSON.stringify({ token }));
       if (this.wanted) this.send({ subscribe: this.wanted });
@@ -40,7 +40,7 @@ export class Connection extends EventTarget {
     this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
     this.socket.onclose = (event) => {
       this.tell(event.code === 1008 && event.reason.includes("token") ? "token" : "closed");
-      setTimeout(() => this.open(), this.pause);
+      this.timer = setTimeout(() => this.open(), this.pause);
       this.pause = Math.min(10000, 2 * this.pause);
     };
   }
@@ -55,6 +55,7 @@ export class Connection extends EventTarget {
   }
 
   take(message) {
+    this.pause = 500; // the server has let it in
     if ("time_s" in message) {
       this.rows.set(message.row || "", { ...message, came: performance.now() });
       this.tell("row", message);
@@ -95,12 +96,15 @@ function fixed(value, digits) {
   return (half ? (2 * Math.round(scaled / 2)) / 10 ** digits : value).toFixed(digits);
 }
 
+// Programme loudness and true peaks refer to full scale, not to sound pressure.
+export const needsLevel = (column) => !["LUFS", "LU", "dBTP"].includes(column.unit);
+
 // Why a reading is not reliable, a word each.
 export function doubts(row, column) {
   if (!row) return ["no reading yet"];
   const found = [];
   if (performance.now() - row.came > STALE_MS) found.push("stale");
-  if (!row.calibrated && column && column.unit !== "LUFS" && column.unit !== "LU") found.push("uncalibrated");
+  if (!row.calibrated && column && needsLevel(column)) found.push("uncalibrated");
   if (row.fault) found.push(...row.fault.split(" ").map((word) => word.replace("_", " ")));
   const settling = row.settling_columns.split(" ");
   if (row.settling && (settling[0] === "all" || !column || settling.includes(column.name))) found.push("settling");

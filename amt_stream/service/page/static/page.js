@@ -5,7 +5,8 @@
 //   ?theme=light|dark     instead of the system's
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
-import { Connection, caption, doubts, words } from "./amt-meter.js";
+import { Connection, caption, doubts, needsLevel, words } from "./amt-meter.js";
+import { ALONE, BETWEEN, LOST, MEASURING, OF_FAULT, SIGNS } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
 const view = (asked.get("view") || "").split(",").filter(Boolean);
@@ -21,6 +22,7 @@ const KEPT_S = 3600;
 const EVENTS = 50;
 const MOST_LINES = 4;
 const STALE_MS = 2000;
+const RECENT_MS = 1000; // a fault is shown for so long
 const at = (id) => document.getElementById(id);
 const points = new Map(); // by microphone: times and rows, the newest KEPT_S of them
 const past = new Map(); // by microphone: earlier rows from the server, one per second
@@ -30,6 +32,8 @@ let drawn = [];
 let whose = asked.get("microphone") || "";
 let limits = [];
 let patterns = [];
+let refused = false, tried = false;
+const faults = new Map(); // by microphone: when each fault came last
 
 document.body.classList.toggle("view", view.length > 0);
 document.body.classList.toggle("transparent", asked.get("transparent") === "1");
@@ -43,16 +47,16 @@ function button(column) {
   made.type = "button";
   made.title = column.name + (column.note ? `: ${column.note}` : "");
   const parts = {};
-  for (const name of ["what", "value", "unit"]) {
+  for (const name of ["what", "value", "unit", "level"]) {
     parts[name] = document.createElement("span");
     parts[name].className = name;
-    made.append(parts[name], name === "value" ? " " : "");
+    made.append(parts[name], name === "what" ? "" : " ");
   }
   parts.what.textContent = caption(column);
   parts.unit.textContent = column.unit;
   parts.value.textContent = "---";
   made.addEventListener("click", () => toggle(column));
-  return { column, made, what: parts.what, value: parts.value };
+  return { column, made, what: parts.what, value: parts.value, level: parts.level };
 }
 
 // The color of a line: loudness has colors of its own; other lines take turns.
@@ -155,6 +159,7 @@ function drawLimits(row) {
 connection.addEventListener("header", ({ detail: header }) => {
   points.clear();
   past.clear();
+  faults.clear();
   const keys = new Set(["row", "ear", "channel"]);
   limits = header.limits || [];
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
@@ -171,9 +176,7 @@ connection.addEventListener("header", ({ detail: header }) => {
   const first = numbers.find((one) => one.unit === "phon") || numbers[0];
   drawn = numbers.filter((one) => first && one.unit === first.unit && one.statistic === "instantaneous").slice(0, 2).map((one) => one.name);
   if (drawn.some((name) => name.startsWith("ltl_"))) drawn.reverse(); // the wider line lies below
-  const source = header.station ? `${header.station}: ${header.source.name}` : header.source.name;
-  at("source").textContent = source;
-  document.title = `${source}: amt_stream`;
+  at("source").textContent = sourceName(header);
   at("kept").textContent = header.kept_sound_s ? `The last ${header.kept_sound_s} s of sound are in memory.` : "";
   at("replay").hidden = !header.kept_sound_s;
   const microphones = Object.keys(header.source.microphones || {});
@@ -202,6 +205,8 @@ at("whose").addEventListener("change", (event) => { whose = event.target.value; 
 
 connection.addEventListener("row", ({ detail: row }) => {
   const key = row.row || "";
+  if (!faults.has(key)) faults.set(key, new Map());
+  for (const name of row.fault.split(" ").filter(Boolean)) faults.get(key).set(name, performance.now());
   if (!points.has(key)) points.set(key, { time: [], rows: [] });
   const kept = points.get(key);
   if (kept.time.length && row.time_s <= kept.time[kept.time.length - 1]) { kept.time.length = 0; kept.rows.length = 0; }
@@ -214,14 +219,50 @@ connection.addEventListener("row", ({ detail: row }) => {
   }
 });
 
-// A meter that stopped or that nobody can reach is not measuring.
-function showState(state) {
-  const reached = connection.socket.readyState === WebSocket.OPEN;
-  at("state").textContent = reached ? STATES[state] || state : "No connection";
-  at("chip").dataset.state = reached ? state : "unreachable";
+// How far the measurement is: the server's word, unless it is not reached or its microphone is silent.
+function reached() {
+  if (refused) return "token needed";
+  if (connection.socket.readyState === WebSocket.CONNECTING && !tried) return "connecting";
+  if (connection.socket.readyState !== WebSocket.OPEN) return "no connection";
+  const state = connection.state;
+  if (!state) return "connecting";
+  if (state.state !== "measuring") return state.state;
+  const device = state.health?.device_state;
+  return ["lost", "stalled"].includes(device) ? device : "running";
 }
 
-const STATES = { starting: "Starting", waiting: "Waiting", measuring: "Measuring", paused: "Paused", stopped: "Stopped", ended: "Sound has ended", failed: "Failed" };
+// The states that hold, the worst first: as `rank_states` in amt_stream/meters/state_signs.py.
+function states(row) {
+  const now = reached();
+  const found = new Set([now]);
+  if (MEASURING.includes(now) && row) {
+    if (connection.state.health?.overloaded) found.add("too slow");
+    for (const [name, came] of faults.get(row.row || "") || []) if (performance.now() - came < Math.max(RECENT_MS, 2 * connection.header.step_ms)) found.add(OF_FAULT[name]);
+    if (row.settling) found.add("settling");
+    if (!row.calibrated && columns.some((one) => needsLevel(one.column))) found.add("uncalibrated");
+    for (const limit of limits) if (row[`limit_${limit.name}`] === "red") found.add(limit.above === undefined ? "below limit" : "over limit");
+  }
+  const ranked = Object.keys(SIGNS).filter((name) => found.has(name));
+  return ranked.filter((name, k) => k === 0 || !ALONE.includes(name));
+}
+
+const sourceName = ({ station, source }) => station ? `${station}: ${source.name}` : source.name;
+const begun = (word) => word.charAt(0).toUpperCase() + word.slice(1);
+
+function showState(row) {
+  const [worst, second, ...more] = states(row);
+  const chip = at("chip"), sign = SIGNS[worst];
+  at("state").textContent = begun(worst);
+  at("also").textContent = (second ? `${BETWEEN}${second}` : "") + (more.length ? ` +${more.length}` : "");
+  if (chip.dataset.state !== worst) {
+    chip.dataset.state = worst;
+    chip.classList.toggle("filled", sign.filled);
+    chip.style.setProperty("--sign", `var(--${sign.color})`);
+    chip.querySelector("path").setAttribute("d", sign.path);
+  }
+  const name = connection.header ? `${sourceName(connection.header)}: amt_stream` : "amt_stream";
+  document.title = worst === "running" ? name : `${begun(worst)} - ${name}`;
+}
 
 // The one thing that keeps this page from showing the sound of now, with the time since it began.
 let trouble = "", troubleSince = 0;
@@ -230,22 +271,24 @@ function showBanner(text) {
   if (Boolean(text) !== Boolean(trouble)) troubleSince = performance.now();
   trouble = text;
   at("banner").hidden = !text;
-  if (text) at("banner").textContent = `${text} (${clock((performance.now() - troubleSince) / 1000).slice(3)})`;
+  const since = clock((performance.now() - troubleSince) / 1000).slice(3);
+  if (text) at("banner").textContent = text.includes("{clock}") ? text.replace("{clock}", since) : `${text} (${since})`;
 }
 
-function troubleOf(state) {
-  if (connection.socket.readyState !== WebSocket.OPEN) return "No connection to the meter; trying again";
-  if (!state) return "";
-  if (state.state === "failed") return `The measurement failed: ${state.error}`;
-  const name = connection.header ? connection.header.source.name : "the microphone";
-  if (state.state === "waiting") return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
-  const device = state.health?.device_state;
-  if (state.state === "measuring" && ["lost", "stalled"].includes(device)) return `Microphone lost, waiting for ${name}`;
-  return "";
+function troubleOf() {
+  const { state, header } = connection;
+  switch (reached()) {
+    case "no connection": return "No connection to the meter; trying again";
+    case "failed": return `The measurement failed: ${state.error}`;
+    case "waiting": return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
+    case "lost": case "stalled": return LOST.replace("{name}", () => header ? header.source.name : "the microphone");
+    default: return "";
+  }
 }
 
 connection.addEventListener("state", ({ detail: state }) => {
-  showState(state.state);
+  accept();
+  showState(connection.rows.get(whose));
   const running = state.state === "measuring" || state.state === "paused";
   const waiting = state.state === "waiting";
   at("pause").textContent = state.state === "paused" ? "Resume" : "Pause";
@@ -273,10 +316,17 @@ connection.addEventListener("event", ({ detail: event }) => {
 connection.addEventListener("specific", ({ detail }) => {
   patterns = [...patterns.filter((one) => one.model !== detail.model || one.microphone !== detail.microphone), detail];
 });
-connection.addEventListener("open", () => { at("token").hidden = true; });
-connection.addEventListener("closed", () => showState(""));
+// The server has let this page in: messages come.
+function accept() {
+  refused = false;
+  at("token").hidden = true;
+}
+
+connection.addEventListener("closed", () => { tried = true; showState(null); });
 connection.addEventListener("token", () => {
+  at("asked").textContent = sessionStorage.getItem("amt-token") ? "The token was refused. Token:" : "This meter requires a token:";
   sessionStorage.removeItem("amt-token");
+  refused = true;
   at("token").hidden = false;
 });
 connection.addEventListener("reply", ({ detail }) => { if (detail.error) at("note").textContent = detail.error; });
@@ -285,8 +335,9 @@ if (!view.length) connection.subscribe(["header", "row", "event", "state", "summ
 at("token").addEventListener("submit", (event) => {
   event.preventDefault();
   sessionStorage.setItem("amt-token", new FormData(event.target).get("token"));
-  at("token").hidden = true;
-  connection.socket.close();
+  accept();
+  tried = false;
+  connection.open();
 });
 for (const one of document.querySelectorAll("button[data-command]")) {
   one.addEventListener("click", () => connection.send({ command: one.dataset.command }));
@@ -307,10 +358,13 @@ function clock(seconds) {
 
 function showNumbers() {
   const row = connection.rows.get(whose);
-  showBanner(troubleOf(connection.state));
+  showState(row);
+  showBanner(troubleOf());
   const state = connection.state ? connection.state.state : "";
   const stale = Boolean(row) && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
-  for (const { column, made, value } of columns) {
+  const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
+  for (const { column, made, value, level: part } of columns) {
+    part.textContent = level(column);
     value.textContent = row && !stale ? words(column, row[column.name]) : "---";
     made.classList.toggle("doubtful", doubts(row, column).length > 0);
   }
@@ -319,6 +373,7 @@ function showNumbers() {
   hero.forEach((column, k) => {
     parts[k].querySelector(".value").textContent = row && !stale ? words(column, row[column.name]) : "---";
     parts[k].querySelector(".unit").textContent = column.unit;
+    parts[k].querySelector(".level").textContent = level(column);
   });
   if (hero.length) {
     const doubtful = doubts(row, hero[0]);
@@ -329,11 +384,7 @@ function showNumbers() {
   drawLimits(stale ? null : row);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
-  const found = doubts(row, null).filter((word) => !["uncalibrated", "settling", "stale", "no reading yet"].includes(word));
-  at("doubts").textContent = found.join(", ");
-  at("doubts").classList.toggle("doubt", found.length > 0);
-  at("calibrated").textContent = !row ? "" : row.calibrated ? "calibrated" : "uncalibrated";
-  at("calibrated").classList.toggle("doubt", Boolean(row && !row.calibrated));
+  at("calibrated").textContent = row?.calibrated ? "calibrated" : "";
   at("elapsed").textContent = row ? clock(row.time_s) : "";
 }
 

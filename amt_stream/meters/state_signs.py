@@ -1,0 +1,186 @@
+"""The states of a measurement, as all displays show them: their words, shapes, colors and order.
+
+Window, wall view, terminal and page use this table; the page gets it as JavaScript. It imports
+neither numpy nor torch.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+Point = tuple[float, float]
+Outline = tuple[Point, ...]
+
+SIDE = 16
+"""Width and height of the square in which shapes are drawn, from its upper left corner."""
+
+LOST = "Microphone lost {clock}, waiting for {name}"
+"""The sentence for a lost microphone, with the minutes and seconds since then."""
+
+OF_FAULT = {
+    "clip": "clipped",
+    "overload": "too slow",
+    "off": "too slow",
+    "gap": "samples lost",
+    "stall": "samples lost",
+    "non_finite": "bad samples",
+}
+"""The state for each fault, by its name in rows."""
+
+MEASURING = ("running", "paused")
+"""States in which sound is measured, so that its faults and limits are shown too."""
+
+BETWEEN = " \N{MIDDLE DOT} "
+"""Between the words of two states."""
+
+ALONE = ("running", "uncalibrated")
+"""States that are shown only if there is no other: each number says "uncalibrated" by itself."""
+
+
+class StateSign(NamedTuple):
+    """How a state looks.
+
+    glyph: its shape as a character
+    shape: its shape as outlines, filled by the nonzero rule: holes run the other way round
+    color: a role of the palette
+    filled: whether the word is in the color of paper on this color; else in this color on paper
+    """
+
+    glyph: str
+    shape: tuple[Outline, ...]
+    color: str
+    filled: bool
+
+
+def _disc(x: float, y: float, radius: float, hole: bool = False, turns: float = 1.0) -> Outline:
+    """A circle; with less than one turn, its part from the top through the left."""
+    way = 2 * math.pi * turns * (1 if hole else -1) / 24
+    return tuple(
+        (round(x + radius * math.sin(way * k), 2), round(y - radius * math.cos(way * k), 2))
+        for k in range(25)
+    )
+
+
+def _bar(x1: float, y1: float, x2: float, y2: float, width: float = 3.0) -> Outline:
+    """A line with square ends."""
+    length = math.hypot(x2 - x1, y2 - y1)
+    dx, dy = (y2 - y1) / length * width / 2, -(x2 - x1) / length * width / 2
+    corners = (x1 + dx, y1 + dy), (x2 + dx, y2 + dy), (x2 - dx, y2 - dy), (x1 - dx, y1 - dy)
+    return tuple((round(x, 2), round(y, 2)) for x, y in corners)
+
+
+def _box(inset: float, hole: bool = False) -> Outline:
+    low, high = inset, SIDE - inset
+    corners = (low, low), (high, low), (high, high), (low, high)
+    return corners[::-1] if hole else corners
+
+
+_CROSS = _bar(3, 3, 13, 13), _bar(13, 3, 3, 13)
+_SQUARE = _box(2), _box(5, hole=True)
+_RING = _disc(8, 8, 6), _disc(8, 8, 4, hole=True)
+_DOTS = _disc(3, 8, 2), _disc(8, 8, 2), _disc(13, 8, 2)
+_HOURGLASS = ((2, 1), (14, 1), (8, 8)), ((8, 8), (14, 15), (2, 15))
+_PIECES = _bar(1.5, 4.75, 8, 4.75, 6.5), _bar(8, 11.25, 14.5, 11.25, 6.5)
+_NOT_EQUAL = _bar(2, 5.5, 14, 5.5, 2.5), _bar(2, 10.5, 14, 10.5, 2.5), _bar(12, 1.5, 4, 14.5, 2.5)
+_CEILING = _bar(1, 3, 15, 3, 4), _bar(8, 4, 8, 15, 4)
+_STAR = tuple(
+    _bar(8 - 7 * math.sin(a), 8 - 7 * math.cos(a), 8 + 7 * math.sin(a), 8 + 7 * math.cos(a), 2.5)
+    for a in (0, math.pi / 3, 2 * math.pi / 3)
+)
+_HATCHED = (
+    *(_box(1), _box(2.5, hole=True)),
+    *(_bar(2, 6, 6, 2, 1.6), _bar(2, 10, 10, 2, 1.6), _bar(2, 14, 14, 2, 1.6)),
+    *(_bar(6, 14, 14, 6, 1.6), _bar(10, 14, 14, 10, 1.6)),
+)
+_KEY = (
+    *(_disc(5, 8, 4.5), _disc(5, 8, 2, hole=True)),
+    *(_bar(9, 8, 16, 8, 2.5), _bar(14, 8, 14, 13, 2.5)),
+)
+
+SIGNS = {
+    # Nothing is known, or nothing is measured.
+    "token needed": StateSign("#", _KEY, "ink", True),
+    "no connection": StateSign("⊘", (*_RING, _bar(4, 12, 12, 4)), "ink", True),
+    "failed": StateSign("!", (_bar(8, 1, 8, 10, 4), _disc(8, 13.2, 2.2)), "ink", True),
+    "lost": StateSign("✕", _CROSS, "ink", True),
+    "stalled": StateSign("╍", (_bar(1, 8, 6.5, 8, 4), _bar(9.5, 8, 15, 8, 4)), "ink", True),
+    "stopped": StateSign("□", _SQUARE, "second", True),
+    "ended": StateSign("□", _SQUARE, "second", True),
+    "idle": StateSign("○", _RING, "second", False),
+    "connecting": StateSign("⋯", _DOTS, "second", False),
+    "starting": StateSign("⋯", _DOTS, "second", False),
+    "stopping": StateSign("⋯", _DOTS, "second", False),
+    "waiting": StateSign("⋯", _DOTS, "second", False),
+    # Something is wrong with what is measured.
+    "too slow": StateSign("⋈", _HOURGLASS, "amber", True),
+    "bad samples": StateSign("≠", _NOT_EQUAL, "right", True),
+    "samples lost": StateSign("▚", _PIECES, "right", True),
+    "clipped": StateSign("┳", _CEILING, "right", True),
+    # It is right, and beyond a limit.
+    "over limit": StateSign("■", (_box(2),), "red", True),
+    "below limit": StateSign("▼", (((1, 3), (15, 3), (8, 14)),), "red", True),
+    # The user holds it.
+    "frozen": StateSign("✱", _STAR, "left", True),
+    "paused": StateSign("‖", (_bar(5, 2, 5, 14, 3.5), _bar(11, 2, 11, 14, 3.5)), "left", False),
+    # It is not reliable yet, or only relative.
+    "settling": StateSign("◐", (*_RING, _disc(8, 8, 6, turns=0.5)), "second", False),
+    "uncalibrated": StateSign("▨", _HATCHED, "amber", False),
+    "running": StateSign("●", (_disc(8, 8, 6),), "ink", False),
+}
+"""All states, the worst first."""
+
+_ORDER = {name: place for place, name in enumerate(SIGNS)}
+
+
+def rank_states(
+    course: str,
+    *,
+    frozen: bool = False,
+    overloaded: bool = False,
+    faults: Iterable[str] = (),
+    settling: bool = False,
+    uncalibrated: bool = False,
+    limits: Iterable[str] = (),
+) -> list[str]:
+    """The states that hold, the worst first.
+
+    course: how far the measurement is, such as "running" or "lost"
+    faults: names of recent faults, as in rows
+    limits: "over limit" and "below limit" for limits that are exceeded
+    """
+    found = {course} | ({"frozen"} if frozen else set())
+    if course in MEASURING:
+        conditions = {"too slow": overloaded, "settling": settling, "uncalibrated": uncalibrated}
+        found |= {name for name, holds in conditions.items() if holds}
+        found |= {OF_FAULT[fault] for fault in faults} | set(limits)
+    ranked = sorted(found, key=_ORDER.__getitem__)
+    return [name for name in ranked if name == ranked[0] or name not in ALONE]
+
+
+def states_text(states: Sequence[str]) -> str:
+    """The worst state, a second one, and how many there are besides: "Clipped · over limit +1"."""
+    worst, *others = states
+    second = f"{BETWEEN}{others[0]}" if others else ""
+    more = f" +{len(others) - 1}" if len(others) > 1 else ""
+    return worst.capitalize() + second + more
+
+
+def lost_sentence(name: str, lost_s: float) -> str:
+    minutes, seconds = divmod(int(lost_s), 60)
+    return LOST.format(clock=f"{minutes:02}:{seconds:02}", name=name)
+
+
+def signs_script() -> str:
+    """This table as a module of JavaScript, with shapes as paths of SVG."""
+    signs = {
+        name: {"path": _path(sign.shape), "color": sign.color, "filled": sign.filled}
+        for name, sign in SIGNS.items()
+    }
+    parts = {"SIGNS": signs, "LOST": LOST, "OF_FAULT": OF_FAULT, "BETWEEN": BETWEEN}
+    parts |= {"MEASURING": MEASURING, "ALONE": ALONE}
+    return "".join(f"export const {name} = {json.dumps(one)};\n" for name, one in parts.items())
+
+
+def _path(shape: Iterable[Outline]) -> str:
+    return "".join(f"M{' '.join(f'{x:g},{y:g}' for x, y in outline)}Z" for outline in shape)
