@@ -95,7 +95,7 @@ class HttpSender:
         self._thread.start()
 
     def put(self, part: bytes) -> bool:
-        """Queue a part; False if too much waits already. Never waits [loop-thread]."""
+        """Queue a part; False if too much waits already. Never waits [any-thread]."""
         with self._changed:
             if self._bytes + len(part) > MOST_WAITING:
                 return False

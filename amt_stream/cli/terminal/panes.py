@@ -495,9 +495,9 @@ class TablePane(Picture):
         for y in range(self.first, min(down, self.first + height)):
             line: Line = []
             for k in range(y, len(cells), down):
-                name = cut(names[k], wide - len(texts[k]) - 1)
+                room = max(0, wide - len(texts[k]))
                 line += [
-                    (f"{name:<{wide - len(texts[k])}}", "second"),
+                    (f"{cut(names[k], max(0, room - 1)):<{room}}", "second"),
                     (texts[k], "ink"),
                     ("   ", "ink"),
                 ]

@@ -259,7 +259,7 @@ def test_dtype(case):
     stage.double()
     for module in stage.modules():
         for name, designed in getattr(module, "_designs", {}).items():
-            exact = torch.from_numpy(designed)
+            exact = torch.tensor(designed)
             torch.testing.assert_close(getattr(module, name), exact, rtol=1e-14, atol=0)
     doubles = stepped(case, stage)
     assert {v.dtype for v in doubles if v.is_floating_point()} == {torch.float64}

@@ -55,9 +55,10 @@ ONE_FORM = {
     *("differentiable", "plain_cascade", "serves", "svf_sections"),
     *("neighbors", "specific_basis_loudness", "state_shapes", "table_shapes"),
     *("band_blocks", "filled_up", "refuse_short_products", "windows"),
-    # Parts of the plain form of `roughness`, and what makes its tables and states.
-    *("interpolated", "placed", "sharpened", "spread", "summed"),
+    # Parts of the plain forms of `roughness` and `fluctuation`, and what makes their tables.
+    *("around", "interpolated", "placed", "sharpened", "spread", "summed"),
     *("roughness_states", "roughness_table_shapes", "weighting"),
+    *("fluctuation_states", "fluctuation_table_shapes", "high_rate_gains"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
