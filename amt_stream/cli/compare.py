@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.inputs import with_uncertainty
-from amt_stream.cli.messages import Mistake, say
+from amt_stream.cli.messages import Mistake, say, text_table
 from amt_stream.cli.options import CompareOptions
 from amt_stream.cli.report import page_target, write_page
 from amt_stream.core.safe_text import plain
@@ -65,20 +65,12 @@ def _lines(found: "Comparison") -> list[str]:
     """A table of each reading of A and B, B - A, and its uncertainty."""
     rows = [_cells(one) for one in found.differences]
     heads = ("reading", "A", "B", "B - A", "unit", "+-", "")
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    aligned = [
-        "  ".join(
-            cell.rjust(wide) if 0 < k < 4 or k == 5 else cell.ljust(wide)
-            for k, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (heads, *rows)
-    ]
     place = "; the microphone was at the same place: its error cancels" if found.same_place else ""
     return [
         plain(f"A: {found.a.name}"),
         plain(f"B: {found.b.name}"),
         "",
-        *aligned,
+        *text_table([heads, *rows], lambda k: 0 < k < 4 or k == 5),
         "",
         f"{found.why}{place} (k = 2)",
         found.repeats,
@@ -104,13 +96,9 @@ def _interval_lines(found: "Comparison") -> list[str]:
         )
         for one in pairs
     ]
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    aligned = [
-        "  ".join(cell.rjust(wide) for cell, wide in zip(row, widths, strict=True)).rstrip()
-        for row in (heads, *rows)
-    ]
+    lines = text_table([heads, *rows], lambda k: True)
     sides = zip("AB", found.of_each, strict=True)
-    return ["", *map(plain, aligned), "", *(plain(f"{side}: {one.how}") for side, one in sides)]
+    return ["", *map(plain, lines), "", *(plain(f"{side}: {one.how}") for side, one in sides)]
 
 
 def _interval_cell(pair: "IntervalPair", name: str) -> str:

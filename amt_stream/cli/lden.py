@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amt_stream.cli.messages import text_table
 from amt_stream.cli.options import LdenOptions
 from amt_stream.core.safe_text import plain
 
@@ -35,17 +36,9 @@ def _lines(found: "DayLevels") -> list[str]:
     heads += (f"measured ({', '.join(names)})",)
     days = [(str(one.on), one) for one in found.days]
     rows = [heads, *(_cells(*day) for day in [*days, ("all", found.whole)])]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(heads))]
-    aligned = [
-        "  ".join(
-            cell.rjust(wide) if 0 < k < len(heads) - 1 else cell.ljust(wide)
-            for k, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
     unit = "dB" if found.calibrated else "dB, NOT CALIBRATED"
     about = f"{unit}; {found.hours.words}; time zone {found.clock}; from {found.how}"
-    return [*aligned, "", plain(about)]
+    return [*text_table(rows, lambda k: 0 < k < len(heads) - 1), "", plain(about)]
 
 
 def _cells(name: str, one: "RatingLevels") -> tuple[str, ...]:

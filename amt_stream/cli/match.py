@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.cli.files import identities, not_to_write, path_kind
-from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
 from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
@@ -67,14 +67,7 @@ def _lines(files: list[Path], found: "list[Match]") -> list[str]:
         )
         for place, (file, one) in enumerate(zip(files, found, strict=True))
     ]
-    widths = [max(len(row[k]) for row in [heads, *rows]) for k in range(len(heads))]
-    return [
-        "  ".join(
-            cell.rjust(wide) if k else cell.ljust(wide)
-            for k, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in (heads, *rows)
-    ]
+    return text_table([heads, *rows], lambda k: k > 0)
 
 
 def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import sys
+from collections.abc import Callable, Sequence
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import sentence
@@ -23,6 +24,21 @@ def say(message: object) -> None:
     # If standard error is closed, the exit status remains.
     with contextlib.suppress(OSError):
         print(f"amt-stream: {sentence(message)}", file=sys.stderr, flush=True)
+
+
+def text_table(rows: Sequence[Sequence[str]], right: Callable[[int], bool]) -> list[str]:
+    """Rows of cells as lines with their columns aligned.
+
+    right: whether the cells of a column, by its number from 0, end at the same place
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(wide) if right(k) else cell.ljust(wide)
+            for k, (cell, wide) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def matter(note: str) -> str:
