@@ -2,11 +2,9 @@
 
 import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Self
 
-from amt_stream.core.files import NotThatFile, secret_text
-from amt_stream.service.transport import ServiceError, host_and_port
+from amt_stream.service.transport import ServiceError, host_and_port, secret_in
 
 USER, PASSWORD = "AMT_STREAM_MQTT_USER", "AMT_STREAM_MQTT_PASSWORD"
 """Environment variables of the login."""
@@ -32,12 +30,7 @@ class Broker:
         """
         if path is None:
             return replace(self, user=os.environ.get(USER), password=os.environ.get(PASSWORD))
-        try:
-            lines = secret_text(Path(path)).splitlines()
-        except NotThatFile as error:
-            raise ServiceError(f"{path} {error}") from error
-        except UnicodeDecodeError as error:
-            raise ServiceError(f"{path} is not UTF-8 text") from error
+        lines = secret_in(path).splitlines()
         if len(lines) != 2 or not lines[0]:
             raise ServiceError(
                 f"{path} has {len(lines)} lines: write the user on one and the password on another"

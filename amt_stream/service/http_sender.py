@@ -7,14 +7,12 @@ import urllib.error
 import urllib.request
 from collections import deque
 from http.client import HTTPException
-from pathlib import Path
 from typing import Any
 
 from amt_stream import __version__
-from amt_stream.core.files import NotThatFile, secret_text
 from amt_stream.core.safe_text import plain, sentence
 from amt_stream.service.http_endpoint import Endpoint
-from amt_stream.service.transport import ServiceError
+from amt_stream.service.transport import ServiceError, secret_in
 
 log = logging.getLogger("amt_stream")
 
@@ -50,13 +48,7 @@ def token_from(path: str | None, variable: str) -> str | None:
         if not found:
             return None
     else:
-        where = path
-        try:
-            found = secret_text(Path(path)).strip()
-        except NotThatFile as error:
-            raise ServiceError(f"{path} {error}") from error
-        except UnicodeDecodeError as error:
-            raise ServiceError(f"{path} is not UTF-8 text") from error
+        found, where = secret_in(path).strip(), path
     if not found or not found.isascii() or not found.isprintable() or " " in found:
         raise ServiceError(f"{where} has no token: write one line of letters and digits into it")
     return found

@@ -1,8 +1,10 @@
 """The interface of transports."""
 
+from pathlib import Path
 from typing import Protocol
 
 from amt_stream.core.errors import Refusal
+from amt_stream.core.files import NotThatFile, secret_text
 from amt_stream.service.message import Message
 
 
@@ -13,6 +15,16 @@ class ServiceError(Refusal):
 def missing(needed: str, extra: str = "serve") -> ServiceError:
     """The error for a missing library; `needed` says who needs which."""
     return ServiceError(f'{needed}, which is not installed: pip install "amt_stream[{extra}]"')
+
+
+def secret_in(path: str) -> str:
+    """The text of a small file that others cannot read. Raises ServiceError."""
+    try:
+        return secret_text(Path(path))
+    except NotThatFile as error:
+        raise ServiceError(f"{path} {error}") from error
+    except UnicodeDecodeError as error:
+        raise ServiceError(f"{path} is not UTF-8 text") from error
 
 
 def host_and_port(host: str, port: int) -> str:
