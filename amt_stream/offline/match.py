@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.core.safe_text import brief
+from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.measure import MeasureSettings, measure
@@ -32,22 +33,28 @@ class LoudnessMeasure:
 
     model: name in the catalog
     key: name in the summary of the model
-    in_pascal: whether the model takes sound pressure, so that the calibration counts
     """
 
     model: str
     key: str
     title: str
     unit: str
-    in_pascal: bool = True
+
+    @property
+    def in_pascal(self) -> bool:
+        """Whether the model takes sound pressure, so that the calibration counts."""
+        return catalog.any_in_pascal([self.model])
+
+    @property
+    def has_field(self) -> bool:
+        """Whether the value depends on the sound field."""
+        return "field" in catalog.entry(self.model).settings
 
 
 MEASURES = {
     "ltl": LoudnessMeasure("moore2016", "max_ltl_phon", "highest long-term loudness", "phon"),
     "zwicker": LoudnessMeasure("zwicker", "zwicker_n5_phon", "N5 of ISO 532-1", "phon"),
-    "lufs": LoudnessMeasure(
-        "bs1770", "integrated_lufs", "integrated loudness", "LUFS", in_pascal=False
-    ),
+    "lufs": LoudnessMeasure("bs1770", "integrated_lufs", "integrated loudness", "LUFS"),
     "laeq": LoudnessMeasure("spl", "laeq_db", "LAeq", "dB"),
 }
 """The measures that `match` knows, by name."""
@@ -128,7 +135,7 @@ def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -
     Samples stay within full scale, beyond which they would count as clipped.
     """
     samples, levels, rest_db = sound.samples, sound.calibrations, 0.0
-    chosen: MeasureSettings = {"field": field} if of.unit == "phon" else {}
+    chosen: MeasureSettings = {"field": field} if of.has_field else {}
     if of.in_pascal:
         louder = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
     else:
