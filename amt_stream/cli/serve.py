@@ -6,7 +6,6 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
@@ -25,7 +24,7 @@ from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_mi
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.broker import Broker
-from amt_stream.service.http_endpoint import INFLUX_TOKEN, POST_TOKEN, influx_endpoint
+from amt_stream.service.http_endpoint import INFLUX_TOKEN, POST_TOKEN, Endpoint, influx_endpoint
 from amt_stream.service.http_sender import token_from
 from amt_stream.service.influx import Influx
 from amt_stream.service.lsl import NAME, Lsl
@@ -174,7 +173,7 @@ def _influx(args: ServeOptions) -> list[Transport]:
 
 def _posts(args: ServeOptions) -> list[Transport]:
     token = token_from(args.post_token, POST_TOKEN) if args.post else None
-    places = [urlsplit(one.url).netloc for one in args.post]
+    places = [str(Endpoint(one.url)) for one in args.post]
     if token is not None and len(set(places)) > 1:
         raise WrongUsage(
             f"one token would go to all of {', '.join(places)}: leave it out, or --post to one"
