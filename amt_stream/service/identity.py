@@ -1,4 +1,4 @@
-"""The name and the labels of a station, by which its data are told from those of others."""
+"""The name and the labels of a station, which distinguish its data from those of others."""
 
 import re
 from collections.abc import Mapping

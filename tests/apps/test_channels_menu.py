@@ -1,4 +1,4 @@
-"""One channel of two is heard by both ears, and both of them again."""
+"""The menu sends one of two channels to both ears, and then each channel to its own ear again."""
 
 import numpy as np
 import pytest

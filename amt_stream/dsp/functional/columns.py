@@ -93,7 +93,7 @@ def _first_halves(x: Array, y: Array, turn: Array, size: int, width: int) -> Non
 
 @kernel
 def _last_half(x: Array, y: Array, width: int) -> None:
-    """The last pass of radix 2, of which the first half of the lines is wanted."""
+    """The last pass of radix 2, for the first half of the lines alone."""
     for part in range(2):
         a, b, out = x[part, :width], x[part, width : 2 * width], y[part, :width]
         for i in range(width):

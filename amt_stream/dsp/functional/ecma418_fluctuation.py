@@ -510,7 +510,6 @@ def _compiled(
 
     recent, found, nodes, spreads, waiting, smooth, begun = map(rows, FluctuationState._fields[1:])
     threshold, gains, search = map(array, tables)
-    # NumPy's transform: the rounding of torch may depend on its threads.
     windowed = np.empty((PART, SIZE))
     windows = np.empty((PART, 2), np.int64)
     for frame in range(time // FRAME):

@@ -329,7 +329,6 @@ def _compiled(
         rows, ("recent", "power", "nodes", "rates", "smooth", "rate", "begun")
     )
     threshold, window, gain, bias, bands = map(array, tables)
-    # NumPy's transform: the rounding of torch may depend on its threads.
     block, energy = np.empty((BANDS, SIZE)), np.empty(BANDS)
     for frame in range(time // FRAME):
         for row in range(len(sound)):

@@ -71,7 +71,7 @@ class EarFilter(Stage):
         return y, {"spectra": spectra}
 
 
-@lru_cache(maxsize=8)  # whoever measures several files makes the same filter for each
+@lru_cache(maxsize=8)  # files of one rate have one filter
 def ear_taps(fs: int, field: Field, phase: Phase) -> np.ndarray:
     """Taps of `EarFilter` in float64, read-only."""
     gain = 10 ** (ear_gain_db(field, np.linspace(0, fs / 2, GRID // 2 + 1)) / 20)

@@ -76,7 +76,7 @@ class RunningSpectrum(Stage):
         return (*shape, component_frequencies().size)
 
 
-@lru_cache(maxsize=2)  # whoever measures several files makes the same spectrum for each
+@lru_cache(maxsize=2)  # models of one calibration share it
 def _weights(calibration_db: float) -> tuple[np.ndarray, tuple[int, ...]]:
     """Weights of all windows, half of each, in one read-only row, and components of each."""
     counts = components_per_window()
