@@ -82,7 +82,7 @@ RECORD = """(() => {
   pen.clearRect = function (...area) { drawn.set(this.canvas, []); clearRect.apply(this, area); };
   pen.fillText = function (text, x, y) {
     const on = this.canvas.getBoundingClientRect(), ink = this.measureText(text);
-    drawn.get(this.canvas)?.push({ text, within: [on.left, on.top, on.right, on.bottom], box: [
+    drawn.get(this.canvas)?.push({ text, rooms: [[on.left, on.top, on.right, on.bottom]], box: [
       on.left + x - ink.actualBoundingBoxLeft, on.top + y - ink.actualBoundingBoxAscent,
       on.left + x + ink.actualBoundingBoxRight, on.top + y + ink.actualBoundingBoxDescent] });
     fillText.call(this, text, x, y);
@@ -92,53 +92,85 @@ WRITTEN = """(() => {
   const seen = [...drawn.keys()].filter((canvas) => canvas.checkVisibility());
   const found = seen.flatMap((canvas) => drawn.get(canvas));
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const sides = ({ left, top, right, bottom }) => [left, top, right, bottom];
   while (walk.nextNode()) {
     const node = walk.currentNode, of = node.parentElement, range = document.createRange();
     if (!node.data.trim() || !of.checkVisibility({ visibilityProperty: true })) continue;
-    const cut = getComputedStyle(of).overflowX === 'visible' ? null : of.getBoundingClientRect();
+    if (of.closest('select')) continue;
+    let block = of;
+    while (getComputedStyle(block).display === 'inline') block = block.parentElement;
+    const holders = [block.closest('button') || block.closest('section, details, header') || block];
+    if (getComputedStyle(of).overflowX !== 'visible') holders.push(of);
+    const rooms = holders.map((one) => sides(one.getBoundingClientRect()));
     range.selectNodeContents(node);
     for (const one of range.getClientRects()) {
+      const [left, top, right, bottom] = sides(one);
       const spare = 0.2 * one.height;  // above the letters and below them
-      found.push({ text: node.data, within: cut && [cut.left, cut.top, cut.right, cut.bottom],
-        box: [one.left, one.top + spare, one.right, one.bottom - spare] });
+      found.push({ text: node.data, rooms, box: [left, top + spare, right, bottom - spare] });
     }
   }
   return found;
 })()"""
-"""All texts that are seen, of the document and of its canvases, with their boxes."""
+"""All texts that are seen, of the document and of its canvases, and the boxes that hold them."""
+
+
+LONGEST = """
+document.querySelector('#hero .value').textContent = '100.0';
+document.getElementById('state').textContent = 'Bad samples';
+document.getElementById('also').textContent = ' · samples lost +2';
+"""
+"""The longest that the main reading and the state get, until the page shows the next row."""
 
 
 def overlap(one, other):
     return all(one[k] < other[k + 2] - 1 and other[k] < one[k + 2] - 1 for k in (0, 1))
 
 
-def test_no_text_of_the_page_is_cut_or_lies_on_another(served):
-    with Browser() as browser:
-        browser.open(served.url)
-        browser.until(THERE)
+def misplaced(texts, width):
+    """Texts that leave their place, and pairs that lie on each other, by more than a pixel."""
+    outside = [
+        one
+        for one in texts
+        for left, top, right, bottom in ((0, 0, width, 1e5), *one["rooms"])
+        if not (left - 1 <= one["box"][0] and one["box"][2] <= right + 1)
+        or not (top - 1 <= one["box"][1] and one["box"][3] <= bottom + 1)
+    ]
+    pairs = combinations(texts, 2)
+    return outside, [pair for pair in pairs if overlap(*(one["box"] for one in pair))]
+
+
+CLOSE = """(() => {
+  const rules = ['line-height: 0.2', 'margin: 0', 'padding: 0'].map((one) => `${one} !important;`);
+  const style = document.createElement('style');
+  style.textContent = `* { ${rules.join(' ')} }`;
+  document.head.append(style);
+})()"""
+
+
+def test_no_text_of_the_page_is_cut_or_lies_on_another():
+    asked = ["--web", "0", "--source", "demo", "--model", "moore2016,spl"]
+    with Served(*asked, "--limit", "laeq_db>45") as one, Browser() as browser:
+        url = one.address
+        one.until(is_row)
+        browser.open(url)
+        browser.until(f"{LIGHT}?.textContent === 'over'")
         browser.evaluate(RECORD)
-        for width, height in ((390, 844), (1280, 800), (3840, 2160)):
-            browser.resize(width, height)
-            browser.until(f"innerWidth === {width} && drawn.size > 0 && {WRITTEN}.length > 15")
-            time.sleep(0.6)  # until all is drawn at this size
-            texts = browser.evaluate(WRITTEN)
-            for one in texts:
-                left, top, right, bottom = one["within"] or (0, 0, width, 1e5)
-                box = one["box"]
-                assert left - 1 <= box[0], (width, one)
-                assert box[2] <= right + 1, (width, one)
-                assert top - 1 <= box[1], (width, one)
-                assert box[3] <= bottom + 1, (width, one)
-            for one, other in combinations(texts, 2):
-                assert not overlap(one["box"], other["box"]), (width, one, other)
-            assert browser.evaluate("document.documentElement.scrollWidth") <= width
-        close = "* { line-height: 0.2 !important; margin: 0 !important; padding: 0 !important }"
-        browser.evaluate(
-            f"document.head.append(document.createElement('style')); "
-            f"document.head.lastChild.textContent = '{close}'"
-        )
-        boxes = [one["box"] for one in browser.evaluate(WRITTEN)]
-        assert any(overlap(*pair) for pair in combinations(boxes, 2)), "else nothing was looked at"
+
+        def look():
+            for width, height in ((390, 844), (1280, 800), (3840, 2160)):
+                browser.resize(width, height)
+                browser.until(f"innerWidth === {width} && drawn.size > 0 && {WRITTEN}.length > 15")
+                time.sleep(0.6)  # until all is drawn at this size
+                assert misplaced(browser.evaluate(LONGEST + WRITTEN), width) == ([], []), width
+                assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+        look()
+        browser.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
+        one.process.kill()
+        browser.until("!document.getElementById('banner').hidden")
+        look()
+        browser.evaluate(CLOSE)
+        assert misplaced(browser.evaluate(WRITTEN), 3840)[1], "else nothing was looked at"
 
 
 def test_a_phone_shows_one_number_its_limit_and_its_history():
@@ -153,7 +185,7 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         browser.until(f"{LIGHT}?.textContent === 'over'")
         hero, limits, history = browser.evaluate(places)
         assert browser.evaluate("document.title").endswith("hall: demo sound: amt_stream")
-        assert hero[0] < 90
+        assert hero[0] < 80
         assert hero[1] < limits[0]
         assert limits[1] < history[0] < 500
         size = "getComputedStyle(document.querySelector('#hero .value')).fontSize"
@@ -230,66 +262,6 @@ def test_light_and_dark_as_the_system_has_it(served, dark):
         assert (pixels(browser)[-1, 0, :3].mean() < 64) == dark
         browser.evaluate(press("theme"))
         assert (pixels(browser)[-1, 0, :3].mean() < 64) != dark
-
-
-# Each text in view, with its boxes and that of the nearest block around it.
-TEXTS = """(() => {
-  const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const node = walk.currentNode, text = node.textContent.trim(), holder = node.parentElement;
-    if (!text || !holder.checkVisibility() || holder.closest("select")) continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    let block = holder;
-    while (getComputedStyle(block).display === "inline") block = block.parentElement;
-    const around = block.closest("button") || block.closest("section, details, header") || block;
-    const box = (one) => [one.left, one.top, one.right, one.bottom];
-    found.push([text, [...range.getClientRects()].map(box), box(around.getBoundingClientRect())]);
-  }
-  return found;
-})()"""
-
-
-def crossings(texts):
-    """Texts that leave their place or lie on one another, by more than a pixel."""
-    boxes = [(text, box) for text, lines, _ in texts for box in lines]
-    outside = [
-        text
-        for text, lines, place in texts
-        for left, top, right, bottom in lines
-        if left < place[0] - 1
-        or top < place[1] - 1
-        or right > place[2] + 1
-        or bottom > place[3] + 1
-    ]
-    ink = 0.2  # the part of a line's height above and below its letters
-    overlapping = []
-    for k, (text, one) in enumerate(boxes):
-        for other_text, other in boxes[:k]:
-            across = min(one[2], other[2]) - max(one[0], other[0])
-            lower = min(one[3] - ink * (one[3] - one[1]), other[3] - ink * (other[3] - other[1]))
-            upper = max(one[1] + ink * (one[3] - one[1]), other[1] + ink * (other[3] - other[1]))
-            if across > 1 and lower - upper > 1:
-                overlapping.append((text, other_text))
-    return outside, overlapping
-
-
-@pytest.mark.parametrize("size", [(390, 844), (1280, 800), (3840, 2160)])
-def test_each_text_lies_in_its_place_and_on_no_other(size):
-    asked = ["--web", "0", "--source", "demo", "--model", "moore2016,spl"]
-    with Served(*asked, "--limit", "laeq_db>45") as one, Browser(*size) as browser:
-        url = one.address
-        one.until(is_row)
-        browser.open(url)
-        browser.until(f"{LIGHT}?.textContent === 'over'")
-        assert crossings(browser.evaluate(TEXTS)) == ([], [])
-        browser.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
-        # The longest that the main reading gets.
-        browser.evaluate("document.querySelector('#hero .value').textContent = '100.0'")
-        assert crossings(browser.evaluate(TEXTS)) == ([], [])
-        one.process.kill()
-        browser.until("!document.getElementById('banner').hidden")
-        assert crossings(browser.evaluate(TEXTS)) == ([], [])
 
 
 @pytest.mark.parametrize("size", [(360, 740), (1024, 600), (3840, 2160)])
@@ -379,6 +351,12 @@ CHIPS = [
     ("ended", {}, {}, "Ended"),
     ("failed", {}, {}, "Failed"),
     ("measuring", {}, {"fault": "clip", "limit_loud": "red"}, "Clipped · over limit"),
+    (
+        "measuring",
+        {},
+        {"fault": "non_finite gap", "settling": True},
+        "Bad samples · samples lost +2",
+    ),
 ]
 
 
@@ -403,8 +381,10 @@ def page_server(token=None):
 def test_each_state_has_its_word_and_its_shape_on_the_page():
     shown = "document.querySelector('#chip [role=status]').textContent"
     shape = "document.querySelector('#chip path').getAttribute('d')"
-    with page_server() as (url, send), Browser() as browser:
+    high = "document.getElementById('chip').getBoundingClientRect().height"
+    with page_server() as (url, send), Browser(390, 844) as browser:
         browser.open(url)
+        heights = set()
         for k, (state, health, row, word) in enumerate(CHIPS):
             health = {**HEALTH, **health}
             send("state", {"state": {"state": state, "why": [], "error": "", "health": health}})
@@ -416,6 +396,8 @@ def test_each_state_has_its_word_and_its_shape_on_the_page():
             assert browser.evaluate("document.title").startswith(title)
             level = browser.evaluate("document.querySelector('#hero .level').textContent")
             assert level == ("uncalibrated" if name == "uncalibrated" else "")
+            heights.add(browser.evaluate(high))
+    assert len(heights) == 1, "a chip of two lines"
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():
