@@ -86,7 +86,7 @@ def _words(limit: JsonMap) -> str:
         return f"{name}: {column} was never known{why}"
     from amt_stream.meters.rows import reading_text
     from amt_stream.meters.rows.limit_monitor import KEPT, KEPT_SO_FAR
-    from amt_stream.meters.rows.limited import window_words
+    from amt_stream.meters.rows.limit_words import window_words
 
     value = reading_text(column, limit["worst"])
     if not limit["exceeded"]:

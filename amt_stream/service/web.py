@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from amt_stream.core.processes import module_command
+from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.page.entrance import Entrance, PageError
 from amt_stream.service.page.pipe import LONGEST, parts, pipe_line
@@ -17,7 +18,7 @@ from amt_stream.service.transport import Unhindered, Wire, host_and_port, missin
 START_S = 30.0
 AGAIN_S = 1.0
 LAST_S = 2.0
-SPECIFIC_S = 0.1
+WANTED_S = 0.1
 BEHIND_BYTES = 1 << 24
 """Bytes that may wait for the page's process; then rows are dropped, and the next one is marked."""
 
@@ -58,7 +59,7 @@ class Web(Unhindered):
         self._wire: Wire | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._beside: list[asyncio.Task[None]] = []
-        self._wanted = False
+        self._wanted: frozenset[str] = frozenset()
         self._left_out = LeftOut()
 
     @property
@@ -77,7 +78,7 @@ class Web(Unhindered):
         await self._start()
         self._beside = [
             asyncio.create_task(self._follow(), name="page"),
-            asyncio.create_task(self._tell_specific(wire), name="specific loudness"),
+            asyncio.create_task(self._tell_wanted(wire), name="specific loudness and limits"),
         ]
 
     async def _start(self) -> None:
@@ -110,7 +111,7 @@ class Web(Unhindered):
                 task = asyncio.create_task(self._take(*parts(line)))
                 doing.add(task)
                 task.add_done_callback(doing.discard)
-            self._wanted = False
+            self._wanted = frozenset()
             self.note = "the process of the page has ended and is being restarted"
             await asyncio.sleep(AGAIN_S)
             with contextlib.suppress(PageError, TimeoutError, OSError):
@@ -130,7 +131,7 @@ class Web(Unhindered):
             body, content = self._metrics.exposition(json.loads(text))
             self._write(pipe_line("metrics", key, json.dumps([body.decode(), content])))
         elif kind == "wants":
-            self._wanted = json.loads(text)
+            self._wanted = frozenset(json.loads(text))
         elif kind == "dropped":
             self.note = f"{text} clients were too slow and were disconnected"
 
@@ -157,13 +158,14 @@ class Web(Unhindered):
         if (pipe := self._pipe) is not None:
             pipe.write(line)
 
-    async def _tell_specific(self, wire: Wire) -> None:
-        """Send specific loudness, which is large, while clients subscribe to it."""
+    async def _tell_wanted(self, wire: Wire) -> None:
+        """Send specific loudness and limits in words while clients subscribe to them."""
         while True:
-            await asyncio.sleep(SPECIFIC_S)
-            if self._wanted:
-                for message in wire.specific():
-                    self.send(message)
+            await asyncio.sleep(WANTED_S)
+            for message in wire.specific() if "specific" in self._wanted else ():
+                self.send(message)
+            for message in limit_texts(wire.newest) if "limits" in self._wanted else ():
+                self.send(message)
 
     async def close(self) -> None:
         for task in self._beside:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.reading_captions import UNCALIBRATED_WORDS, Caption
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
+from amt_stream.meters.rows.captions import UNCALIBRATED_WORDS, Caption
 
 WIDEST = {
     "sone": "88.88",

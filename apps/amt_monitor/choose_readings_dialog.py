@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.reading_captions import caption_of
 from amt_monitor.widgets import Button, DialogButtons, add_all
 from amt_stream.core.safe_text import plain
+from amt_stream.meters.rows.captions import caption_of
 
 NAME = QtCore.Qt.ItemDataRole.UserRole
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.plot import PlotAxis
-from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import Role
+from amt_stream.meters.rows.captions import caption_of
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows import Column

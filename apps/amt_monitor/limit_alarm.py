@@ -3,10 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.measurement_control import MeasurementControl
 from amt_monitor.tray_icon import TrayIcon
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows.limit_words import (
+    forecast_words,
+    state_of,
+    state_words,
+    value_words,
+    worst,
+)
 
 
 class LimitAlarm:
@@ -51,7 +57,7 @@ class LimitNotifier:
         of = worst(limits, values, held)
         words = [title]
         if of is not None:
-            words += [state_words(of, values, held), value_words(of, values)]
+            words += [state_words(of, values, held), value_words(of, values, held)]
             words.append(forecast_words(of, values, held))
         state = "" if of is None else state_of(of, values, held)
         self.tray.tell(state, "\n".join(filter(None, words)))

@@ -6,7 +6,6 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_traces import symbol_of
 from amt_monitor.message_bar import begun
-from amt_monitor.reading_captions import caption_of
 from amt_monitor.widgets import (
     Button,
     DialogButtons,
@@ -23,6 +22,7 @@ from amt_stream.core.settings import tables_in
 from amt_stream.meters.limits import Limit, LimitError, refuse_twice
 from amt_stream.meters.norms import load_norm, norms_folder, shipped_norms
 from amt_stream.meters.rows import column_named
+from amt_stream.meters.rows.captions import caption_of
 
 USUAL = ("laf_db", "laeq_15min_db", "laeq_30min_db", "lcpeak_db", "ltl_phon", "integrated_lufs")
 """Readings that are offered whether or not their models run."""

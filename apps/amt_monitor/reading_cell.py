@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from amt_monitor.reading_captions import Caption, caption_of
 from amt_stream.meters.rows import NO_READING, reading_text
+from amt_stream.meters.rows.captions import Caption, caption_of
 
 
 class ReadingCell(NamedTuple):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.pane import ElidedLabel, Pane
-from amt_monitor.reading_captions import caption_of
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry
+from amt_stream.meters.rows.captions import caption_of
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState

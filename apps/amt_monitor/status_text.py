@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from amt_monitor.reading_captions import HEADLINES, caption_of
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.captions import HEADLINES, caption_of
 from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from amt_monitor.limit_text import state_of
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows import FAULT_NAMES, header
+from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.state_signs import rank_states
 
 if TYPE_CHECKING:

@@ -12,10 +12,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.big_number import BigNumber
 from amt_monitor.curve_layers import polygon, runs
 from amt_monitor.history_pyramid import FACTOR
-from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words, worst
 from amt_monitor.limits_pane import Light
 from amt_monitor.message_bar import Banner
-from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import (
     CONTRAST_DARK,
     DARK,
@@ -30,6 +28,14 @@ from amt_monitor.top_bar import StateChip, elapsed_text
 from amt_monitor.widgets import plain_label
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.rows.limit_words import (
+    forecast_words,
+    state_of,
+    state_words,
+    value_words,
+    worst,
+)
 
 if TYPE_CHECKING:
     from amt_monitor.reading_history import ReadingHistory
@@ -172,7 +178,7 @@ class WallView(QtWidgets.QWidget):
         self.others.setVisible(bool(others))
         self.others.setText(
             "     ".join(
-                f"{SHAPES.get(state_of(one, values, held), '○')} {value_words(one, values)}"
+                f"{SHAPES.get(state_of(one, values, held), '○')} {value_words(one, values, held)}"
                 for one in others
             )
         )
@@ -180,7 +186,7 @@ class WallView(QtWidgets.QWidget):
             self.light.show_state(state_of(of, values, held))
             words = state_words(of, values, held)
             self.state.setText(words[:1].upper() + words[1:])
-            told = value_words(of, values), forecast_words(of, values, held)
+            told = value_words(of, values, held), forecast_words(of, values, held)
             self.limit.setText(". ".join(filter(None, told)))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:

@@ -4,8 +4,8 @@ import pytest
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.big_number import SMALLEST_CAPTION, SMALLEST_UNIT, BigNumber
-from amt_monitor.reading_captions import caption_of
 from amt_monitor.theme import theme
+from amt_stream.meters.rows.captions import caption_of
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
-from amt_monitor.reading_captions import caption_of
 from amt_stream.meters import catalog
 from amt_stream.meters.rows import readings_of
+from amt_stream.meters.rows.captions import caption_of
 
 METERS = catalog.models_side_by_side()
 

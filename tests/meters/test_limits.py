@@ -19,7 +19,10 @@ from amt_stream.meters.rows import (
     readings_of,
     summary,
 )
+from amt_stream.meters.rows.limit_words import forecast_words, state_words, value_words
 from amt_stream.offline.measure import measure
+from amt_stream.service.limit_texts import limit_texts
+from amt_stream.service.message import Message
 
 
 def judged(monitor, values, time_s=None, step_s=0.1, size=None, calibrated=True, clipped=()):
@@ -418,3 +421,28 @@ def test_a_rolling_level_is_the_plain_calculation():
             assert row["laeq_5s_db"] == pytest.approx(plain, abs=0.01)
             assert row["limit_laeq_5s_81"] == ("red" if row["laeq_5s_db"] > 81 else "green")
     assert {"red", "green"} <= {*m["limit_laeq_5s_81"].tolist()}
+
+
+def test_the_words_of_a_limit_are_those_of_all_displays():
+    limit = Limit("laeq_15min_db", 99.5)
+    row = {"laeq_15min_db": 97.31, limit.state: "amber"}
+    row |= {"laeq_15min_allowed_99p5_db": 98.24, "laeq_15min_until_99p5_s": 840.0}
+    forecast = "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"
+    assert state_words(limit, row) == "close to the limit"
+    assert value_words(limit, row) == "LAeq,15min 97.3 dB, limit 99.5 dB"
+    assert forecast_words(limit, row) == forecast
+    assert value_words(limit, row, ["lost"]) == "LAeq,15min --- dB, limit 99.5 dB"
+    assert state_words(limit, row, ["lost"]) == "not known: lost"
+    assert forecast_words(limit, row, ["lost"]) == ""
+    messages = [Message("header", {"limits": [limit.to_dict()]}), Message("row", row)]
+    (page,) = limit_texts(messages)[0].content["of"]
+    told = [page[key] for key in ("state", "word", "value", "without", "more")]
+    wanted = ["amber", "close", "LAeq,15min 97.3 dB, limit 99.5 dB"]
+    assert told == [*wanted, "LAeq,15min --- dB, limit 99.5 dB", forecast]
+    early = {limit.state: "amber", "laeq_15min_db": 101.0}
+    (page,) = limit_texts([messages[0], Message("row", early)])[0].content["of"]
+    assert page["more"] == "Above the limit so far, in a window that is not whole"
+    lower = Limit("laeq_15min_db", 30.0, below=True)
+    missed = {"laeq_15min_db": 28.0, lower.state: "red"}
+    assert state_words(lower, missed) == "below the limit"
+    assert value_words(lower, missed) == "LAeq,15min 28.0 dB, at least 30 dB"

@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -139,6 +140,8 @@ def misplaced(texts, width):
     return outside, [pair for pair in pairs if overlap(*(one["box"] for one in pair))]
 
 
+FORECAST = r"Above the limit so far, in a window that is not whole\. "
+FORECAST += r"Forecast: (\d+ (s|min) left at this level; )?up to \d\d\.\d dB allowed from now on"
 CLOSE = """(() => {
   const rules = ['line-height: 0.2', 'margin: 0', 'padding: 0'].map((one) => `${one} !important;`);
   const style = document.createElement('style');
@@ -149,11 +152,13 @@ CLOSE = """(() => {
 
 def test_no_text_of_the_page_is_cut_or_lies_on_another():
     asked = ["--web", "0", "--source", "demo", "--model", "moore2016,spl"]
-    with Served(*asked, "--limit", "laeq_db>45") as one, Browser() as browser:
+    with Served(*asked, "--limit", "laeq_15min_db>45") as one, Browser() as browser:
         url = one.address
         one.until(is_row)
         browser.open(url)
-        browser.until(f"{LIGHT}?.textContent === 'over'")
+        browser.until(f"{LIGHT}?.textContent === 'close'")
+        more = browser.until("document.querySelector('.limit .more').textContent")
+        assert re.fullmatch(FORECAST, more)
         browser.evaluate(RECORD)
 
         def look():
@@ -184,6 +189,8 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         browser.open(url)
         browser.until(f"{LIGHT}?.textContent === 'over'")
         hero, limits, history = browser.evaluate(places)
+        reading = "document.querySelector('.limit .words').textContent"
+        assert re.fullmatch(r"LAF [\d.]+ dB, limit 45 dB", browser.evaluate(reading))
         assert browser.evaluate("document.title").endswith("hall: demo sound: amt_stream")
         assert hero[0] < 80
         assert hero[1] < limits[0]
@@ -203,6 +210,7 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         browser.until("document.querySelector('#hero .value').textContent === '---'")
         browser.until(f"{text('state')} === 'No connection'")
         browser.until(f"{LIGHT}.textContent === 'not known'")
+        assert browser.evaluate(reading) == "LAF --- dB, limit 45 dB"
         assert browser.evaluate("document.querySelector('#hero .last').textContent").startswith(
             "last "
         )

@@ -12,8 +12,6 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from amt_monitor.limit_text import forecast_words, state_of, state_words, value_words
-from amt_monitor.reading_captions import HEADLINES, UNCALIBRATED_WORDS, caption_of
 from amt_monitor.reading_history import CAME, ReadingHistory
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
@@ -35,6 +33,8 @@ from amt_stream.cli.terminal.pictures import (
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.rows import EARS, band_texts, below_db, hz_text, reading_text
+from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED_WORDS, caption_of
+from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
 
 if TYPE_CHECKING:
@@ -524,7 +524,10 @@ class LimitPane(Picture):
         for limit in limits:
             state = state_of(limit, view.values, held)
             words = state_words(limit, view.values, held)
-            parts = [value_words(limit, view.values), forecast_words(limit, view.values, held)]
+            parts = [
+                value_words(limit, view.values, held),
+                forecast_words(limit, view.values, held),
+            ]
             text = f" {MARKS.get(state, '○')} {words[:1].upper()}{words[1:]}"
             for part in filter(None, parts):
                 if len(text) + len(part) + 3 <= width:

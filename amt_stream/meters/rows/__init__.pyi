@@ -20,8 +20,6 @@ from .limit_monitor import LimitMonitor as LimitMonitor
 from .limit_monitor import Stood as Stood
 from .limited import LimitEvents as LimitEvents
 from .limited import columns_of as columns_of
-from .limited import forecast as forecast
-from .limited import limit_words as limit_words
 from .loudness import LoudnessReadings as LoudnessReadings
 from .modulation import EARS as EARS
 from .modulation import RANGE_DB as RANGE_DB

@@ -39,26 +39,6 @@ def states_of(limits: Iterable[Limit]) -> list[Column]:
     return [Column(limit.state, "", f"state of the limit {limit.words}") for limit in limits]
 
 
-def limit_words(limit: Limit, row: JsonMap) -> str:
-    """Details of a limit in a row: the value, and the forecasts."""
-    value = reading_text(limit.column, row.get(limit.column))
-    words = f"{limit.column} {value}, {'not below' if limit.below else 'limit'} {limit.threshold:g}"
-    if so_far(limit, row):
-        words += f"; {limit.side} it so far: the window is not complete yet"
-    allowed, until = forecast(limit, row)
-    parts = [] if allowed is None else [f"allowed from now on {allowed:.1f}"]
-    parts += [] if until is None else [f"{_duration(until)} left as it is now"]
-    return f"{words}; forecast: {', '.join(parts)}" if parts else words
-
-
-def window_words(state: JsonMap) -> str:
-    """The part of a window that was never complete, as text from a summary."""
-    words = f"in {_duration(state['heard_s'])} of a window of {_duration(state['window_s'])}"
-    if (least := state.get("projection")) is not None:
-        words += f"; projected: at least {reading_text(state['column'], least)} once it is complete"
-    return words
-
-
 def so_far(limit: Limit, row: JsonMap) -> bool:
     """Whether a row is beyond the limit with an incomplete window, which makes it amber.
 
@@ -72,10 +52,6 @@ def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:
     names = _forecasts(limit)
     allowed, until = (row.get(name) for name in names) if names else (None, None)
     return allowed, until or None
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
 
 
 class LimitEvents:

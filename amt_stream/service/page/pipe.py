@@ -11,7 +11,7 @@ From the page:
     open        the port it listens at; error: why there is none
     ask         a command with a unique key; "ask to look" from clients that may not send commands
     metrics     the header Accept of a request, with a unique key
-    wants       whether a client subscribes to `specific`
+    wants       which of the kinds `specific` and `limits` any client subscribes to
     dropped     number of clients that were too slow
 """
 

@@ -48,8 +48,11 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-KINDS = ("header", "row", "event", "state", "summary", "specific")
-USUAL = frozenset(KINDS[:-1])
+USUAL = frozenset(("header", "row", "event", "state", "summary"))
+WANTED = frozenset(("specific", "limits"))
+"""Kinds for which the measuring process only works while clients subscribe to them."""
+
+KINDS = USUAL | WANTED
 
 MOST_CLIENTS = 250
 LONGEST_MESSAGE = 16_384
@@ -95,7 +98,7 @@ class PageServer:
         self._keys = itertools.count(1)
         self._asked: dict[str, asyncio.Future[str]] = {}
         self._exposed: dict[str, asyncio.Task[tuple[bytes, str]]] = {}
-        self._wanted = False
+        self._wanted: list[str] = []
 
     async def open(self, host: str, port: int) -> "Server":
         """Listen. Raises OSError."""
@@ -288,12 +291,12 @@ class PageServer:
     def _subscribe(self, connection: "ServerConnection", kinds: object) -> None:
         """Send a client these kinds of messages from now on; unknown kinds are ignored."""
         if isinstance(kinds, list) and connection in self._clients:
-            self._clients[connection] = frozenset(k for k in KINDS if k in kinds)
+            self._clients[connection] = frozenset(one for one in KINDS if one in kinds)
             self._want()
 
     def _want(self) -> None:
-        """Report whether any client subscribes to `specific`."""
-        wanted = any("specific" in kinds for kinds in self._clients.values())
+        """Report which of WANTED any client subscribes to."""
+        wanted = sorted(WANTED & frozenset().union(*self._clients.values()))
         if wanted != self._wanted:
             self._wanted = wanted
             self._tell("wants", "", json.dumps(wanted))

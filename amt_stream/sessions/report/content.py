@@ -10,7 +10,7 @@ from amt_stream.core.safe_text import brief, sentence
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.rows import Column, reading_text
-from amt_stream.meters.rows.limited import window_words
+from amt_stream.meters.rows.limit_words import PROJECTED, window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.curves import words_of
@@ -157,7 +157,7 @@ def _measured(parts: PartsOfRows, column: Column) -> str:
     if measured_s > COMPLETE * window_s:
         return ""
     if projected:
-        return f"projected from {duration(measured_s)} measured, with silence for the rest"
+        return f"projected from {duration(measured_s)} measured, {PROJECTED}"
     return f"only {duration(measured_s)} measured, not projected"
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from amt_monitor.limit_text import state_of, state_words
 from amt_stream.cli.limits import report_limits
 from amt_stream.cli.options import MeterOptions
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import limit_words
+from amt_stream.meters.rows.limit_words import state_of, state_words
 from amt_stream.meters.specification import EXCEEDED, RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.service.publisher import Publisher
@@ -340,7 +339,7 @@ def disagreements(seed, folder):
         compare("state in the window", state_of(limit, last), last[limit.state])
         early = last[limit.state] == "amber" and limit.is_beyond(last[limit.column])
         compare("said in the window", "so far" in state_words(limit, last), early)
-        compare("said at the terminal", "so far" in limit_words(limit, made.terminal.row), early)
+        compare("said at the terminal", "so far" in state_words(limit, made.terminal.row), early)
     args = MeterOptions(fail_above=True)
     told_limits = [("", one) for one in summaries["terminal"]]
     status = 4 if any(one["exceeded"] for _, one in told_limits) else None

@@ -33,6 +33,7 @@ let whose = asked.get("microphone") || "";
 let limits = [];
 let patterns = [];
 let refused = false, tried = false;
+const told = new Map(); // by microphone: its limits in words
 const faults = new Map(); // by microphone: when each fault came last
 
 document.body.classList.toggle("view", view.length > 0);
@@ -123,43 +124,31 @@ function showLimits() {
   }));
 }
 
-// The words of a state; a lower limit is not exceeded but missed.
-const LIGHTS = { green: "within", amber: "close", red: "over", unknown: "not known", uncalibrated: "not judged" };
-
-// The state and the reading of each limit, and the level allowed from now on; nothing is known without a current row.
-function drawLimits(row) {
+// The state and the reading of each limit in the words of the server; nothing is known without a current row.
+function drawLimits(row, stale) {
   for (const { what } of columns) { delete what.dataset.state; delete what.dataset.words; }
+  const known = Boolean(row) && !stale && MEASURING.includes(reached());
   for (const limit of limits) {
     const [light, reading, more] = limit.parts;
-    const column = connection.column(limit.column) || { unit: "", name: limit.column };
-    const state = row ? row[`limit_${limit.name}`] || "unknown" : "unknown";
-    const bound = limit.above === undefined ? `at least ${limit.below}` : `at most ${limit.above}`;
-    light.textContent = state === "red" && limit.above === undefined ? "below" : LIGHTS[state];
+    const texts = told.get(whose)?.find((one) => one.name === limit.name);
+    const state = known && texts ? texts.state : "unknown";
+    light.textContent = known && texts ? texts.word : "not known";
     light.dataset.state = state;
     // Over another picture the number has the words itself, those of the worst of its limits.
     const own = columns.find((one) => one.column.name === limit.column)?.what.dataset;
     if (own && (state === "red" || (state === "amber" && own.state !== "red"))) Object.assign(own, { state, words: light.textContent });
-    reading.textContent = `${row ? words(column, row[limit.column]) : "---"} ${column.unit}, ${bound}`;
-    const [, stem, side] = limit.column.match(/^(.*?)(_left|_right)?_db$/) || [];
-    const number = String(limit.above).replace(".", "p");
-    const allowed = row && row[`${stem}_allowed_${number}${side || ""}_db`];
-    const left = row && row[`${stem}_until_${number}${side || ""}_s`];
-    const told = [];
-    const value = row && row[limit.column];
-    const beyond = typeof value === "number" && (limit.above === undefined ? value < limit.below : value > limit.above);
-    if (state === "amber" && beyond) told.push(`${limit.above === undefined ? "below" : "above"} it so far: the window is not complete yet`);
-    const forecasts = told.length;
-    if (typeof allowed === "number") told.push(`allowed from now on ${allowed.toFixed(1)}`);
-    if (typeof left === "number" && left > 0) told.push(`at the present level ${left >= 120 ? `${Math.round(left / 60)} min` : `${Math.round(left)} s`} left`);
-    if (told.length > forecasts) told[forecasts] = `forecast: ${told[forecasts]}`;
-    more.textContent = [column.quantity ? caption(column) : limit.name.replaceAll("_", " "), ...told].join("; ");
+    reading.textContent = texts ? (row && !stale ? texts.value : texts.without) : "";
+    more.textContent = known && texts ? texts.more : "";
   }
 }
+
+connection.addEventListener("limits", ({ detail }) => { told.set(detail.microphone, detail.of); });
 
 connection.addEventListener("header", ({ detail: header }) => {
   points.clear();
   past.clear();
   faults.clear();
+  told.clear();
   const keys = new Set(["row", "ear", "channel"]);
   limits = header.limits || [];
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
@@ -281,7 +270,7 @@ function troubleOf() {
     case "no connection": return "No connection to the meter; trying again";
     case "failed": return `The measurement failed: ${state.error}`;
     case "waiting": return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
-    case "lost": case "stalled": return LOST.replace("{name}", () => header ? header.source.name : "the microphone");
+    case "lost": return LOST.replace("{name}", () => header ? header.source.name : "the microphone");
     default: return "";
   }
 }
@@ -330,7 +319,7 @@ connection.addEventListener("token", () => {
   at("token").hidden = false;
 });
 connection.addEventListener("reply", ({ detail }) => { if (detail.error) at("note").textContent = detail.error; });
-if (!view.length) connection.subscribe(["header", "row", "event", "state", "summary", "specific"]);
+connection.subscribe(["header", "row", "event", "state", "summary", "limits", ...(view.length ? [] : ["specific"])]);
 
 at("token").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -362,11 +351,12 @@ function showNumbers() {
   showBanner(troubleOf());
   const state = connection.state ? connection.state.state : "";
   const stale = Boolean(row) && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
+  const still = reached() !== "running";
   const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
   for (const { column, made, value, level: part } of columns) {
     part.textContent = level(column);
     value.textContent = row && !stale ? words(column, row[column.name]) : "---";
-    made.classList.toggle("doubtful", doubts(row, column).length > 0);
+    made.classList.toggle("doubtful", still || doubts(row, column).length > 0);
   }
   const parts = [".reading", ".second"].map((name) => at("hero").querySelector(name));
   parts[1].hidden = hero.length < 2;
@@ -379,9 +369,9 @@ function showNumbers() {
     const doubtful = doubts(row, hero[0]);
     at("hero").querySelector(".what").textContent = caption(hero[0]) + (doubtful.includes("settling") ? ", settling" : "");
     at("hero").querySelector(".last").textContent = stale ? `last ${words(hero[0], row[hero[0].name])} ${hero[0].unit}` : "";
-    at("hero").classList.toggle("doubtful", doubtful.length > 0);
+    at("hero").classList.toggle("doubtful", still || doubtful.length > 0);
   }
-  drawLimits(stale ? null : row);
+  drawLimits(row, stale);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
   at("calibrated").textContent = row?.calibrated ? "calibrated" : "";

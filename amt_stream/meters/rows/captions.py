@@ -1,8 +1,8 @@
-"""The name of each reading on the screen, and what it is."""
+"""The name of each reading on displays, and what it is."""
 
 from typing import NamedTuple
 
-from amt_stream.meters.rows import column_named
+from amt_stream.meters.rows.readings import column_named
 
 HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
 """The window's title and the terminal's large number show the first of these that exists."""

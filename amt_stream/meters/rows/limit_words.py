@@ -1,0 +1,94 @@
+"""Limits in words, equal on all displays and in reports."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.limits import STATES, Limit
+from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.rows.limited import forecast, so_far
+from amt_stream.meters.rows.words import reading_text
+
+WORDS = {
+    "green": ("within", "the limit"),
+    "amber": ("close", "to the limit"),
+    "red": ("over", "the limit"),
+    "unknown": ("not known", "yet"),
+    "uncalibrated": ("not judged", "without calibration"),
+}
+"""The words of each state; the first ones stand alone where room is short."""
+
+PROJECTED = "with silence for the rest"
+"""What a level is projected with, to a window or a day that is not complete."""
+
+HEARD = ("paused", "frozen")
+"""States in which limits are still judged although readings stand still."""
+
+WORST = ("red", "amber", "uncalibrated", "unknown", "green")
+
+
+def silence(held: Collection[str]) -> str:
+    """Why nothing is measured; "" while it is."""
+    return next((why for why in held if why not in HEARD), "")
+
+
+def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """The state in a row; "unknown" where there is none, and while nothing is measured."""
+    state = "" if silence(held) else str(values.get(limit.state, ""))
+    return state if state in STATES else "unknown"
+
+
+def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """As "over the limit"; "below the limit" for a lower limit."""
+    if why := silence(held):
+        return f"not known: {why}"
+    state = state_of(limit, values)
+    if so_far(limit, values):
+        return f"{limit.side} the limit so far, in a window that is not whole"
+    return f"{short_words(limit, values)} {WORDS[state][1]}"
+
+
+def short_words(limit: Limit, values: Mapping[str, Any]) -> str:
+    """As "over"; "below" for a lower limit, which is not exceeded but missed."""
+    state = state_of(limit, values)
+    return "below" if limit.below and state == "red" else WORDS[state][0]
+
+
+def value_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """As "LAeq,30 min 97.3 dB, limit 99 dB"; without the value of a lost microphone."""
+    caption = caption_of(limit.column)
+    value = reading_text(limit.column, None if "lost" in held else values.get(limit.column))
+    side = "at least" if limit.below else "limit"
+    name = caption.symbol or caption.words
+    return f"{name} {value} {caption.unit}, {side} {limit.threshold:g} {caption.unit}"
+
+
+def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
+    """As "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"; "" if none."""
+    if silence(held):
+        return ""
+    allowed, until = forecast(limit, values)
+    parts = [] if until is None else [f"{_duration(until)} left at this level"]
+    parts += [] if allowed is None else [f"up to {allowed:.1f} dB allowed from now on"]
+    return f"Forecast: {'; '.join(parts)}" if parts else ""
+
+
+def window_words(state: JsonMap) -> str:
+    """The part of a window that was never complete, as text from a summary."""
+    words = f"in {_duration(state['heard_s'])} of a window of {_duration(state['window_s'])}"
+    if (least := state.get("projection")) is not None:
+        words += f"; projected: at least {reading_text(state['column'], least)}, {PROJECTED}"
+    return words
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def worst(
+    limits: Iterable[Limit], values: Mapping[str, Any], held: Collection[str] = ()
+) -> Limit | None:
+    """The most urgent limit; None without limits."""
+    return min(limits, key=lambda limit: WORST.index(state_of(limit, values, held)), default=None)
