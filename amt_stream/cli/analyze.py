@@ -20,6 +20,7 @@ from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import name_in_manifest, part_settings, split_done
+from amt_stream.cli.summaries import write_table
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
 from amt_stream.cli.targets import planned, row_format, summary_file
 from amt_stream.core.formats import header_path
@@ -52,6 +53,7 @@ def run_analyze(args: AnalyzeOptions) -> int:
     args = replace(args, format_typed=args.format is not None, format=row_format(args))
     summary_path = summary_file(args)
     rows_are_written = not args.summary or (args.out is not None and summary_path is None)
+    in_table = args.summary and args.out is None and args.format_typed and args.format == "csv"
     refuse_not_csv(args, args.format if rows_are_written else None)
     if args.local_time and args.began is None:
         raise WrongUsage(
@@ -81,11 +83,13 @@ def run_analyze(args: AnalyzeOptions) -> int:
         failed |= "cut_off" in outcome.summary
         name = _sound_name(args, outcome.summary)
         limits += [(name, one) for one in outcome.summary.get("limits", ())]
-        if summary_path is not None:
+        if summary_path is not None or in_table:
             summaries.append(outcome.summary)
         elif args.summary:
             print(json.dumps(outcome.summary), flush=True)
-    if summaries and summary_path is not None:
+    if in_table:
+        write_table(summaries, args.columns, sys.stdout)
+    elif summaries and summary_path is not None:
         with atomic_text_file(summary_path) as stream:
             json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
             stream.write("\n")

@@ -530,7 +530,7 @@ class AnalyzeOptions(
     summary: bool = switch(
         "--summary",
         "write one JSON line per file instead of rows, with maxima, percentiles and other "
-        "statistics of the whole sound",
+        "statistics of the whole sound; with --format csv, a table of those that --columns chooses",
     )
     format: str | None = setting(
         "--format",

@@ -1,3 +1,4 @@
+import csv
 import json
 import re
 import signal
@@ -193,6 +194,28 @@ def test_files_go_into_a_folder_and_are_not_overwritten(run, sound_file, read_ta
     assert "a.csv exists: --force overwrites" in again.err
     assert run(*arguments, "--force", "--step-ms", 5).status == 0
     assert len(read_table(written / "a.csv").rows["time_s"]) == 7
+
+
+def test_summaries_make_a_table(run, sound_file):
+    for name, gain in (("a.wav", 1.0), ("b.wav", 0.5), ("mono.wav", 0.25)):
+        sound_file(gain * noise(48000, 1 if name == "mono.wav" else 2), name=name)
+    call = ["analyze", "*.wav", "--model", "spl", "--full-scale-db", 100, "--summary"]
+    told = [json.loads(line) for line in run(*call).out.splitlines()]
+    done = run(*call, "--format", "csv", "--columns", "laeq_db, l5*")
+    assert done.status == 0, done.err
+    header, *rows = csv.reader(done.out.splitlines())
+    assert header[:4] == ["name", "channels", "duration_s", "calibrated"]
+    assert {"laeq_db", "l5_db", "l5_left_db", "l50_right_db"} <= {*header}
+    for row, summary in zip(rows, told, strict=True):
+        cells = dict(zip(header, row, strict=True))
+        assert cells["name"] == summary["name"]
+        assert cells["calibrated"] == "true"
+        assert [cells[n] for n in header[4:]] == [str(summary.get(n, "")) for n in header[4:]]
+    assert {row[1] for row in rows} == {"1 2", "1"}
+
+    refused = run(*call, "--format", "csv", "--columns", "laf_db")
+    assert (refused.status, refused.out) == (1, "")
+    assert "--columns laf_db: no reading of a whole sound has such a name" in refused.err
 
 
 @pytest.mark.parametrize(
