@@ -98,6 +98,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("contributing.md", "make setup"): "tests/project/test_bootstrap.py",
     ("embedding.md", "import torch"): "tests/cli/test_export.py has such a program",
     ("embedding.md", '<script type="module"'): "tests/service/test_page.py",
+    ("embedding.md", "install -m 600"): "a broker with a login; tests/service/test_mqtt.py",
     ("embedding.md", "trigger:"): "Home Assistant's own; tests/service/test_mqtt.py has the sensor",
     ("embedding.md", "import rclpy"): "no ROS among the tests; tests/service/test_embedding.py",
     ("station.md", "sudo"): "systemd and another user; tests/service/test_run.py runs a station",
