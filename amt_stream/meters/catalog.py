@@ -253,6 +253,23 @@ SHIPPED = (
         pane="amt_monitor.model_panes:ecma_roughness_pane",
     ),
     Entry(
+        name="ecma_fluctuation",
+        title="Fluctuation strength, ECMA-418-2",
+        method="fluctuation strength over time by the hearing model of ECMA-418-2:2025, clause 9; "
+        "provisional",
+        model="amt_stream.dsp.models:ECMAFluctuation",
+        readings="amt_stream.meters.rows.ecma418:ecma_fluctuation_readings",
+        settings={"field": ("free", "diffuse")},
+        outputs={
+            "ecma_specific_fluctuation": Output(
+                "specific", "vacil_HMS/Bark_HMS", ("channel", "bark_hms")
+            ),
+        },
+        row_step_ms=20,
+        checks="amt_stream.offline.selftest.ecma_fluctuation",
+        pane="amt_monitor.model_panes:ecma_fluctuation_pane",
+    ),
+    Entry(
         name="bs1770",
         title="Programme loudness",
         method="programme loudness in LUFS, true peak: ITU-R BS.1770, EBU R 128; uncalibrated",

@@ -108,6 +108,12 @@ def ecma_roughness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     return _ecma_pane(entry, names, "clause 7", large, ("mean", "r50"), ", both ears")
 
 
+def ecma_fluctuation_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    large = ["vacil"], ["f10_vacil"], ["max_vacil"]
+    clause = "clause 9, provisional"
+    return _ecma_pane(entry, names, clause, large, ("mean", "f50"), ", both ears")
+
+
 def _ecma_pane(
     entry: Entry,
     names: Collection[str],

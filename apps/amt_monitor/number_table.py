@@ -14,7 +14,7 @@ LINE = 1.35
 """Height of a line relative to its letters."""
 BETWEEN = 1.6
 """Gap between columns, likewise."""
-DECIMALS = dict.fromkeys(("sone", "sone_HMS", "tu_HMS", "asper", "acum"), 2)
+DECIMALS = dict.fromkeys(("sone", "sone_HMS", "tu_HMS", "asper", "vacil_HMS", "acum"), 2)
 """Decimals of units that do not have one."""
 PAIRS = ("sone", "phon"), ("Hz", "dB")
 """Pairs of units that stand side by side."""

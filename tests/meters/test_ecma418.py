@@ -14,7 +14,7 @@ from tests.data.synth import render
 DATA = Path(__file__).parents[1] / "data"
 CASES = {
     case["id"]: case
-    for name in ("ecma418_2.json", "ecma418_2_roughness.json")
+    for name in ("ecma418_2.json", "ecma418_2_roughness.json", "ecma418_2_fluctuation.json")
     for case in json.loads((DATA / name).read_text(encoding="utf-8"))["cases"]
 }
 FS = 48000
@@ -42,6 +42,7 @@ def read(x, model, **settings):
         pytest.param("ecma_tonality_mean_tu", "T", "tone_in_pink_1k_+0", marks=pytest.mark.soak),
         ("ecma_roughness_r10_asper", "R", "nb_1k_160_60"),
         ("ecma_roughness_r10_asper", "R", "am_step_rough"),
+        ("ecma_fluctuation_f10_vacil", "F", "am_1k_4_60"),
     ],
 )
 def test_single_values_are_those_of_other_programs(name, key, case):
@@ -54,7 +55,11 @@ def test_single_values_are_those_of_other_programs(name, key, case):
 
 @pytest.mark.parametrize(
     ("sound", "stem", "unit", "single"),
-    [(TONE, "ecma_loudness", "sone", "mean"), (rough(70), "ecma_roughness", "asper", "r10")],
+    [
+        (TONE, "ecma_loudness", "sone", "mean"),
+        (rough(70), "ecma_roughness", "asper", "r10"),
+        (rough(4, 6.0), "ecma_fluctuation", "vacil", "f10"),
+    ],
 )
 def test_the_rule_for_two_ears(sound, stem, unit, single):
     """One silent ear divides by the root of 2; the other reads 1, as the unit is defined."""

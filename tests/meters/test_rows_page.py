@@ -11,7 +11,7 @@ from amt_stream.meters import catalog
 from amt_stream.meters.rows import Readings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
-PERCENTILE = re.compile(r"(?:^|_)[lnstr](\d\d?)(?:_|$)")
+PERCENTILE = re.compile(r"(?:^|_)[lnstrf](\d\d?)(?:_|$)")
 OF_LEVEL = re.compile(r"l[acz][fsi]\d\d?_db")
 """Percentiles of another level than A-weighted F, of which the page has one."""
 SIDE = re.compile("_(left|right)")
@@ -39,7 +39,7 @@ def table(name: str) -> str:
     return "\n".join(lines)
 
 
-ECMA = ("ecma_loudness", "ecma_tonality", "ecma_roughness")
+ECMA = ("ecma_loudness", "ecma_tonality", "ecma_roughness", "ecma_fluctuation")
 
 
 @pytest.mark.parametrize("name", ["moore2016", "zwicker", *ECMA, "bs1770", "spl", "spectrum"])

@@ -1,4 +1,4 @@
-"""Single values of ECMA-418-2: mean, maximum and percentiles of loudness, tonality, roughness."""
+"""Single values of ECMA-418-2: mean, maximum and percentiles of a metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ class Metric:
 LOUDNESS = Metric("n", "sone", 187.5, 57 / 187.5, exponent=1 / log10(2))
 TONALITY = Metric("t", "tu", 187.5, 57 / 187.5, above=0.02)
 ROUGHNESS = Metric("r", "asper", 50, 16 / 50)
+FLUCTUATION = Metric("f", "vacil", 50, 36 / 50)
 
 
 class ECMAMeter(Meter):
@@ -48,7 +49,7 @@ class ECMAMeter(Meter):
         hours, such as `n5_10min_sone` (see `RollingHistogram`)
 
     No reading counts the start of the sound, which the standard leaves out: 0.304 s, 0.32 s of
-    roughness. The mean is that of the standard (`Metric`). Percentiles are counted in classes of
+    roughness, 0.72 s of fluctuation strength. The mean is that of the standard (`Metric`). Percentiles are counted in classes of
     1/2000 of a doubling, so within 0.02 % of the exact value, and lower values than 0.00006 as 0;
     as columns they are updated every 0.1 s. Rolling windows continue through pauses and resets.
 

@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.meters.accumulators.ecma418 import LOUDNESS, ROUGHNESS, TONALITY, ECMAMeter, Metric
+from amt_stream.meters.accumulators.ecma418 import (
+    FLUCTUATION,
+    LOUDNESS,
+    ROUGHNESS,
+    TONALITY,
+    ECMAMeter,
+    Metric,
+)
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.frames import Frames
@@ -64,7 +71,7 @@ class ECMAReadings(Readings):
     def __init__(self, channels: int, shown: Shown) -> None:
         self._channels, self._shown = channels, shown
         letter, unit = shown.metric.letter, shown.metric.unit
-        self._stem = f"ecma_{shown.quantity}"
+        self._stem = f"ecma_{shown.quantity.removesuffix(' strength')}"
         statistic = rf"mean|max|{letter}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?"
         self._pattern = re.compile(
             rf"{self._stem}(?:_(?P<statistic>{statistic}))?(?P<side>_left|_right)?"
@@ -247,5 +254,21 @@ def ecma_roughness_readings(channels: int) -> ECMAReadings:
             "How many times a second the roughest band swells.",
         ),
         least=0.02,
+    )
+    return ECMAReadings(channels, shown)
+
+
+def ecma_fluctuation_readings(channels: int) -> ECMAReadings:
+    """Of `ECMAFluctuation`."""
+    shown = Shown(
+        FLUCTUATION,
+        "fluctuation strength",
+        "vacil_HMS",
+        9.5,
+        "How much the sound swells and fades at this moment, a few times a second: from 0.2 "
+        "vacil_HMS on it is prominent. Provisional.",
+        "The mean of all that was counted.",
+        ("f10", "max"),
+        binaural=True,
     )
     return ECMAReadings(channels, shown)

@@ -70,6 +70,7 @@ BY_UNIT: dict[str, Callable[[float], str]] = {
     "acum": "{:.2f}".format,
     "tu": "{:.2f}".format,
     "asper": "{:.2f}".format,
+    "vacil": "{:.2f}".format,
     "s": "{:.0f}".format,
     "hz": _frequency,
 }

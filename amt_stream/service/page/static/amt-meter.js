@@ -82,7 +82,7 @@ export function words(column, value) {
   if (typeof value === "string") return value;
   const { name, unit } = column;
   if (unit === "s" || (unit === "Hz" && value >= 999.95)) return fixed(value, 0);
-  if (["acum", "tu_HMS", "asper"].includes(unit)) return fixed(value, 2);
+  if (["acum", "tu_HMS", "asper", "vacil_HMS"].includes(unit)) return fixed(value, 2);
   if (["sone", "sone_HMS"].includes(unit) && value < 99.995) return fixed(value, 2);
   if (unit === "phon" && value >= 120 && !name.startsWith("zwicker")) return ">120";
   const tenths = fixed(Math.abs(value) < 0.05 ? 0 : value, 1);

@@ -1,0 +1,35 @@
+"""Checks of the fluctuation strength of ECMA-418-2:2025."""
+
+from functools import partial
+from typing import Any
+
+from amt_stream.meters.accumulators.ecma418 import FLUCTUATION
+from amt_stream.offline.selftest.ecma418 import DEFINITION, percentile, unramped, values
+from amt_stream.offline.selftest.requirement import Requirement, published
+
+PROGRAMS = "two readings of the standard, tests/data/ecma418_2_fluctuation.json"
+F = percentile(FLUCTUATION, 10)
+
+
+def highest_fluctuation(y: Any) -> float:
+    return float(values(FLUCTUATION)(y).max())
+
+
+def _f(vacil: float) -> Requirement:
+    return Requirement("F", F, vacil, "vacil_HMS", 2.0, PROGRAMS, scale="%")
+
+
+UNIT = published("F", F, 1.0, "vacil_HMS", 1.0, DEFINITION, "%")
+
+STEADY = Requirement(
+    "highest F", highest_fluctuation, 0.0, "vacil_HMS", 0.0, "a steady tone does not fluctuate"
+)
+
+_tone = partial(unramped, "ecma_fluctuation")
+
+CHECKS = (
+    _tone(1000, 60, UNIT, duration=6.5, modulation=4),
+    _tone(1000, 60, _f(0.86220), duration=6.5, modulation=8),
+    _tone(250, 60, _f(0.90766), duration=6.5, modulation=4),
+    _tone(1000, 60, STEADY, duration=2.5),
+)
