@@ -106,6 +106,8 @@ from .engine import demo_source as demo_source
 from .meters.calibration import Calibration as Calibration
 from .meters.correction import Correction as Correction
 from .meters.correction import read_correction as read_correction
+from .offline.explain import Explanation as Explanation
+from .offline.explain import explain as explain
 from .offline.match import Match as Match
 from .offline.match import match as match
 from .offline.measure import Measured as Measured

@@ -162,6 +162,14 @@ COMMANDS = {
         "amt_stream.cli.match:run_match",
         options.MatchOptions,
     ),
+    "explain": Subcommand(
+        "find which bands make a sound loud, rough and tonal",
+        "Print the share of each band in the loudness, roughness and tonality of a sound "
+        "(ECMA-418-2), and how these and LAeq change with 3 dB less in the band. Each band takes a "
+        "run of all models over the whole sound.",
+        "amt_stream.cli.explain:run_explain",
+        options.ExplainOptions,
+    ),
     "lden": Subcommand(
         "print day, evening and night levels",
         "Print Lday, Levening, Lnight and Lden (or Ldn) of logs, for each day and overall, and how "

@@ -755,8 +755,9 @@ class MatchOptions(Options):
     by: str = setting(
         "--by MEASURE",
         "the measure of loudness: ltl, the highest long-term loudness (Moore et al. 2016, the "
-        "default); zwicker, N5 (ISO 532-1); lufs, integrated (BS.1770); or laeq",
-        Choice(("ltl", "zwicker", "lufs", "laeq")),
+        "default); zwicker, N5 (ISO 532-1); ecma, the power mean (ECMA-418-2); lufs, integrated "
+        "(BS.1770); or laeq",
+        Choice(("ltl", "zwicker", "ecma", "lufs", "laeq")),
         default="ltl",
     )
     full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
@@ -767,6 +768,52 @@ class MatchOptions(Options):
     )
     force: bool = switch("--force", "overwrite existing files")
     json: bool = switch("--json", "print a JSON object")
+
+
+@dataclass(frozen=True)
+class ExplainOptions(Options):
+    """Options of `explain`."""
+
+    file: str = setting(
+        "FILE", "a file of sound with one or two channels, of 1 s or more", default=""
+    )
+    bands: str = setting(
+        "--bands WIDTH",
+        "width of the bands: octaves (default) or thirds of an octave",
+        Choice(("octave", "third")),
+        default="octave",
+    )
+    lowest_hz: float = setting(
+        "--lowest-hz HZ",
+        "middle of the lowest band, which has all lower frequencies too",
+        Number(31.5, 16000, "Hz"),
+        default=31.5,
+    )
+    highest_hz: float = setting(
+        "--highest-hz HZ",
+        "middle of the highest band, which has all higher frequencies too",
+        Number(31.5, 16000, "Hz"),
+        default=16000.0,
+    )
+    full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
+    field: str | None = setting(
+        "--field NAME",
+        "sound field at the microphone: free (default) or diffuse",
+        Choice(("free", "diffuse")),
+        default="free",
+    )
+    jobs: int = setting(
+        "--jobs N",
+        "number of processes",
+        Number(1, 1024, whole=True),
+        default=1,
+    )
+    format: str = setting(
+        "--format",
+        "format of the result (default: text); json also has the shares of each second",
+        Choice(("text", "csv", "json")),
+        default="text",
+    )
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 LARGEST_GAIN_DB = 60.0
 TOLERANCE = 0.01
-"""Difference of two loudness levels, in phon, LU or dB, at which sounds count as equally loud."""
+"""Difference of two levels, in phon, LU or dB, at which sounds count as equally loud.
+
+Of loudness in sone, a level is 10 for each doubling, so this is 0.07 %.
+"""
 MOST_TRIALS = 12
 HEADROOM_DB = 0.1
 """Distance of the highest sample from full scale, at which it would count as clipped."""
@@ -29,7 +32,7 @@ HEADROOM_DB = 0.1
 
 @dataclass(frozen=True)
 class LoudnessMeasure:
-    """A single value of a whole sound, which grows by about 1 for each dB of gain.
+    """A single value of a whole sound, whose level grows by about 1 for each dB of gain.
 
     model: name in the catalog
     key: name in the summary of the model
@@ -46,6 +49,21 @@ class LoudnessMeasure:
         return catalog.any_in_pascal([self.model])
 
     @property
+    def in_sone(self) -> bool:
+        """Whether the value is a loudness, not a level."""
+        return self.unit.startswith("sone")
+
+    def level(self, value: float) -> float:
+        """A level, of which a doubling of loudness adds 10; minus infinity for no loudness."""
+        if not self.in_sone:
+            return value
+        return 10 * math.log2(value) if value > 0 else -math.inf
+
+    def value(self, level: float) -> float:
+        """The inverse of `level`."""
+        return 2 ** (level / 10) if self.in_sone else level
+
+    @property
     def has_field(self) -> bool:
         """Whether the value depends on the sound field."""
         return "field" in catalog.entry(self.model).settings
@@ -54,6 +72,9 @@ class LoudnessMeasure:
 MEASURES = {
     "ltl": LoudnessMeasure("moore2016", "max_ltl_phon", "highest long-term loudness", "phon"),
     "zwicker": LoudnessMeasure("zwicker", "zwicker_n5_phon", "N5 of ISO 532-1", "phon"),
+    "ecma": LoudnessMeasure(
+        "ecma_loudness", "ecma_loudness_mean_sone", "loudness of ECMA-418-2", "sone_HMS"
+    ),
     "lufs": LoudnessMeasure("bs1770", "integrated_lufs", "integrated loudness", "LUFS"),
     "laeq": LoudnessMeasure("spl", "laeq_db", "LAeq", "dB"),
 }
@@ -86,12 +107,13 @@ def match(
 ) -> list[Match]:
     """The gain of each sound that makes it as loud as the first one.
 
-    Loudness models are not linear: the gain is searched until both values differ by at most 0.01.
+    Loudness models are not linear: the gain is searched until both values differ by at most 0.01,
+    or 0.07 % of those in sone.
 
     sounds: two or more arrays or paths, as for `measure`
     fs: sampling rate of arrays in whole hertz; files have their own
-    by: "ltl" (highest long-term loudness, Moore et al. 2016), "zwicker" (N5, ISO 532-1), "lufs"
-        (integrated loudness, ITU-R BS.1770), or "laeq"
+    by: "ltl" (highest long-term loudness, Moore et al. 2016), "zwicker" (N5, ISO 532-1), "ecma"
+        (power mean, ECMA-418-2), "lufs" (integrated loudness, ITU-R BS.1770), or "laeq"
     calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
         comment of a file, if there is one
     field: "free", "diffuse" or "eardrum", for loudness models
@@ -111,26 +133,28 @@ def match(
     of = MEASURES[by]
     most = Preset((of.model,)).most_channels
     found: list[Match] = []
+    target = math.nan
     for place, given in enumerate(sounds):
         name = str(given) if isinstance(given, str | Path) else f"sound {place + 1}"
         sound = read_whole(given, fs, calibration, most)
         before = _level(sound, of, field, 0.0)
         if before == -math.inf or (of.unit == "phon" and before <= 0):
             raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
-        target = found[0].before if found else before
+        target = target if found else before
         gain_db, after = _gain_to(target, before, partial(_level, sound, of, field))
         if abs(after - target) > TOLERANCE:
             raise ValueError(
-                f"{name} has {after:.2f} {of.unit} after {gain_db:+.1f} dB of gain, and the "
-                f"reference {target:.2f}: they cannot be made equally loud"
+                f"{name} has {of.value(after):.2f} {of.unit} after {gain_db:+.1f} dB of gain, and "
+                f"the reference {of.value(target):.2f}: they cannot be made equally loud"
             )
         peak_dbfs = sound.peak_dbfs + gain_db
-        found.append(Match(gain_db, before, after, peak_dbfs, sound.calibrated))
+        values = of.value(before), of.value(after)
+        found.append(Match(gain_db, *values, peak_dbfs, sound.calibrated))
     return found
 
 
 def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -> float:
-    """The loudness of a sound with a gain; minus infinity if there is none.
+    """The level of the loudness of a sound with a gain; minus infinity if there is none.
 
     Samples stay within full scale, beyond which they would count as clipped.
     """
@@ -143,7 +167,7 @@ def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -
         rest_db = max(0.0, gain_db + sound.peak_dbfs + HEADROOM_DB)
         samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
     value: float | None = measure(samples, sound.fs, of.model, louder, **chosen).summary[of.key]
-    return -math.inf if value is None else value + rest_db
+    return -math.inf if value is None else of.level(value) + rest_db
 
 
 def _gain_to(

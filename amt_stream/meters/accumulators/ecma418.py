@@ -49,9 +49,10 @@ class ECMAMeter(Meter):
         hours, such as `n5_10min_sone` (see `RollingHistogram`)
 
     No reading counts the start of the sound, which the standard leaves out: 0.304 s, 0.32 s of
-    roughness, 0.72 s of fluctuation strength. The mean is that of the standard (`Metric`). Percentiles are counted in classes of
-    1/2000 of a doubling, so within 0.02 % of the exact value, and lower values than 0.00006 as 0;
-    as columns they are updated every 0.1 s. Rolling windows continue through pauses and resets.
+    roughness, 0.72 s of fluctuation strength. The mean is that of the standard (`Metric`).
+    Percentiles are counted in classes of 1/2000 of a doubling, so within 0.02 % of the exact value,
+    and lower values than 0.00006 as 0; as columns they are updated every 0.1 s. Rolling windows
+    continue through pauses and resets.
 
     Raises ValueError for a column that it does not have.
     """

@@ -1,0 +1,115 @@
+"""`amt-stream explain`: which bands make a sound loud, rough and tonal."""
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from amt_stream.cli.messages import Mistake, say, text_table
+from amt_stream.cli.options import ExplainOptions
+from amt_stream.core.safe_text import plain
+from amt_stream.engine.sources import SourceError
+from amt_stream.meters.calibration import UNCALIBRATED
+
+if TYPE_CHECKING:
+    from amt_stream.offline.explain import Explanation
+
+EARS = "left", "right"
+NONE = "---"
+
+
+def run_explain(args: ExplainOptions) -> int:
+    """Print the shares of bands, and the changes with less in each."""
+    from amt_stream.cli.compiling import say_when_compiling
+    from amt_stream.offline.explain import explain
+
+    say_when_compiling()
+    try:
+        found = explain(
+            args.file,
+            calibration=args.full_scale_db,
+            bands=args.bands,
+            field=args.field or "free",
+            lowest_hz=args.lowest_hz,
+            highest_hz=args.highest_hz,
+            jobs=args.jobs,
+        )
+    except (SourceError, ValueError) as error:
+        raise Mistake(error) from error
+    if not found.calibrated:
+        say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
+    if args.format == "json":
+        print(json.dumps({"file": args.file, **found.to_dict()}, indent=1))
+    elif args.format == "csv":
+        write_csv(found)
+    else:
+        print(plain(f"{args.file}: {len(found.bands) + 1} runs in {found.took_s:.1f} s"))
+        print("\n".join(text_lines(found)))
+    return 0
+
+
+def text_lines(found: "Explanation") -> list[str]:
+    """The single values, a table of shares, and one of changes."""
+    from amt_stream.offline.explain import LESS_DB, QUALITIES
+
+    values = [
+        f"{name} {NONE if value is None else f'{value:.2f}'} {QUALITIES[name].unit}"
+        for name, value in found.values.items()
+    ]
+    names = _share_names(found)
+    shares = [["band in Hz", *names]]
+    changes = [["band in Hz", *found.changes]]
+    for band, hz in enumerate(found.band_names):
+        parts = [found.shares[name][:, band] for name in found.shares]
+        shares.append([hz, *(_text(100 * one, ".0f") for part in parts for one in part)])
+        changed = []
+        for name, change in found.changes.items():
+            value, unit = found.values[name], QUALITIES[name].unit
+            if unit == "dB" or not value:
+                changed.append(_text(change[band], "+.2f"))
+            else:
+                changed.append(_text(100 * change[band] / value, "+.1f"))
+        changes.append([hz, *changed])
+    return [
+        ", ".join(values),
+        "",
+        "share in %",
+        *text_table(shares, lambda k: True),
+        "",
+        f"change in % (LAeq: in dB) with {LESS_DB:g} dB less in the band",
+        *text_table(changes, lambda k: True),
+    ]
+
+
+def write_csv(found: "Explanation") -> None:
+    """A row for each band; shares are parts of 1, changes in the unit of each value."""
+    from amt_stream.offline.explain import QUALITIES
+
+    for name, value in found.values.items():
+        print(f"# {name}: {json.dumps({'value': value, 'unit': QUALITIES[name].unit})}")
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    heads = [f"{name.replace(' ', '_')}_share" for name in _share_names(found)]
+    changes = [f"{name}_change" for name in found.changes]
+    writer.writerow(["band_hz", "low_hz", "high_hz", *heads, *changes])
+    for band, (low, _, high) in enumerate(found.bands):
+        parts = [one for name in found.shares for one in found.shares[name][:, band]]
+        numbers = [*parts, *(found.changes[name][band] for name in found.changes)]
+        texts = ["" if math.isnan(one) else f"{one:.6g}" for one in numbers]
+        writer.writerow([found.band_names[band], f"{low:.6g}", f"{high:.6g}", *texts])
+
+
+def _share_names(found: "Explanation") -> Sequence[str]:
+    """Names of the shares of each channel, such as "loudness left"."""
+    names = []
+    for name, share in found.shares.items():
+        names += [f"{name} {ear}" for ear in EARS] if len(share) == 2 else [name]
+    return names
+
+
+def _text(value: float, form: str) -> str:
+    if math.isnan(value):
+        return NONE
+    text = f"{value:{form}}"
+    return text.lstrip("+-") if float(text) == 0 else text
