@@ -90,6 +90,8 @@ class FillBetweenLayer(Layer):
 
 def runs(known: NDArray[np.bool_]) -> list[list[int]]:
     """The first index of each run of True, and the index after it."""
+    if known.all():
+        return [[0, len(known)]] if len(known) else []
     edges: list[list[int]] = (
         np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
     )

@@ -44,7 +44,9 @@ class DeviceComboBox(QtWidgets.QComboBox):
 
     def name_first(self, name: str) -> None:
         """Name the input that the program was started with."""
-        self.setItemText(0, plain(f"{name} (as started)"))
+        text = plain(f"{name} (as started)")
+        if text != self.itemText(0):  # Qt would lay out the list again
+            self.setItemText(0, text)
 
     def refresh(self) -> None:
         if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:

@@ -33,7 +33,10 @@ class LevelMeters(QtWidgets.QWidget):
         self.full_scale_db: tuple[float, ...] = ()
         self.uncalibrated = False
         set_font(self, False, axis_size(self))
-        theme.changed.connect(self.update)
+        self._ground: QtGui.QPixmap | None = None
+        self._moved: list[tuple[int, int, bool, bool] | None] = [None, None]
+        self._written = [("", "")] * 2
+        theme.changed.connect(self._renew)
 
     def minimumSizeHint(self) -> QtCore.QSize:
         line = self.fontMetrics().height()
@@ -52,54 +55,119 @@ class LevelMeters(QtWidgets.QWidget):
         full = self.full_scale_db[min(place, len(self.full_scale_db) - 1)]
         return f"{level - full:.0f} dBFS"
 
-    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        painter, colors = QtGui.QPainter(self), theme.colors
-        line, align = self.fontMetrics().height(), QtCore.Qt.AlignmentFlag
-        groove = QtCore.QRect(0, line + 4, WIDE, self.height() - 3 * line - 12)
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._renew()
+
+    def changeEvent(self, event: QtCore.QEvent) -> None:
+        if event.type() == QtCore.QEvent.Type.FontChange:
+            self._renew()
+        super().changeEvent(event)
+
+    def _renew(self) -> None:
+        self._ground = None
+        self.update()
+
+    def refresh(self, texts: bool) -> None:
+        """Paint what has moved, and where asked the numbers that have changed.
+
+        Numbers that change 30 times a second could not be read.
+        """
+        for place, ear in enumerate(self.ears):
+            moved = self._height(ear.level), self._height(ear.held), ear.clipped, self.uncalibrated
+            if moved != self._moved[place]:
+                before, self._moved[place] = self._moved[place], moved
+                same_texts = before is not None and before[2] == ear.clipped
+                self.update(self._groove(place) if same_texts else self._half(place))
+            written = ear.text, self.headroom(place)
+            if texts and written != self._written[place]:
+                self._written[place] = written
+                half = self._half(place)
+                half.setTop(self._groove(place).bottom() + 1)
+                self.update(half)
+
+    def _groove(self, place: int) -> QtCore.QRect:
+        line, middle = self.fontMetrics().height(), self.width() // 2
+        left = middle + BETWEEN // 2 + 2 if place else middle - BETWEEN // 2 - 2 - WIDE
+        return QtCore.QRect(left, line + 4, WIDE, self.height() - 3 * line - 12)
+
+    def _half(self, place: int) -> QtCore.QRect:
+        """The meter of an ear, with its texts."""
         middle = self.width() // 2
         wide = min(middle, self.fontMetrics().horizontalAdvance("-188 dBFS "))
-        ink, second = QtGui.QColor(colors.ink), QtGui.QColor(colors.second)
-        y = lambda level: round(  # noqa: E731
-            groove.bottom() - min(1.0, max(0.0, (level - LOW) / (HIGH - LOW))) * groove.height()
+        return QtCore.QRect(middle if place else middle - wide, 0, wide, self.height())
+
+    def _height(self, level: float) -> int:
+        groove = self._groove(0)
+        share = min(1.0, max(0.0, (level - LOW) / (HIGH - LOW)))
+        return round(groove.bottom() - share * groove.height())
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter, ratio = QtGui.QPainter(self), self.devicePixelRatioF()
+        if self._ground is None or self._ground.devicePixelRatio() != ratio:
+            self._ground = QtGui.QPixmap(self.size() * ratio)
+            self._ground.setDevicePixelRatio(ratio)
+            self._ground.fill(QtCore.Qt.GlobalColor.transparent)
+            ground = QtGui.QPainter(self._ground)
+            ground.setFont(self.font())
+            self._paint_scale(ground)
+            ground.end()
+        painter.drawPixmap(0, 0, self._ground)
+        for place in range(len(self.ears)):
+            groove = self._groove(place)
+            self._paint_meter(painter, place, groove)
+            if not groove.contains(event.rect()):
+                self._paint_texts(painter, place, groove)
+
+    def _paint_scale(self, painter: QtGui.QPainter) -> None:
+        line, middle, high = (
+            self.fontMetrics().height(),
+            self.width() // 2,
+            self._groove(0).height(),
         )
-        painter.setPen(second)
-        step = next((s for s in STEPS if groove.height() * s / (HIGH - LOW) >= line), STEPS[-1])
+        painter.setPen(QtGui.QColor(theme.colors.second))
+        step = next((s for s in STEPS if high * s / (HIGH - LOW) >= line), STEPS[-1])
         for level in range(int(LOW), int(HIGH) + 1, TICK):
-            at = y(level)
+            at = self._height(level)
             for left in (middle - BETWEEN // 2, middle + BETWEEN // 2 - TICKED):
                 painter.drawLine(left, at, left + TICKED - 1, at)
             if (level - int(LOW)) % step == 0:
                 room = QtCore.QRect(middle - BETWEEN // 2, at - line // 2, BETWEEN, line)
-                painter.drawText(room, align.AlignCenter, f"{level}")
-        for place, (name, ear) in enumerate(zip("LR", self.ears, strict=True)):
-            left = middle - BETWEEN // 2 - 2 - WIDE if not place else middle + BETWEEN // 2 + 2
-            groove.moveLeft(left)
-            painter.fillRect(groove, QtGui.QColor(colors.ground))
+                painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, f"{level}")
+
+    def _paint_meter(self, painter: QtGui.QPainter, place: int, groove: QtCore.QRect) -> None:
+        colors, ear = theme.colors, self.ears[place]
+        painter.fillRect(groove, QtGui.QColor(colors.ground))
+        if ear.level > LOW:
             bar = QtCore.QRect(groove)
-            bar.setTop(y(ear.level) + 1)
+            bar.setTop(self._height(ear.level) + 1)
             color = QtGui.QColor(colors.accent)
-            if ear.level > LOW:
-                painter.fillRect(bar, hatching(colors.accent) if self.uncalibrated else color)
-            if ear.held > LOW:
-                painter.fillRect(QtCore.QRect(left, y(ear.held), WIDE, 2), ink)
-            painter.setPen(QtGui.QColor(colors.outline))
-            painter.drawRect(groove.adjusted(0, 0, -1, 0))
-            half = QtCore.QRect(middle if place else middle - wide, 0, wide, line)
-            if ear.clipped:
-                long = self.fontMetrics().horizontalAdvance("CLIP") + 8
-                tag = QtCore.QRect(half.center().x() - long // 2, 0, long, line + 1)
-                painter.fillRect(tag, ink)
-                painter.setPen(QtGui.QColor(colors.paper))
-                painter.drawText(tag, align.AlignCenter, "CLIP")
-            else:
-                painter.setPen(second)
-                painter.drawText(half, align.AlignCenter, name)
-            painter.setPen(ink)
-            half.moveTop(groove.bottom() + 5)
-            painter.drawText(half, align.AlignCenter, ear.text)
+            painter.fillRect(bar, hatching(colors.accent) if self.uncalibrated else color)
+        if ear.held > LOW:
+            held = QtCore.QRect(groove.left(), self._height(ear.held), WIDE, 2)
+            painter.fillRect(held.intersected(groove), QtGui.QColor(colors.ink))
+        painter.setPen(QtGui.QColor(colors.outline))
+        painter.drawRect(groove.adjusted(0, 0, -1, 0))
+
+    def _paint_texts(self, painter: QtGui.QPainter, place: int, groove: QtCore.QRect) -> None:
+        colors, ear, center = theme.colors, self.ears[place], QtCore.Qt.AlignmentFlag.AlignCenter
+        line, half = self.fontMetrics().height(), self._half(place)
+        half.setHeight(line)
+        second = QtGui.QColor(colors.second)
+        if ear.clipped:
+            long = self.fontMetrics().horizontalAdvance("CLIP") + 8
+            tag = QtCore.QRect(half.center().x() - long // 2, 0, long, line + 1)
+            painter.fillRect(tag, QtGui.QColor(colors.ink))
+            painter.setPen(QtGui.QColor(colors.paper))
+            painter.drawText(tag, center, "CLIP")
+        else:
             painter.setPen(second)
-            half.moveTop(half.bottom())
-            painter.drawText(half, align.AlignCenter, self.headroom(place))
+            painter.drawText(half, center, "LR"[place])
+        painter.setPen(QtGui.QColor(colors.ink))
+        half.moveTop(groove.bottom() + 5)
+        painter.drawText(half, center, ear.text)
+        painter.setPen(second)
+        half.moveTop(half.bottom())
+        painter.drawText(half, center, self.headroom(place))
 
 
 class LevelPane(Pane):
@@ -108,7 +176,6 @@ class LevelPane(Pane):
     def __init__(self) -> None:
         super().__init__("levels", "Input", "dB SPL")
         self.meters = LevelMeters()
-        self._seen: list[tuple[float, float, str, bool]] = []
         self.body.addWidget(self.meters, 1)
 
     def move(self, view: "ViewState") -> None:
@@ -121,16 +188,12 @@ class LevelPane(Pane):
             # Both ears hear a single channel.
             ear.follow(heard.end_s, levels[min(place, len(levels) - 1)], clipped)
         self.meters.uncalibrated = not heard.calibrated
-        ears = self.meters.ears
-        seen = [(round(e.level, 1), round(e.held, 1), e.text, e.clipped) for e in ears]
-        if seen != self._seen:
-            self._seen = seen
-            self.meters.update()
+        self.meters.refresh(texts=False)
 
     def read(self, view: "ViewState") -> None:
         self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
         self.move(view)
-        self.meters.update()
+        self.meters.refresh(texts=True)
         self.meters.setAccessibleName(", ".join(self.texts()))
 
     def restart(self) -> None:

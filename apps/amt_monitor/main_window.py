@@ -15,7 +15,7 @@ from amt_monitor.measurement_actions import MakeLog, MeasurementActions
 from amt_monitor.measurement_control import MakeEngine, MeasurementControl
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
-from amt_monitor.pane_docks import PaneDock
+from amt_monitor.pane_docks import PaneDock, on_screen
 from amt_monitor.pane_updater import PaneUpdater, ShownTexts
 from amt_monitor.presets_menu import PresetOf, PresetsMenu
 from amt_monitor.recent_menu import RecentMenu
@@ -33,7 +33,9 @@ from amt_monitor.window_commands import WindowCommand
 if TYPE_CHECKING:
     from amt_stream.meters.presets import Preset
 
-CURVES_MS, NUMBERS_MS, STATE_MS, KEEP_MS = 33, 200, 400, 2000
+SEEN_MS, HIDDEN_MS = (33, 200, 400, 2000), (250, 1000, 1000, 2000)
+"""Between two updates of curves, numbers, state and stored layout, seen and hidden."""
+
 LOST, FAILED = 3, 1
 
 ROOMY = 700
@@ -83,12 +85,9 @@ class MainWindow(QtWidgets.QMainWindow):
         self._close_unasked = False
         self._take_settings()
         self._restore_place()
-        self._timers = [
-            self._timer(CURVES_MS, self.updater.draw),
-            self._timer(NUMBERS_MS, self.read),
-            self._timer(STATE_MS, self.show_state),
-            self._timer(KEEP_MS, self._keep_layout),
-        ]
+        updates = self._draw, self.read, self.show_state, self._keep_layout
+        self._timers = [*map(self._timer, SEEN_MS, updates)]
+        self._seen = True
         # Else a button would have the focus at first, and Enter in haste would press it.
         self.setFocus()
         self.device.refresh()
@@ -308,6 +307,23 @@ class MainWindow(QtWidgets.QMainWindow):
         if minimized and self.limits.tray.is_there and self.settings.get("minimize_to_tray", False):
             QtCore.QTimer.singleShot(0, self.hide)
 
+    def _draw(self) -> None:
+        self._pace()
+        self.updater.draw()
+
+    def _pace(self) -> None:
+        """Update slowly while nothing is seen; catch up at once when it is seen again."""
+        seen = on_screen(self) or self.wall_view.isVisible() or self.area.is_seen
+        if seen != self._seen:
+            self._seen = seen
+            for timer, milliseconds in zip(
+                self._timers, SEEN_MS if seen else HIDDEN_MS, strict=True
+            ):
+                timer.setInterval(milliseconds)
+            if seen:
+                self.read()
+                self.show_state()
+
     def read(self) -> None:
         self.updater.read()
         self._show_wall()
@@ -324,7 +340,9 @@ class MainWindow(QtWidgets.QMainWindow):
         engine, state = measurement.engine, measurement.state
         if engine is not None:
             self.actions_by_name["log"].setChecked(log_in(engine) is not None)
-            self.setWindowTitle(title_text(engine, state, updater.view))
+            title = title_text(engine, state, updater.view)
+            if title != self.windowTitle():  # the window manager is told each time
+                self.setWindowTitle(title)
             if not measurement.measuring or self.frozen:
                 updater.show_status()  # panes that were opened meanwhile
         sound = self.settings.get("limit_sound", False)

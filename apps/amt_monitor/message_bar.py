@@ -63,7 +63,7 @@ class MessageBar(QtWidgets.QWidget):
         set_font(self.label, bold=True)
         self.button = tool_button("dismiss", "Dismiss", "dismiss these messages", self.dismiss)
         self.undo = tool_button("undo", "Undo", "undo it")
-        self._undone = ""
+        self._undone, self._stale = "", True
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(MARK + 8, 4, 8, 4)
         row.addWidget(self.label, 1)
@@ -78,14 +78,16 @@ class MessageBar(QtWidgets.QWidget):
 
     def say(self, sentences: Iterable[str], undone: str = "") -> None:
         """Show all messages; the last one says what can be undone."""
-        self._said = [*dict.fromkeys(plain(one) for one in (*sentences, undone) if one)]
-        self._undone = plain(undone)
-        self._dismissed &= set(self._said)
-        self._show()
+        said = [*dict.fromkeys(plain(one) for one in (*sentences, undone) if one)]
+        if (said, plain(undone)) != (self._said, self._undone) or self._stale:
+            self._said, self._undone, self._stale = said, plain(undone), False
+            self._dismissed &= set(said)
+            self._show()
 
     def say_again(self, sentence: str) -> None:
         """Show this message although it was dismissed: it has happened again."""
         self._dismissed.discard(plain(sentence))
+        self._stale = True
 
     def dismiss(self) -> None:
         self._dismissed |= set(self._said)

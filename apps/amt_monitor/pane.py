@@ -82,7 +82,7 @@ class Pane(QtWidgets.QWidget):
         """Take new rows, each once, also while hidden."""
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        """Read new frames, five times a second, also while hidden.
+        """Read new frames, five times a second, or once while the window is hidden.
 
         `FrameFollower` finds them; a pane that draws them at once asks it before it moves.
         """

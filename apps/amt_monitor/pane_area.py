@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.pane import Pane
-from amt_monitor.pane_docks import VERSION, PaneDock, lay_out
+from amt_monitor.pane_docks import VERSION, PaneDock, lay_out, on_screen
 from amt_monitor.pane_kinds import pane_kinds
 from amt_monitor.settings import Settings
 from amt_monitor.view_state import ViewState
@@ -44,8 +44,11 @@ class PaneArea:
 
     @property
     def seen(self) -> dict[str, Pane]:
-        found = {name: dock.pane for name, dock in self.docks.items() if dock.is_seen}
-        return {name: pane for name, pane in found.items() if pane is not None}
+        open_now = [(name, dock.pane) for name, dock in self.docks.items() if dock.is_open]
+        panes = {name: pane for name, pane in open_now if pane is not None}
+        # Each window is asked once, and not once for each of its panes.
+        windows = {window for window in {p.window() for p in panes.values()} if on_screen(window)}
+        return {name: pane for name, pane in panes.items() if pane.window() in windows}
 
     def fit(self, view: ViewState, begun: int) -> bool:
         """Make docks for a new measurement; returns whether they are new.
@@ -57,7 +60,7 @@ class PaneArea:
             return False
         before, self.begun, self._read = self._read, begun, _read_in(view)
         if before is not None and before == self._read:
-            for pane in self._made():
+            for pane in self.made:
                 pane.restart()
             return False
         self.keep()
@@ -78,11 +81,11 @@ class PaneArea:
         return True
 
     def hand_on(self, rows: "Sequence[Rows]") -> None:
-        for pane in self._made():
+        for pane in self.made:
             pane.take(rows)
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
-        for pane in self._made():
+        for pane in self.made:
             pane.take_frames(engine, readings)
 
     def leave(self) -> None:
@@ -109,7 +112,8 @@ class PaneArea:
     def restore_default(self) -> None:
         lay_out(self._window, list(self.docks.values()))
 
-    def _made(self) -> list[Pane]:
+    @property
+    def made(self) -> list[Pane]:
         return [dock.pane for dock in self.docks.values() if dock.pane is not None]
 
 

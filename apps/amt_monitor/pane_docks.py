@@ -64,9 +64,12 @@ class PaneDock(QtWidgets.QDockWidget):
     @property
     def is_seen(self) -> bool:
         """Whether its pane is visible: not closed, behind a tab, minimized or covered."""
-        if self.pane is None or not (self._seen or self._own is not None):
-            return False
-        return on_screen(self.pane.window())
+        return self.pane is not None and self.is_open and on_screen(self.pane.window())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its pane is in front, in the main window or in its own."""
+        return self._seen or self._own is not None
 
     @property
     def least_width(self) -> int:

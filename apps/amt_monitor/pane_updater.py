@@ -110,9 +110,9 @@ class PaneUpdater:
     def show_status(self, hidden: bool = False) -> None:
         """Mark readings that are to be doubted, in hidden panes too where asked."""
         view = self.held_view
-        for dock in self._area.docks.values() if view is not None else ():
-            if view is not None and dock.pane is not None and (hidden or dock.is_seen):
-                dock.pane.show_status(view)
+        if view is not None:
+            for pane in self._area.made if hidden else self._area.seen.values():
+                pane.show_status(view)
 
     def results(self) -> "Results | None":
         engine, readings = self._measurement.engine, self._measurement.readings

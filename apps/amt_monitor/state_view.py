@@ -56,6 +56,7 @@ class StateView(QtWidgets.QWidget):
         self.banner = Banner()
         self._sentence = ""
         self._judged: Engine | None = None
+        self._calibration: tuple[str, ...] = ()
         self._uncalibrated = "", ""
         self._reset: Event | None = None
         column = QtWidgets.QVBoxLayout(self)
@@ -118,12 +119,16 @@ class StateView(QtWidgets.QWidget):
             self._judged = engine
             self._uncalibrated = uncalibrated_words(engine) if uncalibrated else ("", "")
         words, why = self._uncalibrated
-        self.bar.calibration.show_text(words)
-        self.bar.calibration.setFocusPolicy(_tabbed if words else _untabbed)
         reminder = reminder_of(engine.calibration)
         calibrated = "calibrated, overdue" if reminder else "calibrated"
-        self.bar.calibrated.setText(calibrated if pascal and known else "")
         about = ". ".join(filter(None, (calibration_words(engine.calibration), reminder)))
+        texts = words, why, calibrated if pascal and known else "", about
+        if texts == self._calibration:
+            return
+        self._calibration = texts
+        self.bar.calibration.show_text(words)
+        self.bar.calibration.setFocusPolicy(_tabbed if words else _untabbed)
+        self.bar.calibrated.setText(texts[2])
         self.bar.calibrated.setToolTip(plain(about))
         self.bar.calibration.setToolTip(f"{why} Click to calibrate." if why else "")
         self.bar.calibration.setAccessibleDescription(why)

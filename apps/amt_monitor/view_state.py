@@ -85,6 +85,16 @@ class ViewState:
     def reading_status(self, model: str | None = None) -> "ReadingStatus":
         """Why readings of a model, by default the first one, are doubtful."""
         name = next(iter(self.frames)) if model is None else model
+        if name not in self._statuses:
+            self._statuses[name] = self._status_of(name)
+        return self._statuses[name]
+
+    @cached_property
+    def _statuses(self) -> "dict[str, ReadingStatus]":
+        """Those found so far, as each pane asks for one."""
+        return {}
+
+    def _status_of(self, name: str) -> "ReadingStatus":
         frames = self.frames.get(name)
         if frames is None:
             return ReadingStatus(0, self.held)
