@@ -117,6 +117,8 @@ from .offline.measure import to_pandas as to_pandas
 from .sessions.compare import compare as compare
 
 __version__: str
+from .dsp.models import ECMA418 as ECMA418
+from .dsp.models import ECMA418Output as ECMA418Output
 from .dsp.models import ECMAFluctuation as ECMAFluctuation
 from .dsp.models import ECMALoudness as ECMALoudness
 from .dsp.models import ECMARoughness as ECMARoughness

@@ -376,6 +376,22 @@ class Parallel(_Compound):
             after |= _prefixed(name, part) | _prefixed(waiting, late)
         return _outputs(self._names)(*outputs), after
 
+    def advance(self, x: Tensor, state: State) -> Outputs:
+        # A subclass may have another step.
+        if hooked(self) or type(self).step is not Parallel.step:
+            return super().advance(x, state)
+        return self.advanced(x, state)
+
+    def advanced(self, x: Tensor, state: State) -> Any:
+        """The outputs of `Parallel.step`, each stage updating its part of `state` in place."""
+        parts = _parted(state)
+        outputs = []
+        with one_thread(x):
+            for name, stage, waiting, wait in self._branches():
+                y = stage.advance(x, parts.get(name, {}))
+                outputs.append(wait.advance(y, parts[waiting]))
+        return _outputs(self._names)(*outputs)
+
     def out_shape(self, shape: Shape) -> Shapes:
         return _outputs(self._names)(*(s.out_shape(shape) for s in self.stages().values()))
 

@@ -1,6 +1,8 @@
 from .dau1997 import Dau1997 as Dau1997
 from .ecma418 import ECMALoudness as ECMALoudness
 from .ecma418 import ECMATonality as ECMATonality
+from .ecma418_all import ECMA418 as ECMA418
+from .ecma418_all import ECMA418Output as ECMA418Output
 from .ecma418_modulation import ECMAFluctuation as ECMAFluctuation
 from .ecma418_modulation import ECMARoughness as ECMARoughness
 from .glasberg2002 import Glasberg2002 as Glasberg2002

@@ -90,7 +90,8 @@ class ECMASpecificRoughness(Stage):
     def step(self, x: Tensor, state: State) -> tuple[ECMARoughnessOutput, State]:
         tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
         y, after = roughness.roughness(x.double(), tables, roughness.RoughnessState(**state))
-        specific, rate = y.to(x.dtype).mT.unbind(-3)
+        # In one order, so that sums over bands do not depend on how many frames there are.
+        specific, rate = y.to(x.dtype).mT.contiguous().unbind(-3)
         band = specific.detach().argmax(-1, keepdim=True)
         hz = rate.gather(-1, band).squeeze(-1)
         return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific), after._asdict()
@@ -148,7 +149,7 @@ class ECMASpecificFluctuation(Stage):
         tables = self.registered(*fluctuation.FluctuationTables._fields)
         given = fluctuation.FluctuationTables(*tables), fluctuation.FluctuationState(**state)
         y, after = fluctuation.fluctuation(x.select(-3, 0).double(), *given)
-        specific = y.to(x.dtype).mT
+        specific = y.to(x.dtype).mT.contiguous()
         return ECMAFluctuationOutput(WIDTH * specific.sum(-1), specific), after._asdict()
 
     def out_shape(self, shape: Shape) -> ECMAFluctuationOutput:

@@ -72,6 +72,7 @@ CASES = {
     "Delay": Case(partial(amt.Delay, 3), (2, 3, 16)),
     "DRNLFilterbank": Case(lambda **o: amt.DRNLFilterbank(BANDS, 8000, **o), (2, 16)),
     "Dau1997": Case(lambda **o: amt.Dau1997(8000, 300.0, 600.0, **o), (2, 16), slope_over=1e-8),
+    "ECMA418": Case(amt.ECMA418, (1, 2048)),
     "ECMAEarFilter": Case(amt.ECMAEarFilter, (2, 64)),
     "ECMAFilterbank": Case(amt.ECMAFilterbank, (2, 64)),
     "ECMAEnvelopes": Case(amt.ECMAEnvelopes, (2, 64)),
@@ -192,11 +193,20 @@ LEARNERS = [
 ]
 
 
+DEAR = ("ECMA418",)
+"""A chain of which each stage is tried by itself: in `make soak`."""
+
+
 def test_every_exported_stage_has_a_case():
     assert set(STAGES) == set(CASES)
 
 
-@pytest.fixture(params=[*STAGES, *(f"{name} learnable" for name in LEARNERS)])
+@pytest.fixture(
+    params=[
+        *(pytest.param(name, marks=[pytest.mark.soak] if name in DEAR else []) for name in STAGES),
+        *(f"{name} learnable" for name in LEARNERS),
+    ]
+)
 def case(request):
     """A stage of each kind, and of each that can learn also one that does."""
     name, _, learnable = request.param.partition(" ")

@@ -209,7 +209,7 @@ DEAR = {
     *product(("compiled", "exported"), {*CASES} - TRACED),
     *product(
         ("repeated", "watched"),
-        ("ECMAFluctuation", "ECMALoudness", "ECMARoughness", "ECMATonality"),
+        ("ECMA418", "ECMAFluctuation", "ECMALoudness", "ECMARoughness", "ECMATonality"),
     ),
 }
 

@@ -100,7 +100,7 @@ def test_a_live_stream_is_exported_and_compiled_with_its_state():
             assert_close([form(block) for block in blocks], expected)
 
 
-DEAR = ("ECMAFluctuation", "ECMALoudness", "ECMARoughness", "ECMATonality")
+DEAR = ("ECMA418", "ECMAFluctuation", "ECMALoudness", "ECMARoughness", "ECMATonality")
 """Chains of which each stage is transformed by itself, and other chains are: in `make soak`."""
 
 
