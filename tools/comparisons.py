@@ -31,8 +31,9 @@ LUFS in LU. `python tools/others.py` runs the programs ({programs}).
 Recordings by an NTi XL2-TA of signals from a generator, and what it printed of them:
 those of ninoblumer/python-soundlevelmeter, data/slm-test-01, where full scale is 125.09 dB.
 It prints tenths of a dB. The difference is ours less its.
-Its filters were on before the recordings began, and ours hear them begin: hence the peaks of the
-tone, of whose bands only its own is compared. Its Z begins at other low frequencies than ours.
+Its filters were on before the recordings began, and ours hear them begin. The tone begins within a
+period, which is a step: hence its LZPKmax, and only its own band is compared. From 1 s on, all its
+peaks are within 0.1 dB. Its Z begins at other low frequencies than ours.
 
 ![Differences from the meter in bands](pictures/conformance_meter.svg)
 

@@ -13,6 +13,9 @@ MOMENTS = 50
 ALIKE = 10.0
 """Power ratio of 10 dB."""
 
+KEPT, PATTERN = 5, 0.5
+"""Moments of sound that are stored, and of its end that is looked for in the rest of them."""
+
 
 class LastMoments(Resumable):
     """Power of the last half second in moments of 10 ms, aligned to the sample count.
@@ -69,7 +72,7 @@ class LastMoments(Resumable):
             self._take(self._newest[..., :count], self._end - count)
 
     def _take(self, x: NDArray[np.float32], position: int) -> None:
-        self._last = np.append(self._last, x, axis=-1)[..., -2 * self._length :]
+        self._last = np.append(self._last, x, axis=-1)[..., -KEPT * self._length :]
         first = -position % self._length
         starts = [*([0] if first else []), *range(first, x.shape[-1], self._length)]
         power = np.einsum("ret,ret->rt", x, x, dtype=np.float64) / x.shape[1]
@@ -84,13 +87,20 @@ class LastMoments(Resumable):
         self._samples = np.append(self._samples, samples)[-MOMENTS - 2 :]
 
     def going_on(self, samples: int) -> NDArray[np.float32]:
-        """A continuation by `samples` samples (row, ear, time): the end, reflected.
+        """A continuation by `samples` samples (row, ear, time): what followed where it was alike.
 
-        It continues a steady sound without a step.
+        The sound before its last 10 ms is searched for the end, and repeated from there on. So a
+        tone from 22 Hz on continues without a step or a bend, which high frequencies would pass on.
         """
         self._sum_up()
-        mirrored = np.pad(self._last, ((0, 0), (0, 0), (0, samples)), mode="reflect")
-        return mirrored[..., self._last.shape[-1] :]
+        size = self._last.shape[-1]
+        pattern = min(round(PATTERN * self._length), size)
+        ends = np.lib.stride_tricks.sliding_window_view(self._last, pattern, axis=-1)
+        earlier = ends[..., : max(1, ends.shape[2] - self._length), :]
+        unlike = np.square(earlier - ends[..., -1:, :]).sum((1, 3))
+        period = size - pattern - unlike.argmin(1)  # of each row
+        ahead = np.arange(samples) % np.maximum(period, 1)[:, None] - period[:, None]
+        return np.take_along_axis(self._last, (size + ahead)[:, None, :], axis=-1)
 
     def steady(self, row: int) -> bool:
         """Whether all moments were about as loud as the last."""
