@@ -1,6 +1,6 @@
 """Levels and loudness against time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -15,23 +15,16 @@ from amt_monitor.plot_export import EXPORTS, offer
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
-from amt_monitor.widgets import tool_button
+from amt_monitor.widgets import add_all, plain_label, tool_button
 from amt_stream.meters.rows import Rows, reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
     from amt_stream.meters.rows import AnyRows, Column
 
-SPANS = {
-    "1 min": 60.0,
-    "5 min": 300.0,
-    "15 min": 900.0,
-    "1 h": 3600.0,
-    "4 h": 14400.0,
-    "8 h": 28800.0,
-}
+SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 28800.0}
 
-LEGEND_BESIDE, LEGEND_INDENT = 1000, 12
+LEGEND_BESIDE, LEGEND_INDENT = 1100, 12
 """Pixels of width from which the legend stands in the title bar, and of the gap before it."""
 
 FOLLOW = (
@@ -60,13 +53,17 @@ class HistoryPane(Pane):
         self._build()
 
     def _build(self) -> None:
-        self.span = QtWidgets.QComboBox()
-        self.span.setObjectName("span")
-        self.span.setAccessibleName("visible span")
-        self.span.addItems(list(SPANS))
-        # A span that was zoomed to has as many characters as its time.
-        self.span.setMinimumContentsLength(len("00:00:00.0"))
-        self.span.activated.connect(self._choose_span)
+        span, row = QtWidgets.QWidget(), QtWidgets.QHBoxLayout()
+        row.setContentsMargins(8, 0, 8, 0)
+        row.setSpacing(2)
+        span.setLayout(row)
+        self.spans = {
+            seconds: _span_button(text, partial(self._choose_span, seconds))
+            for text, seconds in SPANS.items()
+        }
+        # A span that was zoomed to.
+        self.zoomed = plain_label("zoomed_span")
+        add_all(row, *self.spans.values(), self.zoomed)
         self.live = tool_button("live", "Live", FOLLOW, lambda: self.plot.show_until(None))
         self.choice = tool_button("columns", "Show", "Choose the readings")
         self.columns_menu = QtWidgets.QMenu(self.choice)
@@ -77,7 +74,7 @@ class HistoryPane(Pane):
         self.save.setMenu(menu)
         for button in (self.choice, self.save):
             button.setPopupMode(QtWidgets.QToolButton.ToolButtonPopupMode.InstantPopup)
-        for place, widget in enumerate((self.span, self.live, self.choice, self.save)):
+        for place, widget in enumerate((span, self.live, self.choice, self.save)):
             self.head.insertWidget(2 + place, widget)
         self.legend = ThemedLabel(self._words)
         self.legend.setObjectName("legend")
@@ -174,16 +171,16 @@ class HistoryPane(Pane):
 
     def _view(self) -> None:
         self.live.setEnabled(not self.plot.follows)
-        span = next((name for name, s in SPANS.items() if s == self.plot.span_s), "")
-        self.span.setPlaceholderText(clock_text(round(self.plot.span_s, 1)))
-        self.span.setCurrentText(span) if span else self.span.setCurrentIndex(-1)
+        for seconds, button in self.spans.items():
+            button.setChecked(seconds == self.plot.span_s)
+        self.zoomed.setText(clock_text(round(self.plot.span_s, 1)))
+        self.zoomed.setVisible(self.plot.span_s not in self.spans)
         self.layers.scale.reset()
         self.draw(again=True)
 
-    def _choose_span(self, _: int) -> None:
-        self.plot.show_until(
-            None if self.plot.follows else self.plot.end_s, SPANS[self.span.currentText()]
-        )
+    def _choose_span(self, seconds: float) -> None:
+        self.plot.show_until(None if self.plot.follows else self.plot.end_s, seconds)
+        self.spans[seconds].setChecked(True)  # a click on the chosen one does not release it
 
     def _name_unit(self) -> None:
         self.plot.set_unit(self.layers.unit, self._uncalibrated)
@@ -231,6 +228,14 @@ class HistoryPane(Pane):
     def head_of_export(self) -> dict[str, Any]:
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
+
+
+def _span_button(text: str, choose: Callable[[], object]) -> QtWidgets.QToolButton:
+    button = tool_button(f"span {text}", text, f"Show {text}", choose)
+    button.setAccessibleName(f"show {text}")
+    button.setCheckable(True)
+    button.setAutoRaise(True)
+    return button
 
 
 def _maxima(columns: "Sequence[Column]", rows: "AnyRows") -> dict[str, str]:

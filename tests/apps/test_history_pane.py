@@ -369,16 +369,25 @@ def test_times_since_the_beginning():
     assert [clock_text(s) for s in (3723.5, 59.99, 0.0)] == ["1:02:03.5", "0:01:00", "0:00:00"]
 
 
-def test_times_before_the_start_are_negative_and_none_is_cut(open_history, levels):
+def test_times_before_the_start_are_negative():
     assert [clock_text(s) for s in (-15.0, -3600.4, 0.0, 30.5)] == [
         *("-0:00:15", "-1:00:00.4", "0:00:00", "0:00:30.5")
     ]
+
+
+def test_a_button_shows_its_span_and_another_span_is_told(qtbot, open_history, levels):
     shown = open_history(levels, rows_of(levels, range(1, 100)))
-    style = QtWidgets.QStyle
-    option = QtWidgets.QStyleOptionComboBox()
-    shown.span.initStyleOption(option)
-    room = shown.span.style().subControlRect(
-        style.ComplexControl.CC_ComboBox, option, style.SubControl.SC_ComboBoxEditField, shown.span
-    )
-    longest = shown.span.fontMetrics().horizontalAdvance(clock_text(86399.5))
-    assert room.width() >= longest
+
+    def on():
+        return [button.text() for button in shown.spans.values() if button.isChecked()]
+
+    assert on() == ["1 min"]
+    assert shown.zoomed.isHidden()
+    for _ in range(2):
+        qtbot.mouseClick(shown.spans[900.0], QtCore.Qt.MouseButton.LeftButton)
+        assert (on(), shown.plot.span_s) == (["15 min"], 900.0)
+    shown.plot.show_until(None, 30.5)
+    assert (on(), shown.zoomed.text()) == ([], "0:00:30.5")
+    shown.spans[60.0].setFocus()
+    qtbot.keyClick(shown.spans[60.0], QtCore.Qt.Key.Key_Space)
+    assert (on(), shown.zoomed.isHidden()) == (["1 min"], True)
