@@ -173,7 +173,7 @@ def test_freeze_holds_the_picture_and_not_the_measurement(qtbot, open_window, to
     assert "frozen" in state(window)
     qtbot.mouseClick(button(window, "freeze"), Button)
     qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)
-    assert "frozen" not in state(window)
+    qtbot.waitUntil(lambda: "frozen" not in state(window), timeout=5000)
 
 
 def test_a_new_measurement_lets_go_of_the_picture_and_has_all_its_history(

@@ -227,7 +227,7 @@ def test_an_engine_steps_down_and_up_and_says_so(power_meter, until, short_calm)
     assert texts[0].endswith("blocks of 50 ms")
     assert texts[1].endswith("blocks of 50 ms, slow off")
     assert texts[2].endswith("blocks of 50 ms")
-    assert longest <= 1.0 + waited
+    assert longest <= 1.5 + waited  # 1 s, and what comes while a busy machine runs other threads
     down = next(event.time_s for event in engine.events if event.kind == "overload")
     keeps_up = "processing keeps up with the sound again"
     up = next(event.time_s for event in engine.events if event.text == keeps_up)

@@ -1,5 +1,7 @@
 """A long sound in several processes: the numbers of one piece."""
 
+import math
+
 import numpy as np
 import pytest
 import soundfile
@@ -17,8 +19,12 @@ def swelling(seconds, channels=2):
     return (0.05 * swell * random.standard_normal((len(t), channels))).astype(np.float32)
 
 
-def test_parts_are_bitwise_one_piece(monkeypatch, tmp_path):
-    """Of noise, to which parts run in; in silence after it long-term loudness still falls."""
+def test_parts_agree_with_one_piece(monkeypatch, tmp_path):
+    """Of noise, to which parts run in; in silence after it long-term loudness still falls.
+
+    With so short a run-in state in double precision is not quite forgotten: a number that lies
+    between two of its last digits may get the other one.
+    """
     monkeypatch.setattr(split, "RUN_IN", 0.8)
     monkeypatch.setattr(split, "LEAST_RUN_IN_S", 0.1)
     monkeypatch.setattr(split, "WORTH", 0.2)
@@ -39,8 +45,20 @@ def test_parts_are_bitwise_one_piece(monkeypatch, tmp_path):
     together = measure(tmp_path / "x.wav", **given, jobs=2)
     assert len(mended) > 3
     assert 0 < mended[-1] < len(mended)
-    assert list(together.rows) == list(alone.rows)
+    agree(together, alone, rtol=5e-7, few=10)
     assert together.summary | {"date": ""} == alone.summary | {"date": ""}
+
+
+def agree(together, alone, rtol, few=math.inf):
+    """Whether all numbers agree within `rtol`, and all but a `few` are equal; all else is equal."""
+    assert together.columns == alone.columns
+    for name in alone.columns:
+        if alone[name].dtype == np.float64:
+            np.testing.assert_allclose(together[name], alone[name], rtol=rtol, err_msg=name)
+            same = together[name] == alone[name]
+            assert np.count_nonzero(~same & ~np.isnan(alone[name])) <= few, name
+        else:
+            np.testing.assert_array_equal(together[name], alone[name], err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -54,11 +72,7 @@ def test_parts_of_other_models_agree_to_the_last_digits(monkeypatch, models):
     alone = measure(x, FS, models, calibration=100.0, step_ms=100)
     together = measure(x, FS, models, calibration=100.0, step_ms=100, jobs=2)
     assert len(together) == len(alone) == 10 * seconds + 1
-    for name in alone.columns:
-        if alone[name].dtype == np.float64:
-            np.testing.assert_allclose(together[name], alone[name], rtol=1e-6, err_msg=name)
-        else:
-            np.testing.assert_array_equal(together[name], alone[name], err_msg=name)
+    agree(together, alone, rtol=1e-6)
 
 
 @pytest.mark.quick

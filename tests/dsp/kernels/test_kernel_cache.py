@@ -21,6 +21,8 @@ SOURCE = (
 @pytest.fixture
 def load(tmp_path, monkeypatch):
     """The kernel as a program that starts finds it, and the folder where it is kept."""
+    # In the environment as well: numba reads it anew once any of its variables has changed.
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(kernel_cache, "_said", set())
     path = tmp_path / "doubling.py"
