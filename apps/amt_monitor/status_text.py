@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 def status_text(engine: "Engine") -> str:
     """The input and what the computer makes of it; the state stands in the chip."""
-    source, keeper = engine.source, keeper_in(engine.sinks)
+    source, keeper, health = engine.source, keeper_in(engine.sinks), engine.health
     words = (
         source.name,
         f"{source.fs / 1000:g} kHz",
-        f"load {100 * engine.health.load:.0f} %",
-        f"{engine.health.lost_samples} samples lost",
+        f"load {100 * health.load:.0f} %",
+        f"{health.lost_samples} samples lost",
         *([] if keeper is None else [keeper.words]),
         *([] if engine.device == "cpu" else [f"on {engine.device}"]),
     )
