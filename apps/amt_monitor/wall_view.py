@@ -1,5 +1,6 @@
 """Few numbers on the whole screen, readable across a room, with the limit and 15 minutes."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -50,7 +51,7 @@ USUAL = (
 )
 """By default, the first two of these that exist."""
 
-FIRST, OTHERS = 3, 1
+FIRST, OTHERS = 2, 1
 """Shares of the height: the first number, and the others below it."""
 
 MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.12
@@ -59,6 +60,7 @@ MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.12
 SIZES = {"state_chip": 1.1, "banner": 1.0, "wall_state": 1.6, "wall_limit": 1.0}
 SIZES |= {"wall_message": 0.7, "wall_others": 0.7}
 """Font sizes relative to a line of words."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 LEAST = 14
 """Pixels of the smallest letters."""
 
@@ -149,8 +151,9 @@ class WallView(QtWidgets.QWidget):
     def show_state(self, states: list[str], banner: str, message: str) -> None:
         self.chip.show_states(states)
         self.banner.say(banner)
-        self.message.setText(plain(message))
-        self.message.setVisible(bool(message))
+        # The banner says it, and the numbers need the room.
+        self.message.setText("" if banner else plain(message))
+        self.message.setVisible(bool(self.message.text()))
 
     def read(self, view: "ViewState", history: "ReadingHistory | None") -> None:
         self.source.setText(plain(view.engine.source.name))
@@ -187,7 +190,8 @@ class WallView(QtWidgets.QWidget):
             words = state_words(of, values, held)
             self.state.setText(words[:1].upper() + words[1:])
             told = value_words(of, values, held), forecast_words(of, values, held)
-            self.limit.setText(". ".join(filter(None, told)))
+            # A unit stays on the line of its number.
+            self.limit.setText(re.sub(r"(?<=\d) ", NO_BREAK, ". ".join(filter(None, told))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         height = self.height()

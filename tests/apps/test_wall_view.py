@@ -63,7 +63,7 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     qtbot.waitUntil(lambda: wall.state.text() == "Over the limit", timeout=10000)
     assert wall.light.state == values["limit_loud"] == "red"
     assert wall.limit.text().startswith("LAeq,1s ")
-    assert wall.limit.text().endswith("dB, limit 50 dB")
+    assert wall.limit.text().endswith("\xa0dB, limit 50\xa0dB")
     assert wall.source.text() == window.measurement.engine.source.name
     assert len(wall.time.text()) == 8
     for label in (wall.limit, wall.source):

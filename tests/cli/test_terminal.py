@@ -107,6 +107,11 @@ def text_of(app):
     )
 
 
+def ink(app):
+    """The role of the large digits."""
+    return app.query("NumberPane").first()._lines[1][0][1]
+
+
 async def press(app, *keys):
     """Type keys, at the pace of a fast typist."""
     for key in keys:
@@ -161,7 +166,7 @@ def test_keys_do_what_they_do_in_the_window():
         await until(app, lambda text: "Fast" in text or "LAF" in text)
         await until(app, lambda _: readings.measured_s > 0.5)
         await press(app, "space")
-        await until(app, lambda text: "Paused" in text)
+        await until(app, lambda text: "Paused" in text and ink(app) == "second")
         await asyncio.sleep(0.3)
         kept = readings.measured_s
         await asyncio.sleep(0.4)
@@ -183,6 +188,7 @@ def test_keys_do_what_they_do_in_the_window():
         assert [e.text for e in engine.events if e.kind == "mark"][:1] == ["dooor"]
         await press(app, "f")
         await until(app, lambda text: "Frozen" in text)
+        await until(app, lambda _: ink(app) == "second")
         await press(app, "f", "question_mark")
         await until(app, lambda text: "Shift+R" in text and "reset filters" in text)
         assert isinstance(app.screen, HelpScreen)
@@ -244,7 +250,11 @@ def test_doubts_are_told_in_words_and_a_lost_microphone_shows_no_numbers():
 
 def test_the_state_at_the_top_is_the_worst():
     sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
-    faults = [Injection("clip", 1.0, 0.1), Injection("late", 2.6, 1.1), Injection("unplug", 4.6, 9)]
+    faults = [
+        Injection("clip", 1.0, 0.1),
+        Injection("late", 2.6, 2.0),
+        Injection("unplug", 5.6, 60),
+    ]
     engine = Engine(FaultSource(sound, faults), SoundLevel(fs=FS), calibration=Calibration(100.0))
     readings = FollowedReadings(engine.new_rows())
     engine.attach(readings)
@@ -264,6 +274,7 @@ def test_a_limit_that_is_exceeded_has_a_shape_and_a_word(sound_file, tone):
     async def look(app, pilot):
         text = await until(app, lambda text: "80.0 dB, limit 79 dB" in text)
         assert "■ Over the limit" in text
+        await until(app, lambda text: text.startswith(" ■ Over limit"))
         assert "● Within the limit" in text
         (over,) = (line for line in app.query_one("LimitPane")._lines if "■" in line[0][0])
         assert over[0][1] == "red reverse bold"

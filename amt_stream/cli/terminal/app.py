@@ -2,6 +2,7 @@
 
 import signal
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from textual import events, on
@@ -119,6 +120,7 @@ class MeterApp(App[None]):
         super().__init__(**how)
         self.meter, self._watch, self._duration = meter, watch, duration
         self.frozen = False
+        self._frozen_view: ViewState | None = None
         self.farewell = ""
         """The message to print after the screen closes."""
         self._marked: Frames | None = None
@@ -211,11 +213,20 @@ class MeterApp(App[None]):
         self._pictures += 1
         if slow:
             self._draw_lines(view, lost_s)
-        if view is not None and not self.frozen:
+        if self.frozen:
+            # Nothing moves, but a key or another size draws what stood there.
+            view = self._frozen_view = self._frozen_view or view
+            if self._pictures > 1:
+                return
+        else:
+            self._frozen_view = None
+        if view is not None:
             self._draw_panes(view, lost_s, slow)
 
     def _draw_panes(self, view: "ViewState", lost_s: float, slow: bool) -> None:
         meter, lost = self.meter, lost_s > 0
+        held = {"lost": lost, "frozen": self.frozen}
+        view = replace(view, held=(*meter.states, *(word for word, so in held.items() if so)))
         still = lost or bool(meter.stopped)
         heard = view.heard or view.newest
         level = None if still else heard.level_db.max(axis=1).tolist()
@@ -244,10 +255,10 @@ class MeterApp(App[None]):
             table.draw(self._table, view.values, lost)
             if pane.display:
                 pane.draw(specific, still)
-            held = (*meter.states, *(["lost"] if lost else []))
-            self.query_one(LimitPane).draw(meter.readings.limits, view, held)
+            self.query_one(LimitPane).draw(meter.readings.limits, view)
             picture = self.query_one(HistoryPicture)
-            picture.draw(self.history, self._traced, view.values, lost_s)
+            if not (self.frozen and picture.text):
+                picture.draw(self.history, self._traced, view.values, lost_s)
 
     def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
         meter, width = self.meter, self.size.width

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from amt_monitor.reading_history import CAME, ReadingHistory
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
+    HATCH,
     SHADES,
     Line,
     Piece,
@@ -167,7 +168,7 @@ class NumberPane(Picture):
         widest = max(text, "88.8", key=len)
         while (5 * scale + 6) // 2 <= height - 2 and digits_width(widest, scale + 1) <= width - 6:
             scale += 1
-        ink = "second" if status.settling or lost else role
+        ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         lines: list[Line] = [[(cut(caption, width), "second")]]
         lines += [[(line, ink)] for line in large[:-1]]
@@ -239,20 +240,22 @@ class EarMeters(Picture):
         lines: list[Line] = [[(" L       R ", "second")]]
         for y in range(height):
             left, right = (
-                _meter_piece(*column[y], ear, y == height - 1)
+                _meter_piece(*column[y], ear, y == height - 1, uncalibrated)
                 for ear, column in zip(("left", "right"), columns, strict=True)
             )
             lines.append([left, (f"{scale.get(y, ''):^5}", "second"), right])
         texts = ["--" if level_db is None else _level_text(one.level) for one in self._ears]
         numbers = "     ".join(f"{text:^3}" for text in texts)
         lines.append([(f"{numbers:^11}", "ink")])
-        unit = "CLIP" if clipped else "dB, raw" if uncalibrated else "dB SPL"
+        unit = "CLIP" if clipped else "dB, uncal." if uncalibrated else "dB SPL"
         lines.append([(f"{unit:^11}", "ink reverse bold" if clipped else "second")])
         self.show(lines)
 
 
-def _meter_piece(text: str, held: bool, ear: str, lowest: bool) -> Piece:
+def _meter_piece(text: str, held: bool, ear: str, lowest: bool, hatched: bool) -> Piece:
     """A line of a meter, three characters wide; dots mark the lower end of an empty one."""
+    if hatched and text == "█":
+        text = HATCH
     return ("···" if lowest else "   ") if text == " " else text * 3, "ink" if held else ear
 
 
@@ -352,8 +355,11 @@ class HistoryPicture(Picture):
 
 
 def _value_labels(low: float, top: float, height: int) -> dict[int, str]:
-    """The labels of whole tens or twenties, by line."""
-    step = next(step for step in (10, 20, 40, 80, 160) if (top - low) / step * 2 <= height)
+    """The labels of whole tens or twenties, by line: equally far apart, or nearly so."""
+    for step in (10, 20, 40, 80):
+        apart = (height - 1) * step / (top - low)
+        if apart >= 3 or apart == 2:
+            break
     found = {}
     for value in np.arange(low, top + 1, step):
         found[round((top - value) / (top - low) * (height - 1))] = f"{value:.0f}"
@@ -518,8 +524,8 @@ class TablePane(Picture):
 class LimitPane(Picture):
     """The limits, each with a shape and a word; one that is exceeded in inverse letters."""
 
-    def draw(self, limits: Sequence["Limit"], view: "ViewState", held: Sequence[str]) -> None:
-        width, height = self.size
+    def draw(self, limits: Sequence["Limit"], view: "ViewState") -> None:
+        (width, height), held = self.size, view.held
         lines: list[Line] = []
         for limit in limits:
             state = state_of(limit, view.values, held)

@@ -137,8 +137,8 @@ function drawLimits(row, stale) {
     // Over another picture the number has the words itself, those of the worst of its limits.
     const own = columns.find((one) => one.column.name === limit.column)?.what.dataset;
     if (own && (state === "red" || (state === "amber" && own.state !== "red"))) Object.assign(own, { state, words: light.textContent });
-    reading.textContent = texts ? (row && !stale ? texts.value : texts.without) : "";
-    more.textContent = known && texts ? texts.more : "";
+    reading.textContent = texts ? tied(row && !stale ? texts.value : texts.without) : "";
+    more.textContent = known && texts ? tied(texts.more) : "";
   }
 }
 
@@ -235,6 +235,7 @@ function states(row) {
   return ranked.filter((name, k) => k === 0 || !ALONE.includes(name));
 }
 
+const tied = (text) => text.replace(/(?<=\d) /g, "\u00a0"); // a unit stays on the line of its number
 const sourceName = ({ station, source }) => station ? `${station}: ${source.name}` : source.name;
 const begun = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 
@@ -353,10 +354,12 @@ function showNumbers() {
   const stale = Boolean(row) && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
   const still = reached() !== "running";
   const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
+  const grey = (column) => still || doubts(row, column).some((one) => one !== "uncalibrated");
   for (const { column, made, value, level: part } of columns) {
     part.textContent = level(column);
+    made.classList.toggle("uncalibrated", Boolean(part.textContent));
     value.textContent = row && !stale ? words(column, row[column.name]) : "---";
-    made.classList.toggle("doubtful", still || doubts(row, column).length > 0);
+    made.classList.toggle("doubtful", grey(column));
   }
   const parts = [".reading", ".second"].map((name) => at("hero").querySelector(name));
   parts[1].hidden = hero.length < 2;
@@ -364,12 +367,12 @@ function showNumbers() {
     parts[k].querySelector(".value").textContent = row && !stale ? words(column, row[column.name]) : "---";
     parts[k].querySelector(".unit").textContent = column.unit;
     parts[k].querySelector(".level").textContent = level(column);
+    parts[k].classList.toggle("uncalibrated", Boolean(level(column)));
   });
   if (hero.length) {
-    const doubtful = doubts(row, hero[0]);
-    at("hero").querySelector(".what").textContent = caption(hero[0]) + (doubtful.includes("settling") ? ", settling" : "");
+    at("hero").querySelector(".what").textContent = caption(hero[0]);
     at("hero").querySelector(".last").textContent = stale ? `last ${words(hero[0], row[hero[0].name])} ${hero[0].unit}` : "";
-    at("hero").classList.toggle("doubtful", still || doubtful.length > 0);
+    at("hero").classList.toggle("doubtful", grey(hero[0]));
   }
   drawLimits(row, stale);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
