@@ -121,6 +121,7 @@ class MeterApp(App[None]):
         self.meter, self._watch, self._duration = meter, watch, duration
         self.frozen = False
         self._frozen_view: ViewState | None = None
+        self._clipped = False
         self.farewell = ""
         """The message to print after the screen closes."""
         self._marked: Frames | None = None
@@ -203,16 +204,18 @@ class MeterApp(App[None]):
         if ending.asked or meter.has_ended or meter.has_reached_end or overdue:
             self.action_leave()
             return
+        turn, self._pictures = self._pictures % SLOW, self._pictures + 1
+        if turn:
+            if not self.frozen:
+                self._draw_levels()
+            return
         if meter.readings is not None:
             for rows in meter.readings.take():
                 self.history.add(rows)
         view, lost_s = meter.view(), meter.lost_s
         if lost_s < LOST_S:
             lost_s = 0.0
-        slow = self._pictures % SLOW == 0
-        self._pictures += 1
-        if slow:
-            self._draw_lines(view, lost_s)
+        self._draw_lines(view, lost_s)
         if self.frozen:
             # Nothing moves, but a key or another size draws what stood there.
             view = self._frozen_view = self._frozen_view or view
@@ -221,44 +224,50 @@ class MeterApp(App[None]):
         else:
             self._frozen_view = None
         if view is not None:
-            self._draw_panes(view, lost_s, slow)
+            self._draw_panes(view, lost_s)
 
-    def _draw_panes(self, view: "ViewState", lost_s: float, slow: bool) -> None:
+    def _draw_levels(self) -> None:
+        """The meters, which alone move at each picture."""
+        meter = self.meter
+        if (newest := meter.newest) is None:
+            return
+        heard = newest.heard or newest.newest
+        still = meter.lost_s >= LOST_S or bool(meter.stopped)
+        level = None if still else heard.level_db.max(axis=1).tolist()
+        level = level if level is None or len(level) > 1 else level * 2
+        self.query_one(EarMeters).draw(heard.end_s, level, self._clipped, meter.uncalibrated)
+
+    def _draw_panes(self, view: "ViewState", lost_s: float) -> None:
         meter, lost = self.meter, lost_s > 0
         held = {"lost": lost, "frozen": self.frozen}
         view = replace(view, held=(*meter.states, *(word for word, so in held.items() if so)))
         still = lost or bool(meter.stopped)
-        heard = view.heard or view.newest
-        level = None if still else heard.level_db.max(axis=1).tolist()
-        level = level if level is None or len(level) > 1 else level * 2
-        clipped = bool(view.reading_status().fault & int(Fault.CLIP))
-        self.query_one(EarMeters).draw(heard.end_s, level, clipped, meter.uncalibrated)
+        self._clipped = bool(view.reading_status().fault & int(Fault.CLIP))
+        self._draw_levels()
         if meter.readings is None:
-            if slow:
-                self.query_one(ModulationPane).draw(meter.spectrum())
+            self.query_one(ModulationPane).draw(meter.spectrum())
             return
-        if slow:
-            values = {**view.values, **meter.highest_band.values}
-            large = zip(
-                self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
-            )
-            for number, cell, role in large:
-                status = view.reading_status(cell and view.model_of(cell.names[0]))
-                number.draw(cell, values, status, lost, role)
-            table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
-            specific = view.specific_loudness
-            numbers = self.query_one("#numbers")
-            free = self.query_one("#body").content_size.height - 6
-            free -= numbers.outer_size.height + numbers.styles.margin.height
-            pane.display = specific is not None and free >= (7 if table.display else 5)
-            table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
-            table.draw(self._table, view.values, lost)
-            if pane.display:
-                pane.draw(specific, still)
-            self.query_one(LimitPane).draw(meter.readings.limits, view)
-            picture = self.query_one(HistoryPicture)
-            if not (self.frozen and picture.text):
-                picture.draw(self.history, self._traced, view.values, lost_s)
+        values = {**view.values, **meter.highest_band.values}
+        large = zip(
+            self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
+        )
+        for number, cell, role in large:
+            status = view.reading_status(cell and view.model_of(cell.names[0]))
+            number.draw(cell, values, status, lost, role)
+        table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
+        specific = view.specific_loudness
+        numbers = self.query_one("#numbers")
+        free = self.query_one("#body").content_size.height - 6
+        free -= numbers.outer_size.height + numbers.styles.margin.height
+        pane.display = specific is not None and free >= (7 if table.display else 5)
+        table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
+        table.draw(self._table, view.values, lost)
+        if pane.display:
+            pane.draw(specific, still)
+        self.query_one(LimitPane).draw(meter.readings.limits, view)
+        picture = self.query_one(HistoryPicture)
+        if not (self.frozen and picture.text):
+            picture.draw(self.history, self._traced, view.values, lost_s)
 
     def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
         meter, width = self.meter, self.size.width
@@ -286,7 +295,7 @@ class MeterApp(App[None]):
         line: Line = [(chip, look), (f" {clock}  ", "ink bold"), (name, "second")]
         line += [(" " * max(0, width - taken - len(name)), "ink"), (logging, "left reverse")]
         self.query_one("#header", Picture).show([line])
-        self._draw_banner(lost_s)
+        self._draw_banner(health.note, lost_s)
         fs = engine.source.fs / 1000
         words = [
             f"{fs:g} kHz",
@@ -302,8 +311,8 @@ class MeterApp(App[None]):
                 text += f", {plain(word)}"
         self.query_one("#status", Picture).show([[(f" {text}", "second")]])
 
-    def _draw_banner(self, lost_s: float) -> None:
-        meter, health, now = self.meter, self.meter.engine.health, time.monotonic()
+    def _draw_banner(self, note: str, lost_s: float) -> None:
+        meter, now = self.meter, time.monotonic()
         if meter.message:
             self._message, self._said_at, meter.message = meter.message, now, ""
         if now - self._said_at > MESSAGE_S:
@@ -311,7 +320,7 @@ class MeterApp(App[None]):
         role, text = "left", self._message
         if meter.readings is not None and text == CAN_UNDO and not meter.engine.can_undo_reset():
             text = ""
-        if not text and (note := health.note or compiling.note):
+        if not text and (note := note or compiling.note):
             role, text = "ink", note
         if lost_s > 0:
             role, text = "ink", lost_sentence(meter.engine.source.name, lost_s)

@@ -149,6 +149,11 @@ class TerminalMeter:
         self.highest_band.take(self.engine, self.paused)
         return ViewState.at(self.engine, self.readings)
 
+    @property
+    def newest(self) -> ViewState | None:
+        """The newest frames without readings, which is cheap; None before the first frame."""
+        return ViewState.at(self.engine, None)
+
     def spectrum(self) -> Spectrum | None:
         """The newest modulation spectrum before the end; None before the first frame."""
         name, model = next(iter(self.engine.models.items()))

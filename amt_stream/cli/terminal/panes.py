@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -213,6 +214,7 @@ class EarMeters(Picture):
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
         self._ears = LevelBallistics(), LevelBallistics()
+        self._drawn: tuple[Any, ...] = ()
 
     def draw(
         self,
@@ -236,7 +238,11 @@ class EarMeters(Picture):
                 for v in (one.level, one.held)
             ]
             columns.append(meter(shares[0], shares[1], height))
-        scale = _scale(height)
+        texts = ["--" if level_db is None else _level_text(one.level) for one in self._ears]
+        drawn = columns, texts, clipped, uncalibrated
+        if drawn == self._drawn and self._lines:
+            return
+        self._drawn, scale = drawn, _scale(height)
         lines: list[Line] = [[(" L       R ", "second")]]
         for y in range(height):
             left, right = (
@@ -244,7 +250,6 @@ class EarMeters(Picture):
                 for ear, column in zip(("left", "right"), columns, strict=True)
             )
             lines.append([left, (f"{scale.get(y, ''):^5}", "second"), right])
-        texts = ["--" if level_db is None else _level_text(one.level) for one in self._ears]
         numbers = "     ".join(f"{text:^3}" for text in texts)
         lines.append([(f"{numbers:^11}", "ink")])
         unit = "CLIP" if clipped else "dB, uncal." if uncalibrated else "dB SPL"
@@ -397,8 +402,8 @@ class SpecificPane(Picture):
             return
         room = (width - 3) // 2
         newest = np.nan_to_num(specific[:, -1])
-        columns = shared_columns(newest.shape[-1], room)
-        loud = np.stack([newest[:, bands].max(axis=1) for bands in columns], axis=1)
+        firsts, axis = _columns_of(newest.shape[-1], room)
+        loud = np.maximum.reduceat(newest, firsts, axis=1)
         self._top.follow(time.monotonic(), float(loud.max()))
         top = _nice_top(max(0.1, self._top.held))
         shares = np.zeros_like(loud) if lost else loud / top
@@ -406,17 +411,23 @@ class SpecificPane(Picture):
         head = f"Specific loudness, left, to {top:g} sone/ERB"
         if len(head) > room:
             head = f"Left, to {top:g}"
-        lines: list[Line] = [[(f"{head:<{len(columns)}}   ", "second"), ("Right", "second")]]
+        wide = len(firsts)
+        lines: list[Line] = [[(f"{head:<{wide}}   ", "second"), ("Right", "second")]]
         for y in range(height):
             left, right = (picture[y] for picture in pictures)
             lines.append([(left, "left"), (" │ ", "grid"), (right, "right")])
-        erb = np.asarray(axis_of("erb_number", newest.shape[-1]).values)
-        centers = erb_number_to_hz(np.array([erb[bands].mean() for bands in columns]))
-        axis = tick_line(centers, TICKS_HZ)
-        if len(axis) + 3 <= len(columns):
-            axis += " Hz"
-        lines.append([(f"{axis:<{len(columns)}}   {axis}", "second")])
+        lines.append([(f"{axis:<{wide}}   {axis}", "second")])
         self.show(lines)
+
+
+@cache
+def _columns_of(bands: int, room: int) -> tuple[list[int], str]:
+    """The first band of each column of an image, and the line of frequencies below it."""
+    columns = shared_columns(bands, room)
+    erb = np.asarray(axis_of("erb_number", bands).values)
+    centers = erb_number_to_hz(np.array([erb[one].mean() for one in columns]))
+    axis = tick_line(centers, TICKS_HZ)
+    return [int(one[0]) for one in columns], f"{axis} Hz" if len(axis) + 3 <= len(columns) else axis
 
 
 def _nice_top(value: float) -> float:
