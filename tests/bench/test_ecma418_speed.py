@@ -11,7 +11,15 @@ import warnings
 import pytest
 import torch
 
-from amt_stream import ECMALoudness, ECMARoughness, ECMATonality, Rebuffer, Stream
+from amt_stream import (
+    ECMA418,
+    ECMAFluctuation,
+    ECMALoudness,
+    ECMARoughness,
+    ECMATonality,
+    Rebuffer,
+    Stream,
+)
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.offline.benchmark import calibration_loop, machine
 from tests.bench.summary import summary
@@ -54,6 +62,8 @@ def share_of_mosqito(name):
         (ECMALoudness, "loudness_ecma"),
         (ECMATonality, None),
         (ECMARoughness, "roughness_ecma"),
+        (ECMAFluctuation, None),
+        (ECMA418, None),
     ],
 )
 def test_hearing_model(model, peer):

@@ -214,8 +214,12 @@ def test_other_rates(fs):
     recipe = CASES["tone_1k_40"]["recipe"]
     short = {"duration": 0.6, "components": [{**recipe["components"][0], "duration": 0.6}]}
     x = torch.from_numpy(render(short, fs)[:, 0]).float()
+    stages = ECMALoudness(fs).stages()
+    loudness = stages.pop("loudness")
+    assert [*ECMATonality(fs).stages()] == [*stages, "tonality"]
     with torch.no_grad():
-        n, t = aligned(ECMALoudness(fs), x).n, aligned(ECMATonality(fs), x)
+        parts = aligned(Chain(**stages), x)
+        n, t = loudness.step(parts, {})[0].n, ECMASpecificTonality().step(parts, {})[0]
     assert float(n[90]) == pytest.approx(1, abs=0.005)
     assert float(t.t[90]) == pytest.approx(1, abs=0.005)
     assert float(t.hz[90]) == pytest.approx(1000, abs=1.5)
