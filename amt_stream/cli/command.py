@@ -194,7 +194,7 @@ COMMANDS = {
     "selftest": Subcommand(
         "check the models against published values",
         "Run the models on built-in reference signals as a meter does, and compare their readings "
-        "with published values, one row each; takes about 20 seconds.",
+        "with published values, one row each; takes about 30 seconds.",
         "amt_stream.cli.selftest:run_selftest",
         options.SelftestOptions,
     ),
