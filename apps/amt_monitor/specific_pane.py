@@ -49,7 +49,7 @@ SPECIFIC = {
 CHANNELS = "higher channel", "left channel", "right channel"
 
 
-class SpecificPane(LastMinutePane):
+class SpecificQualityPane(LastMinutePane):
     """Specific values over time, low frequencies at the bottom, and the strongest band now.
 
     The colors begin at 0 and end above the highest value of the last minute.

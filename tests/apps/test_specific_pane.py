@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_monitor.specific_pane import SPECIFIC, SpecificPane, band_at
+from amt_monitor.specific_pane import SPECIFIC, SpecificQualityPane, band_at
 from amt_stream import ECMALoudness, ECMARoughness, ECMATonality
 from amt_stream.dsp.functional.ecma418 import CENTERS
 from amt_stream.engine import Engine, FileSource, Tone
@@ -68,7 +68,7 @@ def test_a_rattling_fan_is_named_within_2_s(qtbot, fan_file):
     calibration = Calibration(FULL_SCALE_DB)
     with Engine(source, {"it": model}, [frames.append], calibration=calibration) as engine:
         assert engine.wait(30.0)
-    pane = SpecificPane(catalog.entry("ecma_roughness"), "it")
+    pane = SpecificQualityPane(catalog.entry("ecma_roughness"), "it")
     qtbot.addWidget(pane)
     words = {
         round(float(one.time_s[k]), 2): pane.words(one, k)
@@ -89,7 +89,7 @@ def shown(qtbot):
 
     def make(name, model, components, **more):
         engine, readings, frames = heard(components, {name: model}, **more)
-        pane = SpecificPane(catalog.entry(name), name)
+        pane = SpecificQualityPane(catalog.entry(name), name)
         qtbot.addWidget(pane)
         pane.take_frames(engine, readings)
         pane.fit()
