@@ -671,10 +671,10 @@ _WAITS = np.repeat(
     [blocks.wait for blocks in SIZES],
     [blocks.targets[1] - blocks.targets[0] + 1 for blocks in SIZES],
 )
+"""Frames for which each band waits."""
 
 _IS_READ = np.arange(LONGEST_WAIT) >= LONGEST_WAIT - _WAITS[:, None]
 """Which of the waiting frames (band, frame) a later step reads; the others are 0 in both forms."""
-"""Frames for which each band waits."""
 
 
 def one_step(
