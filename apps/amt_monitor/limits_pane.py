@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, set_font, theme
-from amt_monitor.widgets import add_all, plain_label, tool_button
+from amt_monitor.widgets import add_all, plain_label, tied, tool_button
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
@@ -122,7 +122,7 @@ class LimitsPane(Pane):
             text = state_words(limit, values, held)
             state.setText(text[:1].upper() + text[1:])
             told = value_words(limit, values, held), forecast_words(limit, values, held)
-            words.setText("\n".join(filter(None, told)))
+            words.setText(tied("\n".join(filter(None, told))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         least = self.fontMetrics().height()

@@ -1,6 +1,5 @@
 """Few numbers on the whole screen, readable across a room, with the limit and 15 minutes."""
 
-import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -26,7 +25,7 @@ from amt_monitor.theme import (
     tint,
 )
 from amt_monitor.top_bar import StateChip, elapsed_text
-from amt_monitor.widgets import plain_label
+from amt_monitor.widgets import plain_label, tied
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import caption_of
@@ -60,7 +59,6 @@ MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.12
 SIZES = {"state_chip": 1.1, "banner": 1.0, "wall_state": 1.6, "wall_limit": 1.0}
 SIZES |= {"wall_message": 0.7, "wall_others": 0.7}
 """Font sizes relative to a line of words."""
-NO_BREAK = "\N{NO-BREAK SPACE}"
 LEAST = 14
 """Pixels of the smallest letters."""
 
@@ -190,8 +188,7 @@ class WallView(QtWidgets.QWidget):
             words = state_words(of, values, held)
             self.state.setText(words[:1].upper() + words[1:])
             told = value_words(of, values, held), forecast_words(of, values, held)
-            # A unit stays on the line of its number.
-            self.limit.setText(re.sub(r"(?<=\d) ", NO_BREAK, ". ".join(filter(None, told))))
+            self.limit.setText(tied(". ".join(filter(None, told))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         height = self.height()

@@ -1,5 +1,6 @@
 """Makes the usual widgets: labels, buttons, choices, tables, questions."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ def plain_label(
     if role is not None:
         tint(label, role)
     return label
+
+
+def tied(text: str) -> str:
+    """`text` whose units stay on the lines of their numbers."""
+    return re.sub(r"(?<=\d) ", "\N{NO-BREAK SPACE}", text)
 
 
 def tool_button(
