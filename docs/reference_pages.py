@@ -96,7 +96,7 @@ def write_summary(app: Any, error: Exception | None) -> None:
 
 
 def first_sentence(page: Path) -> str:
-    """The first sentence below the title: whom the page is for, and what it is about."""
+    """The first sentence below the title, which says what the page is about and who needs it."""
     paragraph = " ".join(page.read_text(encoding="utf-8").split("\n\n")[1].split())
     return re.split(r"(?<=\.) (?=[A-Z`\[])", paragraph)[0]
 

@@ -12,12 +12,10 @@ from amt_stream.cli.options import ExplainOptions
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
+from amt_stream.meters.rows import EARS, NO_READING
 
 if TYPE_CHECKING:
     from amt_stream.offline.explain import Explanation
-
-EARS = "left", "right"
-NONE = "---"
 
 
 def run_explain(args: ExplainOptions) -> int:
@@ -31,7 +29,7 @@ def run_explain(args: ExplainOptions) -> int:
             args.file,
             calibration=args.full_scale_db,
             bands=args.bands,
-            field=args.field or "free",
+            field=args.field,
             lowest_hz=args.lowest_hz,
             highest_hz=args.highest_hz,
             jobs=args.jobs,
@@ -55,7 +53,7 @@ def text_lines(found: "Explanation") -> list[str]:
     from amt_stream.offline.explain import LESS_DB, QUALITIES
 
     values = [
-        f"{name} {NONE if value is None else f'{value:.2f}'} {QUALITIES[name].unit}"
+        f"{name} {NO_READING if value is None else f'{value:.2f}'} {QUALITIES[name].unit}"
         for name, value in found.values.items()
     ]
     names = _share_names(found)
@@ -110,6 +108,6 @@ def _share_names(found: "Explanation") -> Sequence[str]:
 
 def _text(value: float, form: str) -> str:
     if math.isnan(value):
-        return NONE
+        return NO_READING
     text = f"{value:{form}}"
     return text.lstrip("+-") if float(text) == 0 else text

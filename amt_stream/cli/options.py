@@ -796,7 +796,7 @@ class ExplainOptions(Options):
         default=16000.0,
     )
     full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
-    field: str | None = setting(
+    field: str = setting(
         "--field NAME",
         "sound field at the microphone: free (default) or diffuse",
         Choice(("free", "diffuse")),

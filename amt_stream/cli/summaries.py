@@ -1,4 +1,4 @@
-"""Summaries of sound files as lines of JSON, or as a table with a line per sound."""
+"""Summaries of sound files as a table with a line per sound."""
 
 import csv
 import json

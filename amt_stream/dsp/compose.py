@@ -35,14 +35,15 @@ from amt_stream.dsp.streaming import (
 )
 
 
-def _prefixed(name: str, state: Mapping[str, Tensor]) -> State:
+def prefixed(name: str, state: Mapping[str, Tensor]) -> State:
+    """The state of a stage under its name, for the flat state of all."""
     return {f"{name}/{key}": value for key, value in state.items()}
 
 
 _LAYOUTS: dict[tuple[str, ...], dict[str, list[tuple[str, str]]]] = {}
 
 
-def _parted(state: State) -> dict[str, State]:
+def parted(state: State) -> dict[str, State]:
     """The state of each named stage, from the flat state of all."""
     keys = tuple(state)
     layout = _LAYOUTS.get(keys)
@@ -255,7 +256,7 @@ class Chain(_Compound):
         self.check_shape(shape)
         state: State = {}
         for name, stage in self.stages().items():
-            state |= _prefixed(name, stage.initial_state(shape))
+            state |= prefixed(name, stage.initial_state(shape))
             shape = stage.out_shape(shape)
         return state
 
@@ -267,7 +268,7 @@ class Chain(_Compound):
             shape = stage.out_shape(tuple(shape))
 
     def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
-        parts = _parted(state)
+        parts = parted(state)
         after: State = {}
         for name, stage in self.stages().items():
             x, part = stage.hooked_step(x, parts.get(name, {}))
@@ -279,7 +280,7 @@ class Chain(_Compound):
         # A subclass may have another step.
         if hooked(self) or type(self).step is not Chain.step:
             return super().advance(x, state)
-        parts = _parted(state)
+        parts = parted(state)
         with one_thread(x):
             for name, stage in self.stages().items():
                 x = stage.advance(x, parts.get(name, {}))
@@ -355,8 +356,8 @@ class Parallel(_Compound):
         self.check_shape(shape)
         state: State = {}
         for name, stage, waiting, wait in self._branches():
-            state |= _prefixed(name, stage.initial_state(shape))
-            state |= _prefixed(waiting, wait.initial_state(stage.out_shape(shape)))
+            state |= prefixed(name, stage.initial_state(shape))
+            state |= prefixed(waiting, wait.initial_state(stage.out_shape(shape)))
         return state
 
     def check_shape(self, shape: Sequence[int]) -> None:
@@ -366,14 +367,14 @@ class Parallel(_Compound):
             stage.check_shape(shape)
 
     def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
-        parts = _parted(state)
+        parts = parted(state)
         after: State = {}
         outputs = []
         for name, stage, waiting, wait in self._branches():
             y, part = stage.hooked_step(x, parts.get(name, {}))
             y, late = wait.step(y, parts[waiting])
             outputs.append(y)
-            after |= _prefixed(name, part) | _prefixed(waiting, late)
+            after |= prefixed(name, part) | prefixed(waiting, late)
         return _outputs(self._names)(*outputs), after
 
     def advance(self, x: Tensor, state: State) -> Outputs:
@@ -384,7 +385,7 @@ class Parallel(_Compound):
 
     def advanced(self, x: Tensor, state: State) -> Any:
         """The outputs of `Parallel.step`, each stage updating its part of `state` in place."""
-        parts = _parted(state)
+        parts = parted(state)
         outputs = []
         with one_thread(x):
             for name, stage, waiting, wait in self._branches():

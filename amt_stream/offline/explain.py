@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
 from amt_stream.dsp.design import OCTAVE, nominal_midband, octave_midbands
+from amt_stream.dsp.functional.ecma418 import GROWTH, LOWEST_WIDTH
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.jobs import each
@@ -241,7 +242,7 @@ def _shares(
     values = np.nan_to_num(measured[output].astype(np.float64))
     bark = measured.axes[output][-1].values
     edges = np.append(bark - 0.25, bark[-1] + 0.25)
-    inner = np.arcsinh(0.1618 / 81.9289 * bands[1:, 0]) / 0.1618
+    inner = np.arcsinh(GROWTH / LOWEST_WIDTH * bands[1:, 0]) / GROWTH
     ends = np.concatenate([edges[:1], np.clip(inner, edges[0], edges[-1]), edges[-1:]])
     below = np.stack([np.clip((end - edges[:-1]) / np.diff(edges), 0, 1) for end in ends])
     in_bands = values @ np.diff(below, axis=0).T

@@ -341,7 +341,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if engine is not None:
             self.actions_by_name["log"].setChecked(log_in(engine) is not None)
             title = title_text(engine, state, updater.view)
-            if title != self.windowTitle():  # the window manager is told each time
+            if title != self.windowTitle():  # Qt tells the window manager even of the same title
                 self.setWindowTitle(title)
             if not measurement.measuring or self.frozen:
                 updater.show_status()  # panes that were opened meanwhile

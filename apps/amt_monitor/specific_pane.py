@@ -6,6 +6,7 @@ import numpy as np
 
 from amt_monitor.history_traces import top_of
 from amt_monitor.plot import Plot, PlotAxis
+from amt_monitor.spectrogram_pane import CHANNELS
 from amt_monitor.spectrum_pane import HZ_TICKS, hertz_text
 from amt_monitor.waterfall_pane import CurvesOf, LastMinutePane
 from amt_monitor.widgets import plain_label
@@ -45,8 +46,6 @@ SPECIFIC = {
     "ecma_fluctuation": SpecificQuality("fluctuation", "f", 0.02, "most at {band} Hz", 0.05),
 }
 """The models of which there is a pane."""
-
-CHANNELS = "higher channel", "left channel", "right channel"
 
 
 class SpecificQualityPane(LastMinutePane):
@@ -122,7 +121,7 @@ def specific_title(model: str) -> str:
 
 
 def band_at(hz: float) -> float:
-    """Where a frequency lies among the rows of bands, of which the first is centered at 0.5."""
+    """The place of a frequency on the axis of bands; the center of the first band is at 0.5."""
     return float(np.interp(hz, CENTERS, np.arange(BANDS) + 0.5))
 
 

@@ -19,10 +19,13 @@ STEP = 2048
 
 BANDS = 53
 
-CENTERS = 81.9289 / 0.1618 * np.sinh(0.1618 * 0.5 * np.arange(1, BANDS + 1))
+LOWEST_WIDTH, GROWTH = 81.9289, 0.1618
+"""Bandwidth in Hz at 0 Hz, and the share of the frequency that it approaches at high ones."""
+
+CENTERS = LOWEST_WIDTH / GROWTH * np.sinh(GROWTH * 0.5 * np.arange(1, BANDS + 1))
 """Center frequencies in Hz, half a Bark_HMS apart."""
 
-BANDWIDTHS = np.sqrt(81.9289**2 + (0.1618 * CENTERS) ** 2)
+BANDWIDTHS = np.sqrt(LOWEST_WIDTH**2 + (GROWTH * CENTERS) ** 2)
 """In Hz."""
 
 _SHORTEST = np.maximum(0.5 / BANDWIDTHS, 0.002)

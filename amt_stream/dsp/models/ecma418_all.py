@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from amt_stream.dsp.compose import Chain, Delay, Parallel
+from amt_stream.dsp.compose import Chain, Delay, Parallel, parted, prefixed
 from amt_stream.dsp.functional.ecma418 import BANDS, FS, HOP
 from amt_stream.dsp.functional.ecma418_envelope import STEP
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
@@ -86,16 +86,12 @@ class _Modulation(Stage):
         self.keeps_double = tuple(f"{name}/{key}" for name, s in members for key in s.keeps_double)
 
     def initial_state(self, shape: Shape) -> State:
-        state = {f"roughness/{k}": v for k, v in self.roughness.initial_state(shape).items()}
-        of_fluctuation = self.fluctuation.initial_state(shape)
-        state |= {f"fluctuation/{k}": v for k, v in of_fluctuation.items()}
+        state = prefixed("roughness", self.roughness.initial_state(shape))
+        state |= prefixed("fluctuation", self.fluctuation.initial_state(shape))
         return state | {"late": self.wait.initial_state((*shape[:-2], 2 + BANDS))["past"]}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        parts = {
-            name: {key.partition("/")[2]: v for key, v in state.items() if key.startswith(name)}
-            for name in ("roughness", "fluctuation")
-        }
+        parts = parted(state)
         rough, r_after = self.roughness.step(x, parts["roughness"])
         fluctuating, f_after = self.fluctuation.step(x, parts["fluctuation"])
         single = torch.stack([rough.r, rough.hz], -1)
@@ -103,8 +99,7 @@ class _Modulation(Stage):
             torch.cat([single, rough.specific], -1), {"past": state["late"]}
         )
         y = torch.cat([late, fluctuating.f[..., None], fluctuating.specific], -1)
-        after = {f"roughness/{key}": v for key, v in r_after.items()}
-        after |= {f"fluctuation/{key}": v for key, v in f_after.items()}
+        after = prefixed("roughness", r_after) | prefixed("fluctuation", f_after)
         return y, after | {"late": waiting["past"]}
 
     def out_shape(self, shape: Shape) -> Shape:

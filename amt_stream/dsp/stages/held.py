@@ -5,6 +5,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.compose import parted, prefixed
 from amt_stream.dsp.functional.dispatch import compilable
 from amt_stream.dsp.streaming import Shape, Stage, State
 
@@ -46,12 +47,11 @@ class HeldFrames(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         rows, waiting = self._rows(shape), self.frames.block_size - 1
-        of_frames = self.frames.initial_state(shape)
         return {
             "waiting": self.state_like("waiting", (*shape, waiting)),
             "count": torch.zeros(rows, dtype=torch.int64, device=self.device),
             "last": self.state_like("last", (*rows, 2, *self.frames.out_shape(shape)[-1:])),
-            **{f"frames/{key}": value for key, value in of_frames.items()},
+            **prefixed("frames", self.frames.initial_state(shape)),
         }
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -63,7 +63,7 @@ class HeldFrames(Stage):
         place = place.clamp(max=given.shape[-1] - 1)
         place = place.view(*count.shape, *[1] * (x.dim() - place.dim()), -1)
         blocks = given.gather(-1, place.expand(*x.shape[:-1], -1))
-        part = {key[7:]: value for key, value in state.items() if key.startswith("frames/")}
+        part = parted(state).get("frames", {})
         frames = [state["last"]]
         sure = time // size
         if sure:
@@ -84,7 +84,7 @@ class HeldFrames(Stage):
         last = (count + time)[..., None] // size + torch.arange(2, device=x.device)
         after = {"waiting": given[..., time:], "count": (count + time) % size}
         after["last"] = _picked(values, last)
-        return y, after | {f"frames/{key}": value for key, value in part.items()}
+        return y, after | prefixed("frames", part)
 
     def _frames(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, after = self.frames.hooked_step(x, state)
