@@ -78,6 +78,7 @@ class Entry:
     checks: module whose CHECKS are its self-test, or None
     pane: "module:name" of a function or class that makes its pane in a window, called with this
         entry and the names of its readings, or None for a plain pane
+    includes: names of models whose columns it has too, so that they cannot run beside it
     """
 
     name: str
@@ -98,6 +99,7 @@ class Entry:
     row_step_ms: int = 10
     checks: str | None = None
     pane: str | None = None
+    includes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\w+", self.name):
@@ -268,6 +270,30 @@ SHIPPED = (
         row_step_ms=20,
         checks="amt_stream.offline.selftest.ecma_fluctuation",
         pane="amt_monitor.model_panes:ecma_fluctuation_pane",
+    ),
+    Entry(
+        name="ecma",
+        title="Sound quality, ECMA-418-2",
+        method="loudness, tonality, roughness and fluctuation strength over time by the hearing "
+        "model of ECMA-418-2:2025",
+        model="amt_stream.dsp.models:ECMA418",
+        readings="amt_stream.meters.rows.ecma418:ECMA418Readings",
+        settings={"field": ("free", "diffuse")},
+        outputs={
+            "ecma_specific_loudness": Output(
+                "specific_n", "sone_HMS/Bark_HMS", ("channel", "bark_hms")
+            ),
+            "ecma_specific_tonality": Output("specific_t", "tu_HMS", ("channel", "bark_hms")),
+            "ecma_specific_roughness": Output(
+                "specific_r", "asper/Bark_HMS", ("channel", "bark_hms")
+            ),
+            "ecma_specific_fluctuation": Output(
+                "specific_f", "vacil_HMS/Bark_HMS", ("channel", "bark_hms")
+            ),
+        },
+        checks="amt_stream.offline.selftest.ecma",
+        pane="amt_monitor.model_panes:ecma_pane",
+        includes=("ecma_loudness", "ecma_tonality", "ecma_roughness", "ecma_fluctuation"),
     ),
     Entry(
         name="bs1770",

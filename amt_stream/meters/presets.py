@@ -144,8 +144,8 @@ class Preset(EngineSettings):
     run: options of `amt-stream serve` for a station; like `report`, they do not affect readings
     triggers: triggers of sound events, whose columns are added to the rows
 
-    Raises PresetError without a model, for a repeated model, and for a setting that no model has,
-    and LimitError for two limits with the same name.
+    Raises PresetError without a model, for a repeated model, for one that another includes, and for
+    a setting that no model has, and LimitError for two limits with the same name.
     """
 
     names: tuple[str, ...] = (DEFAULT,)
@@ -168,6 +168,11 @@ class Preset(EngineSettings):
             raise PresetError(
                 f"the models are {', '.join(self.names) or 'none'}: give one or more, each once"
             )
+        for entry in self.entries:
+            if twice := set(entry.includes) & set(self.names):
+                raise PresetError(
+                    f"{entry.name} has the readings of {', '.join(sorted(twice))}: give one of them"
+                )
         known = settings_of(entry.name for entry in self.entries)
         for key, value in self.settings.items():
             if key not in known:

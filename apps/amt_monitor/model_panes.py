@@ -93,6 +93,28 @@ def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     return ReadingPane(entry, about, large, small, names)
 
 
+def ecma_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+
+    def cells(metric: str, *ends: str) -> list[ReadingCell]:
+        return [ReadingCell(f"ecma_{metric}_{end}") for end in ends]
+
+    large = (
+        cells("loudness", "sone"),
+        cells("tonality", "tu", "hz"),
+        cells("roughness", "asper", "hz"),
+        cells("fluctuation", "vacil"),
+    )
+    small = (
+        cells("loudness", "mean_sone"),
+        cells("loudness", "n5_sone"),
+        cells("tonality", "mean_tu"),
+        cells("roughness", "r10_asper"),
+        cells("fluctuation", "f10_vacil"),
+    )
+    about = "ECMA-418-2:2025, fluctuation provisional"
+    return ReadingPane(entry, about, large, small, names, tiles=True)
+
+
 def ecma_loudness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     large = ["sone"], ["mean_sone"], ["max_sone"]
     return _ecma_pane(entry, names, "clause 8", large, ("n5", "n50"), ", both ears")

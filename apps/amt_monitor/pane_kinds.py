@@ -17,7 +17,12 @@ from amt_monitor.pane import Pane
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.settings import Settings
-from amt_monitor.specific_pane import SPECIFIC, SpecificQualityPane, specific_title
+from amt_monitor.specific_pane import (
+    SPECIFIC,
+    SpecificQualityPane,
+    specific_name,
+    specific_title,
+)
 from amt_monitor.spectrogram_pane import SpectrogramPane
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.view_state import ViewState
@@ -76,9 +81,9 @@ def _of_models(view: ViewState) -> Iterator[PaneKind]:
             own = f"spectrogram_{entry.name}"
             make = partial(SpectrogramPane, own, entry.title.lower(), name, model)
             yield PaneKind(own, f"Spectrogram, {entry.title.lower()}", CURVES, 1, make, always=True)
-        if entry.name in SPECIFIC:
-            own, title = f"specific_{entry.name}", specific_title(entry.name)
-            make = partial(SpecificQualityPane, entry, name)
+        for quality in SPECIFIC.get(entry.name, ()):
+            own, title = specific_name(entry.name, quality), specific_title(quality)
+            make = partial(SpecificQualityPane, entry, name, quality)
             yield PaneKind(own, title, CURVES, 1, make, always=True)
 
 

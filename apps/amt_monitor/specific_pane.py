@@ -23,7 +23,8 @@ class SpecificQuality(NamedTuple):
     """A quality in bands.
 
     name: as in "specific roughness"
-    letter: output of the model that has its value
+    value, specific, hz: outputs of the model that have its value, that in bands, and a frequency
+        or rate, if there is one
     least: up to this value nothing is named
     strongest: sentence on the band with the highest specific value; `{band}` is its center
         frequency, and `{hz}` the model's frequency or rate
@@ -31,21 +32,34 @@ class SpecificQuality(NamedTuple):
     """
 
     name: str
-    letter: str
+    value: str
     least: float
     strongest: str
     smallest_top: float
+    specific: str = "specific"
+    hz: str = ""
 
+
+QUALITIES = (
+    SpecificQuality("loudness", "n", 0.02, "loudest at {band} Hz", 0.1),
+    SpecificQuality("tonality", "t", 0.02, "strongest tone at {hz} Hz", 0.1, hz="hz"),
+    SpecificQuality(
+        "roughness", "r", 0.02, "roughest at {band} Hz, modulated by {hz} Hz", 0.05, hz="hz"
+    ),
+    SpecificQuality("fluctuation", "f", 0.02, "most at {band} Hz", 0.05),
+)
+
+OF_ALL = {"tonality": "tone_hz", "roughness": "modulation_hz"}
+"""The frequency or rate of a quality in the output of a model of all."""
 
 SPECIFIC = {
-    "ecma_loudness": SpecificQuality("loudness", "n", 0.02, "loudest at {band} Hz", 0.1),
-    "ecma_tonality": SpecificQuality("tonality", "t", 0.02, "strongest tone at {hz} Hz", 0.1),
-    "ecma_roughness": SpecificQuality(
-        "roughness", "r", 0.02, "roughest at {band} Hz, modulated by {hz} Hz", 0.05
+    **{f"ecma_{one.name}": (one,) for one in QUALITIES},
+    "ecma": tuple(
+        one._replace(specific=f"specific_{one.value}", hz=OF_ALL.get(one.name, ""))
+        for one in QUALITIES
     ),
-    "ecma_fluctuation": SpecificQuality("fluctuation", "f", 0.02, "most at {band} Hz", 0.05),
 }
-"""The models of which there is a pane."""
+"""The qualities of which a model has a pane each."""
 
 
 class SpecificQualityPane(LastMinutePane):
@@ -55,17 +69,18 @@ class SpecificQualityPane(LastMinutePane):
 
     entry: the model in the catalog
     model: its name in the engine
+    quality: one of those that it has in `SPECIFIC`
     """
 
-    def __init__(self, entry: Entry, model: str) -> None:
-        self._of, self._model = SPECIFIC[entry.name], model
-        (output,) = (one for one in entry.outputs.values() if one.field == "specific")
+    def __init__(self, entry: Entry, model: str, quality: SpecificQuality) -> None:
+        self._of, self._model = quality, model
+        (output,) = (one for one in entry.outputs.values() if one.field == quality.specific)
         self._unit = output.unit
         ticks = [(float(band_at(f)), hertz_text(f)) for f in HZ_TICKS]
-        plot = Plot(f"specific_{entry.name}_plot")
-        title = specific_title(entry.name)
+        name = specific_name(entry.name, quality)
+        plot = Plot(f"{name}_plot")
         y = PlotAxis(0.0, float(BANDS), ticks, ())
-        super().__init__(f"specific_{entry.name}", title, "Hz", plot, BANDS, y, CHANNELS)
+        super().__init__(name, specific_title(quality), "Hz", plot, BANDS, y, CHANNELS)
         plot.setAccessibleName(f"specific {self._of.name} of the last minute as colors")
         self.strongest = plain_label("strongest")
         self.scale = plain_label("scale", role="second")
@@ -77,7 +92,11 @@ class SpecificQualityPane(LastMinutePane):
         frames = engine.histories[self._model].latest if self._model in engine.histories else None
         if frames is None:
             return None
-        return CurvesOf(self._model, frames.microphone, _of_both)
+        return CurvesOf(self._model, frames.microphone, self._of_both)
+
+    def _of_both(self, frames: "Frames") -> np.ndarray:
+        specific = getattr(frames.values, self._of.specific)
+        return np.broadcast_to(specific, (2, *specific.shape[1:]))
 
     def read(self, view: "ViewState") -> None:
         if (frames := view.frames.get(self._model)) is not None:
@@ -88,15 +107,17 @@ class SpecificQualityPane(LastMinutePane):
     def words(self, frames: "Frames", place: int = -1) -> str:
         """What is strongest in a frame, by default the last one; nothing if it is too weak."""
         values = frames.values
-        each = getattr(values, self._of.letter)[:, place]
+        each = getattr(values, self._of.value)[:, place]
         channel = int(np.argmax(np.nan_to_num(each)))
         if not each[channel] > self._of.least:
             return ""
-        band = int(np.argmax(np.nan_to_num(values.specific[channel, place])))
-        hz = getattr(values, "hz", None)
+        specific = getattr(values, self._of.specific)[channel, place]
+        band, hz = int(np.argmax(np.nan_to_num(specific))), None
+        if self._of.hz:
+            hz = float(getattr(values, self._of.hz)[channel, place])
         return self._of.strongest.format(
             band=reading_text("_hz", round(float(CENTERS[band]), -1)),
-            hz="" if hz is None else reading_text("_hz", float(hz[channel, place])),
+            hz=reading_text("_hz", hz),
         )
 
     def restart(self) -> None:
@@ -115,16 +136,16 @@ class SpecificQualityPane(LastMinutePane):
         self.scale.setText(f"0 to {top:g} {self._unit}")
 
 
-def specific_title(model: str) -> str:
-    """Title of the pane of a model."""
-    return f"Specific {SPECIFIC[model].name}, last minute"
+def specific_name(model: str, quality: SpecificQuality) -> str:
+    """Name of the pane of a quality of a catalog model."""
+    return f"specific_{model}_{quality.name}" if len(SPECIFIC[model]) > 1 else f"specific_{model}"
+
+
+def specific_title(quality: SpecificQuality) -> str:
+    """Title of the pane of a quality."""
+    return f"Specific {quality.name}, last minute"
 
 
 def band_at(hz: float) -> float:
     """The place of a frequency on the axis of bands; the center of the first band is at 0.5."""
     return float(np.interp(hz, CENTERS, np.arange(BANDS) + 0.5))
-
-
-def _of_both(frames: "Frames") -> "np.ndarray":
-    specific = frames.values.specific
-    return np.broadcast_to(specific, (2, *specific.shape[1:]))

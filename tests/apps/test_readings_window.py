@@ -380,6 +380,7 @@ CHOSEN = {
     "ecma_tonality": ["ecma_tonality_mean_tu", "ecma_tonality_hz"],
     "ecma_roughness": ["ecma_roughness_r10_asper"],
     "ecma_fluctuation": ["ecma_fluctuation_f10_vacil"],
+    "ecma": ["ecma_loudness_sone", "ecma_roughness_hz"],
     "bs1770": ["lra_lu"],
     "spl": ["lae_db"],
     "third_octave": ["lzf_1000hz_db", "lzeq_31_5hz_db"],

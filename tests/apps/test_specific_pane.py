@@ -1,6 +1,7 @@
 """Specific roughness and tonality over the last minute, with the strongest band in words."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import soundfile
 from amt_monitor.specific_pane import SPECIFIC, SpecificQualityPane, band_at
 from amt_stream import ECMALoudness, ECMARoughness, ECMATonality
 from amt_stream.dsp.functional.ecma418 import CENTERS
+from amt_stream.dsp.models.ecma418_all import ECMA418Output
 from amt_stream.engine import Engine, FileSource, Tone
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration
@@ -68,7 +70,7 @@ def test_a_rattling_fan_is_named_within_2_s(qtbot, fan_file):
     calibration = Calibration(FULL_SCALE_DB)
     with Engine(source, {"it": model}, [frames.append], calibration=calibration) as engine:
         assert engine.wait(30.0)
-    pane = SpecificQualityPane(catalog.entry("ecma_roughness"), "it")
+    pane = SpecificQualityPane(catalog.entry("ecma_roughness"), "it", *SPECIFIC["ecma_roughness"])
     qtbot.addWidget(pane)
     words = {
         round(float(one.time_s[k]), 2): pane.words(one, k)
@@ -89,7 +91,7 @@ def shown(qtbot):
 
     def make(name, model, components, **more):
         engine, readings, frames = heard(components, {name: model}, **more)
-        pane = SpecificQualityPane(catalog.entry(name), name)
+        pane = SpecificQualityPane(catalog.entry(name), name, *SPECIFIC[name])
         qtbot.addWidget(pane)
         pane.take_frames(engine, readings)
         pane.fit()
@@ -121,7 +123,28 @@ def test_the_colors_are_the_greatest_values_of_each_time(shown):
     assert pane.words(frames[-1]).startswith("loudest at ")
 
 
+def test_each_quality_of_all_is_named(qtbot):
+    """Of a roughness of 1 asper at 1 kHz, 70 times a second, and a tone of 2 tu_HMS of 500 Hz."""
+    bands = np.eye(53, dtype=np.float32)[np.argmin(np.abs(CENTERS - 1000))][None, None]
+    values = {"n": 0.0, "t": 2.0, "tone_hz": 500.0, "r": 1.0, "modulation_hz": 70.0, "f": 0.0}
+    given = {name: np.full((1, 1), v, np.float32) for name, v in values.items()}
+    given |= {f"specific_{letter}": bands for letter in "ntrf"}
+    frames = SimpleNamespace(values=ECMA418Output(**given))
+    found = {}
+    for quality in SPECIFIC["ecma"]:
+        pane = SpecificQualityPane(catalog.entry("ecma"), "it", quality)
+        qtbot.addWidget(pane)
+        found[pane.objectName()] = pane.words(frames)
+    assert list(found.values()) == [
+        "",
+        "strongest tone at 500.0 Hz",
+        "roughest at 1030 Hz, modulated by 70.0 Hz",
+        "",
+    ]
+    assert len(found) == 4
+
+
 def test_rows_are_bands():
     assert band_at(CENTERS[0]) == 0.5
     assert band_at(CENTERS[-1]) == len(CENTERS) - 0.5
-    assert set(SPECIFIC) == {name for name in catalog.names() if name.startswith("ecma_")}
+    assert set(SPECIFIC) == {name for name in catalog.names() if name.startswith("ecma")}

@@ -18,7 +18,7 @@ from amt_stream.meters import catalog
 from amt_stream.sessions.results import read_results
 
 FS = 48000
-METERS = tuple(name for name in catalog.models_side_by_side() if not name.startswith("ecma_"))
+METERS = tuple(name for name in catalog.models_side_by_side() if not name.startswith("ecma"))
 """Those of ECMA-418-2, of which each costs more than all others, are in `tests/meters`."""
 MODULATION_MODELS = catalog.names(lambda entry: entry.alone)
 ALL = ",".join(METERS)

@@ -1,15 +1,21 @@
 """Readings of ECMA-418-2: single values, both ears, files, and what is left out."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from amt_stream import measure
+from amt_stream.dsp.models.ecma418_all import ECMA418Output
+from amt_stream.dsp.stages.ecma418_modulation import ECMARoughnessOutput
+from amt_stream.meters import catalog
 from amt_stream.meters.accumulators import ECMAMeter
 from amt_stream.meters.accumulators.ecma418 import LOUDNESS, TONALITY
+from amt_stream.meters.rows import choose, readings_of
 from tests.data.synth import render
+from tests.meters.test_readings import frames
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = {
@@ -91,6 +97,47 @@ def test_the_modulation_rate_is_that_of_the_roughest_band():
     assert silent[0]
     assert not silent[5:10].any()
     np.testing.assert_array_equal(np.isnan(rate), silent)
+
+
+def test_all_at_once_have_the_rows_of_each():
+    """To the last digit, also between the frames of 187.5 a second, and in intervals."""
+    time_s = np.arange(2 * FS) / FS
+    turn = 2 * np.pi * time_s
+    sound = 0.02 * np.random.default_rng(0).standard_normal(2 * FS) * (1 + np.cos(4 * turn))
+    sound += 0.02 * np.sin(1000 * turn) * (1 + np.cos(70 * turn))
+    sound[-2000:] = 0  # a cut would be completed to a block of each model
+    wanted = {"columns": "ecma*", "step_ms": 7, "interval": 1}
+    each = ",".join(catalog.entry("ecma").includes)
+    together, apart = (read(sound[:, None], names, **wanted) for names in ("ecma", each))
+    for got, expected in ((together, apart), (together.intervals, apart.intervals)):
+        assert set(got.columns) == set(expected.columns)
+        for name in (name for name in expected.columns if name.startswith("ecma")):
+            np.testing.assert_array_equal(got[name], expected[name], name)
+    values = {name: v for name, v in apart.summary.items() if name.startswith("ecma")}
+    assert values.items() <= together.summary.items()
+    assert min(values[f"ecma_{name}"] for name in ("roughness_r10_asper", "tonality_t5_tu")) > 0.02
+    assert np.nanmax(apart["ecma_fluctuation_vacil"]) > 0.1
+
+
+def test_missing_frames_count_for_each_metric():
+    """Of 15 missing ones, 4 of roughness, as of its own model."""
+    every, alone = (readings_of([model], 1)[model] for model in ("ecma", "ecma_roughness"))
+    for readings in (every, alone):
+        choose({"it": readings}, ["ecma_roughness_asper", "ecma_roughness_r50_1s_asper"])
+    dims = ECMA418Output(*[-1] * 6, *[-2] * 4)
+    for first, last in ((0, 300), (360, 720)):
+        each = np.arange(first, last)
+        r = np.float32(each * 4 // 15 % 7)[None] / 100
+        values = ECMA418Output(*[r] * 6, *[np.repeat(r[..., None], 53, -1)] * 4)
+        found = every.take(every.refined(replace(frames(each / 187.5, values), time_dim=dims)))
+        each = np.arange(first * 4 // 15, last * 4 // 15)
+        r = np.float32(each % 7)[None] / 100
+        values = ECMARoughnessOutput(r, r, np.repeat(r[..., None], 53, -1))
+        expected = alone.take(frames(each / 50, values))
+        every.skip(60)
+        alone.skip(16)
+        np.testing.assert_array_equal(found[-1], expected[-1])
+    assert np.isfinite(found[-1]).all()
 
 
 def test_outputs_by_band():

@@ -146,6 +146,11 @@ def test_an_explicit_field_wins():
     assert load_preset("headphones-eardrum").with_field(None).settings["field"] == "eardrum"
 
 
+def test_a_model_beside_one_that_includes_it_is_refused():
+    with pytest.raises(PresetError, match="ecma has the readings of ecma_loudness: give one of"):
+        Preset(("ecma_loudness", "spl", "ecma"))
+
+
 def test_a_field_that_a_model_has_not_is_refused():
     with pytest.raises(ValueError, match=r"field is .eardrum.: give free or diffuse"):
         Preset(("spl", "zwicker"), {"field": "eardrum"}).models(48000, 2)

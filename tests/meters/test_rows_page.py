@@ -88,7 +88,8 @@ def test_outputs_are_those_of_the_models():
 def test_windows_roll_as_it_says():
     (line,) = re.findall(r"any number of s, min or h.*?\. Equivalent", PAGE, re.DOTALL)
     named = re.findall(r"`(\w+)`", line)
-    offered = [readings(name) for name in catalog.models_side_by_side()]
+    own = set(catalog.models_side_by_side()) - {"ecma"}  # which has those of the other four
+    offered = [readings(name) for name in own]
     assert len(named) >= 5
     for name in named:
         assert [one.named(name) for one in offered].count(None) == len(offered) - 1, name

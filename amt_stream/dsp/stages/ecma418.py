@@ -196,7 +196,7 @@ class ECMATonalNoise(Stage):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         tables = TonalTables(*self.registered(*TonalTables._fields))
         y, after = tonal_and_noise(x.double(), tables, Memory(**state))
-        return y.to(x.dtype).mT, after._asdict()
+        return _by_frame(y, x.dtype), after._asdict()
 
     def advance(self, x: Tensor, state: State) -> Tensor:
         tables, memory = TonalTables(*self.registered(*TonalTables._fields)), Memory(**state)
@@ -205,13 +205,18 @@ class ECMATonalNoise(Stage):
         if not own or not compiled(x, *memory) or not all(v.is_contiguous() for v in memory):
             y: Tensor = super().advance(x, state)
             return y
-        return tonal_and_noise_in_place(x, tables, memory).to(x.dtype).mT
+        return _by_frame(tonal_and_noise_in_place(x, tables, memory), x.dtype)
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], 3, shape[-1])
 
     def extra_repr(self) -> str:
         return f"bands={BANDS}"
+
+
+def _by_frame(y: Tensor, dtype: torch.dtype) -> Tensor:
+    """Values by frame and band, in one order, so that sums over bands round alike everywhere."""
+    return y.to(dtype).mT.contiguous()
 
 
 class _OfTonesAndNoise(Stage):

@@ -1,7 +1,9 @@
 """Readings of the hearing model of ECMA-418-2: a metric of both channels, and of each."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from amt_stream.meters.accumulators.ecma418 import (
 )
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
-from amt_stream.meters.frames import Frames
+from amt_stream.meters.frames import LATER, Frames
 from amt_stream.meters.rows.column import EXCEEDED, HIGHEST, RENEWED, Column, Meaning, counting
 from amt_stream.meters.rows.readings import (
     SIDES,
@@ -47,6 +49,7 @@ class Shown:
     usual: statistics that are columns by default
     binaural: whether specific values of both ears combine, as the root of their mean square; if
         not, of two channels the higher one is shown
+    fields: fields of `ECMA418Output` that have the metric, its specific values and its frequency
     hz: what the model's output `hz` is, as quantity, label, symbol and sentence, if there is one
     least: values up to this have no such frequency
     """
@@ -59,19 +62,24 @@ class Shown:
     mean: str
     usual: tuple[str, ...]
     binaural: bool
+    fields: tuple[str, ...]
     hz: tuple[str, str, str, str] | None = None
     least: float = 0.0
 
 
 class ECMAReadings(Readings):
-    """A metric of ECMA-418-2: the present value, and its mean, maximum and percentiles."""
+    """A metric of ECMA-418-2: the present value, and its mean, maximum and percentiles.
+
+    model: name of the model in the catalog, by default that of this metric alone
+    """
 
     kept = (*Readings.kept, "_meters")
 
-    def __init__(self, channels: int, shown: Shown) -> None:
+    def __init__(self, channels: int, shown: Shown, model: str | None = None) -> None:
         self._channels, self._shown = channels, shown
         letter, unit = shown.metric.letter, shown.metric.unit
         self._stem = f"ecma_{shown.quantity.removesuffix(' strength')}"
+        self._model = model or self._stem
         statistic = rf"mean|max|{letter}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?"
         self._pattern = re.compile(
             rf"{self._stem}(?:_(?P<statistic>{statistic}))?(?P<side>_left|_right)?"
@@ -84,7 +92,7 @@ class ECMAReadings(Readings):
         offered = [column for column in map(self.named, names) if column is not None]
         self.headlines = self.of_interval = tuple(f"{self._stem}_{s}_{unit}" for s in shown.usual)
         usual = [column.name for column in offered if not column.counted]
-        super().__init__(self._stem, offered, [*usual, *self.headlines])
+        super().__init__(self._model, offered, [*usual, *self.headlines])
 
     def named(self, name: str) -> Column | None:
         found = self._pattern.fullmatch(name)
@@ -112,7 +120,7 @@ class ECMAReadings(Readings):
             words, about = ["instantaneous", quantity.capitalize(), letter], shown.now
         words += [f"{about} {METHOD}", RENEWED if percent else ""]
         column = Meaning(quantity, *words).column(
-            *(name, unit, self._stem, found["side"], found["window"]),
+            *(name, unit, self._model, found["side"], found["window"]),
             both if self._channels == 2 else "",
         )
         if statistic:
@@ -198,9 +206,8 @@ class ECMAReadings(Readings):
         return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
-def ecma_loudness_readings(channels: int) -> ECMAReadings:
-    """Of `ECMALoudness`."""
-    shown = Shown(
+SHOWN = (
+    Shown(
         LOUDNESS,
         "loudness",
         "sone_HMS",
@@ -209,13 +216,9 @@ def ecma_loudness_readings(channels: int) -> ECMAReadings:
         f"{SINGLE}: a mean of all that was counted, in which loud moments weigh more.",
         ("mean", "n5", "max"),
         binaural=True,
-    )
-    return ECMAReadings(channels, shown)
-
-
-def ecma_tonality_readings(channels: int) -> ECMAReadings:
-    """Of `ECMATonality`."""
-    shown = Shown(
+        fields=("n", "specific_n"),
+    ),
+    Shown(
         TONALITY,
         "tonality",
         "tu_HMS",
@@ -224,6 +227,7 @@ def ecma_tonality_readings(channels: int) -> ECMAReadings:
         f"{SINGLE}: the mean of all that was counted above 0.02 tu_HMS.",
         ("mean", "t5", "max"),
         binaural=False,
+        fields=("t", "specific_t", "tone_hz"),
         hz=(
             "frequency of the strongest tone",
             "Strongest tone",
@@ -231,13 +235,8 @@ def ecma_tonality_readings(channels: int) -> ECMAReadings:
             "The frequency of the tone that stands out most.",
         ),
         least=TONALITY.above,
-    )
-    return ECMAReadings(channels, shown)
-
-
-def ecma_roughness_readings(channels: int) -> ECMAReadings:
-    """Of `ECMARoughness`."""
-    shown = Shown(
+    ),
+    Shown(
         ROUGHNESS,
         "roughness",
         "asper",
@@ -247,6 +246,7 @@ def ecma_roughness_readings(channels: int) -> ECMAReadings:
         "The mean of all that was counted.",
         ("r10", "max"),
         binaural=True,
+        fields=("r", "specific_r", "modulation_hz"),
         hz=(
             "modulation rate of the roughest band",
             "Modulation rate",
@@ -254,13 +254,8 @@ def ecma_roughness_readings(channels: int) -> ECMAReadings:
             "How many times a second the roughest band swells.",
         ),
         least=0.02,
-    )
-    return ECMAReadings(channels, shown)
-
-
-def ecma_fluctuation_readings(channels: int) -> ECMAReadings:
-    """Of `ECMAFluctuation`."""
-    shown = Shown(
+    ),
+    Shown(
         FLUCTUATION,
         "fluctuation strength",
         "vacil_HMS",
@@ -270,5 +265,137 @@ def ecma_fluctuation_readings(channels: int) -> ECMAReadings:
         "The mean of all that was counted.",
         ("f10", "max"),
         binaural=True,
-    )
-    return ECMAReadings(channels, shown)
+        fields=("f", "specific_f"),
+    ),
+)
+"""All metrics."""
+
+
+def ecma_loudness_readings(channels: int) -> ECMAReadings:
+    """Of `ECMALoudness`."""
+    return ECMAReadings(channels, SHOWN[0])
+
+
+def ecma_tonality_readings(channels: int) -> ECMAReadings:
+    """Of `ECMATonality`."""
+    return ECMAReadings(channels, SHOWN[1])
+
+
+def ecma_roughness_readings(channels: int) -> ECMAReadings:
+    """Of `ECMARoughness`."""
+    return ECMAReadings(channels, SHOWN[2])
+
+
+def ecma_fluctuation_readings(channels: int) -> ECMAReadings:
+    """Of `ECMAFluctuation`."""
+    return ECMAReadings(channels, SHOWN[3])
+
+
+SLOW, FAST = 4, 15
+"""Frames of roughness, 50 a second, and of loudness, 187.5 a second, in the same time."""
+
+SAME = 1e-3
+"""Times that differ by less of a frame are equal."""
+
+
+class ECMA418Readings(Readings):
+    """The readings of all metrics of `ECMA418`, as those of the models of each metric."""
+
+    kept = (*Readings.kept, "_parts", "_last", "_number")
+
+    def __init__(self, channels: int) -> None:
+        self._parts = [ECMAReadings(channels, shown, "ecma") for shown in SHOWN]
+        self.headlines = self.of_interval = tuple(n for one in self._parts for n in one.headlines)
+        offered = [column for one in self._parts for column in one.offered]
+        usual = [column.name for one in self._parts for column in one.columns]
+        super().__init__("ecma", offered, usual)
+
+    def named(self, name: str) -> Column | None:
+        return next(filter(None, (one.named(name) for one in self._parts)), None)
+
+    def coverage(self) -> JsonDict:
+        starts = [one.metric.start_s for one in SHOWN]
+        return super().coverage() | {"from_s": max(self.from_s, min(starts))}
+
+    def renew(self) -> None:
+        names = [column.name for column in self.columns]
+        # Places of each part's columns among all.
+        self._places = []
+        for one in self._parts:
+            one.from_s, one.to_s = self.from_s, self.to_s
+            one.choose([column for column in self.columns if one.named(column.name)])
+            self._places.append([names.index(column.name) for column in one.columns])
+        self._last = np.full(len(names), np.nan)
+        # Of the last frame, counted from 0 s.
+        self._number = 0
+
+    def reset(self) -> None:
+        for one in self._parts:
+            one.reset()
+
+    def refined(self, frames: Frames) -> Frames:
+        """The frames, and between them those of metrics that have 50 a second."""
+        number = _number_of(frames, LOUDNESS.frame_rate)
+        last = number * SLOW // FAST
+        new = last > (number - 1) * SLOW // FAST
+        # Each of those before the frame that has its values, unless both are of one time.
+        between = np.flatnonzero(new & (number * SLOW % FAST > 0))
+        at = np.insert(np.arange(len(frames)), between, between)
+        time_s = np.insert(frames.time_s, between, last[between] / ROUGHNESS.frame_rate)
+        dims = zip(frames.values, frames.time_dim, strict=True)
+        values = type(frames.values)(*(np.take(v, at, axis=dim) for v, dim in dims))
+        return _picked(frames, at, time_s, values)
+
+    def _split(self, frames: Frames) -> Iterator[tuple[ECMAReadings, Frames, NDArray[np.int64]]]:
+        """Each metric's readings and frames, and how many of these there are up to each frame."""
+        for one, shown in zip(self._parts, SHOWN, strict=True):
+            rate = shown.metric.frame_rate
+            mine = np.abs(frames.time_s * rate - _number_of(frames, rate)) < SAME
+            at, names = np.flatnonzero(mine), (shown.metric.letter, "specific", "hz")
+            given = (getattr(frames.values, name)[:, at] for name in shown.fields)
+            values = SimpleNamespace(**dict(zip(names, given, strict=False)))
+            one.paused = self.paused
+            yield one, _picked(frames, at, frames.time_s[at], values), np.cumsum(mine)
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        found = np.empty((len(frames), len(self.columns)))
+        for (one, part, count), places in zip(self._split(frames), self._places, strict=True):
+            values = self._last[None, places]
+            if len(part):
+                values = np.concatenate([values, one.take(part)])
+            found[:, places] = values[count]
+        self._last = found[-1].copy()
+        self._number = int(_number_of(frames, LOUDNESS.frame_rate)[-1])
+        return found
+
+    def tail(self, frames: Frames) -> None:
+        for one, part, _ in self._split(frames):
+            if len(part):
+                one.tail(part)
+
+    def skip(self, count: int) -> None:
+        before, self._number = self._number, self._number + count
+        slow = self._number * SLOW // FAST - before * SLOW // FAST
+        for one, shown in zip(self._parts, SHOWN, strict=True):
+            one.paused = self.paused
+            one.skip(slow if shown.metric.frame_rate == ROUGHNESS.frame_rate else count)
+
+    def summary(self) -> Summary:
+        return {name: v for one in self._parts for name, v in one.summary().items()}
+
+    def counted_s(self) -> Summary:
+        return self._parts[0].counted_s()
+
+
+def _number_of(frames: Frames, rate: float) -> NDArray[np.int64]:
+    """The frames at this rate up to each, counted from 0 s, to the nearest."""
+    return np.rint(frames.time_s * rate).astype(np.int64)
+
+
+def _picked(
+    frames: Frames, at: NDArray[np.intp], time_s: NDArray[np.float64], values: object
+) -> Frames:
+    """Values of the times `time_s`, with the marks of the frames `at` that brought them."""
+    marks = {name: getattr(frames, name)[..., at] for name in LATER}
+    since_s = marks["since_s"] - (marks["time_s"] - time_s)
+    return replace(frames, values=values, **(marks | {"time_s": time_s, "since_s": since_s}))

@@ -558,10 +558,12 @@ class _ModelTrack(Resumable):
         """Let the readings take the waiting frames."""
         held, self._held = self._held, []
         if held:
-            frames = in_one(held)
-            self._add(frames)
-            if self.intervals is not None:
-                self.intervals.take(frames)
+            self._count_frames(self._readings.refined(in_one(held)))
+
+    def _count_frames(self, frames: Frames) -> None:
+        self._add(frames)
+        if self.intervals is not None:
+            self.intervals.take(frames)
 
     @property
     def calibrated(self) -> bool:
@@ -570,6 +572,12 @@ class _ModelTrack(Resumable):
 
     def _end(self, frames: Frames) -> None:
         """Take frames after the end of the sound, which have no rows."""
+        frames = self._readings.refined(frames)
+        # Of a slower rate than the model's, a frame up to the end comes with the model's next one.
+        there = int(np.searchsorted(frames.time_s, frames.ended_s + SAME_TIME_S))
+        if there:
+            self._count_frames(replace(frames.between(0, there), ended_s=math.inf))
+            frames = frames.between(there, len(frames))
         self._readings.tail(frames)
         if self.intervals is not None:
             self.intervals.readings[frames.model].tail(frames)

@@ -125,6 +125,10 @@ class Readings(Resumable, ABC):
         Without a reading, a value is NaN or infinite.
         """
 
+    def refined(self, frames: Frames) -> Frames:
+        """The frames for `take` and `tail`: a model of several rates adds times between its own."""
+        return frames
+
     def ranges(self, frames: Frames, taken: NDArray[np.float64]) -> NDArray[np.float64]:
         """The least and the greatest (2, n, column) within each frame.
 
