@@ -69,7 +69,7 @@ def write_names() -> None:
     lines = ["# Names", "", "Every public name, each with a page.", ""]
     for title, names in parts.items():
         names.sort(key=lambda one: one[0].lower())
-        lines += [f"## {title}", "", "| name | |", "|---|---|"]
+        lines += [f"## {title}", "", "| name | what it is or gives |", "|---|---|"]
         lines += [f"| [`{name}`](api/{name}.rst) | {in_cell(first)} |" for name, first in names]
         lines += ["", "```{toctree}", ":hidden:", ""]
         lines += [*(f"api/{name}" for name, _ in names), "```", ""]

@@ -4,11 +4,11 @@ import multiprocessing
 from functools import cache
 
 from amt_stream.cli.messages import say
-from amt_stream.core.compiling import compiling
+from amt_stream.core.compiling import WORDS, compiling
 
 
 @cache
-def say_when_compiling() -> None:
+def say_when_compiling(words: str = WORDS) -> None:
     """Announce compilations from now on, but not in the worker processes of --jobs."""
     if multiprocessing.parent_process() is None:
-        compiling.have_said(say)
+        compiling.have_said(say, words)

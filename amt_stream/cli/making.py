@@ -102,9 +102,10 @@ def make_models(
     asks: outputs that models give on demand
     """
     from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
+    from amt_stream.core.compiling import LIVE_WORDS
     from amt_stream.dsp.models.fused import FusedChain
 
-    say_when_compiling()
+    say_when_compiling(LIVE_WORDS)
     preset = preset.with_uncertainty(uncertainty_of(given.calibration))
     try:
         models = preset.models(given.source.fs, given.ears, **(asks or {}))

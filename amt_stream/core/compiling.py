@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 PATIENCE_S = 1.0
 LATELY_S = 1.0
-WORDS = (
-    "compiling, once after an installation: about 20 s, longer on a slow computer; sound meanwhile "
-    "is measured too"
-)
+WORDS = "compiling, once after an installation: about 20 s, longer on a slow computer"
+LIVE_WORDS = f"{WORDS}; sound meanwhile is measured too"
 
 
 class Compiling:
@@ -22,7 +20,7 @@ class Compiling:
         self._lock = threading.Lock()
         self._left_s = patience_s
         self._under_way, self._at = 0, 0.0
-        self._say: list[Callable[[str], object]] = []
+        self._say: list[tuple[Callable[[str], object], str]] = []
 
     def begins(self) -> None:
         """Record that a compilation starts; compilations may nest."""
@@ -32,8 +30,8 @@ class Compiling:
                 self._at = now
             self._under_way += 1
             due, self._say = ([], self._say) if self._left_s > 0 else (self._say, [])
-        for say in due:
-            say(WORDS)
+        for say, words in due:
+            say(words)
 
     def ends(self) -> None:
         """Record that a compilation ended."""
@@ -46,16 +44,16 @@ class Compiling:
 
     @property
     def note(self) -> str:
-        """WORDS while compilation takes noticeably long, otherwise ""."""
+        """LIVE_WORDS while compilation takes noticeably long, otherwise ""."""
         with self._lock:
             now = self._under_way or time.monotonic() < self._at + LATELY_S
             spent = time.monotonic() - self._at if self._under_way else 0.0
-            return WORDS if now and self._left_s - spent <= 0 else ""
+            return LIVE_WORDS if now and self._left_s - spent <= 0 else ""
 
-    def have_said(self, say: Callable[[str], object]) -> None:
-        """Call `say` once, at the first compilation after the patience is used up."""
+    def have_said(self, say: Callable[[str], object], words: str = WORDS) -> None:
+        """Call `say(words)` once, at the first compilation after the patience is used up."""
         with self._lock:
-            self._say.append(say)
+            self._say.append((say, words))
 
 
 compiling = Compiling()

@@ -23,6 +23,7 @@ bank = ThirdOctaves(fs=FS)
 mean_square = bank(sound).mean_square[..., 50:].mean(dim=-1)  # without the first half second
 level_db = 10 * torch.log10(mean_square / 2e-5**2)
 
+plt.figure(layout="constrained")  # room for the upright labels
 plt.bar(range(len(level_db)), level_db, width=0.9)
 plt.xticks(range(0, len(level_db), 3), [f"{fc:g}" for fc in bank.nominal[::3]], rotation=90)
 plt.ylim(20, 70)

@@ -20,8 +20,8 @@ filtered = model(tone)  # (time, band, modulation)
 rms = filtered[FS:].square().mean(dim=0).sqrt()
 
 for band, name in ((0, "2 ERB below"), (2, "1 kHz"), (4, "2 ERB above")):
-    plt.semilogx(model.mfc, rms[band], "o-", label=name)
+    plt.semilogx(model.mfc, 1e6 * rms[band], "o-", label=name)
 plt.xlabel("center of the modulation filter (Hz)")
-plt.ylabel("RMS of its output (model units)")
+plt.ylabel("RMS of its output (millionths of a model unit)")
 plt.legend()
 plt.show()
