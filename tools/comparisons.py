@@ -18,9 +18,9 @@ COLORS |= {"torch_amt": "#2a9d8f", "pyloudnorm": "#c81e2b"}
 TEXT = """
 ## Other programs
 
-What other programs read of the same sounds, where they have the reading, and what ours read.
-A deviation is from the value of the standard or of the independent calculation: in per cent, of
-LUFS in LU. `python tools/others.py` runs the programs ({programs}).
+Other programs and ours measured the same sounds, each where it has the reading.
+Deviations are from the value of the standard or of the independent calculation: in LU for LUFS,
+otherwise in per cent. `python tools/others.py` runs the programs ({programs}).
 
 ![Deviations of other programs and of ours](pictures/conformance_others.svg)
 
@@ -28,12 +28,13 @@ LUFS in LU. `python tools/others.py` runs the programs ({programs}).
 
 ## A type-approved sound level meter
 
-Recordings by an NTi XL2-TA of signals from a generator, and what it printed of them:
-those of ninoblumer/python-soundlevelmeter, data/slm-test-01, where full scale is 125.09 dB.
-It prints tenths of a dB. The difference is ours less its.
-Its filters were on before the recordings began, and ours hear them begin. The tone begins within a
-period, which is a step: hence its LZPKmax, and only its own band is compared. From 1 s on, all its
-peaks are within 0.1 dB. Its Z begins at other low frequencies than ours.
+An NTi XL2-TA recorded signals of a generator and printed its readings of them, to 0.1 dB.
+Recordings and readings are those of ninoblumer/python-soundlevelmeter, data/slm-test-01;
+full scale is 125.09 dB. A difference is our reading minus the meter's.
+The meter's filters had settled before a recording began; ours start with it.
+The recording of the tone starts within a period, as a step: so LZPKmax differs, and only the band
+of the tone is compared. From 1 s on, all peaks of the tone agree within 0.1 dB.
+The Z weighting of the meter has another lower limit than ours.
 
 ![Differences from the meter in bands](pictures/conformance_meter.svg)
 
@@ -41,8 +42,8 @@ peaks are within 0.1 dB. Its Z begins at other low frequencies than ours.
 
 ## Recordings of ISO 532-1
 
-The highest loudness in sone of the recordings of Annex B.4 and B.5, as printed and as read.
-The recordings come with the standard and are not handed on here;
+The highest loudness in sone of the recordings of Annex B.4 and B.5: the printed value, and what
+the programs read. The recordings come with the standard and are not in this repository;
 `AMT_ISO532_1=FOLDER python tools/others.py` reads them.
 
 ![Deviations from the printed loudness of recordings](pictures/conformance_recordings.svg)
@@ -193,7 +194,7 @@ def draw(ours: Sequence[Line]) -> None:
     axes.axhline(0, color="#999999")
     axes.set_ylim(-1.5, 1.5)
     axes.set_xlabel("band (Hz)")
-    axes.set_ylabel("LZeq, ours less the meter's (dB)")
+    axes.set_ylabel("LZeq, ours minus the meter's (dB)")
     axes.legend(frameon=False, fontsize=8)
     save(figure, "conformance_meter")
 

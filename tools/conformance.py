@@ -26,9 +26,9 @@ For people who ask how close each model comes to its standard, value by value.
 [Accuracy](accuracy.md) has the comparisons that need recordings or hours, and
 [departures](departures.md) where a model differs on purpose.
 
-The text of the standards was not at hand: the models implement published descriptions of their
+The text of the standards was not available: the models implement published descriptions of their
 methods, and are not certified.
-A tolerance is that of the standard where it has one, else it allows for the printed digits.
+A tolerance is that of the standard if it has one; otherwise it allows for the printed digits.
 The share is the part of the tolerance that the deviation uses; 100 % is the limit.
 
 ![Share of the tolerance that each reading uses, by model](pictures/conformance.svg)

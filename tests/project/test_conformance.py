@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,27 @@ def test_every_requirement_of_the_self_test_is_in_it(kept):
     ]
     names = ("model", "sound", "reading", "expected", "tolerance", "source")
     assert [tuple(one[name] for name in names) for one in kept] == asked
+
+
+@pytest.mark.parametrize("text", ["README.md", "docs/accuracy.md", "docs/paper/paper.md"])
+def test_texts_say_how_many_readings_there_are(kept, text):
+    words = " ".join((ROOT / text).read_text(encoding="utf-8").split())
+    assert re.findall(r"compares (\d+) readings", words) == [f"{len(kept)}"]
+    printed = sum(one["published"] for one in kept)
+    assert {*re.findall(r"(\d+) (?:published values|of them printed)", words)} <= {f"{printed}"}
+
+
+@pytest.mark.parametrize("text", ["README.md", "docs/accuracy.md"])
+def test_texts_say_what_the_soak_test_measured_last(text):
+    results = (ROOT / "tests" / "soak" / "RESULTS.md").read_text(encoding="utf-8")
+    table = (ROOT / text).read_text(encoding="utf-8")
+    (maxima,) = re.findall(r"maxima of .* default \| worst (\S+) phon", results)
+    (printed,) = re.findall(r"printed in ISO 532-3:2023.* \| worst (\S+) phon", results)
+    (sones,) = re.findall(r"\| 1 kHz, 40 dB SPL, free field.* \| (.+) sone", results)
+    off = max(abs(float(sone) - 1) for sone in sones.split(", "))
+    assert re.search(rf"\| 204 \| {float(maxima):.3f} phon", table)
+    assert re.search(rf"printed in ISO 532-3:2023.* \| 9 \| {printed} phon", table)
+    assert f"| 4 | {off:.4f} sone |" in table
 
 
 def test_no_reading_is_out_of_tolerance(kept):
