@@ -156,10 +156,8 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
         window.removeDockWidget(dock)
         if dock.kind.row is not None:
             dock.fill()
-    # Qt leaves the places of removed docks above those of new ones.
-    direct = QtCore.Qt.FindChildOption.FindDirectChildrenOnly
-    for bar in window.findChildren(QtWidgets.QTabBar, options=direct):
-        bar.hide()
+    for bar in _tab_bars(window):
+        bar.hide()  # Qt leaves the places of removed docks above those of new ones
     lines = _lines([dock for dock in docks if dock.kind.row == NUMBERS], window.width())
     numbers = [dock for line in lines for dock in line]
     if numbers and (window.width() < SMALL[0] or window.height() < SMALL[1]):
@@ -216,6 +214,20 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     heights = [100 * SHARES[part[0].kind.row or 0] for part in rows]
     firsts = [part[0] for part in rows]
     window.resizeDocks(firsts, heights, QtCore.Qt.Orientation.Vertical)
+    _hide_left_tab_bars(window, docks)
+
+
+def _tab_bars(window: QtWidgets.QMainWindow) -> list[QtWidgets.QTabBar]:
+    direct = QtCore.Qt.FindChildOption.FindDirectChildrenOnly
+    return window.findChildren(QtWidgets.QTabBar, options=direct)
+
+
+def _hide_left_tab_bars(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
+    """Hide tabs of docks that are beside each other now: Qt may leave them over a pane."""
+    tabbed = {dock.windowTitle() for dock in docks if window.tabifiedDockWidgets(dock)}
+    for bar in _tab_bars(window):
+        if not tabbed.issuperset(map(bar.tabText, range(bar.count()))):
+            bar.hide()
 
 
 def _lines(docks: Sequence[PaneDock], width: int) -> list[list[PaneDock]]:
