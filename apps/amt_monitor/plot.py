@@ -299,7 +299,8 @@ class Plot(QtWidgets.QWidget):
         painter.setPen(self.pen("second"))
         line = painter.fontMetrics().height()
         self._paint_along(painter, self.x.ticks, area.bottom() + GAP)
-        self._paint_along(painter, self.top, area.top() - 3 - line)
+        # Not left of the plot, where the topmost number beside it may be.
+        self._paint_along(painter, self.top, area.top() - 3 - line, area.left())
         taken = float(self.height() + line)
         places = self._places(self.y, [value for value, _ in self.y.ticks])[:, 1]
         for y, (_, text) in sorted(zip(places.tolist(), self.y.ticks, strict=True), reverse=True):
@@ -320,21 +321,27 @@ class Plot(QtWidgets.QWidget):
         painter.setPen(self.pen("ink"))
         if self._laned:
             painter.drawText(self.lane, align.AlignLeft | align.AlignVCenter, self.unit_text)
-        else:
-            painter.drawText(area.adjusted(UNIT_LEFT, 2, 0, 0), align.AlignLeft, self.unit_text)
+        elif self.unit_text:
+            wide = painter.fontMetrics().horizontalAdvance(self.unit_text)
+            room = QtCore.QRect(area.left() + UNIT_LEFT, area.top() + 2, wide, line)
+            # No grid lines behind the letters.
+            painter.fillRect(room.adjusted(-2, 0, 2, 0), QtGui.QColor(self.colors.paper))
+            painter.drawText(room, align.AlignLeft, self.unit_text)
 
     def _places(self, axis: PlotAxis, values: Sequence[float]) -> NDArray[np.float64]:
         if axis is self.x:
             return self.points(values, np.zeros(len(values)))
         return self.points(np.zeros(len(values)), values)
 
-    def _paint_along(self, painter: QtGui.QPainter, ticks: Ticks, top: float) -> None:
-        """Labels below or above; those that would overlap are left out."""
+    def _paint_along(
+        self, painter: QtGui.QPainter, ticks: Ticks, top: float, least: float = 0.0
+    ) -> None:
+        """Labels below or above, from `least`; those that would overlap are left out."""
         metrics, taken = painter.fontMetrics(), -1.0
         places = self._places(self.x, [value for value, _ in ticks])[:, 0].tolist()
         for x, (_, text) in sorted(zip(places, ticks, strict=True)):
             wide = metrics.horizontalAdvance(text)
-            left = min(max(0.0, x - wide / 2), self.width() - wide)
+            left = min(max(least, x - wide / 2), self.width() - wide)
             if left > taken:
                 taken = left + wide + 4
                 painter.drawText(QtCore.QPointF(left, top + metrics.ascent()), text)
