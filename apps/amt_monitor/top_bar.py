@@ -119,12 +119,23 @@ class StateChip(QtWidgets.QWidget):
     def _letters(self) -> int:
         return QtGui.QFontInfo(self.font()).pixelSize()
 
-    def sizeHint(self) -> QtCore.QSize:
-        wide = sum(width for _, _, width in self._parts())
+    @property
+    def shown_parts(self) -> list[tuple[str, bool, int]]:
+        """The parts that have room: without the clock first, then without the second state."""
+        parts, room = self._parts(), self.width()
+        while len(parts) > 1 and self._extent(parts).width() > room:
+            parts.pop()
+        return parts
+
+    def _extent(self, parts: list[tuple[str, bool, int]]) -> QtCore.QSize:
+        wide = sum(width for _, _, width in parts)
         return QtCore.QSize(round(wide + 2.6 * self._letters), round(1.8 * self._letters))
 
+    def sizeHint(self) -> QtCore.QSize:
+        return self._extent(self._parts())
+
     def minimumSizeHint(self) -> QtCore.QSize:
-        return self.sizeHint()
+        return self._extent(self._parts()[:1])
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter, colors, sign = QtGui.QPainter(self), colors_of(self), SIGNS[self.state]
@@ -145,7 +156,7 @@ class StateChip(QtWidgets.QWidget):
         painter.setPen(ink)
         x = round(left + 1.25 * self._letters)
         font = self.font()
-        for text, bold, width in self._parts():
+        for text, bold, width in self.shown_parts:
             font.setWeight(font.Weight.DemiBold if bold else font.Weight.Normal)
             painter.setFont(font)
             room = QtCore.QRect(x, 0, width, self.height())

@@ -6,6 +6,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.badge import LEAST_ENDS, Badge
 from amt_monitor.message_bar import MessageBar
 from amt_monitor.theme import theme
+from amt_monitor.top_bar import StateChip
 from tests.apps.sizes import cut
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
@@ -188,6 +189,20 @@ def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window.area.restore_default()
     qtbot.wait(300)
     assert cut(window) == []
+
+
+def test_the_state_is_whole_without_room_for_its_clock(qtbot):
+    chip = StateChip(18)
+    qtbot.addWidget(chip)
+    chip.show_states(["too slow", "settling"], "00:00:12")
+    for width, texts in (
+        (chip.sizeHint().width(), ["Too slow", "settling", "00:00:12"]),
+        (chip.sizeHint().width() - 1, ["Too slow", "settling"]),
+        (chip.minimumSizeHint().width(), ["Too slow"]),
+    ):
+        chip.resize(width, 32)
+        assert [text.strip(" \N{MIDDLE DOT}") for text, _, _ in chip.shown_parts] == texts
+    assert chip.accessibleName() == "too slow, settling, 00:00:12"
 
 
 def test_enter_in_haste_presses_nothing(qtbot, open_window, tone_engine):
