@@ -18,10 +18,10 @@ WIDEST = {
     "vacil_HMS": "8.88",
     "acum": "8.88",
     "dB": "188.8",
-    "LU": "+88.8",
     "Hz": "18888",
 }
-"""Widest text by unit; of any other unit it is that of a level below 0 dB."""
+"""Widest text by unit; of any other unit it is that of a level far below 0 dB."""
+LEVEL = "-188.8"
 SMALLEST, LARGEST = 14, 400
 CAPTION, SMALLEST_CAPTION = 0.2, 13
 UNIT, SMALLEST_UNIT = 0.28, 12
@@ -75,7 +75,7 @@ class BigNumber(QtWidgets.QWidget):
         super().__init__()
         self.caption, self.captioned, self._spare = caption, captioned, spare
         self._uncalibrated = False
-        self.widest = WIDEST.get(caption.unit, "-88.8")
+        self.widest = WIDEST.get(caption.unit, LEVEL)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
             for text in (caption.words, caption.symbol, NO_READING, caption.unit, "", WHOLE)

@@ -52,6 +52,15 @@ def test_a_digit_more_moves_the_unit_alone(qtbot, number):
     assert all(max(each) - min(each) <= 1 for each in lefts.values())
 
 
+def test_a_level_far_below_full_scale_has_room(qtbot):
+    one = BigNumber("momentary_lufs", caption_of("momentary_lufs"))
+    qtbot.addWidget(one)
+    one.set_size(60)
+    one.resize(one.minimumSizeHint())
+    one.show_text("-173.4")
+    assert one.rect().contains(one.unit.geometry())
+
+
 def test_it_can_be_heard(number):
     number.show_text("68.3")
     assert number.digits.accessibleName() == "Loudness, long-term, 68.3 sone"
