@@ -300,6 +300,15 @@ class MainWindow(QtWidgets.QMainWindow):
         self.raise_()
         self.activateWindow()
 
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        super().paintEvent(event)
+        if theme.colors.framed:
+            painter = QtGui.QPainter(self)
+            painter.setPen(QtGui.QColor(theme.colors.outline))
+            for dock in self.docks.values():
+                if dock.isVisible():
+                    painter.drawRect(dock.geometry().adjusted(-1, -1, 0, 0))
+
     def changeEvent(self, event: QtCore.QEvent) -> None:
         super().changeEvent(event)
         minimized = event.type() == QtCore.QEvent.Type.WindowStateChange and self.isMinimized()

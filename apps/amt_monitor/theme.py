@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-FRAMED = ("QAbstractSpinBox", "QCheckBox", "QLineEdit", "QPlainTextEdit", "QRadioButton")
+FRAMED = "QAbstractButton", "QAbstractSpinBox", "QComboBox", "QLineEdit", "QPlainTextEdit"
 """Controls with a background of their own; only their frame is on the window's."""
 
 Choice = Literal["system", "light", "dark", "contrast"]
@@ -43,6 +43,19 @@ class Colors(NamedTuple):
     @property
     def dark(self) -> bool:
         return QtGui.QColor(self.paper).lightness() < 128
+
+    @property
+    def framed(self) -> bool:
+        """Whether panes need frames, as the ground between them has the color of the paper."""
+        return self.paper == self.ground
+
+    @property
+    def band(self) -> QtGui.QColor:
+        """The color behind a line of large text; the grid of high contrast is too strong for it."""
+        grid = QtGui.QColor(self.grid)
+        if not self.framed:
+            return grid
+        return grid.darker(200) if self.dark else grid.lighter(150)
 
 
 Role = (

@@ -214,7 +214,7 @@ class WallView(QtWidgets.QWidget):
         """Tint labels again: they were made before this palette."""
         self.setPalette(palette_of(self.colors))
         banded = palette_of(self.colors)
-        banded.setColor(self.band.backgroundRole(), QtGui.QColor(self.colors.grid))
+        banded.setColor(self.band.backgroundRole(), self.colors.band)
         self.band.setPalette(banded)
         self.banner.color()
         for label in self.findChildren(QtWidgets.QLabel):

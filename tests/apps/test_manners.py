@@ -205,6 +205,19 @@ def test_the_state_is_whole_without_room_for_its_clock(qtbot):
     assert chip.accessibleName() == "too slow, settling, 00:00:12"
 
 
+def test_panes_have_frames_in_high_contrast(qtbot, open_window, tone_engine):
+    window, before = open_window(tone_engine), theme.choice
+    theme.choose("contrast")
+    try:
+        for dock in window.docks.values():
+            if dock.isVisible() and window.rect().contains(dock.geometry()):
+                edge = dock.geometry().bottomLeft() + QtCore.QPoint(20, 1)
+                color = window.grab().toImage().pixelColor(edge)
+                assert color == QtGui.QColor(theme.colors.outline), dock.kind.name
+    finally:
+        theme.choose(before)
+
+
 def test_enter_in_haste_presses_nothing(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     pressed = []
