@@ -38,9 +38,6 @@ class NumberTable(QtWidgets.QWidget):
         if counted and others:
             self._items.append(label_in(NOW, self))
         self._items += [_Line(line, self) for line in others]
-        for item in self._items:
-            if isinstance(item, QtWidgets.QLabel):
-                tint(item, "second")
         self._lines = [item for item in self._items if isinstance(item, _Line)]
         cells = [cell for line in lines for cell in line]
         units = {cell.caption.unit for cell in cells}
@@ -125,7 +122,7 @@ class NumberTable(QtWidgets.QWidget):
                 if isinstance(item, _Line):
                     self._put(item, place, size, words, widths)
                 else:
-                    resize_text(item, size)
+                    resize_text(item, size, bold=True)
                     item.setGeometry(place.x(), place.y(), self._width(size, short), high)
 
     def _columns(self, deep: int, count: int) -> list[list["_Line | QtWidgets.QLabel"]]:

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from amt_stream.sessions.outputs import FollowedReadings
 
 
+FEW = 4
+"""Letters, dots included, that say nothing of a text."""
+
+
 class ElidedLabel(QtWidgets.QLabel):
-    """A label that shortens its text with dots instead of asking for room."""
+    """A label that shortens its text with dots, or leaves it out, instead of asking for room."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -35,6 +39,8 @@ class ElidedLabel(QtWidgets.QLabel):
         painter.setPen(self.palette().color(self.foregroundRole()))
         side = QtCore.Qt.TextElideMode.ElideRight
         text = self.fontMetrics().elidedText(self.text(), side, self.width())
+        if text != self.text() and len(text) <= FEW:
+            return
         align = QtCore.Qt.AlignmentFlag
         painter.drawText(self.rect(), align.AlignLeft | align.AlignVCenter, text)
 
