@@ -75,7 +75,8 @@ class Case(NamedTuple):
 
 CASES = {
     "lost": Case((Injection("unplug", 4.0, 600.0),)),
-    "too slow": Case((Injection("late", 3.0, 1.2),)),
+    # Again and again: until a browser has started, one would be over.
+    "too slow": Case(tuple(Injection("late", float(at), 1.2) for at in range(3, 60, 3))),
     "clipped": Case((Injection("clip", 2.0, 600.0),)),
     "over limit": Case(level_db=116.0),
     "stopped": Case(does="stop"),
@@ -205,14 +206,20 @@ def on_page(state, case, colors):
                 browser.evaluate(f"document.getElementById('{case.does}').click()")
             shown = f"document.getElementById('state').textContent === '{states_text([state])}'"
             if state == "lost":
-                shown += " && document.getElementById('banner').textContent.includes('00:03')"
+                shown += (
+                    " && /00:(0[3-9]|[1-5])/.test(document.getElementById('banner').textContent)"
+                )
             with resetting(engines[0], state):
                 if state not in ("lost", "stopped"):
                     shown += " && document.querySelector('.light').textContent !== 'not known'"
-                browser.until(shown)
-                time.sleep(0.5)  # its numbers follow five times a second
-                picture = of_browser(browser)
-            return Shown(picture, browser.evaluate(CHIP))
+                end = time.monotonic() + PATIENCE_S
+                while True:
+                    browser.until(shown)
+                    time.sleep(0.5)  # its numbers follow five times a second
+                    picture, chip = of_browser(browser), browser.evaluate(CHIP)
+                    if browser.evaluate(shown):  # on a busy machine "too slow" comes between
+                        return Shown(picture, chip)
+                    assert time.monotonic() < end, state
     finally:
         over.set()
         thread.join()
@@ -305,6 +312,11 @@ def test_each_state_is_told_apart_from_afar(qtbot, open_window, tmp_path, record
             pictures[state]["terminal"] = in_terminal(state, case, colors, tmp_path)
     finally:
         theme.choose(before)
+    if folder := os.environ.get("AMT_PICTURES"):
+        sheet(pictures).save(Path(folder) / f"states_{colors}.png", optimize=True)
+        for state, row in pictures.items():
+            for name, one in row.items():
+                one.picture.save(Path(folder) / f"{colors}_{state.replace(' ', '_')}_{name}.png")
     for name in DISPLAYS:
         chips = {state: far_chip(row[name]) for state, row in pictures.items() if name in row}
         alike = {
@@ -317,8 +329,3 @@ def test_each_state_is_told_apart_from_afar(qtbot, open_window, tmp_path, record
             f"most alike {' and '.join(closest)}: {alike[closest]:.0f} of 255 apart",
         )
         assert alike[closest] > APART, closest
-    if folder := os.environ.get("AMT_PICTURES"):
-        sheet(pictures).save(Path(folder) / f"states_{colors}.png", optimize=True)
-        for state, row in pictures.items():
-            for name, one in row.items():
-                one.picture.save(Path(folder) / f"{colors}_{state.replace(' ', '_')}_{name}.png")
