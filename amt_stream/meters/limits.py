@@ -90,6 +90,11 @@ class Limit:
         return f"{stem}{side}_{number}".lower()
 
     @property
+    def given_name(self) -> str:
+        """The name, unless it is the default one."""
+        return "" if self.name == self._named() else self.name
+
+    @property
     def sign(self) -> int:
         """1, or -1 for a lower limit."""
         return -1 if self.below else 1

@@ -295,9 +295,9 @@ def test_events_tell_what_became_of_a_limit():
         found += events(rows)
     assert [event.kind for event in found] == ["limit"] * 3
     assert [event.text for event in found] == [
-        "fast is amber: laf_db is 72.0, and is not to be above 80",
-        "fast is red: laf_db is 82.0, and is not to be above 80",
-        "fast is green: laf_db is 60.0, and is not to be above 80",
+        "fast is amber: LAF 72.0 dB, limit 80 dB",
+        "fast is red: LAF 82.0 dB, limit 80 dB",
+        "fast is green: LAF 60.0 dB, limit 80 dB",
     ]
     assert [event.time_s for event in found] == pytest.approx([3.1, 6.1, 9.1])
     assert found[0].sample == pytest.approx(3.1 * 48000)

@@ -134,7 +134,7 @@ def test_a_limit_is_told_in_rows_and_when_it_turns(tmp_path):
     jsonschema.validate(summary, SCHEMA)
     assert header["limits"][0]["name"] == "loud"
     assert header["columns"][-1]["name"] == "limit_loud"
-    assert turned["text"].startswith("loud is red: laf_db is ")
+    assert turned["text"].startswith("loud is red: LAF ")
     assert [*dict.fromkeys(one["limit_loud"] for one in rows)] == ["unknown", "green", "red"]
     red = next(one for one in rows if one["limit_loud"] == "red")
     assert (red["sample"], red["utc"]) == (turned["sample"], turned["utc"])

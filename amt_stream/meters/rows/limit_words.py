@@ -5,8 +5,7 @@ from typing import Any
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATES, Limit
-from amt_stream.meters.rows.captions import caption_of
-from amt_stream.meters.rows.limited import forecast, so_far
+from amt_stream.meters.rows.limited import forecast, so_far, value_and_threshold
 from amt_stream.meters.rows.words import reading_text
 
 WORDS = {
@@ -56,11 +55,8 @@ def short_words(limit: Limit, values: Mapping[str, Any]) -> str:
 
 def value_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
     """As "LAeq,30 min 97.3 dB, limit 99 dB"; without the value of a lost microphone."""
-    caption = caption_of(limit.column)
-    value = reading_text(limit.column, None if "lost" in held else values.get(limit.column))
-    side = "at least" if limit.below else "limit"
-    name = caption.symbol or caption.words
-    return f"{name} {value} {caption.unit}, {side} {limit.threshold:g} {caption.unit}"
+    value = None if "lost" in held else values.get(limit.column)
+    return value_and_threshold(limit, value)
 
 
 def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:

@@ -10,6 +10,7 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, Limit
 from amt_stream.meters.rows.block import MICROPHONE, Rows
+from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.words import reading_text
 
@@ -47,6 +48,15 @@ def so_far(limit: Limit, row: JsonMap) -> bool:
     return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
 
 
+def value_and_threshold(limit: Limit, value: float | None, more: str = "") -> str:
+    """As "LAeq,30 min 97.3 dB, limit 99 dB"; `more` comes after the value."""
+    caption = caption_of(limit.column)
+    read = f"{reading_text(limit.column, value)} {caption.unit}".rstrip() + more
+    threshold = f"{limit.threshold:g} {caption.unit}".rstrip()
+    side = "at least" if limit.below else "limit"
+    return f"{caption.symbol or caption.words} {read}, {side} {threshold}"
+
+
 def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:
     """Forecasts in a row: the level still allowed, and the seconds left at the present level."""
     names = _forecasts(limit)
@@ -79,16 +89,15 @@ class LimitEvents:
                 if state == before or state not in COLORS:
                     continue
                 before = self._before[microphone, limit.name] = state
-                value = reading_text(limit.column, rows[limit.column][at])
-                early = state == STATES[AMBER] and limit.is_beyond(rows[limit.column][at])
+                value = rows[limit.column][at]
+                early = state == STATES[AMBER] and limit.is_beyond(value)
                 yield Event(
                     LIMIT,
                     int(rows["sample"][at]),
                     float(rows["time_s"][at]),
                     _seconds(rows["utc"][at]),
-                    text=f"{limit.name} is {state}: {limit.column} is {value}"
-                    f"{' so far' if early else ''}, and is not to be "
-                    f"{limit.side} {limit.threshold:g}",
+                    text=f"{limit.given_name or 'limit'} is {state}: "
+                    f"{value_and_threshold(limit, value, ' so far' if early else '')}",
                     microphone=microphone,
                 )
 
