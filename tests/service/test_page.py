@@ -240,6 +240,23 @@ def test_a_page_that_opens_late_knows_the_history(served):
 
 
 @pytest.mark.quick
+def test_frozen_readings_stand_still_while_the_measurement_goes_on(served):
+    with Browser() as browser:
+        browser.open(served.url)
+        browser.until(f"{THERE} && {text('state')} === 'Running'")
+        seen = f"[{text('elapsed')}, ...{VALUES}]"
+        browser.evaluate(press("freeze"))
+        held = browser.until(f"{text('state')} === 'Frozen' && {seen}")
+        later = len([one for one in served.past if is_row(one)]) + 15
+        served.until(lambda _: len([one for one in served.past if is_row(one)]) >= later)
+        assert browser.evaluate(seen) == held
+        pressed = "document.getElementById('freeze').getAttribute('aria-pressed')"
+        assert browser.evaluate(pressed) == "true"
+        browser.evaluate(press("freeze"))
+        browser.until(f"{text('state')} === 'Running' && {text('elapsed')} > '{held[0]}'")
+        assert browser.evaluate(pressed) == "false"
+
+
 def test_buttons_command_the_measurement(served):
     with Browser() as browser:
         browser.open(served.url)

@@ -307,8 +307,7 @@ def test_each_state_is_told_apart_from_afar(qtbot, open_window, tmp_path, record
         for state, case in CASES.items():
             window, wall = in_window(qtbot, open_window, state, case)
             pictures[state] = {"window": window, "wall": wall}
-            if state != "frozen":  # a page has no button for that
-                pictures[state]["page"] = on_page(state, case, colors)
+            pictures[state]["page"] = on_page(state, case, colors)
             pictures[state]["terminal"] = in_terminal(state, case, colors, tmp_path)
     finally:
         theme.choose(before)

@@ -35,6 +35,7 @@ let patterns = [];
 let refused = false, tried = false;
 const told = new Map(); // by microphone: its limits in words
 const faults = new Map(); // by microphone: when each fault came last
+let frozen = null; // while the readings are held: their row, and its limits in words
 
 document.body.classList.toggle("view", view.length > 0);
 document.body.classList.toggle("transparent", asked.get("transparent") === "1");
@@ -130,7 +131,7 @@ function drawLimits(row, stale) {
   const known = Boolean(row) && !stale && MEASURING.includes(reached());
   for (const limit of limits) {
     const [light, reading, more] = limit.parts;
-    const texts = told.get(whose)?.find((one) => one.name === limit.name);
+    const texts = (frozen ? frozen.limits : told.get(whose))?.find((one) => one.name === limit.name);
     const state = known && texts ? texts.state : "unknown";
     light.textContent = known && texts ? texts.word : "not known";
     light.dataset.state = state;
@@ -145,6 +146,7 @@ function drawLimits(row, stale) {
 connection.addEventListener("limits", ({ detail }) => { told.set(detail.microphone, detail.of); });
 
 connection.addEventListener("header", ({ detail: header }) => {
+  freeze(null);
   points.clear();
   past.clear();
   faults.clear();
@@ -190,7 +192,7 @@ function heroes(numbers) {
 
 connection.addEventListener("history", ({ detail }) => { past.set(detail.microphone, detail); });
 
-at("whose").addEventListener("change", (event) => { whose = event.target.value; askForPast(); });
+at("whose").addEventListener("change", (event) => { freeze(null); whose = event.target.value; askForPast(); });
 
 connection.addEventListener("row", ({ detail: row }) => {
   const key = row.row || "";
@@ -223,7 +225,7 @@ function reached() {
 // The states that hold, the worst first: as `rank_states` in amt_stream/meters/state_signs.py.
 function states(row) {
   const now = reached();
-  const found = new Set([now]);
+  const found = new Set(frozen ? [now, "frozen"] : [now]);
   if (MEASURING.includes(now) && row) {
     if (connection.state.health?.overloaded) found.add("too slow");
     for (const [name, came] of faults.get(row.row || "") || []) if (performance.now() - came < Math.max(RECENT_MS, 2 * connection.header.step_ms)) found.add(OF_FAULT[name]);
@@ -295,7 +297,7 @@ connection.addEventListener("state", ({ detail: state }) => {
 
 connection.addEventListener("event", ({ detail: event }) => {
   const item = document.createElement("li");
-  item.textContent = `${clock(event.time_s)} ${event.kind}${event.microphone ? ` (${event.microphone})` : ""}: ${event.text}`;
+  item.textContent = `${clock(event.time_s)} ${event.kind.replaceAll("_", " ")}${event.microphone ? ` (${event.microphone})` : ""}: ${event.text}`;
   const list = at("events").querySelector("ol");
   list.prepend(item);
   while (list.children.length > EVENTS) list.lastChild.remove();
@@ -336,6 +338,7 @@ at("mark").addEventListener("click", () => {
   const text = prompt("Text of the marker");
   if (text) connection.send({ command: "mark", text });
 });
+at("freeze").addEventListener("click", () => freeze(frozen ? null : connection.rows.get(whose)));
 at("theme").addEventListener("click", () => {
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
 });
@@ -346,13 +349,19 @@ function clock(seconds) {
   return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
+// Hold the readings of this row, or release them; the measurement goes on.
+function freeze(row) {
+  frozen = row ? { row, limits: told.get(whose) } : null;
+  at("freeze").setAttribute("aria-pressed", String(Boolean(frozen)));
+}
+
 function showNumbers() {
-  const row = connection.rows.get(whose);
-  showState(row);
+  const row = frozen ? frozen.row : connection.rows.get(whose);
+  showState(connection.rows.get(whose));
   showBanner(troubleOf());
   const state = connection.state ? connection.state.state : "";
-  const stale = Boolean(row) && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
-  const still = reached() !== "running";
+  const stale = Boolean(row) && !frozen && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
+  const still = Boolean(frozen) || reached() !== "running";
   const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
   const grey = (column) => still || doubts(row, column).some((one) => one !== "uncalibrated");
   for (const { column, made, value, level: part } of columns) {
@@ -466,13 +475,13 @@ function drawHistory() {
   const span = Number(at("span").value);
   const { width, height } = element.getBoundingClientRect();
   if (!kept || !kept.time.length || !drawn.length || width < 80) return;
-  const now = kept.time[kept.time.length - 1];
+  const now = frozen ? frozen.row.time_s : kept.time[kept.time.length - 1];
   const key = [width, height, span, whose, root.dataset.theme, ...drawn, past.has(whose)].join(" ");
   if (key === picture.key && Math.abs(now - picture.now) < span / width / 2) return; // nothing would move
   picture = { key, now };
   const canvas = ready(element);
   const { pen } = canvas;
-  const courses = drawn.map((name) => [...course(name, now - span)]);
+  const courses = drawn.map((name) => [...course(name, now - span)].filter(([time]) => time <= now));
   let low = Infinity, high = -Infinity;
   for (const [, least, greatest] of courses.flat()) { low = Math.min(low, least); high = Math.max(high, greatest); }
   if (!(high >= low)) return;
@@ -528,7 +537,7 @@ let top_ = 0.5, calm = 0;
 function drawSpecific() {
   const found = patterns.find((one) => (one.microphone || "") === whose);
   at("specific").hidden = !found || view.length > 0;
-  if (!found || view.length || !at("specific").open) return;
+  if (!found || view.length || frozen || !at("specific").open) return;
   const canvas = ready(at("specific").querySelector("canvas"));
   const { pen, thick } = canvas;
   const peak = Math.max(0.01, ...found.sone.flat().filter((value) => value !== null));
