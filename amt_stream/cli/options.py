@@ -8,6 +8,7 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from amt_stream.cli.messages import WrongUsage
@@ -963,8 +964,14 @@ class OptionsParser(argparse.ArgumentParser):
 
         Raises WrongUsage if an option lacks another one that it needs.
         """
-        found = vars(super().parse_args(args, namespace))
+        known, unknown = self.parse_known_args(args, namespace)
+        found = vars(known)
         options = found["options"]
+        if unknown:
+            flags = " ".join(one.flag for _, one, _ in settings_in(options)).split()
+            meant = get_close_matches(unknown[0].partition("=")[0], flags, 1, 0.8)
+            hint = f": did you mean {meant[0]}?" if meant else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         names = {one.name for one in fields(options)}
         typed = options(**{name: value for name, value in found.items() if name in names})
         declared = {name: one for name, one, _ in settings_in(options)}

@@ -204,7 +204,8 @@ def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: i
     if not chosen:
         if offered > most:
             raise SourceError(
-                f"{name} has {offered} channels: choose one, or two as left and right"
+                f"{name} has {offered} channels: choose one (channels 1), or two as left and "
+                "right (channels 1,2)"
             )
         return slice(0, offered)
     if len(chosen) > 2 or len(set(chosen)) < len(chosen):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream import __version__
+from amt_stream.cli.command import run_command
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["meter", "--help"], ["devices"], ["-l"]])
@@ -59,6 +60,16 @@ def test_wrong_usage(run, arguments, said):
     assert said in done.lines[0]
 
 
+@pytest.mark.parametrize(
+    ("option", "hint"), [("--models", ": did you mean --model?"), ("--zzz", ""), ("-z", "")]
+)
+def test_an_option_that_there_is_not_is_told_with_one_like_it(capsys, option, hint):
+    with pytest.raises(SystemExit, match="2"):
+        run_command(["analyze", "one.wav", option, "spl"])
+    said = f"amt-stream: unrecognized arguments: {option} spl{hint} (see --help)"
+    assert capsys.readouterr().err.strip() == said
+
+
 def test_mistakes_are_told_in_one_sentence(run, virtual_mic, sound_file, tmp_path):
     (tmp_path / "broken.toml").write_text('[model]\nname = "moore2016"\nfield = "far"\n')
     (tmp_path / "text.wav").write_text("not a sound")
@@ -67,7 +78,7 @@ def test_mistakes_are_told_in_one_sentence(run, virtual_mic, sound_file, tmp_pat
         ("--source", "none.wav"): "there is no file none.wav",
         ("--source", "text.wav"): "not a sound file",
         ("--source", "."): "is a folder",
-        ("--source", "three.wav"): "three.wav has 3 channels: choose one",
+        ("--source", "three.wav"): "three.wav has 3 channels: choose one (channels 1)",
         ("--source", "three.wav", "-c", "4"): "has no channel 4",
         ("-d", "nobody"): "no input device 'nobody'; PortAudio lists",
         ("-d", "99"): "no input device '99'",

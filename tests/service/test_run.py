@@ -239,7 +239,7 @@ def test_a_station_that_waits_for_its_microphone_ends_in_order(tmp_path, trouble
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ("webb = 1", "unrecognized arguments: --webb"),
+        ("webb = 1", "unrecognized arguments: --webb=1: did you mean --web?"),
         ('web = "x"', "argument --web: 'x' is not a whole number"),
         ("web = { a = 1 }", "must be options of amt-stream serve"),
     ],
