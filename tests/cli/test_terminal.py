@@ -17,7 +17,7 @@ from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.cli.terminal.app import HelpScreen, MeterApp
 from amt_stream.cli.terminal.keys import keys_that_fit
-from amt_stream.cli.terminal.panes import Picture
+from amt_stream.cli.terminal.panes import Picture, _value_labels
 from amt_stream.cli.terminal.pictures import HATCH, braille, digits, digits_width, meter, trace
 from amt_stream.cli.window import Maker
 from amt_stream.dsp.scales import phon_to_sone
@@ -66,6 +66,14 @@ def test_a_meter_is_filled_in_eighths_and_holds_its_peak():
     assert [text for text, _ in meter(0.5, 0.0, 4)] == [" ", " ", "█", "█"]
     assert [text for text, _ in meter(0.53125, 0.0, 4)] == [" ", "▁", "█", "█"]
     assert meter(0.0, 0.9, 4)[0] == ("▔", True)
+
+
+def test_a_scale_of_the_history_has_two_labels_at_least():
+    for height in range(2, 40):
+        for low, top in ((20.0, 60.0), (20.0, 90.0), (20.0, 130.0), (-60.0, -10.0)):
+            labels = _value_labels(low, top, height)
+            assert labels[height - 1] == f"{low:.0f}"
+            assert len(labels) > 1, (low, top, height)
 
 
 def test_the_line_of_keys_fits():

@@ -360,15 +360,15 @@ class HistoryPicture(Picture):
 
 
 def _value_labels(low: float, top: float, height: int) -> dict[int, str]:
-    """The labels of whole tens or twenties, by line: equally far apart, or nearly so."""
-    for step in (10, 20, 40, 80):
+    """Labels by line: of tens, twenties or forties nearly equally far apart, or of both ends."""
+    for step in (10.0, 20.0, 40.0, top - low):
         apart = (height - 1) * step / (top - low)
-        if apart >= 3 or apart == 2:
+        if apart >= 2.5 or apart == 2:
             break
-    found = {}
-    for value in np.arange(low, top + 1, step):
-        found[round((top - value) / (top - low) * (height - 1))] = f"{value:.0f}"
-    return found
+    return {
+        round((top - value) / (top - low) * (height - 1)): f"{value:.0f}"
+        for value in np.arange(low, top + 1, step)
+    }
 
 
 def _time_axis(history: ReadingHistory, end_s: float, span_s: float, room: int) -> Line:
@@ -408,9 +408,9 @@ class SpecificPane(Picture):
         top = _nice_top(max(0.1, self._top.held))
         shares = np.zeros_like(loud) if lost else loud / top
         pictures = [bars(ear, height) for ear in shares]
-        head = f"Specific loudness, left, to {top:g} sone/ERB"
-        if len(head) > room:
-            head = f"Left, to {top:g}"
+        scale = f"left, to {top:g} sone/ERB"
+        heads = f"Specific loudness, {scale}", f"Specific, {scale}", f"Left, to {top:g}"
+        head = next((one for one in heads if len(one) <= room), heads[-1])
         wide = len(firsts)
         lines: list[Line] = [[(f"{head:<{wide}}   ", "second"), ("Right", "second")]]
         for y in range(height):
