@@ -37,7 +37,7 @@ def test_events_are_posted_in_order_after_an_outage(tmp_path):
     assert [body["event"] for body in bodies] == told
     assert [body["event"]["kind"] for body in bodies] == ["limit", "mark"]
     assert (told[1]["station"], told[1]["labels"]) == ("roof", {"city": "Graz"})
-    assert bodies[0]["text"].startswith("roof: limit is red: LAF ")
+    assert bodies[0]["text"].startswith("roof: LAF is red: ")
     assert bodies[1]["text"] == "roof: Tür"
 
 

@@ -56,7 +56,7 @@ def short_words(limit: Limit, values: Mapping[str, Any]) -> str:
 def value_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
     """As "LAeq,30 min 97.3 dB, limit 99 dB"; without the value of a lost microphone."""
     value = None if "lost" in held else values.get(limit.column)
-    return value_and_threshold(limit, value)
+    return " ".join(value_and_threshold(limit, value))
 
 
 def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:

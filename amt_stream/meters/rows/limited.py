@@ -48,13 +48,13 @@ def so_far(limit: Limit, row: JsonMap) -> bool:
     return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
 
 
-def value_and_threshold(limit: Limit, value: float | None, more: str = "") -> str:
-    """As "LAeq,30 min 97.3 dB, limit 99 dB"; `more` comes after the value."""
+def value_and_threshold(limit: Limit, value: float | None, more: str = "") -> tuple[str, str]:
+    """As "LAeq,30min" and "97.3 dB, limit 99 dB"; `more` comes after the value."""
     caption = caption_of(limit.column)
     read = f"{reading_text(limit.column, value)} {caption.unit}".rstrip() + more
     threshold = f"{limit.threshold:g} {caption.unit}".rstrip()
     side = "at least" if limit.below else "limit"
-    return f"{caption.symbol or caption.words} {read}, {side} {threshold}"
+    return caption.symbol or caption.words, f"{read}, {side} {threshold}"
 
 
 def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:
@@ -91,13 +91,14 @@ class LimitEvents:
                 before = self._before[microphone, limit.name] = state
                 value = rows[limit.column][at]
                 early = state == STATES[AMBER] and limit.is_beyond(value)
+                reading, beside = value_and_threshold(limit, value, " so far" if early else "")
+                named = f"{limit.given_name} is {state}: {reading} {beside}"
                 yield Event(
                     LIMIT,
                     int(rows["sample"][at]),
                     float(rows["time_s"][at]),
                     _seconds(rows["utc"][at]),
-                    text=f"{limit.given_name or 'limit'} is {state}: "
-                    f"{value_and_threshold(limit, value, ' so far' if early else '')}",
+                    text=named if limit.given_name else f"{reading} is {state}: {beside}",
                     microphone=microphone,
                 )
 
