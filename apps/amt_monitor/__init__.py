@@ -1,5 +1,4 @@
-"""The desktop window of the meter: it shows a running engine and does no signal processing."""
+"""The desktop window of the meter: it shows a running engine and does no signal processing.
 
-from amt_monitor.run import run_window
-
-__all__ = ["run_window"]
+The terminal uses the modules of this package that need no Qt, so nothing is imported here.
+"""

@@ -5,13 +5,13 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor import run_window
 from amt_monitor.big_number import BigNumber
 from amt_monitor.limit_alarm import LimitAlarm
 from amt_monitor.model_panes import lu_text
 from amt_monitor.pane_docks import AREA, PaneDock
 from amt_monitor.pane_kinds import PaneKind
 from amt_monitor.reading_pane import pane_of
+from amt_monitor.run import run_window
 from amt_monitor.theme import theme
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.engine.ready_model import ReadyModel
