@@ -28,7 +28,7 @@ A cost is CPU seconds of the thread per second of sound on one core: 0.04 is 4 %
 The sound is white noise at 48 kHz; resampler and ear filter are included.
 Values are medians. `make bench` measured them on {date}, and wrote this page, its pictures and
 [the same figures as JSON](performance.json).
-The machine: {machine}; its load was {load:.1f} by then, which raises costs.
+The machine: {machine}; its load average was {load:.1f} at the end; load raises costs.
 A fixed loop of arithmetic takes {loop_s:.4f} s there; `amt-stream bench` times the same models
 on your machine, gives them in units of that loop too, and with `--start` the start of a process.
 
@@ -41,7 +41,7 @@ One listener: two ears for `moore2016`, one channel for the others.
 {by_block}
 
 A computer that sleeps between blocks takes up to twice that, because its caches are cold;
-`Health.load` shows the load of yours.
+`Health.load` shows what it takes on yours.
 In float64, with blocks of 10 ms: {doubles}.
 
 ## Listeners
@@ -64,7 +64,7 @@ Rows are one every 10 ms.
 
 ## Hours of history
 
-Milliseconds in which the history of the window, 1280 x 280, takes and paints two rows,
+Milliseconds that the history of the window, 1280 x 280, needs to add and paint two rows,
 after eight hours with ten rows a second.
 
 ![Cost of the history against the hours that it shows](pictures/cost_by_history.svg)
@@ -75,8 +75,8 @@ after eight hours with ten rows a second.
 
 The same sound, in the same run, each program as it is installed.
 The others process a whole sound at once; ours goes block by block, 10 ms each.
-Their cost is CPU time of the process with one thread of PyTorch, the least of two turns.
-It is measured here: none of these figures is the others' own.
+Their cost is CPU time of the process with one thread of PyTorch, the lower of two runs.
+All figures were measured here; none is quoted from the other projects.
 
 ![Cost of other programs and of ours](pictures/cost_of_others.svg)
 
@@ -212,10 +212,12 @@ def draw(parts: dict[str, list[Line]]) -> None:
 
     def by(key: str, label: str, **fixed: object) -> Callable[[Any], None]:
         def plot(axes: Any) -> None:
-            for name, color, mark in zip(models_of(models), COLORS, MARKS, strict=True):
+            for number, name in enumerate(models_of(models)):
+                again, place = divmod(number, len(COLORS))
+                style = f"{MARKS[place]}{'-:'[again]}"
                 lines = sorted(wholes(models, model=name, **fixed), key=lambda one: one[key])
                 places, costs = ([one[k] for one in lines] for k in (key, "median"))
-                axes.loglog(places, costs, f"{mark}-", color=color, label=name, markersize=5)
+                axes.loglog(places, costs, style, color=COLORS[place], label=name, markersize=5)
             axes.set_xticks(places, [f"{value:g}" for value in places], minor=False)
             axes.minorticks_off()
             axes.set_xlabel(label)
@@ -266,8 +268,8 @@ def draw(parts: dict[str, list[Line]]) -> None:
         axes.axvline(1, color="#999999", linestyle=":")
         axes.legend(frameon=False)
 
-    picture("cost_by_block", (8, 4.5), by("block_ms", "length of the blocks (ms)", streams=1))
-    picture("cost_by_listeners", (8, 4.5), by("streams", "listeners", block_ms=10))
+    picture("cost_by_block", (8, 5), by("block_ms", "length of the blocks (ms)", streams=1))
+    picture("cost_by_listeners", (8, 5), by("streams", "listeners", block_ms=10))
     picture("cost_by_models", (8, 3.5), together)
     picture("cost_by_history", (6, 2.8), history)
     picture("cost_of_others", (8, 0.6 * len(parts["peers"]) + 1), others)
