@@ -3,7 +3,8 @@
     python tools/release.py [PYTHON ...]
 
 With interpreters, the wheel is installed in a new environment of each, with the versions of
-constraints.txt, and has to pass its self-test there. docs/install.json keeps what that took.
+constraints.txt, and has to pass its self-test there, also where a release is refused afterwards.
+docs/install.json keeps what that took.
 """
 
 import json
@@ -110,12 +111,15 @@ def size(folder: Path) -> tuple[float, float]:
 
 
 def main(interpreters: Sequence[str]) -> int:
-    if reasons := hindrances():
+    reasons = hindrances()
+    if reasons and not interpreters:
         sys.exit("\n".join(reasons))
     wheel = build()
     if interpreters:
         lines = [json.dumps(tried(wheel, each)) for each in interpreters]
         FIGURES.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    if reasons:
+        sys.exit("\n".join(reasons))
     print(*sorted(OUTPUT.iterdir()), sep="\n")
     return 0
 
