@@ -38,6 +38,7 @@ python_maximum_signature_line_length = 80
 
 html_theme = "furo"
 html_title = "amt_stream"
+html_favicon = "../apps/amt_monitor/icons/amt-monitor.svg"
 html_show_copyright = False
 html_show_sourcelink = False
 html_static_path = ["static"]
