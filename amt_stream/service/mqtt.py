@@ -28,6 +28,8 @@ FIRST_S, LONGEST_S = 0.5, 60.0
 CONNECT_S = 5.0
 KEEPALIVE_S = 20
 LAST_S = 0.7
+LOGIN_REFUSED = (134, 135)
+"""Reason codes: bad user name or password, not authorized."""
 LONGEST_COMMAND = 1 << 14
 MOST_COMMANDS = 32
 UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
@@ -37,6 +39,14 @@ UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
 def topic_of(name: str) -> str:
     """The default prefix of the topics of a station or a computer of this name."""
     return f"amt/{name.translate(UNFIT)}"
+
+
+def problem(broker: Broker, error: Exception) -> str:
+    """Why there is no connection, as the end of a sentence about the broker."""
+    if getattr(getattr(error, "rc", None), "value", None) in LOGIN_REFUSED:
+        refused = "refuses this user and password"
+        return refused if broker.user else "wants a user and password: give --mqtt-login FILE"
+    return f"does not answer: {str(error) or 'timeout'}"
 
 
 class Post(NamedTuple):
@@ -175,8 +185,7 @@ class Mqtt:
                     await self._talk(client)
                 return
             except (MqttError, OSError, ValueError) as error:  # ValueError: an invalid host name
-                why = str(error) or "timeout"
-                note = sentence(f"the MQTT broker {self._broker} does not answer: {why}")
+                note = sentence(f"the MQTT broker {self._broker} {problem(self._broker, error)}")
                 self.note = note if self._wanted else ""
             finally:
                 self._connected = False

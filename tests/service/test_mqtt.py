@@ -1,12 +1,14 @@
 """`serve --mqtt`, with a real mosquitto and paho's client on the other side of it."""
 
 import argparse
+import asyncio
 import contextlib
 import json
 import signal
 import socket
 import subprocess
 
+import aiomqtt
 import pytest
 
 from amt_stream.cli.options import broker as broker_of
@@ -14,6 +16,7 @@ from amt_stream.cli.options import topic
 from amt_stream.service.broker import PASSWORD, USER, Broker
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import Message, Thinned
+from amt_stream.service.mqtt import problem
 from amt_stream.service.transport import ServiceError
 from tests.service.broker import RealBroker, mosquitto, until
 from tests.service.served import Served, is_row
@@ -165,6 +168,29 @@ def test_a_secret_goes_encrypted_to_a_broker_that_is_known(tmp_path, monkeypatch
         assert "s3cret" not in json.dumps(served.past)
     finally:
         running.end()
+
+
+@pytest.mark.parametrize(
+    ("user", "words"),
+    [
+        (None, "wants a user and password: give --mqtt-login FILE"),
+        ("meter", "refuses this user and password"),
+    ],
+)
+def test_a_refused_login_is_told_from_silence(tmp_path, user, words):
+    running = RealBroker(tmp_path, "allow_anonymous false")
+
+    async def connect():
+        async with aiomqtt.Client("127.0.0.1", running.port, username=user, password=user):
+            pass
+
+    try:
+        with pytest.raises(aiomqtt.MqttError) as refused:
+            asyncio.run(connect())
+    finally:
+        running.end()
+    assert problem(Broker("127.0.0.1", running.port, user=user), refused.value) == words
+    assert problem(Broker("127.0.0.1", 1), TimeoutError()) == "does not answer: timeout"
 
 
 def message(time_s, fault="", valid=True):
