@@ -1,6 +1,7 @@
 """Lines and filled areas in a plot."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,10 @@ from amt_monitor.plot import Layer, Values, area_of, changed_area
 from amt_monitor.theme import Role
 
 NONE = np.empty((0, 2))
+PIECE = 12
+"""Segments of a line that are painted together: the time for a piece grows with their square, as
+Qt searches the edges in each row of pixels.
+"""
 
 
 class CurveLayer(Layer):
@@ -22,7 +27,7 @@ class CurveLayer(Layer):
         self.role, self.dashed, self.width = role, dashed, width
         self.x, self.y = np.empty(0), np.empty(0)
         self._points: NDArray[np.float64] = NONE
-        self._lines: list[QtGui.QPolygonF] = []
+        self._pieces: list[tuple[float, QtGui.QPolygonF]] = []
 
     def set(self, x: Values, y: Values) -> None:
         """Replace the points; nothing is painted where the pixels stay the same."""
@@ -39,13 +44,23 @@ class CurveLayer(Layer):
         self._set_points(self.plot.points(self.x, self.y))
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        painter.setPen(self.plot.pen(self.role, self.width, self.dashed))
-        for line in self._lines:
-            painter.drawPolyline(line)
+        pen = self.plot.pen(self.role, self.width, self.dashed)
+        painter.setPen(pen)
+        for before, piece in self._pieces:
+            if self.dashed:
+                pen.setDashOffset(before / self.width)
+                painter.setPen(pen)
+            painter.drawPolyline(piece)
 
     def _set_points(self, points: NDArray[np.float64]) -> None:
         self._points = points
-        self._lines = [polygon(points[first:end]) for first, end in runs(~np.isnan(points[:, 1]))]
+        # A line of an exported picture stays whole, and Qt is quick with a thin one.
+        most = len(points) if self.plot.kept or self.width <= 1.0 else PIECE
+        self._pieces = [
+            piece
+            for first, end in runs(~np.isnan(points[:, 1]))
+            for piece in pieces(points[first:end], most)
+        ]
 
 
 class FillBetweenLayer(Layer):
@@ -96,6 +111,13 @@ def runs(known: NDArray[np.bool_]) -> list[list[int]]:
         np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2).tolist()
     )
     return edges
+
+
+def pieces(points: NDArray[np.float64], most: int) -> Iterator[tuple[float, QtGui.QPolygonF]]:
+    """A line in pieces of at most `most` segments, each with the length of the line before it."""
+    ends = np.hypot(*np.diff(points, axis=0).T).cumsum()
+    for first in range(0, max(1, len(points) - 1), most):
+        yield float(ends[first - 1]) if first else 0.0, polygon(points[first : first + most + 1])
 
 
 def polygon(points: NDArray[np.float64]) -> QtGui.QPolygonF:

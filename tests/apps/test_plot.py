@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui
 
+from amt_monitor import curve_layers
 from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
 from amt_monitor.image_layers import ImageLayer, color_table
 from amt_monitor.plot import Plot, PlotAxis
@@ -55,6 +56,32 @@ def test_a_line_is_broken_where_nothing_is_known(plot):
     assert color_at(plot, 21.0, 22.0) == color_at(plot, 81.0, 22.0) == LIGHT.red
     for y in (22.0, 50.0):
         assert color_at(plot, 50.0, y) == LIGHT.paper
+
+
+@pytest.mark.parametrize("dashed", [False, True])
+def test_a_line_in_pieces_looks_like_a_whole_one(plot, monkeypatch, dashed):
+    curve = CurveLayer("ink", dashed, width=1.5)
+    plot.add(curve)
+    x = np.linspace(0.0, 100.0, 150)
+    y = 50.0 + np.random.default_rng(1).normal(0.0, 10.0, 150).cumsum() / 10.0
+    y[70:75] = np.nan
+    curve.set(x, y)
+    in_pieces = grey_values(plot)
+    monkeypatch.setattr(curve_layers, "PIECE", 1000)
+    curve.place()
+    differ = np.abs(in_pieces - grey_values(plot))
+    assert differ.any()
+    assert np.count_nonzero(differ > 60) < 0.02 * np.count_nonzero(in_pieces < 200)
+
+
+def grey_values(plot):
+    picture = plot.grab().toImage().convertToFormat(QtGui.QImage.Format.Format_Grayscale8)
+    return np.array(
+        [
+            [picture.pixelColor(x, y).red() for x in range(plot.width())]
+            for y in range(plot.height())
+        ]
+    )
 
 
 def test_values_and_places_belong_together(plot):
