@@ -36,7 +36,7 @@ class ChosenReadingsPane(Pane):
         self.choose = tool_button("choose_numbers_button", "Choose...", "", self.ask)
         self.head.addWidget(self.choose)
         self.grid = ReadingGrid((), ())
-        self.head.addWidget(self.grid.elapsed)
+        self.head.addWidget(self.grid.elapsed_box)
         self.body.addWidget(self.grid, 1)
 
     def ask(self) -> None:
@@ -84,8 +84,8 @@ class ChosenReadingsPane(Pane):
             [[ReadingCell(name)] for name in large], [[ReadingCell(name)] for name in small]
         )
         self.body.replaceWidget(old, self.grid)
-        self.head.replaceWidget(old.elapsed, self.grid.elapsed)
-        old.elapsed.deleteLater()
+        self.head.replaceWidget(old.elapsed_box, self.grid.elapsed_box)
+        old.elapsed_box.deleteLater()
         old.hide()
         old.deleteLater()
         self.body.setStretchFactor(self.grid, 1)

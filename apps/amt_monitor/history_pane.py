@@ -15,7 +15,7 @@ from amt_monitor.plot_export import EXPORTS, offer
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
-from amt_monitor.widgets import add_all, plain_label, tool_button
+from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
 from amt_stream.meters.rows import Rows, reading_text
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class HistoryPane(Pane):
         # The text at the cursor must not widen the pane.
         policy = QtWidgets.QSizePolicy.Policy
         self.legend.setSizePolicy(policy.Ignored, policy.Preferred)
+        self._legend_box = SteadyBox(self.legend)
         self.body.addWidget(self.plot, 1)
         self._place_legend()
         self._fill_menu()
@@ -91,17 +92,17 @@ class HistoryPane(Pane):
 
     def _place_legend(self) -> None:
         """In the title bar where that is wide, else below it."""
-        beside = self.width() >= LEGEND_BESIDE
-        if beside == (self.head.indexOf(self.legend) >= 0) and self.legend.parent() is not None:
+        beside, box = self.width() >= LEGEND_BESIDE, self._legend_box
+        if beside == (self.head.indexOf(box) >= 0) and box.parent() is not None:
             return
         if beside:
-            self.body.removeWidget(self.legend)
-            self.head.insertWidget(6, self.legend, 100)
+            self.body.removeWidget(box)
+            self.head.insertWidget(6, box, 100)
             self.legend.setIndent(LEGEND_INDENT)
         else:
-            self.head.removeWidget(self.legend)
+            self.head.removeWidget(box)
             self.legend.setIndent(0)
-            self.body.insertWidget(self.body.indexOf(self.plot), self.legend)
+            self.body.insertWidget(self.body.indexOf(self.plot), box)
 
     def take(self, rows: Sequence[Rows]) -> None:
         for part in rows:

@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane
 from amt_monitor.theme import Colors, colors_of, set_font, theme
-from amt_monitor.widgets import add_all, plain_label, tied, tool_button
+from amt_monitor.widgets import SteadyBox, add_all, plain_label, tied, tool_button
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
@@ -74,18 +74,19 @@ class LimitsPane(Pane):
         super().__init__("limits", "Limits")
         self.add = tool_button("add_limit", "Add a limit...", "of a norm, or a value", choose)
         self._limits = tuple(limits)
-        self._room = QtWidgets.QWidget()
-        grid = QtWidgets.QGridLayout(self._room)
+        room = QtWidgets.QWidget()
+        grid = QtWidgets.QGridLayout(room)
         # Letters grow with the pane and must not keep it from shrinking.
         grid.setSizeConstraint(QtWidgets.QLayout.SizeConstraint.SetNoConstraint)
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
-        self._room.setSizePolicy(ignored, ignored)
-        self._room.setMinimumHeight(len(self._limits) * LINES * self.fontMetrics().height())
+        room.setSizePolicy(ignored, ignored)
+        box = SteadyBox(room)
+        box.setMinimumHeight(len(self._limits) * LINES * self.fontMetrics().height())
         font = self.font()
         font.setPixelSize(round(STATE * self.fontMetrics().height()))
         font.setBold(True)
         longest = QtGui.QFontMetrics(font).horizontalAdvance("Within the limit ")
-        self._room.setMinimumWidth(longest + round(SIDE * self.fontMetrics().height()) + SPACE)
+        box.setMinimumWidth(longest + round(SIDE * self.fontMetrics().height()) + SPACE)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(len(self._limits), 1)
@@ -105,12 +106,12 @@ class LimitsPane(Pane):
             grid.addLayout(column, row, 1)
             self.lights.append(light)
             self.words.append((state, words))
-        self.body.addWidget(self._room, 1)
+        self.body.addWidget(box, 1)
         if self._limits:
             self.add.setText("Limits...")
             self.head.addWidget(self.add)
         else:
-            self._room.hide()
+            box.hide()
             self.body.addWidget(self.add, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
             self.body.addStretch(1)
 

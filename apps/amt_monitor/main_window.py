@@ -27,6 +27,7 @@ from amt_monitor.status_text import title_text
 from amt_monitor.theme import theme
 from amt_monitor.tray_icon import TrayIcon
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
+from amt_monitor.widgets import SteadyBox
 from amt_monitor.window_actions import WindowActions
 from amt_monitor.window_commands import WindowCommand
 
@@ -106,7 +107,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self.first_start.ask()
         self.setMenuWidget(self.state_view)
         self.setCentralWidget(self.state_view.waiting)
-        self.statusBar().addWidget(self.state_view.line, 1)
+        self.statusBar().addWidget(SteadyBox(self.state_view.line), 1)
         self.statusBar().setContentsMargins(6, 0, 8, 0)
         self.statusBar().setSizeGripEnabled(False)
         EnterKeyFilter(self)
@@ -322,7 +323,7 @@ class MainWindow(QtWidgets.QMainWindow):
 
     def _pace(self) -> None:
         """Update slowly while nothing is seen; catch up at once when it is seen again."""
-        seen = on_screen(self) or self.wall_view.isVisible() or self.area.is_seen
+        seen = self.area.is_seen or self.wall_view.isVisible() or on_screen(self)
         if seen != self._seen:
             self._seen = seen
             for timer, milliseconds in zip(

@@ -11,7 +11,7 @@ from amt_monitor.number_table import NumberTable
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import tint
 from amt_monitor.top_bar import elapsed_text
-from amt_monitor.widgets import plain_label
+from amt_monitor.widgets import SteadyBox, plain_label
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import caption_of
 
@@ -37,6 +37,7 @@ class ReadingGrid(NumberGrid):
     ) -> None:
         self.elapsed = plain_label("counted_for", role="second")
         self.elapsed.setToolTip(COUNTED)
+        self.elapsed_box = SteadyBox(self.elapsed)
         self._large: list[tuple[ReadingCell, BigNumber]] = []
         groups = [[self._big(cell, cell is group[0], banded) for cell in group] for group in large]
         super().__init__(groups, NumberTable(small) if small else None, tiles)

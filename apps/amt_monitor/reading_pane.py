@@ -53,7 +53,7 @@ class ReadingPane(Pane):
                 [lines[0][1:], *lines[1:]] if lines[0][1:] else lines[1:],
             )
         self.grid = ReadingGrid(groups, lines, names, tiles)
-        self.head.addWidget(self.grid.elapsed)
+        self.head.addWidget(self.grid.elapsed_box)
         self.body.addWidget(self.grid, 1)
 
     @property

@@ -87,6 +87,40 @@ def table_cell(text: str, about: str, right: bool = False) -> QtWidgets.QTableWi
     return item
 
 
+class SteadyBox(QtWidgets.QWidget):
+    """Holds a widget whose text changes often, and asks for a layout only if its size hint changes.
+
+    Qt lays out the whole window for each new text of a label. Where the widget's size is ignored,
+    its hint is too.
+    """
+
+    def __init__(self, held: QtWidgets.QWidget) -> None:
+        super().__init__()
+        self._held, self._hint = held, QtCore.QSize()
+        held.setParent(self)
+        self.setSizePolicy(held.sizePolicy())
+
+    def sizeHint(self) -> QtCore.QSize:
+        self._hint, policy = self._held.sizeHint(), self._held.sizePolicy()
+        if policy.horizontalPolicy() == policy.Policy.Ignored:
+            self._hint.setWidth(0)
+        if policy.verticalPolicy() == policy.Policy.Ignored:
+            self._hint.setHeight(0)
+        return self._hint
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        return self.sizeHint()
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._held.setGeometry(self.rect())
+
+    def event(self, event: QtCore.QEvent) -> bool:
+        # Qt sends it to a widget without a layout, while that is visible.
+        if event.type() == QtCore.QEvent.Type.LayoutRequest and self._hint != self.sizeHint():
+            self.updateGeometry()
+        return super().event(event)
+
+
 class DialogButtons(QtWidgets.QDialogButtonBox):
     """The buttons of a dialog, without icons: the usual ones are black in dark themes too."""
 

@@ -255,8 +255,9 @@ def test_a_hidden_window_draws_nothing(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     paints = Paints(window)
     qtbot.waitUntil(lambda: paints.count > 10, timeout=5000)
+    assert fastest_timer_ms(window) == 33
     window.hide()
-    qtbot.wait(100)
+    qtbot.waitUntil(lambda: fastest_timer_ms(window) >= 250, timeout=5000)
     painted, shown = paints.count, window.shown
     curve = pane_in(window, "history").layers.curves[0]
     drawn, count = curve.y.copy(), window.measurement.engine.history.count
@@ -265,6 +266,53 @@ def test_a_hidden_window_draws_nothing(qtbot, open_window, tone_engine):
     np.testing.assert_array_equal(curve.y, drawn)
     window.show()
     qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)
+    assert fastest_timer_ms(window) == 33
+
+
+def fastest_timer_ms(window):
+    timers = window.findChildren(QtCore.QTimer)
+    return min(timer.interval() for timer in timers if timer.isActive())
+
+
+def test_new_numbers_do_not_lay_out_the_window_again(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    window.resize(1280, 800)
+    for timer in window.findChildren(QtCore.QTimer):
+        timer.stop()
+    labels = window.state_view.line, pane_in(window, "moore2016").grid.elapsed
+    for label in labels:
+        label.setText("Over 00:00:11")
+    lay_out()
+    requests = LayoutRequests(window)
+    for label in labels:
+        label.setText("Over 00:00:12")
+    pane_in(window, "history").legend.setText("LTL 40.0, max 81.0")
+    lay_out()
+    assert requests.count == 0
+    for label in labels:
+        requests.count = 0
+        label.setText("Over 100:00:00")
+        qtbot.waitUntil(lambda: requests.count > 0, timeout=5000)
+        lay_out()
+
+
+def lay_out():
+    """A request goes from a widget to the one that holds it, each time events are processed."""
+    for _ in range(8):
+        QtWidgets.QApplication.processEvents()
+
+
+class LayoutRequests(QtCore.QObject):
+    """Counts how often a widget is asked to lay itself out."""
+
+    def __init__(self, widget):
+        super().__init__()
+        self.count = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _, event):
+        self.count += event.type() == QtCore.QEvent.Type.LayoutRequest
+        return False
 
 
 def test_closing_ends_the_engine_and_its_threads(qtbot, open_window, tone_engine):
