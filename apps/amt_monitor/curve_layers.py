@@ -1,7 +1,8 @@
 """Lines and filled areas in a plot."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +26,11 @@ class CurveLayer(Layer):
 
     def __init__(self, role: Role, dashed: bool = False, width: float = 1.5) -> None:
         self.role, self.dashed, self.width = role, dashed, width
+        self.floored = False
+        """Whether the area below it is filled too."""
         self.x, self.y = np.empty(0), np.empty(0)
-        self._points: NDArray[np.float64] = NONE
-        self._pieces: list[tuple[float, QtGui.QPolygonF]] = []
+        self.points: NDArray[np.float64] = NONE
+        self._pieces: list[tuple[QtGui.QPolygonF, float]] = []
 
     def set(self, x: Values, y: Values) -> None:
         """Replace the points; nothing is painted where the pixels stay the same."""
@@ -35,9 +38,11 @@ class CurveLayer(Layer):
             return
         self.x, self.y = np.asarray(x, float), np.asarray(y, float)
         points = self.plot.points(self.x, self.y)
-        area = changed_area(self._points, points, 1 + math.ceil(self.width))
+        area = changed_area(self.points, points, 1 + math.ceil(self.width))
         if not area.isEmpty():
             self._set_points(points)
+            if self.floored:
+                area.setBottom(self.plot.inside.bottom())
             self.plot.update(area.intersected(self.plot.inside))
 
     def place(self) -> None:
@@ -46,31 +51,69 @@ class CurveLayer(Layer):
     def paint(self, painter: QtGui.QPainter) -> None:
         pen = self.plot.pen(self.role, self.width, self.dashed)
         painter.setPen(pen)
-        for before, piece in self._pieces:
+        for piece, offset in self._pieces:
             if self.dashed:
-                pen.setDashOffset(before / self.width)
+                pen.setDashOffset(offset)
                 painter.setPen(pen)
             painter.drawPolyline(piece)
 
     def _set_points(self, points: NDArray[np.float64]) -> None:
-        self._points = points
+        self.points = points
         # A line of an exported picture stays whole, and Qt is quick with a thin one.
         most = len(points) if self.plot.kept or self.width <= 1.0 else PIECE
-        self._pieces = [
-            piece
-            for first, end in runs(~np.isnan(points[:, 1]))
-            for piece in pieces(points[first:end], most)
-        ]
+        self._pieces = []
+        for first, end in runs(~np.isnan(points[:, 1])):
+            part = points[first:end]
+            self._pieces += zip(pieces(part, most), self._offsets(part, most), strict=False)
+
+    def _offsets(self, points: NDArray[np.float64], most: int) -> Iterable[float]:
+        """Where in the pattern of dashes each piece begins."""
+        if not self.dashed:
+            return repeat(0.0)
+        ends: list[float] = (np.hypot(*np.diff(points, axis=0).T).cumsum() / self.width).tolist()
+        return [0.0, *ends[most - 1 :: most]]
 
 
-class FillBetweenLayer(Layer):
-    """The area between two lines, lightly filled; its edges are too faint to be antialiased."""
+class FillLayer(Layer):
+    """Areas, lightly filled; their edges are too faint to be antialiased."""
+
+    def __init__(self, role: Role, opacity: float) -> None:
+        self.role, self.opacity = role, opacity
+
+    def paint(self, painter: QtGui.QPainter) -> None:
+        color = QtGui.QColor(getattr(self.plot.colors, self.role))
+        color.setAlphaF(self.opacity)
+        painter.setPen(QtCore.Qt.PenStyle.NoPen)
+        painter.setBrush(color)
+        for area in self.areas():
+            painter.drawPolygon(area)
+
+    def areas(self) -> Iterable[QtGui.QPolygonF]:
+        raise NotImplementedError
+
+
+class FillBelowLayer(FillLayer):
+    """The area from a curve down to the axis."""
+
+    def __init__(self, curve: CurveLayer, opacity: float) -> None:
+        super().__init__(curve.role, opacity)
+        self._curve = curve
+        curve.floored = True
+
+    def areas(self) -> Iterator[QtGui.QPolygonF]:
+        points, floor = self._curve.points, self.plot.inside.bottom()
+        for first, end in runs(~np.isnan(points[:, 1])):
+            (left, _), (right, _) = points[first], points[end - 1]
+            yield polygon(np.array([(left, floor), *points[first:end], (right, floor)]))
+
+
+class FillBetweenLayer(FillLayer):
+    """The area between two lines."""
 
     def __init__(self, role: Role, opacity: float = 0.25) -> None:
-        self.role, self.opacity = role, opacity
+        super().__init__(role, opacity)
         self.x = self.low = self.high = np.empty(0)
         self._points: NDArray[np.float64] = NONE
-        self._areas: list[QtGui.QPolygonF] = []
 
     def set(self, x: Values, low: Values, high: Values) -> None:
         """Replace the two lines; NaN leaves a gap."""
@@ -79,28 +122,19 @@ class FillBetweenLayer(Layer):
         self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
         before = self._points
         self.place()
-        area = changed_area(before, self._points)
-        if not area.isEmpty():
+        if not changed_area(before, self._points).isEmpty():
             # The other edge is near in time, but may be far in value.
-            area = area_of(before).united(area_of(self._points))
+            area = area_of(np.concatenate((before, self._points)))
             self.plot.update(area.intersected(self.plot.inside))
 
     def place(self) -> None:
         low, high = self.plot.points(self.x, self.low), self.plot.points(self.x, self.high)
         self._points = np.concatenate((low, high))
-        known = ~np.isnan(low[:, 1] + high[:, 1])
-        self._areas = [
-            polygon(np.concatenate((low[first:end], high[first:end][::-1])))
-            for first, end in runs(known)
-        ]
 
-    def paint(self, painter: QtGui.QPainter) -> None:
-        color = QtGui.QColor(getattr(self.plot.colors, self.role))
-        color.setAlphaF(self.opacity)
-        painter.setPen(QtCore.Qt.PenStyle.NoPen)
-        painter.setBrush(color)
-        for area in self._areas:
-            painter.drawPolygon(area)
+    def areas(self) -> Iterator[QtGui.QPolygonF]:
+        low, high = self._points[: len(self.x)], self._points[len(self.x) :]
+        for first, end in runs(~np.isnan(low[:, 1] + high[:, 1])):
+            yield polygon(np.concatenate((low[first:end], high[first:end][::-1])))
 
 
 def runs(known: NDArray[np.bool_]) -> list[list[int]]:
@@ -113,11 +147,10 @@ def runs(known: NDArray[np.bool_]) -> list[list[int]]:
     return edges
 
 
-def pieces(points: NDArray[np.float64], most: int) -> Iterator[tuple[float, QtGui.QPolygonF]]:
-    """A line in pieces of at most `most` segments, each with the length of the line before it."""
-    ends = np.hypot(*np.diff(points, axis=0).T).cumsum()
-    for first in range(0, max(1, len(points) - 1), most):
-        yield float(ends[first - 1]) if first else 0.0, polygon(points[first : first + most + 1])
+def pieces(points: NDArray[np.float64], most: int) -> list[QtGui.QPolygonF]:
+    """A line in pieces of at most `most` segments."""
+    line = polygon(points)
+    return [line.mid(first, most + 1) for first in range(0, max(1, len(points) - 1), most)]
 
 
 def polygon(points: NDArray[np.float64]) -> QtGui.QPolygonF:

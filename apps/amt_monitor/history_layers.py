@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from amt_monitor.counted_time import pauses
-from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.curve_layers import CurveLayer, FillBelowLayer, FillBetweenLayer
 from amt_monitor.history_pyramid import FACTOR, PyramidCells
 from amt_monitor.history_traces import DECIBELS, GrowingScale, HistoryTrace, symbol_of, unit_of
 from amt_monitor.line_layers import (
@@ -57,7 +57,6 @@ class HistoryLayers:
         self.scale = GrowingScale()
         self.marks, self.thresholds = TimeSpanLayer(), ThresholdLayer()
         self.notes, self.cursor = MarkerLayer(), CursorLayer()
-        self.floors: dict[int, FillBetweenLayer] = {}
         self.bands: list[FillBetweenLayer] = []
         self.ranges: list[FillBetweenLayer] = []
         self.curves: list[CurveLayer] = []
@@ -77,12 +76,10 @@ class HistoryLayers:
         self.curves = [
             CurveLayer(trace.role, trace.dashed, WIDTHS.get(trace.role, WIDTH)) for trace in traces
         ]
-        self.floors = {
-            i: FillBetweenLayer("stl", FILLED) for i, one in enumerate(traces) if one.role == "stl"
-        }
+        floors = [FillBelowLayer(one, FILLED) for one in self.curves if one.role == "stl"]
         # The wide curve is on top of the narrow one, whose ends stay visible beside it.
         curves = sorted(self.curves, key=lambda one: one.width)
-        areas = *self.floors.values(), *self.bands, *self.ranges
+        areas = *floors, *self.bands, *self.ranges
         lines = self.thresholds, self.notes, self.cursor
         self.plot.set_layers([*areas, *curves, self.marks, *lines])
         self.plot.legend = [LegendEntry(one.role, one.dashed, one.caption) for one in traces]
@@ -138,8 +135,6 @@ class HistoryLayers:
             self.curves[i].set(x, cells.mean[i])
             ranged = level > 0 or history.has_ranges
             self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if ranged else ((), (), ())))
-            if i in self.floors:
-                self.floors[i].set(x, np.full(len(x), plot.y.low), cells.mean[i])
             if band is not None:
                 self.bands[i].set(x, band.low[2 * i], band.high[2 * i + 1])
         self.marks.set(self._marked(cells, times, rows * history.step_s))

@@ -32,10 +32,12 @@ class LevelMeters(QtWidgets.QWidget):
         self.ears = LevelBallistics(), LevelBallistics()
         self.full_scale_db: tuple[float, ...] = ()
         self.uncalibrated = False
+        self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         set_font(self, False, axis_size(self))
         self._ground: QtGui.QPixmap | None = None
         self._moved: list[tuple[int, int, bool, bool] | None] = [None, None]
         self._written = [("", "")] * 2
+        self._renew()
         theme.changed.connect(self._renew)
 
     def minimumSizeHint(self) -> QtCore.QSize:
@@ -65,6 +67,8 @@ class LevelMeters(QtWidgets.QWidget):
 
     def _renew(self) -> None:
         self._ground = None
+        places = range(len(self.ears))
+        self._grooves, self._halves = [*map(self._groove, places)], [*map(self._half, places)]
         self.update()
 
     def refresh(self, texts: bool) -> None:
@@ -73,17 +77,15 @@ class LevelMeters(QtWidgets.QWidget):
         Numbers that change 30 times a second could not be read.
         """
         for place, ear in enumerate(self.ears):
+            groove, half = self._grooves[place], self._halves[place]
             moved = self._height(ear.level), self._height(ear.held), ear.clipped, self.uncalibrated
             if moved != self._moved[place]:
                 before, self._moved[place] = self._moved[place], moved
                 same_texts = before is not None and before[2] == ear.clipped
-                self.update(self._groove(place) if same_texts else self._half(place))
-            written = ear.text, self.headroom(place)
-            if texts and written != self._written[place]:
+                self.update(groove if same_texts else half)
+            if texts and (written := (ear.text, self.headroom(place))) != self._written[place]:
                 self._written[place] = written
-                half = self._half(place)
-                half.setTop(self._groove(place).bottom() + 1)
-                self.update(half)
+                self.update(half.adjusted(0, groove.bottom() + 1 - half.top(), 0, 0))
 
     def _groove(self, place: int) -> QtCore.QRect:
         line, middle = self.fontMetrics().height(), self.width() // 2
@@ -97,7 +99,7 @@ class LevelMeters(QtWidgets.QWidget):
         return QtCore.QRect(middle if place else middle - wide, 0, wide, self.height())
 
     def _height(self, level: float) -> int:
-        groove = self._groove(0)
+        groove = self._grooves[0]
         share = min(1.0, max(0.0, (level - LOW) / (HIGH - LOW)))
         return round(groove.bottom() - share * groove.height())
 
@@ -106,24 +108,22 @@ class LevelMeters(QtWidgets.QWidget):
         if self._ground is None or self._ground.devicePixelRatio() != ratio:
             self._ground = QtGui.QPixmap(self.size() * ratio)
             self._ground.setDevicePixelRatio(ratio)
-            self._ground.fill(QtCore.Qt.GlobalColor.transparent)
+            self._ground.fill(QtGui.QColor(theme.colors.paper))
             ground = QtGui.QPainter(self._ground)
             ground.setFont(self.font())
             self._paint_scale(ground)
             ground.end()
         painter.drawPixmap(0, 0, self._ground)
-        for place in range(len(self.ears)):
-            groove = self._groove(place)
+        painted = event.rect()
+        for place, groove in enumerate(self._grooves):
             self._paint_meter(painter, place, groove)
-            if not groove.contains(event.rect()):
+            # Texts stand above and below.
+            if painted.top() < groove.top() or painted.bottom() > groove.bottom():
                 self._paint_texts(painter, place, groove)
 
     def _paint_scale(self, painter: QtGui.QPainter) -> None:
-        line, middle, high = (
-            self.fontMetrics().height(),
-            self.width() // 2,
-            self._groove(0).height(),
-        )
+        line, middle = self.fontMetrics().height(), self.width() // 2
+        high = self._grooves[0].height()
         painter.setPen(QtGui.QColor(theme.colors.second))
         step = next((s for s in STEPS if high * s / (HIGH - LOW) >= line), STEPS[-1])
         for level in range(int(LOW), int(HIGH) + 1, TICK):
@@ -150,7 +150,7 @@ class LevelMeters(QtWidgets.QWidget):
 
     def _paint_texts(self, painter: QtGui.QPainter, place: int, groove: QtCore.QRect) -> None:
         colors, ear, center = theme.colors, self.ears[place], QtCore.Qt.AlignmentFlag.AlignCenter
-        line, half = self.fontMetrics().height(), self._half(place)
+        line, half = self.fontMetrics().height(), QtCore.QRect(self._halves[place])
         half.setHeight(line)
         second = QtGui.QColor(colors.second)
         if ear.clipped:
@@ -182,7 +182,8 @@ class LevelPane(Pane):
         heard = view.heard
         if heard is None:
             return
-        clipped = bool((heard.fault & int(Fault.CLIP)).any())
+        # Faults of calm frames need not be looked up.
+        clipped = heard.calm_s < 0 and bool((heard.fault & int(Fault.CLIP)).any())
         levels = [float(level.max()) for level in heard.level_db]
         for place, ear in enumerate(self.meters.ears):
             # Both ears hear a single channel.

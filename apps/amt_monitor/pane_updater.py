@@ -81,13 +81,11 @@ class PaneUpdater:
         return self.frozen and self._measurement.begun != self._frozen_in
 
     def draw(self) -> None:
-        if self._area.docks and not self._area.is_seen:
-            return
         view = self._refresh()
-        if view is None or view.newest is self._drawn:
+        if view is None or view.newest is self._drawn or not (seen := self._area.seen):
             return
         self._drawn = view.newest
-        for pane in self._area.seen.values():
+        for pane in seen.values():
             pane.move(view)
 
     def read(self) -> None:

@@ -376,10 +376,10 @@ def changed_area(
     if before.shape == after.shape:
         # NaN never equals NaN.
         differ = (before != after) & ((before == before) | (after == after))
-        changed = (differ[:, 0] | differ[:, 1]).nonzero()[0]
+        changed = differ.ravel().nonzero()[0]
         if not len(changed):
             return QtCore.QRect()
         # A point moves the lines to both neighbors.
-        part = slice(max(0, int(changed[0]) - 1), int(changed[-1]) + 2)
+        part = slice(max(0, int(changed[0]) // 2 - 1), int(changed[-1]) // 2 + 2)
         before, after = before[part], after[part]
-    return area_of(before, margin).united(area_of(after, margin))
+    return area_of(np.concatenate((before, after)), margin)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.curve_layers import CurveLayer, FillBelowLayer, FillBetweenLayer
 from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.pane import Pane
 from amt_monitor.peak_hold import PeakHold
@@ -56,12 +56,13 @@ class SpectrumPane(Pane):
         )
         self.curves = [CurveLayer("left"), CurveLayer("right", dashed=True)]
         self.filled = [FillBetweenLayer("left", 0.18), FillBetweenLayer("right", 0.18)]
-        self.below = FillBetweenLayer("left", 0.12)
+        below = FillBelowLayer(self.curves[0], 0.12)
         self.greatest = [CurveLayer("second"), CurveLayer("second", dashed=True)]
-        self.plot.set_layers((self.below, *self.filled, *self.greatest, *self.curves))
+        self.plot.set_layers((below, *self.filled, *self.greatest, *self.curves))
         self.plot.legend = SIDES
         self.plot.setAccessibleName("specific loudness of both ears")
         self._held = PeakHold()
+        self._cam = np.empty(0)
         self._shown: NDArray[np.floating] | None = None
         self.hold = self._switch("hold", "Hold", "Maximum of the last 2 s")
         self.most = self._switch("most", "Max", "Maximum since the last reset")
@@ -73,10 +74,11 @@ class SpectrumPane(Pane):
 
     def draw(self, specific_loudness: np.ndarray) -> None:
         self._shown = specific_loudness
-        cam = np.linspace(CAM_LOW, CAM_HIGH, specific_loudness.shape[-1])
+        if (points := specific_loudness.shape[-1]) != len(self._cam):
+            self._cam = np.linspace(CAM_LOW, CAM_HIGH, points)
+        cam = self._cam
         for curve, values in zip(self.curves, specific_loudness, strict=True):
             curve.set(cam, values)
-        self.below.set(cam, np.zeros(len(cam)), specific_loudness[0])
         held = self._held.held if self.hold.isChecked() else None
         for filled, values in zip(self.filled, _each(held), strict=True):
             filled.set(cam[: len(values)], np.zeros(len(values)), values)

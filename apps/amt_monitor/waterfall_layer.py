@@ -27,7 +27,8 @@ class WaterfallLayer(Layer):
         self.column_s, self.low, self.high = column_s, 0.0, 1.0
         self.kind: int | None = None
         self._values = np.full((kinds, rows, columns), np.nan, np.float32)
-        self._newest = -1
+        self.newest = -1
+        """Number of the newest column; -1 without columns."""
         self._held: tuple[NDArray[np.float32], int] | None = None
         self._image: QtGui.QImage | None = None
         self._painted = -1
@@ -38,7 +39,7 @@ class WaterfallLayer(Layer):
 
     def clear(self) -> None:
         self._values[:] = np.nan
-        self._newest = -1
+        self.newest = -1
         self.place()
 
     def hold(self, held: bool) -> None:
@@ -47,7 +48,7 @@ class WaterfallLayer(Layer):
             self._held = None
             self.place()
         elif held and self._held is None:
-            self._held = self._values.copy(), self._newest
+            self._held = self._values.copy(), self.newest
 
     @property
     def until_s(self) -> float:
@@ -61,7 +62,7 @@ class WaterfallLayer(Layer):
 
     @property
     def _looked_at(self) -> tuple[NDArray[np.float32], int]:
-        return self._held or (self._values, self._newest)
+        return self._held or (self._values, self.newest)
 
     def set_colors(self, low: float, high: float) -> None:
         if (low, high) != (self.low, self.high):
@@ -76,18 +77,18 @@ class WaterfallLayer(Layer):
     def show(self, time_s: float, values: NDArray[np.floating]) -> None:
         """Add values (kind, row), the first at the bottom, at an increasing time."""
         column = int(time_s / self.column_s)
-        if column < self._newest:
+        if column < self.newest:
             self.clear()
         ring = self._values.shape[-1]
         at = column % ring
-        if column == self._newest:
+        if column == self.newest:
             self._values[..., at] = np.fmax(self._values[..., at], values)
             return
-        skipped = range(max(self._newest + 1, column - ring + 1), column)
-        for blank in skipped if self._newest >= 0 else ():
+        skipped = range(max(self.newest + 1, column - ring + 1), column)
+        for blank in skipped if self.newest >= 0 else ():
             self._values[..., blank % ring] = np.nan
         self._values[..., at] = values
-        self._newest = column
+        self.newest = column
         if self._held is None:
             self.plot.update(self.plot.inside)
 

@@ -72,7 +72,9 @@ class LastMinutePane(Pane):
         raise NotImplementedError
 
     def move(self, view: "ViewState") -> None:
-        self.take_frames(view.engine, view.readings)
+        # A column is painted when the next one begins.
+        if int(view.newest.end_s / COLUMN_S) != self.colors.newest:
+            self.take_frames(view.engine, view.readings)
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         if (of := self.followed(engine)) is None:
