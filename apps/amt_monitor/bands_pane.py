@@ -12,7 +12,7 @@ from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.spectrum_pane import with_unit
 from amt_monitor.widgets import combo_box
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import Column, column_named
 

@@ -45,6 +45,10 @@ class CurveLayer(Layer):
                 area.setBottom(self.plot.inside.bottom())
             self.plot.update(area.intersected(self.plot.inside))
 
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.points)
+
     def place(self) -> None:
         self._set_points(self.plot.points(self.x, self.y))
 
@@ -100,6 +104,10 @@ class FillBelowLayer(FillLayer):
         self._curve = curve
         curve.floored = True
 
+    @property
+    def is_empty(self) -> bool:
+        return self._curve.is_empty
+
     def areas(self) -> Iterator[QtGui.QPolygonF]:
         points, floor = self._curve.points, self.plot.inside.bottom()
         for first, end in runs(~np.isnan(points[:, 1])):
@@ -130,6 +138,10 @@ class FillBetweenLayer(FillLayer):
     def place(self) -> None:
         low, high = self.plot.points(self.x, self.low), self.plot.points(self.x, self.high)
         self._points = np.concatenate((low, high))
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self._points)
 
     def areas(self) -> Iterator[QtGui.QPolygonF]:
         low, high = self._points[: len(self.x)], self._points[len(self.x) :]

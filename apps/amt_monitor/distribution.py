@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from amt_monitor.counted_time import counted_from, pauses
 from amt_monitor.reading_history import CAME, FAULTS, SETTLING, ReadingHistory
-from amt_stream.meters.accumulators import Histogram
 from amt_stream.meters.frames import Event
 
 LOWEST, HIGHEST = -120, 160
@@ -28,6 +27,8 @@ class Distribution:
 
     def _clear(self, from_s: float) -> None:
         self._from_s, self._next = from_s, max(0, round(from_s / self.history.step_s) + 1)
+        from amt_stream.meters.accumulators import Histogram  # numba is slow to import
+
         self._histogram = Histogram(LOWEST, HIGHEST, 1.0)
         # The first row after the rise from silence.
         self._settled: int | None = None

@@ -66,6 +66,11 @@ class Layer:
     smooth = False
     """Whether its edges are antialiased."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to paint."""
+        return False
+
     def place(self) -> None:
         """The size, the ranges or the colors of the plot have changed."""
 
@@ -78,6 +83,10 @@ class ItemLayer(Layer, Generic[Item]):
     """A layer of items; it is painted again when they change."""
 
     items: tuple[Item, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.items
 
     def set(self, items: Sequence[Item]) -> None:
         if tuple(items) != self.items:
@@ -279,6 +288,8 @@ class Plot(QtWidgets.QWidget):
     def _paint_layers(self, painter: QtGui.QPainter) -> None:
         painter.setClipRect(self.inside.united(self.lane))
         for layer in self.layers:
+            if layer.is_empty:
+                continue
             painter.save()
             if layer.smooth:
                 painter.setClipRect(self.inside)

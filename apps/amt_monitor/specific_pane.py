@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from amt_monitor.history_traces import top_of
 from amt_monitor.plot import Plot, PlotAxis
@@ -10,7 +11,6 @@ from amt_monitor.spectrogram_pane import CHANNELS
 from amt_monitor.spectrum_pane import HZ_TICKS, hertz_text
 from amt_monitor.waterfall_pane import CurvesOf, LastMinutePane
 from amt_monitor.widgets import plain_label
-from amt_stream.dsp.functional.ecma418 import BANDS, CENTERS
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
 
@@ -79,8 +79,9 @@ class SpecificQualityPane(LastMinutePane):
         ticks = [(float(band_at(f)), hertz_text(f)) for f in HZ_TICKS]
         name = specific_name(entry.name, quality)
         plot = Plot(f"{name}_plot")
-        y = PlotAxis(0.0, float(BANDS), ticks, ())
-        super().__init__(name, specific_title(quality), "Hz", plot, BANDS, y, CHANNELS)
+        bands = len(_centers())
+        y = PlotAxis(0.0, float(bands), ticks, ())
+        super().__init__(name, specific_title(quality), "Hz", plot, bands, y, CHANNELS)
         plot.setAccessibleName(f"specific {self._of.name} of the last minute as colors")
         self.strongest = plain_label("strongest")
         self.scale = plain_label("scale", role="second")
@@ -116,7 +117,7 @@ class SpecificQualityPane(LastMinutePane):
         if self._of.hz:
             hz = float(getattr(values, self._of.hz)[channel, place])
         return self._of.strongest.format(
-            band=reading_text("_hz", round(float(CENTERS[band]), -1)),
+            band=reading_text("_hz", round(float(_centers()[band]), -1)),
             hz=reading_text("_hz", hz),
         )
 
@@ -148,4 +149,12 @@ def specific_title(quality: SpecificQuality) -> str:
 
 def band_at(hz: float) -> float:
     """The place of a frequency on the axis of bands; the center of the first band is at 0.5."""
-    return float(np.interp(hz, CENTERS, np.arange(BANDS) + 0.5))
+    centers = _centers()
+    return float(np.interp(hz, centers, np.arange(len(centers)) + 0.5))
+
+
+def _centers() -> NDArray[np.float64]:
+    """Center frequencies of the bands in Hz."""
+    from amt_stream.dsp.functional.ecma418 import CENTERS  # torch is slow to import
+
+    return CENTERS

@@ -13,7 +13,7 @@ from amt_monitor.spectrum_pane import hertz_text
 from amt_monitor.time_plot import clock_text
 from amt_monitor.waterfall_pane import COLUMN_S, SPAN_S, CurvesOf, LastMinutePane
 from amt_monitor.widgets import plain_label
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 from amt_stream.meters.rows import reading_text
 

@@ -22,7 +22,7 @@ from amt_stream.meters.calibration import calibration_words, reminder_of
 from amt_stream.meters.state_signs import lost_sentence, rank_states
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine, Event
+    from amt_stream.engine import Engine, Event, Health
 
 UNDONE = "Readings were reset. Undo or Ctrl+Z restores them within 10 s."
 STARTING = "Preparing the models."
@@ -75,13 +75,16 @@ class StateView(QtWidgets.QWidget):
         if engine is not None and (reset := _last_reset(engine)) is not self._reset:
             self._reset = reset
             self.message.say_again(UNDONE)
-        self.message.say((_note(measurement), self._sentence, self._settings.trouble), undone)
+        health = None if engine is None else engine.health
+        self.message.say(
+            (_note(measurement, health), self._sentence, self._settings.trouble), undone
+        )
         self.getting_started.give_way(bool(self.message.text) and is_low)
-        self.states = _states(measurement, frozen)
+        self.states = _states(measurement, health, frozen)
         self.bar.chip.show_states(self.states, elapsed_text(measurement.measured_s))
         self._show_banner(measurement)
         self.bar.device.setEnabled(not measurement.busy)
-        if engine is None:
+        if engine is None or health is None:
             self.line.setText(measurement.state)
             starting = "\n".join(filter(None, (STARTING, compiling.note)))
             self.waiting.setText(starting if measurement.busy else "No measurement is running.")
@@ -98,7 +101,7 @@ class StateView(QtWidgets.QWidget):
         action.setIconText("Log" if log is None else self._log_status.words(log))
         action.setToolTip("" if log is None else plain(f"log {log.path}"))
         self._show_calibration(engine)
-        self.line.setText(status_text(engine))
+        self.line.setText(status_text(engine, health))
 
     def _show_banner(self, measurement: MeasurementControl) -> None:
         engine = measurement.engine
@@ -139,20 +142,21 @@ class StateView(QtWidgets.QWidget):
         return self._uncalibrated[1]
 
 
-def _states(measurement: MeasurementControl, frozen: bool) -> list[str]:
+def _states(measurement: MeasurementControl, health: "Health | None", frozen: bool) -> list[str]:
     """The states that hold, the worst first."""
     engine = measurement.engine
     course = "failed" if measurement.error and not measurement.busy else measurement.state
     view = None if engine is None else ViewState.at(engine, measurement.readings)
-    return rank_states(course, frozen=frozen) if view is None else view.states(course, frozen)
+    if view is None or health is None:
+        return rank_states(course, frozen=frozen)
+    return view.states(course, frozen, health.overloaded)
 
 
-def _note(measurement: MeasurementControl) -> str:
+def _note(measurement: MeasurementControl, health: "Health | None") -> str:
     if measurement.error:
         return f"\N{WARNING SIGN} {measurement.error}"
-    if measurement.engine is None or not measurement.measuring:
+    if health is None or not measurement.measuring:
         return ""
-    health = measurement.engine.health
     return health.note + (TOO_SLOW if health.note and health.overloaded else "")
 
 

@@ -9,12 +9,12 @@ from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
-    from amt_stream.engine import Engine
+    from amt_stream.engine import Engine, Health
 
 
-def status_text(engine: "Engine") -> str:
+def status_text(engine: "Engine", health: "Health") -> str:
     """The input and what the computer makes of it; the state stands in the chip."""
-    source, keeper, health = engine.source, keeper_in(engine.sinks), engine.health
+    source, keeper = engine.source, keeper_in(engine.sinks)
     words = (
         source.name,
         f"{source.fs / 1000:g} kHz",

@@ -98,14 +98,15 @@ class ViewState:
         frames = self.frames.get(name)
         if frames is None:
             return ReadingStatus(0, self.held)
-        history = self.engine.histories[name]
-        recent = history.since(history.count - round(RECENT_S * history.frame_rate))
-        fault = int(np.bitwise_or.reduce(recent.fault)) if len(recent) else 0
+        recent = self.engine.recent(frames.model, frames.end_s - RECENT_S, frames.microphone)
+        # Calm frames have no fault.
+        faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
+        fault = int(np.bitwise_or.reduce(faults)) if faults else 0
         in_pascal = takes_pascal(self.engine.models[name])
         uncalibrated = in_pascal and not frames.calibrated
         return ReadingStatus(fault, self.held, uncalibrated, bool(frames.settling[-1]))
 
-    def states(self, course: str, frozen: bool = False) -> list[str]:
+    def states(self, course: str, frozen: bool, overloaded: bool) -> list[str]:
         """The states that hold now, of all models, as `rank_states` ranks them."""
         status = [self.reading_status(name) for name in self.frames]
         fault = int(np.bitwise_or.reduce([one.fault for one in status]))
@@ -114,7 +115,7 @@ class ViewState:
         return rank_states(
             course,
             frozen=frozen,
-            overloaded=self.engine.health.overloaded,
+            overloaded=overloaded,
             faults=[name for bit, name in FAULT_NAMES.items() if fault & bit],
             settling=any(one.settling for one in status),
             uncalibrated=any(one.uncalibrated for one in status),

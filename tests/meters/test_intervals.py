@@ -8,7 +8,7 @@ import pytest
 
 from amt_stream import measure
 from amt_stream.core.clock import Interval
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import JoinedRows, readings_of
 from tests.meters.threadless import FS, Meters

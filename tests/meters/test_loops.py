@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import Events, Histogram, Maximum
-from amt_stream.meters.accumulators.rolling import RollingLevel, level_db
+from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.rolling import RollingLevel
 
 ODD = np.array([np.nan, np.inf, -np.inf, -1e300, 1e300, 0.0, 139.99, 140.0, 7.05])
 

@@ -5,7 +5,7 @@ import pytest
 
 from amt_stream import measure
 from amt_stream.meters.accumulators import SoundLevelMeter
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.sound_level import DIFFERENCES, LEVELS, RISEN
 
 SECONDS = 17.37

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import RollingHistogram, RollingLevel
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 
 
 def energies(count, seed=0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import SoundLevelMeter
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.sound_level import LEVELS
 
 

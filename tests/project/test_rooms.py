@@ -121,6 +121,15 @@ def test_a_light_import_stays_light(statement):
     assert done.stdout.strip() == "[]"
 
 
+def test_the_window_is_seen_before_models_are_imported():
+    program = "import sys, amt_monitor.main_window; print({'torch', 'numba'} & set(sys.modules))"
+    pytest.importorskip("pyqtgraph.Qt", reason="the window is not installed")
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
 def test_what_serves_a_device_imports_only_the_standard_library():
     """It runs alone, apart from the package, and is up in a tenth of a second."""
     tops = {

@@ -276,7 +276,7 @@ class MeterApp(App[None]):
         if view is None:
             states = rank_states(course, frozen=self.frozen)
         else:
-            states = view.states(course, self.frozen)
+            states = view.states(course, self.frozen, health.overloaded)
         sign = SIGNS[states[0]]
         measured = (
             meter.readings.measured_s

@@ -10,6 +10,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from amt_stream.core.compiling import compiling
@@ -57,7 +58,11 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: object, target_context: object) -> Any:
         found = None
         try:
-            found = super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                # Not by `super().load_overload`, which first loads all that a compiler needs: half
+                # a second, 50 MB and scipy.linalg. Numba loads them before it compiles.
+                found = self._load_overload(sig, target_context)
         except Exception as error:
             _say(f"a compiled kernel cannot be read and is recompiled: {error}")
         if found is None:

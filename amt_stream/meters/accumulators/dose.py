@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.meters.accumulators.rolling import level_db
+from amt_stream.meters.accumulators.level import level_db
 
 DAY_S = 8 * 3600.0
 DOSE = re.compile(

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators.dose import DAY_S
-from amt_stream.meters.accumulators.rolling import RollingLevel, level_db
+from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.accumulators.window import WINDOW
 
 PRESENT_S = 10.0

@@ -44,7 +44,10 @@ def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
     more: sorted classes of further values besides `counts`
     """
     places[:] = math.nan
-    total = counts.sum() + len(more)
+    # Not `counts.sum()`, with which numba keeps an import of all of scipy.linalg.
+    total = len(more)
+    for number in counts:
+        total += number
     if not total:
         return
     for k in range(len(percents)):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators import loops
+from amt_stream.meters.accumulators.level import level_db
 
 MOST_SLOTS = 36_000
 SLOTS_S = (0.1, 1.0)
@@ -16,12 +16,6 @@ SLOTS_S = (0.1, 1.0)
 
 PLACES = 1000
 """Largest number of points of a window for forecasts: 0.1 % of it apart, or 0.005 dB."""
-
-
-def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Level in dB re 20 uPa of a mean square in Pa^2; minus infinity for silence."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return 10 * np.log10(np.asarray(power, np.float64) / P0**2)
 
 
 class RollingLevel(Resumable):

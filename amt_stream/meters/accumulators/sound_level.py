@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.dose import DAY_S, DOSE, Dose
 from amt_stream.meters.accumulators.forecast import EXPOSURE, Forecasts
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
-from amt_stream.meters.accumulators.rolling import RollingLevel, level_db
+from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.accumulators.window import WINDOW, window_s
 
 FRAME_S = 0.01

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators import SoundLevelMeter
 from amt_stream.meters.accumulators.dose import DOSE, Dose
 from amt_stream.meters.accumulators.forecast import EXPOSURE, LEVEL
+from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.percentiles import PERCENTS
-from amt_stream.meters.accumulators.rolling import level_db
 from amt_stream.meters.accumulators.sound_level import (
     DIFFERENCES,
     FORGOTTEN,

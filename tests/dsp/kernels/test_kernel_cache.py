@@ -4,6 +4,8 @@ import hashlib
 import importlib.util
 import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 from numba import config
@@ -47,6 +49,42 @@ def test_a_kernel_is_kept(load, tmp_path):
     assert again(21) == 42
     assert (len(again.stats.cache_hits), len(again.stats.cache_misses)) == (1, 0)
     assert len(kept(tmp_path, ".nbc")) == 1
+
+
+POWERS = """
+import ast, sys
+import numpy as np
+from amt_stream.dsp.functional.kernel_cache import cached_njit
+
+@cached_njit()
+def powers(base):
+    found = np.empty(3)
+    for k in range(3):
+        found[k] = base**k
+    return found
+
+for base in sys.argv[1:]:
+    found = powers(ast.literal_eval(base)).tolist()
+    print(found, sum(powers.stats.cache_hits.values()), "scipy.linalg" in sys.modules)
+"""
+
+
+def test_a_kept_kernel_is_read_without_what_the_compiler_needs(tmp_path):
+    path = tmp_path / "powers.py"
+    path.write_text(POWERS)
+
+    def run(*bases):
+        done = subprocess.run(
+            [sys.executable, str(path), *bases],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        )
+        return done.stdout.splitlines()
+
+    assert run("2") == ["[1.0, 2.0, 4.0] 0 True"]
+    assert run("2", "0.5") == ["[1.0, 2.0, 4.0] 1 False", "[1.0, 0.5, 0.25] 1 True"]
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])

@@ -1,0 +1,12 @@
+"""The level of a mean square."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.dsp.scales import P0
+
+
+def level_db(power: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Level in dB re 20 uPa of a mean square in Pa^2; minus infinity for silence."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 10 * np.log10(np.asarray(power, np.float64) / P0**2)
