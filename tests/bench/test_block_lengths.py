@@ -46,9 +46,10 @@ def least_costs(model):
 def test_cost_against_block_length():
     torch.set_num_threads(1)
     print("\nthread CPU seconds per second of white noise, one channel or two ears, 48 kHz")
-    print(f"  {'':14} {'1 ms':>8} {'2 ms':>8} {'10 ms':>8}   1 ms / 10 ms   2 ms / 10 ms")
+    wide = max(map(len, catalog.names()))
+    print(f"  {'':{wide}} {'1 ms':>8} {'2 ms':>8} {'10 ms':>8}   1 ms / 10 ms   2 ms / 10 ms")
     for name in catalog.names():
         one, two, ten = least_costs(catalog.entry(name).build(FS))
         shares = " ".join(f"{share:8.4f}" for share in (one, two, ten))
-        print(f"  {name:14} {shares}   {one / ten:12.2f}   {two / ten:12.2f}")
+        print(f"  {name:{wide}} {shares}   {one / ten:12.2f}   {two / ten:12.2f}")
         assert min(one, two, ten) > 0
