@@ -50,12 +50,16 @@ def test_fragments_have_names_that_towncrier_knows():
 
 
 def test_the_page_says_what_an_installation_takes():
-    (figures,) = json.loads((ROOT / "docs" / "install.json").read_text(encoding="utf-8"))
+    figures, *others = json.loads((ROOT / "docs" / "install.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
     whole, compiled = figures["gigabytes"], figures["of_these_compiled"]
     assert f"{whole:.2f} GB by pip and {whole - compiled:.2f} GB by uv" in page
     assert whole - compiled <= 1.2
     assert f"all {figures['readings_passed']} readings" in page
+    minors = " and ".join(one["python"].rpartition(".")[0] for one in others)
+    for one in others:
+        assert one["readings_passed"] == figures["readings_passed"]
+        assert f"Python {minors}, with PyTorch for NVIDIA GPUs ({one['gigabytes']} GB)" in page
 
 
 @pytest.mark.parametrize(
@@ -78,6 +82,10 @@ def test_forms_of_others_are_what_their_schema_says(schema, pattern, capsys):
 
 def test_what_workflows_run_is_there():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    reruns = "reruns" in str(options["tool"]["pytest"]["ini_options"]["addopts"])
+    for path in (".ci/oldest", ".github/workflows/tests.yml"):
+        assert ("pytest-rerunfailures" in (ROOT / path).read_text(encoding="utf-8")) is reruns, path
     steps = [
         step
         for path in (ROOT / ".github" / "workflows").glob("*.yml")
