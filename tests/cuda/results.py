@@ -5,10 +5,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).with_name("RESULTS.md")
-SOURCES = ("hosted.py", "functional/*.py", "stages/*.py", "models/*.py")
+SOURCES = ("cuda_stream.py", "functional/*.py", "stages/*.py", "models/*.py")
 
 
-def source_hash(package=ROOT / "amt_stream"):
+def source_hash(package=ROOT / "amt_stream" / "dsp"):
     """One number of all that runs on a GPU."""
     digest = hashlib.sha256()
     for path in sorted(path for pattern in SOURCES for path in package.glob(pattern)):

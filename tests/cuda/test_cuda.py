@@ -9,10 +9,11 @@ import time
 import pytest
 import torch
 
+import amt_stream
 from amt_stream import Gain, Stage
 from amt_stream.dsp.functional import dispatch
 from tests.cuda import checks
-from tests.cuda.results import RESULTS, ROOT, source_hash
+from tests.cuda.results import RESULTS, ROOT, SOURCES, source_hash
 from tests.recorder import Recorder
 
 
@@ -89,13 +90,22 @@ def test_what_is_wrong_does_not_hold(gpu):
 def test_what_is_claimed_was_run():
     """Pages name the GPU and the day of the last run; of which source that was stands beside it."""
     ran = re.search(r"^(\d{4}-\d\d-\d\d), (.+?), driver", RESULTS.read_text("utf-8"), re.M)
+    rows = {*re.findall(r"^\| (\w+)", RESULTS.read_text("utf-8"), re.M)}
+    public = {name: getattr(amt_stream, name) for name in amt_stream.__all__}
+    stages = {n for n, one in public.items() if isinstance(one, type) and issubclass(one, Stage)}
+    missing = stages - rows - {"Stage"}
+    assert all(name.startswith("ECMA") for name in missing), missing
     for name in ("README.md", "docs/gpu.md"):
         text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
         assert f"ran on an {ran[2]} on {ran[1]}" in text, name
+        exempt = re.search(r"All but the models of ECMA-418-2|but those of ECMA-418-2", text)
+        assert bool(exempt) is bool(missing), name
     assert "NO |" not in RESULTS.read_text("utf-8")
 
 
 def test_any_change_of_what_runs_there_is_another_source(tmp_path):
+    dsp = ROOT / "amt_stream" / "dsp"
+    assert all([*dsp.glob(pattern)] for pattern in SOURCES)
     (tmp_path / "stages").mkdir()
     (tmp_path / "stages" / "one.py").write_text("x = 1\n")
     before = source_hash(tmp_path)
