@@ -94,6 +94,9 @@ class ItemLayer(Layer, Generic[Item]):
             self.plot.update(self.plot.inside.united(self.plot.lane))
 
 
+THIN = 1.5
+"""Pixels of a thin line."""
+
 UNIT_LEFT = 5
 """Pixels from the axis to the unit."""
 
@@ -192,7 +195,9 @@ class Plot(QtWidgets.QWidget):
         if dashed:
             pen.setStyle(QtCore.Qt.PenStyle.DashLine)
         elif width > 1.0:
-            pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
+            joins = QtCore.Qt.PenJoinStyle
+            # On a thin line a bevel looks the same, and takes half the time.
+            pen.setJoinStyle(joins.RoundJoin if width > THIN else joins.BevelJoin)
             pen.setCapStyle(QtCore.Qt.PenCapStyle.RoundCap)
         return pen
 
