@@ -72,7 +72,9 @@ class TimePlot(Plot):
             )
 
     def _ticks(self, low: float, high: float) -> Ticks:
-        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(clock_text(self.end_s))
+        # Tenths of the present must not change the ticks with each row.
+        widest = clock_text(math.floor(self.end_s) if self.follows else self.end_s)
+        wide = TICK_WIDTHS * self.fontMetrics().horizontalAdvance(widest)
         most = max(2, min(12, int(max(1, self.inside.width()) / wide)))
         step = next((s for s in STEPS_S if (high - low) / s <= most), STEPS_S[-1])
         numbers = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
