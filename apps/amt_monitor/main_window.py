@@ -86,7 +86,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._close_unasked = False
         self._take_settings()
         self._restore_place()
-        updates = self._draw, self.read, self.show_state, self._keep_layout
+        updates = self._draw, self._read, self.show_state, self._keep_layout
         self._timers = [*map(self._timer, SEEN_MS, updates)]
         self._seen = True
         # Else a button would have the focus at first, and Enter in haste would press it.
@@ -318,8 +318,13 @@ class MainWindow(QtWidgets.QMainWindow):
             QtCore.QTimer.singleShot(0, self.hide)
 
     def _draw(self) -> None:
-        self._pace()
+        if not self._seen:
+            self._pace()
         self.updater.draw()
+
+    def _read(self) -> None:
+        self._pace()
+        self.read()
 
     def _pace(self) -> None:
         """Update slowly while nothing is seen; catch up at once when it is seen again."""
