@@ -41,6 +41,7 @@ class ReadingGrid(NumberGrid):
         self._large: list[tuple[ReadingCell, BigNumber]] = []
         groups = [[self._big(cell, cell is group[0], banded) for cell in group] for group in large]
         super().__init__(groups, NumberTable(small) if small else None, tiles)
+        self._is_counted = any(cell.caption.counted for cell, _ in self.numbers)
         self.show_elapsed(0.0)  # its width counts from the beginning
 
     @property
@@ -80,7 +81,7 @@ class ReadingGrid(NumberGrid):
 
     def show_elapsed(self, measured_s: float) -> None:
         """Write once the time that averages and maxima cover."""
-        if any(cell.caption.counted for cell, _ in self.numbers):
+        if self._is_counted:
             self.elapsed.setText(f"Over {elapsed_text(measured_s)}")
 
     def show_band(self, name: str, text: str) -> None:
