@@ -14,9 +14,6 @@ FS = 48000
 HOP = 256
 """Samples between frames."""
 
-STEP = 2048
-"""Samples after which the phases of all blocks repeat."""
-
 BANDS = 53
 
 LOWEST_WIDTH, GROWTH = 81.9289, 0.1618
@@ -75,8 +72,6 @@ class BlocksOfSize(NamedTuple):
     targets: first and last band that take the mean of their neighbors among these
     transform: length that holds the autocorrelation at the largest lag without aliasing
     averaged: whether three blocks are averaged over time
-    wait: frames for which these bands wait, so that all give the same ones, and none before it is
-        due: the first of a step is there only when its last is
     """
 
     size: int
@@ -85,12 +80,16 @@ class BlocksOfSize(NamedTuple):
     targets: tuple[int, int]
     transform: int
     averaged: bool
-    wait: int
 
     @property
     def hop(self) -> int:
         """Samples between blocks."""
         return self.size // 4
+
+    @property
+    def frames(self) -> int:
+        """Frames between blocks."""
+        return self.hop // HOP
 
     @property
     def lags(self) -> int:
@@ -99,17 +98,20 @@ class BlocksOfSize(NamedTuple):
 
 
 SIZES = (
-    BlocksOfSize(8192, 0, 4, (0, 2), 10800, True, 7),
-    BlocksOfSize(4096, 1, 17, (3, 15), 6400, True, 11),
-    BlocksOfSize(2048, 15, 25, (16, 24), 3200, False, 15),
-    BlocksOfSize(1024, 25, 52, (25, 52), 1600, False, 15),
+    BlocksOfSize(8192, 0, 4, (0, 2), 10800, True),
+    BlocksOfSize(4096, 1, 17, (3, 15), 6400, True),
+    BlocksOfSize(2048, 15, 25, (16, 24), 3200, False),
+    BlocksOfSize(1024, 25, 52, (25, 52), 1600, False),
 )
 
-AROUND = 4 * max(blocks.hop for blocks in SIZES) // HOP
+LONGEST = max(blocks.frames for blocks in SIZES)
+"""Frames between the longest blocks."""
+
+AROUND = 4 * LONGEST
 """Frames in four of the longest hops, after which all hops are at the same places again."""
 
-LONGEST_WAIT = max(blocks.wait for blocks in SIZES)
-"""In frames; the latency."""
+WAIT = 2 * LONGEST - 1
+"""The latency in frames: the longest blocks are averaged with the next, and interpolated to it."""
 
 
 def specific_basis_loudness(power: Tensor, threshold: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import array, compiled
+from amt_stream.dsp.functional.dispatch import array, compilable, compiled
 from amt_stream.dsp.functional.ecma418 import (
     AROUND,
     BANDS,
@@ -17,15 +17,14 @@ from amt_stream.dsp.functional.ecma418 import (
     LAGS,
     LEAST_SHARE,
     LINES,
-    LONGEST_WAIT,
     MOST_SNR,
     QUIET,
     SIZES,
-    STEP,
+    WAIT,
     BlocksOfSize,
     specific_basis_loudness,
 )
-from amt_stream.dsp.functional.ecma418_tones import one_step
+from amt_stream.dsp.functional.ecma418_tones import one_frame
 from amt_stream.dsp.functional.gammatone import gammatone_sum
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
@@ -89,22 +88,16 @@ def _tone(a: Tensor, bands: tuple[int, int], window: Tensor) -> tuple[Tensor, Te
     return torch.minimum(tonal, total), total, at * (FS / LINES) + 0 * total
 
 
-def _frames(before: Tensor, native: Tensor, per_block: int) -> Tensor:
-    """Values (..., block) of blocks as frames, linear from `before` (...) to the last."""
-    points = torch.cat([before[..., None], native], -1)
-    part = torch.arange(1, per_block + 1, dtype=native.dtype, device=native.device) / per_block
-    return (points[..., :-1, None] + points.diff(dim=-1)[..., None] * part).flatten(-2)
-
-
 class State(NamedTuple):
     """State of `tonal_and_noise`, in float64.
 
-    sound_...: the last four hops of the bands (..., 4, sample, band), rectified; each replaces the
+    sound_...: the last hops of the bands (..., 4, sample, band), rectified; each replaces the
         oldest, so that hop n since the beginning is number n modulo 4
     lines_...: real and imaginary parts of their spectra (..., 4, 2, line, band), over two hops
     rows_...: the last two means over bands, where blocks are averaged (..., 2, lag, target band)
     last: the last estimates of each band (..., 3, 53)
-    late: estimates that wait for those of longer blocks (..., 3, 53, 15)
+    late: estimates that wait for those of longer blocks (..., 3, 53, 16); that of frame n since the
+        beginning is number n modulo 16
     smooth: of the low-pass (..., 2, 3, 159)
     begun: frames since the beginning; from twice `AROUND` it goes back by that (..., 1)
     """
@@ -150,7 +143,7 @@ def state_shapes() -> dict[str, tuple[int, ...]]:
         if blocks.averaged:
             targets = blocks.targets[1] - blocks.targets[0] + 1
             shapes[f"rows_{blocks.size}"] = (2, blocks.lags + 1, targets)
-    shapes |= {"last": (3, BANDS), "late": (3, BANDS, LONGEST_WAIT), "smooth": (2, 3, 3 * BANDS)}
+    shapes |= {"last": (3, BANDS), "late": (3, BANDS, WAIT + 1), "smooth": (2, 3, 3 * BANDS)}
     shapes["begun"] = (1,)
     return {name: shapes[name] for name in State._fields}
 
@@ -161,79 +154,87 @@ def _turned(x: Tensor, by: Tensor) -> Tensor:
     return x.gather(-3, at.long()[..., None, None].expand_as(x))
 
 
-def _estimates(
-    x: Tensor,
-    blocks: BlocksOfSize,
-    tables: TonalTables,
-    begun: Tensor,
-    sound: Tensor,
-    rows: Tensor | None,
-) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Tensor, Tensor | None]:
-    """`_tone` of whole steps of band signals, and what goes into `State`."""
+def _placed(ring: Tensor, at: Tensor, new: Tensor) -> Tensor:
+    """A ring (..., n, ...) with `new` (..., ...) in place number `at` modulo n (..., 1)."""
+    count = ring.shape[at.dim() - 1]
+    here = torch.arange(count, dtype=at.dtype, device=at.device) == at % count
+    here = here.view(*here.shape, *[1] * (ring.dim() - here.dim()))
+    return torch.where(here, new.unsqueeze(at.dim() - 1), ring)
+
+
+def _after_block(
+    blocks: BlocksOfSize, tables: TonalTables, state: dict[str, Tensor]
+) -> dict[str, Tensor]:
+    """What changes in `State` with the frame that completes a block of bands."""
+    begun, low, high = state["begun"], blocks.targets[0], blocks.targets[1] + 1
+    hops = torch.floor(begun / blocks.frames)
+    sound, rows = state[f"sound_{blocks.size}"], state.get(f"rows_{blocks.size}")
+    turned = _turned(sound, hops + 1)
+    x = turned.flatten(-3, -2).mT
+    newest = torch.fft.rfft(turned[..., -1, :, :], 2 * blocks.hop, -2)
+    after = {}
+    after[f"lines_{blocks.size}"] = _placed(
+        state[f"lines_{blocks.size}"], hops, torch.stack([newest.real, newest.imag], -3)
+    )
     sources = slice(blocks.first, blocks.last + 1)
-    past = _turned(sound, begun).flatten(-3, -2).mT
-    joined = torch.cat([past[..., blocks.hop :], x[..., sources, :].clamp(min=0)], -1)
-    a = _autocorrelation(joined, blocks, tables.threshold[sources], blocks.lags)
+    a = _autocorrelation(x, blocks, tables.threshold[sources], blocks.lags)
     if blocks.targets != (blocks.first, blocks.last):
         mean = getattr(tables, f"neighbors_{blocks.size}") @ a.flatten(-2)
         a = mean.unflatten(-1, a.shape[-2:])
     if rows is not None:
-        low, high = blocks.targets
-        seen = tables.window[low : high + 1, None, 1 : a.shape[-1]]
+        seen = tables.window[low:high, None, 1 : a.shape[-1]]
         a = torch.cat([a[..., :1], a[..., 1:] * seen], -1)
-        a = torch.cat([rows.movedim(-1, -3), a], -2)
-        rows = a[..., -2:, :].movedim(-3, -1)
-        a = (a[..., :-2, :] + a[..., 1:-1, :] + a[..., 2:, :]) / 3
-    # Hops follow the oldest one, in whose place the next goes.
-    hops = joined[..., -4 * blocks.hop :].unflatten(-1, (4, blocks.hop))
-    hops = _turned(hops.movedim(-3, -1), -begun - x.shape[-1] // blocks.hop)
-    lines = torch.fft.rfft(hops, 2 * blocks.hop, -2)
-    lines = torch.stack([lines.real, lines.imag], -3)
-    return _tone(a, blocks.targets, tables.window), hops, lines, rows
+        now = a.squeeze(-2).mT
+        a = (rows[..., 0, :, :] + rows[..., 1, :, :] + now) / 3
+        a = a.mT[..., None, :]
+        after[f"rows_{blocks.size}"] = torch.stack([rows[..., 1, :, :], now], -3)
+    native = torch.cat(_tone(a, blocks.targets, tables.window), -1).movedim(-1, -2)
+    before = state["last"][..., low:high]
+    # Frames from those before to these, in their places among those that wait.
+    places = torch.arange(WAIT + 1, dtype=begun.dtype, device=begun.device)
+    first = begun + 1 - blocks.frames * (1 if rows is None else 2)
+    k = ((places - first) % (WAIT + 1))[..., None, None, :]
+    frames = before[..., None] + (native - before)[..., None] * ((k + 1) / blocks.frames)
+    late = state["late"]
+    new = torch.where(k < blocks.frames, frames, late[..., low:high, :])
+    after["late"] = torch.cat([late[..., :low, :], new, late[..., high:, :]], -2)
+    last = state["last"]
+    after["last"] = torch.cat([last[..., :low], native, last[..., high:]], -1)
+    return after
 
 
-def _one_step(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, State]:
-    """The frames (..., 3, 53, frame) of one step."""
-    after = state._asdict()
-    parts = []
+def _one_frame(x: Tensor, tables: TonalTables, given: State) -> tuple[Tensor, State]:
+    """The frame (..., 3, 53) after `HOP` samples."""
+    state, begun = given._asdict(), given.begun
+    u = x.clamp(min=0).mT
+    known = compilable(x)
     for blocks in SIZES:
-        low, high = blocks.targets[0], blocks.targets[1] + 1
-        sound, rows = f"sound_{blocks.size}", f"rows_{blocks.size}"
-        estimates, after[sound], after[f"lines_{blocks.size}"], found = _estimates(
-            x, blocks, tables, state.begun * HOP // blocks.hop, after[sound], after.get(rows)
-        )
-        if found is not None:
-            after[rows] = found
-        native = torch.stack(estimates, -3)
-        frames = _frames(state.last[..., low:high], native, blocks.hop // HOP)
-        waiting = state.late[..., low:high, LONGEST_WAIT - blocks.wait :]
-        parts.append((native[..., -1], torch.cat([waiting, frames], -1)))
-    count = x.shape[-1] // HOP
-    after["last"] = torch.cat([last for last, _ in parts], -1)
-    after["late"] = torch.cat(
-        [
-            torch.nn.functional.pad(v[..., count:], (LONGEST_WAIT - v.shape[-1] + count, 0))
-            for _, v in parts
-        ],
-        -2,
-    )
+        name, bands = f"sound_{blocks.size}", slice(blocks.first, blocks.last + 1)
+        parts = state[name].unflatten(-2, (blocks.frames, HOP)).flatten(-4, -3)
+        state[name] = _placed(parts, begun, u[..., bands]).reshape(state[name].shape)
+        ends = (begun + 1) % blocks.frames == 0
+        if known and not bool(ends.any()):
+            continue
+        # Of other rows no block ends.
+        for key, new in _after_block(blocks, tables, state).items():
+            rows = ends.view(*ends.shape, *[1] * (new.dim() - ends.dim()))
+            state[key] = torch.where(rows, new, state[key])
+    at = ((begun + 1) % (WAIT + 1)).long()[..., None, None, :]
+    due = state["late"].gather(-1, at.expand(*state["late"].shape[:-1], 1))
     # The low-pass begins at frame 0, although the mean over time looks back and forth from there.
-    at = state.begun + torch.arange(count, dtype=x.dtype, device=x.device)
-    there = (at >= LONGEST_WAIT - 1)[..., None, None, :]
-    begun = state.begun + count
-    after["begun"] = torch.where(begun >= 2 * AROUND, begun - AROUND, begun)
-    frames = torch.cat([v[..., :count] for _, v in parts], -2)
-    tonal, total, frequency = torch.where(there, frames, 0.0).unbind(-3)
+    due = torch.where((begun >= WAIT - 1)[..., None, None, :], due, 0.0)
+    tonal, total, frequency = due.unbind(-3)
     ratio = (tonal / ((total - tonal).clamp(min=0) + EPSILON)).clamp(max=MOST_SNR)
-    slow, after["smooth"] = gammatone_sum(
-        torch.cat([tonal, ratio, total], -2), tables.smoothing, tables.weights, state.smooth
+    slow, state["smooth"] = gammatone_sum(
+        torch.cat([tonal, ratio, total], -2), tables.smoothing, tables.weights, given.smooth
     )
-    tonal, ratio, total = slow.unflatten(-2, (3, BANDS)).unbind(-3)
+    tonal, ratio, total = slow.squeeze(-1).unflatten(-1, (3, BANDS)).unbind(-2)
     slope, least = GATE
-    gate = -torch.expm1(-slope * (ratio / tables.gate[:, None] - least))
+    gate = -torch.expm1(-slope * (ratio / tables.gate - least))
     tonal = gate.clamp(min=0) * tonal
     noise = (total - tonal).clamp(min=0)
-    return torch.stack([tonal, noise, frequency], -3), State(**after)
+    state["begun"] = torch.where(begun + 1 >= 2 * AROUND, begun + 1 - AROUND, begun + 1)
+    return torch.stack([tonal, noise, frequency.squeeze(-1)], -2), State(**state)
 
 
 def _like(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, State]:
@@ -246,10 +247,10 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
     """Specific loudness of tones and of noise, and frequency, of band signals (..., 53, time).
 
     Gives (..., 3, 53, frame): tonal and noise loudness in sone_HMS/Bark_HMS and the frequency of
-    the tone in Hz, a frame per `HOP` samples. A frame stands for the sample `LONGEST_WAIT` frames
-    before its end.
+    the tone in Hz, a frame per `HOP` samples. A frame stands for the sample `WAIT` frames before
+    its end.
 
-    x: band signals in pascal, float64, a multiple of `STEP` samples
+    x: band signals in pascal, float64, a multiple of `HOP` samples
     """
     _refuse("tonal_and_noise", x, tables, state)
     fit("tonal_and_noise", torch.float64, ("x", x, x.shape))
@@ -257,27 +258,28 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
         after = State(*(v.clone(memory_format=torch.contiguous_format) for v in state))
         return _advance(x, tables, after), after
     frames = []
-    # A step is too short for several threads, however long the sound is.
+    # A frame is too short for several threads, however long the sound is.
     with one_thread():
-        for part in x.split(STEP, -1):
-            y, state = _one_step(part, tables, state)
+        for part in x.split(HOP, -1):
+            y, state = _one_frame(part, tables, state)
             frames.append(y)
-    return frames[0] if len(frames) == 1 else torch.cat(frames, -1), state
+    return torch.stack(frames, -1), state
 
 
 def tonal_and_noise_in_place(x: Tensor, tables: TonalTables, state: State) -> Tensor:
     """The output of `tonal_and_noise` by its compiled form, which updates `state`.
 
+    Nothing is checked, which would take as long as the rest in short blocks.
+
     x: as there, or in float32
     state: contiguous
     """
-    _refuse("tonal_and_noise_in_place", x, tables, state)
     return _advance(x, tables, state)
 
 
 def _refuse(function: str, x: Tensor, tables: TonalTables, state: State) -> None:
     lead, _, time = signal_axes(function, "x", x, 2)
-    whole_blocks(function, time, STEP)
+    whole_blocks(function, time, HOP)
     shapes, of_tables = state_shapes(), table_shapes()
     given = [(key, v, (*lead, *shapes[key])) for key, v in state._asdict().items()]
     given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
@@ -294,9 +296,7 @@ def _advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
     y = np.empty((len(sound), 3, BANDS, time // HOP))
     for row in range(len(sound)):
         now = {key: v[row] for key, v in given.items()}
-        for start in range(0, time, STEP):
-            frame = start // HOP
-            part = y[row, :, :, frame : frame + STEP // HOP]
-            sounding = sound[row, :, start : start + STEP]
-            one_step(sounding, now, smoothing, weights, gate, part)
+        for frame in range(time // HOP):
+            part = sound[row, :, frame * HOP : (frame + 1) * HOP]
+            one_frame(part, now, smoothing, weights, gate, y[row, :, :, frame])
     return torch.from_numpy(y).view(*lead, 3, BANDS, -1)

@@ -16,7 +16,6 @@ from amt_stream.dsp.functional.columns import transform_half, transform_padded, 
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.ecma418 import (
     AROUND,
-    BANDS,
     EPSILON,
     FS,
     GATE,
@@ -24,10 +23,9 @@ from amt_stream.dsp.functional.ecma418 import (
     LAGS,
     LEAST_SHARE,
     LINES,
-    LONGEST_WAIT,
     MOST_SNR,
     SIZES,
-    STEP,
+    WAIT,
     BlocksOfSize,
     basis_loudness,
     neighbors,
@@ -61,8 +59,7 @@ class Plan(NamedTuple):
     single: Array
 
 
-LONGEST = 4096
-"""Length of the longest transform."""
+LONGEST_TRANSFORM = 4096
 
 
 def _searches(lags: Array) -> tuple[Array, Array]:
@@ -106,8 +103,8 @@ def plan_of(blocks: BlocksOfSize) -> Plan:
         threshold.copy(),
         groups,
         least,
-        turns(LONGEST),
-        turns(LONGEST, np.float32),
+        turns(LONGEST_TRANSFORM),
+        turns(LONGEST_TRANSFORM, np.float32),
     )
 
 
@@ -141,7 +138,6 @@ class _Own(threading.local):
     """
 
     def __init__(self) -> None:
-        self.rectified = np.zeros((STEP, BANDS))
         wanted = {blocks.size: _shapes(plan_of(blocks)) for blocks in SIZES}
         largest = {
             name: max(
@@ -187,49 +183,65 @@ _own = _Own()
 
 
 @kernel
-def _tones(
-    u: Array,
+def _store(x: Array, first: int, begun: int, sound: Array) -> None:
+    """Put the positive part of a frame of the bands from `first` on into the ring `sound`."""
+    parts = sound.shape[1] // HOP
+    newest, start = sound[begun // parts % 4], begun % parts * HOP
+    span = 16
+    for since in range(0, HOP, span):
+        for band in range(newest.shape[1]):
+            for t in range(since, since + span):
+                v = x[first + band, t]
+                newest[start + t, band] = v if v > 0 or v != v else 0.0
+
+
+@kernel
+def _store_all(x: Array, firsts: Array, begun: int, a: Array, b: Array, c: Array, d: Array) -> None:
+    """Put a frame `x` (band, time) into the rings of all sizes."""
+    _store(x, firsts[0], begun, a)
+    _store(x, firsts[1], begun, b)
+    _store(x, firsts[2], begun, c)
+    _store(x, firsts[3], begun, d)
+
+
+@kernel
+def _estimate(
     plan: Plan,
     memory: Memory,
     begun: int,
     sound: Array,
     lines: Array,
     rows: Array,
-    y: Array,
+    before: Array,
+    late: Array,
 ) -> None:
-    """Tonal loudness, total loudness and frequency (3, target, block) of blocks of one size.
+    """Tonal loudness, total loudness and frequency of a block that ends with a frame, as frames.
 
-    u: rectified bands (sample, band), whole hops
-    begun: hops before these
+    begun: frames before this one
     sound, lines, rows: as in `State` of `tonal_and_noise`, for one row; updated in place. Without
         rows, blocks are not averaged over time
+    before: the last estimates of these targets (3, target), replaced by the new ones
+    late: frames of these targets (3, target, WAIT + 1)
     """
-    hop = plan.hop
-    for k in range(u.shape[0] // hop):
-        newest = sound[(begun + k) % 4]
-        for t in range(hop):
-            now, given = newest[t], u[k * hop + t]
-            for b in range(now.size):
-                now[b] = given[b]
-        _transform(newest, lines[(begun + k) % 4], memory, plan)
-        _autocorrelate(sound, lines, begun + k + 1, memory, plan)
-        _average(memory.padded, memory.averaged, rows, plan)
-        _center(memory.averaged, plan.lags, memory.centered)
-        for t in range(plan.lags.shape[0]):
-            y[1, t, k] = memory.averaged[0, t]
-        for g in range(plan.searches.shape[0]):
-            _search(plan.searches[g], memory, plan, y[:, :, k])
-
-
-@kernel
-def _rectify(x: Array, u: Array) -> None:
-    """The positive part (sample, band) of `x` (band, time)."""
-    span = 16
-    for start in range(0, x.shape[1], span):
-        for band in range(x.shape[0]):
-            for t in range(start, start + span):
-                v = x[band, t]
-                u[t, band] = v if v > 0 or v != v else 0.0
+    frames = plan.hop // HOP
+    hops = begun // frames
+    _transform(sound[hops % 4], lines[hops % 4], memory, plan)
+    _autocorrelate(sound, lines, hops + 1, memory, plan)
+    _average(memory.padded, memory.averaged, rows, plan)
+    _center(memory.averaged, plan.lags, memory.centered)
+    native = np.empty((3, plan.lags.shape[0]))
+    for t in range(native.shape[1]):
+        native[1, t] = memory.averaged[0, t]
+    for g in range(plan.searches.shape[0]):
+        _search(plan.searches[g], memory, plan, native)
+    first = begun + 1 - (2 * frames if rows.shape[0] else frames)
+    for part in range(native.shape[0]):
+        for t in range(native.shape[1]):
+            last = before[part, t]
+            rise = native[part, t] - last
+            for k in range(frames):
+                late[part, t, (first + k) % (WAIT + 1)] = last + rise * ((k + 1) / frames)
+            before[part, t] = native[part, t]
 
 
 @kernel
@@ -600,32 +612,8 @@ def _search(group: Array, memory: Memory, plan: Plan, y: Array) -> None:
 
 
 @kernel
-def _interpolate(native: Array, before: Array, wait: int, late: Array) -> None:
-    """Frames of a step, linear from the estimates `before` (3, target) to the last of `native`.
-
-    late: frames of these bands that wait, and room for a step (3, target, frame)
-    """
-    count, frames = native.shape[2], late.shape[2] - LONGEST_WAIT
-    per_block = frames // count
-    for part in range(native.shape[0]):
-        for t in range(native.shape[1]):
-            out = late[part, t]
-            for k in range(LONGEST_WAIT - wait):
-                out[k] = 0.0
-            last = before[part, t]
-            for block in range(count):
-                rise = native[part, t, block] - last
-                for k in range(per_block):
-                    at = LONGEST_WAIT + block * per_block + k
-                    out[at] = last + rise * ((k + 1) / per_block)
-                last = native[part, t, block]
-            before[part, t] = last
-
-
-@kernel
 def _reduce(
     late: Array,
-    wait: Array,
     begun: int,
     smooth: Array,
     smoothing: Array,
@@ -633,51 +621,41 @@ def _reduce(
     gate: Array,
     y: Array,
 ) -> None:
-    """Low-pass and noise reduction of the frames that are due, into `y` (3, band, frame)."""
-    bands, frames = y.shape[1], y.shape[2]
+    """Low-pass and noise reduction of the frame that is due, into `y` (3, band)."""
+    bands, at = y.shape[1], (begun + 1) % (WAIT + 1)
     slow = np.empty(3)
     for band in range(bands):
-        start = LONGEST_WAIT - wait[band]
-        for frame in range(frames):
-            tonal, total, hz = 0.0, 0.0, 0.0
-            # The low-pass begins at frame 0, though the mean over time looks beyond it.
-            if begun + frame >= LONGEST_WAIT - 1:
-                at = start + frame
-                tonal, total, hz = late[0, band, at], late[1, band, at], late[2, band, at]
-            rest = total - tonal
-            ratio = tonal / ((rest if rest > 0 or rest != rest else 0.0) + EPSILON)
-            given = tonal, ratio if not ratio > MOST_SNR else MOST_SNR, total
-            for part in range(3):
-                c = part * bands + band
-                u, v = given[part], 0.0
-                for k in range(smooth.shape[1]):
-                    s = smooth[0, k, c]
-                    u = s + (smoothing[0, c] * s + smoothing[2, c] * u)
-                    smooth[0, k, c] = u
-                    v += weights[k, c] * u
-                slow[part] = v
-            tonal, ratio, total = slow
-            share = -np.expm1(-GATE[0] * (ratio / gate[band] - GATE[1]))
-            tonal *= share if share > 0 or share != share else 0.0
-            noise = total - tonal
-            y[0, band, frame] = tonal
-            y[1, band, frame] = noise if noise > 0 or noise != noise else 0.0
-            y[2, band, frame] = hz
+        tonal, total, hz = 0.0, 0.0, 0.0
+        # The low-pass begins at frame 0, though the mean over time looks beyond it.
+        if begun >= WAIT - 1:
+            tonal, total, hz = late[0, band, at], late[1, band, at], late[2, band, at]
+        rest = total - tonal
+        ratio = tonal / ((rest if rest > 0 or rest != rest else 0.0) + EPSILON)
+        given = tonal, ratio if not ratio > MOST_SNR else MOST_SNR, total
+        for part in range(3):
+            c = part * bands + band
+            u, v = given[part], 0.0
+            for k in range(smooth.shape[1]):
+                s = smooth[0, k, c]
+                u = s + (smoothing[0, c] * s + smoothing[2, c] * u)
+                smooth[0, k, c] = u
+                v += weights[k, c] * u
+            slow[part] = v
+        tonal, ratio, total = slow
+        share = -np.expm1(-GATE[0] * (ratio / gate[band] - GATE[1]))
+        tonal *= share if share > 0 or share != share else 0.0
+        noise = total - tonal
+        y[0, band] = tonal
+        y[1, band] = noise if noise > 0 or noise != noise else 0.0
+        y[2, band] = hz
 
 
 _NONE = np.empty((0, 0, 0))
 
-_WAITS = np.repeat(
-    [blocks.wait for blocks in SIZES],
-    [blocks.targets[1] - blocks.targets[0] + 1 for blocks in SIZES],
-)
-"""Frames for which each band waits."""
-
-_IS_READ = np.arange(LONGEST_WAIT) >= LONGEST_WAIT - _WAITS[:, None]
-"""Which of the waiting frames (band, frame) a later step reads; the others are 0 in both forms."""
+_FIRSTS = np.array([blocks.first for blocks in SIZES])
 
 
-def one_step(
+def one_frame(
     x: Array,
     state: dict[str, Array],
     smoothing: Array,
@@ -685,32 +663,27 @@ def one_step(
     gate: Array,
     y: Array,
 ) -> None:
-    """The frames (3, band, frame) of one step of one row `x` (band, time), into `y`.
+    """The frame (3, band) after `HOP` samples of one row `x` (band, time), into `y`.
 
     state: arrays of `State` of `tonal_and_noise`, without leading axes; updated in place
     smoothing, weights, gate: of its tables
     """
-    frames = y.shape[2]
-    late = np.empty((3, BANDS, LONGEST_WAIT + frames))
-    late[..., :LONGEST_WAIT] = state["late"]
     begun = int(state["begun"][0])
-    _rectify(x, _own.rectified)
+    _store_all(x, _FIRSTS, begun, *(state[f"sound_{blocks.size}"] for blocks in SIZES))
     for blocks in SIZES:
-        plan, memory = plan_of(blocks), _own.memories[blocks.size]
+        if (begun + 1) % blocks.frames:
+            continue
         size, low, high = blocks.size, blocks.targets[0], blocks.targets[1] + 1
-        native = np.empty((3, high - low, STEP // plan.hop))
-        _tones(
-            _own.rectified[:, blocks.first : blocks.last + 1],
-            plan,
-            memory,
-            begun * HOP // plan.hop,
+        _estimate(
+            plan_of(blocks),
+            _own.memories[size],
+            begun,
             state[f"sound_{size}"],
             state[f"lines_{size}"],
             state.get(f"rows_{size}", _NONE),
-            native,
+            state["last"][:, low:high],
+            state["late"][:, low:high],
         )
-        _interpolate(native, state["last"][:, low:high], blocks.wait, late[:, low:high])
-    _reduce(late, _WAITS, begun, state["smooth"], smoothing, weights, gate, y)
-    state["late"][:] = np.where(_IS_READ, late[..., frames:], 0.0)
-    begun += frames
+    _reduce(state["late"], begun, state["smooth"], smoothing, weights, gate, y)
+    begun += 1
     state["begun"][0] = begun - AROUND if begun >= 2 * AROUND else begun

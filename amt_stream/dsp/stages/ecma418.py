@@ -19,9 +19,8 @@ from amt_stream.dsp.functional.ecma418 import (
     FS,
     HOP,
     LAGS,
-    LONGEST_WAIT,
     SIZES,
-    STEP,
+    WAIT,
     neighbors,
 )
 from amt_stream.dsp.functional.ecma418_tonal import State as Memory
@@ -157,12 +156,14 @@ class ECMATonalNoise(Stage):
     sone_HMS/Bark_HMS, and the frequency of the tone in Hz (ECMA-418-2:2025, 5.1.5 to 5.1.9 and
     6.2.2 to 6.2.7). Blocks of 171 ms in the lowest bands to 21 ms in the highest are rectified; a
     tone shows in their autocorrelation, averaged over neighboring bands, at lags from 2 to 50 ms.
-    Frames lag by 80 ms: two hops of the longest block less a frame. Computed in float64.
+    Frames lag by 80 ms: two hops of the longest block less a frame. The work of a frame is that of
+    the blocks that end with it. Computed in float64.
     """
 
-    block_size = STEP
+    # Of two frames: shorter blocks would cost more by the calls, longer ones are longer bursts.
+    block_size = 2 * HOP
     ratio = Fraction(1, HOP)
-    latency = Fraction(LONGEST_WAIT * HOP)
+    latency = Fraction(WAIT * HOP)
     out_time_dim = -2
     fs = FS
     frames_stand_for_end = True
