@@ -1,4 +1,5 @@
 from . import accumulators as accumulators
+from . import annoyance as annoyance
 from . import calibration as calibration
 from . import calibrator as calibrator
 from . import catalog as catalog

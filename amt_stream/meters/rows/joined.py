@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_under, under
+from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.frames import UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import (
@@ -412,7 +413,7 @@ class JoinedRows(Resumable):
         summary: Summary = {}
         for one in self.readings.values():
             summary |= one.summary()
-        return summary
+        return summary | annoyances(summary)
 
     def stood(self) -> list[Stood]:
         """How each limit was kept."""

@@ -1,0 +1,91 @@
+"""Psychoacoustic annoyance, from percentiles of loudness, sharpness and modulation."""
+
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Form = Literal["zwicker", "more", "di"]
+
+INPUTS = {
+    "n5": "zwicker_n5{}_sone",
+    "sharpness": "sharpness_s5{}_acum",
+    "roughness": "ecma_roughness_r5{}_asper",
+    "fluctuation": "ecma_fluctuation_f5{}_vacil",
+}
+TONALITY = "ecma_tonality_t5{}_tu"
+"""Readings that `annoyances` takes, by argument; {} stands for the side."""
+
+
+def psychoacoustic_annoyance(
+    n5: ArrayLike,
+    sharpness: ArrayLike,
+    roughness: ArrayLike,
+    fluctuation: ArrayLike,
+    tonality: ArrayLike = 0.0,
+    form: Form = "zwicker",
+) -> NDArray[np.float64]:
+    """Psychoacoustic annoyance, a number without unit; arrays are taken element by element.
+
+    n5: loudness exceeded in 5 % of the time, in sone
+    sharpness: in acum
+    roughness: in asper
+    fluctuation: fluctuation strength in vacil
+    tonality: in tu; only for "more" and "di"
+    form: "zwicker" (Fastl & Zwicker 2007, Psychoacoustics, eq. 16.1 to 16.3; by Widmann 1992),
+        "more" (More 2010, Aircraft noise characteristics and metrics, Purdue University), or "di"
+        (Di et al. 2016, Applied Acoustics 105, 164-170)
+
+    The logarithm is that to base 10. The authors took N5 and sharpness by Zwicker's method, and the
+    tonality of Aures; they leave open which percentiles of the others to take, and the fifth is
+    usual. Where More's root would be of a negative number, of dull steady sounds, it is 0. Silence
+    has no annoyance. Raises ValueError for another form.
+
+    >>> float(psychoacoustic_annoyance(10.0, 2.75, 0.0, 0.0).round(4))
+    13.2526
+    """
+    if form not in get_args(Form):
+        raise ValueError(f"form is {form!r}: give {', '.join(get_args(Form))}")
+    n, s, r, f, k = np.broadcast_arrays(
+        *(np.asarray(v, np.float64) for v in (n5, sharpness, roughness, fluctuation, tonality))
+    )
+    loud = np.where(n > 0, n, 1.0)
+    sharp = np.square(np.maximum(s - 1.75, 0) * 0.25 * np.log10(n + 10))
+    modulated = np.square(2.18 / loud**0.4 * (0.4 * f + 0.6 * r))
+    if form == "more":
+        tonal = np.square((1 - np.exp(-0.29 * n)) * (1 - np.exp(-5.49 * k)))
+        weights = -0.16 + 11.48 * sharp + 0.84 * modulated + 1.25 * tonal
+    elif form == "di":
+        weights = sharp + modulated + np.square(6.41 / loud**0.52 * k)
+    else:
+        weights = sharp + modulated
+    found: NDArray[np.float64] = n * (1 + np.sqrt(np.maximum(weights, 0)))
+    return found
+
+
+def annoyances(
+    readings: Mapping[str, float | None], sides: tuple[str, ...] = ("", "_left", "_right")
+) -> dict[str, float | None]:
+    """Annoyance from a summary that has its readings: `annoyance_zwicker`, and other forms.
+
+    It takes N5 and S5 of the meter `zwicker`, R5, F5 and for "more" and "di" T5 of ECMA-418-2, of
+    both ears and of each: of two channels, loudness, sharpness and tonality are the higher ones.
+    """
+    found: dict[str, float | None] = {}
+    for side in sides:
+        names = {key: name.format(side) for key, name in INPUTS.items()}
+        if not set(names.values()) <= readings.keys():
+            continue
+        given = {key: readings[name] for key, name in names.items()}
+        tonality = TONALITY.format(side)
+        forms = get_args(Form) if tonality in readings else ("zwicker",)
+        for form in forms:
+            every = given | ({} if form == "zwicker" else {"tonality": readings[tonality]})
+            there = [v for v in every.values() if v is not None]
+            numbers = dict(zip(every, there, strict=False))
+            whole = len(there) == len(every)
+            found[f"annoyance_{form}{side}"] = (
+                float(psychoacoustic_annoyance(**numbers, form=form)) if whole else None
+            )
+    return found
