@@ -55,18 +55,14 @@ class Quality:
 
 
 QUALITIES = {
-    "loudness": Quality(
-        "ecma_loudness", "ecma_loudness_mean_sone", "sone_HMS", "ecma_specific_loudness"
-    ),
-    "roughness": Quality(
-        "ecma_roughness", "ecma_roughness_r10_asper", "asper", "ecma_specific_roughness"
-    ),
-    "tonality": Quality(
-        "ecma_tonality", "ecma_tonality_mean_tu", "tu_HMS", "ecma_specific_tonality"
-    ),
+    "loudness": Quality("ecma", "ecma_loudness_mean_sone", "sone_HMS", "ecma_specific_loudness"),
+    "roughness": Quality("ecma", "ecma_roughness_r10_asper", "asper", "ecma_specific_roughness"),
+    "tonality": Quality("ecma", "ecma_tonality_mean_tu", "tu_HMS", "ecma_specific_tonality"),
     "laeq": Quality("spl", "laeq_db", "dB"),
 }
 """What `explain` explains, by name."""
+
+MODELS = tuple(dict.fromkeys(of.model for of in QUALITIES.values()))
 
 
 @dataclass(frozen=True)
@@ -148,8 +144,7 @@ def explain(
     began = time.monotonic()
     if bands not in WIDTHS:
         raise ValueError(f"bands is {brief(repr(bands))}: there are {', '.join(WIDTHS)}")
-    models = tuple(of.model for of in QUALITIES.values())
-    whole = read_whole(sound, fs, calibration, Preset(models).most_channels)
+    whole = read_whole(sound, fs, calibration, Preset(MODELS).most_channels)
     if len(whole.samples) < LEAST_S * whole.fs:
         raise ValueError(
             f"the sound has {len(whole.samples) / whole.fs:.2g} s, of which roughness does not "
@@ -196,9 +191,8 @@ def _measure(sound: WholeSound, field: str, outputs: list[str]) -> Measured:
     louder = [
         replace(c, full_scale_db_spl=c.full_scale_db_spl + HALF_DB) for c in sound.calibrations
     ]
-    models = [of.model for of in QUALITIES.values()]
     half = sound.samples * np.float32(0.5)
-    return measure(half, sound.fs, models, louder, field=field, outputs=outputs, step_ms=STEP_MS)
+    return measure(half, sound.fs, MODELS, louder, field=field, outputs=outputs, step_ms=STEP_MS)
 
 
 def _values(measured: Measured) -> dict[str, float | None]:
