@@ -84,13 +84,7 @@ def grown(live, x):
 MOST_BYTES, MOST_OBJECTS = 6000, 10
 
 
-# 120 of their steps take 13 s; in `make soak`, as ten minutes of each stage.
-DEAR = ["ECMA418", "ECMAFluctuation"]
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.soak] if n in DEAR else []) for n in STAGES]
-)
+@pytest.mark.parametrize("name", STAGES)
 def test_a_second(name):
     with torch.no_grad():
         byte_count, objects = grown(*ten_ms(name))

@@ -252,5 +252,6 @@ def test_the_times_that_the_model_states():
     at = int((2 + model.memory_s) * 50)
     assert alone[at] > 0.01
     assert (after / alone - 1)[at:].abs().max() < 10 ** (0.05 / 20) - 1
-    late = int((2 + model.settle_s) * 50)
-    assert (after / alone)[late] > 1.1
+    # `settle_s` is of the start: it is too short for what a loud sound leaves behind.
+    started = int((2 + model.settle_s) * 50)
+    assert (after / alone)[started] > 1.1
