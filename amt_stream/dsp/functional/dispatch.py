@@ -40,6 +40,15 @@ def compilable(*tensors: Tensor) -> bool:
     return True
 
 
+def readable(x: Tensor) -> bool:
+    """Whether the values of `x` can be asked for: on the CPU, neither traced nor of many rows."""
+    if is_compiling() or _trace() is not None or type(x) not in _KINDS or not x.is_cpu:
+        return False
+    while torch._C._functorch.is_gradtrackingtensor(x):
+        x = torch._C._functorch.get_unwrapped(x)
+    return not torch._C._functorch.is_functorch_wrapped_tensor(x)
+
+
 def transforming() -> bool:
     """Whether a torch.func transform runs; its tensors must not outlive it."""
     return not is_compiling() and _transform() is not None

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import array, compilable, compiled
+from amt_stream.dsp.functional.dispatch import array, compiled, readable
 from amt_stream.dsp.functional.ecma418 import (
     AROUND,
     BANDS,
@@ -207,7 +207,7 @@ def _one_frame(x: Tensor, tables: TonalTables, given: State) -> tuple[Tensor, St
     """The frame (..., 3, 53) after `HOP` samples."""
     state, begun = given._asdict(), given.begun
     u = x.clamp(min=0).mT
-    known = compilable(x)
+    known = readable(begun)
     for blocks in SIZES:
         name, bands = f"sound_{blocks.size}", slice(blocks.first, blocks.last + 1)
         parts = state[name].unflatten(-2, (blocks.frames, HOP)).flatten(-4, -3)
