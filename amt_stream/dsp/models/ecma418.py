@@ -74,8 +74,8 @@ class ECMATonality(_HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMATonalityOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 6: a tone of 1 kHz and 40 dB has 1 tu_HMS; above 0.4
-    tu_HMS tonality is prominent. Each channel is measured on its own. Frames lag by 80 ms, and come two
-    at a time at 48 kHz.
+    tu_HMS tonality is prominent. Each channel is measured on its own. Frames lag by 80 ms, and come
+    two at a time at 48 kHz.
 
     fs: sampling rate in whole hertz; rates other than 48 kHz are resampled
     field: "free" or "diffuse", of the sound at the microphone
