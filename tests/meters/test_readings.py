@@ -52,6 +52,15 @@ def test_what_is_not_known_is_none():
 
 @pytest.mark.parametrize("name", catalog.models_side_by_side())
 @pytest.mark.parametrize("channels", [1, 2])
+def test_every_column_of_all_that_was_counted_is_in_the_summary(name, channels):
+    (readings,) = readings_of([name], channels, band=True).values()
+    readings.choose(readings.offered)
+    counted = {column.name for column in readings.offered if column.counted}
+    assert counted - readings.summary().keys() == set()
+
+
+@pytest.mark.parametrize("name", catalog.models_side_by_side())
+@pytest.mark.parametrize("channels", [1, 2])
 def test_every_column_says_what_it_is(name, channels):
     (readings,) = readings_of([name], channels).values()
     names = [column.name for column in readings.offered]
