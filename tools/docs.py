@@ -99,7 +99,7 @@ class References:
             names.all.update(path.relative_to(ROOT).with_suffix("").parts)
         for name in WORDS:
             names.all.update(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
-        names.all.update(path.stem for path in (ROOT / "presets").glob("*.toml"))
+        names.all.update(path.stem for path in (ROOT / "presets").rglob("*.toml"))
         names.all.update(
             importlib.import_module("amt_stream.meters.rows.words").FAULT_NAMES.values()
         )
