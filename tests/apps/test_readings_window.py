@@ -352,7 +352,7 @@ def test_no_number_is_cut_off(qtbot, model, size):
     area = QtCore.QRect(QtCore.QPoint(), pane.size())
     seen = [label for _, label in pane.numbers if label.isVisible()]
     # Third octaves are seen as bars first.
-    assert len(seen) >= (3 if pane.grid.groups else 0)
+    assert len(seen) >= (min(3, len(pane.numbers)) if pane.grid.groups else 0)
     for cell, number in pane.numbers:
         if number not in seen:
             continue
@@ -387,12 +387,13 @@ CHOSEN = {
     "octave": ["octave_lzf_1000hz_db", "octave_lzeq_31_5hz_db"],
     "spectrum": ["spectrum_peak_db"],
 }
+"""By model; of others the last reading."""
 
 
 @pytest.mark.parametrize("model", METERS)
 def test_a_pane_of_few_readings_shows_those_that_it_has(qtbot, model):
     """As of --columns: a row of large numbers may have none left."""
-    names = CHOSEN[model]
+    names = CHOSEN.get(model) or told_of(readings_of([model], 2)[model])[-1:]
     pane = pane_of(model, names)
     qtbot.addWidget(pane)
     pane.resize(500, 400)
