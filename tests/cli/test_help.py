@@ -123,7 +123,8 @@ def test_help_is_as_it_was_but_for_what_was_renamed(command):
     before = json.loads((BEFORE / "help.json").read_text(encoding="utf-8"))[command]
     wanted = renamed("help", command, "\n".join(before)).split("\n")
     told, known = told_of(command), {line.partition(" ")[0] for line in wanted}
-    assert [line for line in wanted if line and line not in told] == []
+    gone = [line for line in wanted if line and line not in told]
+    assert gone == [], "tell the old and the new text in tests/data/before/renames.toml"
     # A new option is no change of what there was.
     new = [line for line in told if line not in wanted]
     assert [line for line in new if line.partition(" ")[0] in known] == []

@@ -86,7 +86,8 @@ def shown(default):
 
 def test_the_document_has_the_table_of_all_settings():
     told = (ROOT / "docs" / "presets.md").read_text(encoding="utf-8")
-    assert table_of_settings() in told
+    table = table_of_settings()
+    assert table in told, f"the table of docs/presets.md has to be\n\n{table}"
 
 
 def test_each_setting_of_models_is_declared():

@@ -40,13 +40,14 @@ def test_every_requirement_of_the_self_test_is_in_it(kept):
         for one in trial.readings
     ]
     names = ("model", "sound", "reading", "expected", "tolerance", "source")
-    assert [tuple(one[name] for name in names) for one in kept] == asked
+    written = [tuple(one[name] for name in names) for one in kept]
+    assert written == asked, "run `make conformance`"
 
 
 @pytest.mark.parametrize("text", ["README.md", "docs/accuracy.md", "docs/paper/paper.md"])
 def test_texts_say_how_many_readings_there_are(kept, text):
     words = " ".join((ROOT / text).read_text(encoding="utf-8").split())
-    assert re.findall(r"compares (\d+) readings", words) == [f"{len(kept)}"]
+    assert re.findall(r"compares (\d+) readings", words) == [f"{len(kept)}"], text
     printed = sum(one["published"] for one in kept)
     assert {*re.findall(r"(\d+) (?:published values|of them printed)", words)} <= {f"{printed}"}
 
