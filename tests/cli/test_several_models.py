@@ -156,7 +156,7 @@ def test_a_programme_has_up_to_six_channels(run, sound_file, tone):
     assert summary["integrated_lufs"] == pytest.approx(-26.0 + 10 * np.log10(5.82), abs=0.02)
     done = run("analyze", sound_file(x), "--model", "bs1770,spl")
     assert (done.status, len(done.lines)) == (1, 2)
-    assert "has 6 channels: choose one, or two as left and right" in done.err
+    assert "has 6 channels: choose one (channels 1), or two as left and right" in done.err
 
 
 def test_sharing_a_terminal(run, sound_file, tone):

@@ -272,7 +272,7 @@ def test_channels_are_picked_by_their_numbers(chosen):
 @pytest.mark.parametrize(
     ("chosen", "offered", "said"),
     [
-        (None, 6, "box has 6 channels: choose one, or two"),
+        (None, 6, r"box has 6 channels: choose one \(channels 1\), or two"),
         ((3,), 2, "box has no channel 3: it has 2"),
         ((0,), 2, "box has no channel 0"),
         ((1, 1), 2, "choose one, or two different ones"),

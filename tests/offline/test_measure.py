@@ -276,7 +276,7 @@ def test_several_files_of_which_one_fails(tmp_path):
         (np.zeros(FS, np.int64), "array has the type int64: give fractions of full scale"),
         ([[0.0], [0.0, 0.0]], "array is not an array .*: give numbers"),
         (torch.zeros(FS, dtype=torch.bfloat16), "array is not an array .*BFloat16.*: give numbers"),
-        (np.zeros((FS, 4)), "array has 4 channels: choose one, or two as left and right"),
+        (np.zeros((FS, 4)), r"array has 4 channels: choose one \(channels 1\), or two as left"),
         (np.zeros(FS, complex), "array has the type complex128: give fractions of full scale"),
         (np.array([0, np.nan, 0]), r"nan at sample 1 .* \(replace_invalid=True\)"),
     ],
