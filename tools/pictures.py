@@ -1,6 +1,6 @@
-"""Take the pictures of the window that the texts show: python tools/pictures.py
+"""Take the pictures of the window and the page that the texts show: python tools/pictures.py
 
-Each is of the test that uses the window as a person does; docs/pictures has them.
+Each is of a test that uses them as a person does; docs/pictures has them.
 """
 
 import os
@@ -10,12 +10,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-TEST = "tests/apps/test_scripted_session.py"
+TESTS = (
+    "tests/apps/test_scripted_session.py",
+    "tests/service/test_page.py::test_no_text_of_the_page_is_cut_or_lies_on_another",
+)
 
 
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TEST]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, "AMT_PICTURES": str(FOLDER)}, check=False
     ).returncode

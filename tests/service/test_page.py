@@ -4,12 +4,14 @@ import contextlib
 import http.server
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 import threading
 import time
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,6 +161,9 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
         browser.until(f"{LIGHT}?.textContent === 'close'")
         more = browser.until("document.querySelector('.limit .more').textContent")
         assert re.fullmatch(FORECAST, more.replace("\xa0", " "))
+        if folder := os.environ.get("AMT_PICTURES"):
+            browser.until(f"{text('elapsed')} >= '00:00:25'")
+            (Path(folder) / "page.png").write_bytes(browser.picture())
         browser.evaluate(RECORD)
 
         def look():
