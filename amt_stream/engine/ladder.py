@@ -79,11 +79,11 @@ class LessAccurate(Exchanges):
             entry = catalog.entry_of(one.ready.model)
             settings = {} if entry is None else entry.cheaper_than(one.ready.model)
             if entry is not None and settings:
-                forms.append((one, one.ready, entry.name, settings))
+                forms.append((one, one.ready, entry.title, settings))
         if not forms:
             return False
         self.words = ", ".join(
-            f"{name} with {key} {word}" for *_, name, of in forms for key, word in of.items()
+            f"{title} with {word} {key}" for *_, title, of in forms for key, word in of.items()
         )
 
         def make() -> None:
@@ -134,7 +134,8 @@ class OneFewer(Rung):
         one = max(reversed(self._running), key=lambda running: running.cost_s)
         self._running.remove(one)
         one.commands.put(one.switch_off)
-        self._resting, self.words = one, f"{one.name} off"
+        entry = catalog.entry_of(one.ready.model)
+        self._resting, self.words = one, f"{one.name if entry is None else entry.title} off"
         return True
 
     def up(self) -> None:

@@ -337,8 +337,8 @@ def test_models_of_the_catalog_run_in_their_cheaper_form_first(until):
         until(lambda: len([e for e in engine.events if e.kind == "overload"]) >= 2)
         until(lambda: engine.model.arguments()["accuracy"] == "coarse")
     texts = [event.text for event in engine.events if event.kind == "overload"]
-    assert texts[0].endswith(": moore2016 with accuracy coarse")
-    assert texts[1].endswith(": moore2016 with accuracy coarse, slow off")
+    assert texts[0].endswith(": Moore 2016 with coarse accuracy")
+    assert texts[1].endswith(": Moore 2016 with coarse accuracy, slow off")
 
 
 def test_a_cheaper_form_that_cannot_be_made_is_told_and_the_next_step_is_taken(until):
@@ -353,7 +353,7 @@ def test_a_cheaper_form_that_cannot_be_made_is_told_and_the_next_step_is_taken(u
         note = engine.health.note
     wanted, failed, instead = [e.text for e in engine.events if e.kind == "overload"][:3]
     words = wanted.partition(": ")[2]
-    assert words.startswith("moore2016 with accuracy ")
+    assert words.startswith("Moore 2016 with ")
     assert failed == (
         f"processing cannot keep up with the sound; {words} could not be made (no room for it)"
     )
