@@ -266,13 +266,13 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     person.presses(Key.Key_P, modifier=QtCore.Qt.KeyboardModifier.ControlModifier)
     report = person.dialog(ReportDialog)
     report.findChild(QtWidgets.QLineEdit, "place").setText("Hall 3")
+    person.picture("report_dialog", report)
     for name in ("report.html", "report.pdf"):
         report.write(tmp_path / name)
         person.sees((tmp_path / name).exists)
     page = (tmp_path / "report.html").read_text()
     assert all(words in page for words in ("Hall 3", "door opens", "virtual_mic", "<svg"))
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
-    person.picture("report_dialog", report)
     if PICTURES:
         picture_of_page(tmp_path / "report.html", Path(PICTURES) / "report.png")
     report.reject()
