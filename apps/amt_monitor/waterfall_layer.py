@@ -1,5 +1,7 @@
 """An image whose columns move left, the newest at the right."""
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
@@ -29,6 +31,8 @@ class WaterfallLayer(Layer):
         self._values = np.full((kinds, rows, columns), np.nan, np.float32)
         self.newest = -1
         """Number of the newest column; -1 without columns."""
+        self._heard = -1
+        self._lost: tuple[float, int] | None = None
         self._held: tuple[NDArray[np.float32], int] | None = None
         self._image: QtGui.QImage | None = None
         self._painted = -1
@@ -39,7 +43,8 @@ class WaterfallLayer(Layer):
 
     def clear(self) -> None:
         self._values[:] = np.nan
-        self.newest = -1
+        self.newest = self._heard = -1
+        self._lost = None
         self.place()
 
     def hold(self, held: bool) -> None:
@@ -49,6 +54,15 @@ class WaterfallLayer(Layer):
             self.place()
         elif held and self._held is None:
             self._held = self._values.copy(), self.newest
+
+    def lose(self, lost: bool) -> None:
+        """Go on into blank columns while the microphone is lost: curves come when it is back."""
+        if not lost or self.newest < 0:
+            self._lost = None
+            return
+        now = time.monotonic()
+        began, newest = self._lost = self._lost or (now, self.newest)
+        self._go_on_to(newest + int((now - began) / self.column_s))
 
     @property
     def until_s(self) -> float:
@@ -77,17 +91,22 @@ class WaterfallLayer(Layer):
     def show(self, time_s: float, values: NDArray[np.floating]) -> None:
         """Add values (kind, row), the first at the bottom, at an increasing time."""
         column = int(time_s / self.column_s)
-        if column < self.newest:
+        if column < self._heard:
             self.clear()
-        ring = self._values.shape[-1]
-        at = column % ring
-        if column == self.newest:
-            self._values[..., at] = np.fmax(self._values[..., at], values)
+        self._heard = column
+        if column < self.newest:  # it was thought to be lost for longer than it was
+            self._painted = min(self._painted, column)
+        self._go_on_to(column)
+        at = column % self._values.shape[-1]
+        self._values[..., at] = np.fmax(self._values[..., at], values)
+
+    def _go_on_to(self, column: int) -> None:
+        """Make this column the newest, unless a later one is; what lies between is blank."""
+        if column <= self.newest:
             return
-        skipped = range(max(self.newest + 1, column - ring + 1), column)
-        for blank in skipped if self.newest >= 0 else ():
+        ring = self._values.shape[-1]
+        for blank in range(max(self.newest + 1, column - ring + 1), column + 1):
             self._values[..., blank % ring] = np.nan
-        self._values[..., at] = values
         self.newest = column
         if self._held is None:
             self.plot.update(self.plot.inside)

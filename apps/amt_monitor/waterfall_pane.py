@@ -94,6 +94,7 @@ class LastMinutePane(Pane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self.colors.hold("frozen" in view.held)
+        self.colors.lose("lost" in view.held)
 
     def restart(self) -> None:
         self.colors.clear()

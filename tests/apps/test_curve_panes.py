@@ -114,6 +114,32 @@ def test_a_waterfall_that_is_held_stays_and_has_all_afterwards(shown):
         assert color_at(pane, age_s, 20.0) == table[color], age_s
 
 
+def test_a_waterfall_goes_on_into_blank_columns_while_the_microphone_is_lost(qtbot, shown):
+    pane = shown(WaterfallPane())
+    table, loud = color_table(), np.full((2, 150), 1.0)
+    for k in range(100):
+        pane.draw((k + 0.5) * COLUMN_S, loud)
+    before_s = pane.colors.until_s
+
+    def gone_on():
+        pane.colors.lose(True)
+        return pane.colors.until_s >= before_s + 5 * COLUMN_S
+
+    qtbot.waitUntil(gone_on, timeout=5000)
+    empty = pane.plot.grab().toImage().pixelColor(5, 5).rgb()
+    assert color_at(pane, 2 * COLUMN_S, 20.0) == empty
+    # Sound comes from a time that was blank already; what was heard before stays.
+    pane.colors.lose(False)
+    back_s = before_s + 3 * COLUMN_S
+    pane.draw(back_s, loud)
+    pane.draw(pane.colors.until_s + COLUMN_S, loud)
+    assert np.isfinite(pane.colors.curve(back_s)).all()
+    assert np.isnan(pane.colors.curve(before_s + 2 * COLUMN_S)).all()
+    now_s = pane.colors.until_s
+    for time_s, color in ((before_s - 1.0, table[254]), (before_s + 2 * COLUMN_S, empty)):
+        assert color_at(pane, now_s - time_s - COLUMN_S / 2, 20.0) == color, time_s
+
+
 def test_another_ear_is_shown_with_all_its_past(shown):
     pane, table = shown(WaterfallPane()), color_table()
     left_alone = np.stack((np.full(150, 1.0), np.zeros(150)))
