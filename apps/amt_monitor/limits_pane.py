@@ -31,6 +31,8 @@ class Light(QtWidgets.QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.state = ""
+        self.inverse = False
+        """Whether it is on a background in the color of its state."""
         side = round(SIDE * self.fontMetrics().height())
         self.setFixedSize(side, side)
         theme.changed.connect(self.update)
@@ -46,7 +48,10 @@ class Light(QtWidgets.QWidget):
         painter = QtGui.QPainter(self)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         area = QtCore.QRectF(self.rect()).adjusted(3, 3, -3, -3)
-        paint_light(painter, area, self.state, colors_of(self))
+        colors = colors_of(self)
+        if self.inverse:
+            colors = colors._replace(**{self.state: colors.paper})
+        paint_light(painter, area, self.state, colors)
 
 
 def paint_light(painter: QtGui.QPainter, area: QtCore.QRectF, state: str, colors: Colors) -> None:

@@ -185,6 +185,7 @@ class WallView(QtWidgets.QWidget):
         )
         if of is not None:
             self.light.show_state(state_of(of, values, held))
+            self._color_band()
             words = state_words(of, values, held)
             self.state.setText(words[:1].upper() + words[1:])
             told = value_words(of, values, held), forecast_words(of, values, held)
@@ -213,12 +214,21 @@ class WallView(QtWidgets.QWidget):
     def _darken(self) -> None:
         """Tint labels again: they were made before this palette."""
         self.setPalette(palette_of(self.colors))
-        banded = palette_of(self.colors)
-        banded.setColor(self.band.backgroundRole(), self.colors.band)
-        self.band.setPalette(banded)
+        self._color_band()
         self.banner.color()
         for label in self.findChildren(QtWidgets.QLabel):
             repaint(label)
+
+    def _color_band(self) -> None:
+        """An exceeded limit is in inverse letters on its color, to be seen from afar."""
+        over, palette = self.light.state == "red", palette_of(self.colors)
+        color = QtGui.QColor(self.colors.red) if over else self.colors.band
+        palette.setColor(self.band.backgroundRole(), color)
+        if palette != self.band.palette():
+            self.band.setPalette(palette)
+        self.light.inverse = over
+        for label in (self.state, self.limit):
+            tint(label, "paper" if over else None)
 
     def _fit(self) -> None:
         self._column.activate()

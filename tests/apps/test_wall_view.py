@@ -62,6 +62,9 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     values = window.updater.view.values
     qtbot.waitUntil(lambda: wall.state.text() == "Over the limit", timeout=10000)
     assert wall.light.state == values["limit_loud"] == "red"
+    picture = wall.band.grab().toImage()
+    seen = {picture.pixelColor(x, picture.height() // 2).name() for x in range(picture.width())}
+    assert {DARK.red, DARK.paper} <= seen, "an exceeded limit is in inverse letters"
     assert wall.limit.text().startswith("LAeq,1s ")
     assert wall.limit.text().endswith("\xa0dB, limit 50\xa0dB")
     assert wall.source.text() == window.measurement.engine.source.name
@@ -72,6 +75,7 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     qtbot.keyClick(wall, Key.Key_S)
     qtbot.waitUntil(lambda: wall.state.text() == "Not known: stopped", timeout=10000)
     assert wall.light.state == "unknown"
+    assert wall.band.grab().toImage().pixelColor(1, 1).name() == DARK.grid
 
 
 def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
