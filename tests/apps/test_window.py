@@ -220,7 +220,9 @@ def test_a_fault_is_marked_in_words_beside_the_numbers_and_in_the_history(
     soundfile.write(tmp_path / "clipped.wav", sound, 48000)
     window = open_window(lambda device: Engine(FileSource(tmp_path / "clipped.wav"), model))
     qtbot.waitUntil(lambda: "clip" in state(window), timeout=10000)
-    qtbot.waitUntil(lambda: "clip" in pane_in(window, "history").layers.marks.words, timeout=5000)
+    qtbot.waitUntil(
+        lambda: "clipped" in pane_in(window, "history").layers.marks.words, timeout=5000
+    )
     assert "settling" in pane_in(window, "history").layers.marks.words
     wait_for_state(qtbot, window, "stopped")
     assert window.exit_code() == 0

@@ -42,7 +42,7 @@ def test_beyond_the_table_of_the_standard_phon_is_above_120():
 
 def test_faults_in_words():
     assert fault_words(0) == []
-    assert fault_words(5) == ["gap", "non finite"]
+    assert fault_words(5) == ["gap", "bad samples"]
 
 
 def test_large_digits_grow_by_whole_characters():

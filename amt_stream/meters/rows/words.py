@@ -10,9 +10,15 @@ from amt_stream.meters.frames import Fault
 FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
 """Words of faults in rows."""
 
-FAULT_WORDS = {bit: name.replace("_", " ") for bit, name in FAULT_NAMES.items()}
+FAULT_WORDS = {
+    Fault.GAP: "gap",
+    Fault.CLIP: "clipped",
+    Fault.NON_FINITE: "bad samples",
+    Fault.OVERLOAD: "too slow",
+    Fault.STALL: "delayed",
+    Fault.OFF: "switched off",
+}
 """Words of faults on screens: "overload" would mean clipping to a sound engineer."""
-FAULT_WORDS[Fault.OVERLOAD] = "too slow"
 
 HIGHEST_PHON = 120.0
 
