@@ -46,12 +46,12 @@ def test_faults_in_words():
 
 
 def test_large_digits_grow_by_whole_characters():
-    assert digits("1.0") == [" ▄    ▄▄▄", "▀█    █ █", "▄█▄ ▄ █▄█"]
+    assert digits("1.0") == (" ▄    ▄▄▄", "▀█    █ █", "▄█▄ ▄ █▄█")
     for scale, height in ((1, 3), (2, 5), (3, 8), (4, 10)):
         lines = digits("-12.5", scale)
         assert {len(line) for line in lines} == {digits_width("-12.5", scale)}
         assert len(lines) == height
-    assert digits("8", 2) == ["██████", "██  ██", "██████", "██  ██", "██████"]
+    assert digits("8", 2) == ("██████", "██  ██", "██████", "██  ██", "██████")
 
 
 def test_a_line_in_braille_joins_its_points_and_leaves_gaps():

@@ -1,5 +1,6 @@
 """The parts of the screen: each draws what a meter shows, in the room that it has."""
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from amt_stream.meters.limits import Limit
 
 SHRINK_S = 5.0
+MOVE_S = 0.5
+"""Time by which the history moves at least, as all of its lines are sent when it does."""
 LOWEST_DB, HIGHEST_DB = 20.0, 130.0
 SPANS_S = {"last minute": 60.0, "last 10 minutes": 600.0, "last hour": 3600.0}
 TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
@@ -310,7 +313,8 @@ class HistoryPicture(Picture):
         level = history.level_for(max(0.0, end_s - span_s), end_s, 2 * room)
         each_s = history.step_s * 4**level
         # Columns keep their place in time, so that the picture moves by whole columns.
-        last = int(end_s / step_s)
+        moved = max(1, math.ceil(MOVE_S / step_s))
+        last = int(end_s / step_s / moved) * moved
         drawn = last, room, height, names
         head = self._legend(title, names, values)
         if drawn == self._drawn and self._lines:

@@ -5,6 +5,7 @@ A picture is lines of pieces, a text and its role each; `palette` gives each rol
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -37,17 +38,19 @@ _GLYPHS = {
     ">": "100 010 001 010 100",
 }
 _HALVES = " ▀▄█"
+_BARS = np.array([*EIGHTHS])
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 
 
-def digits(text: str, scale: int = 1) -> list[str]:
+@lru_cache(64)
+def digits(text: str, scale: int = 1) -> tuple[str, ...]:
     """A number in large digits: 3 lines high at scale 1, 5 at 2, 8 at 3."""
     rows = ["0".join(_GLYPHS[one].split()[y] for one in text) for y in range(5)]
     pixels = [[int(bit) for bit in row for _ in range(scale)] for row in rows for _ in range(scale)]
     if len(pixels) % 2:
         pixels.insert(0, [0] * len(pixels[0]))
     pairs = zip(pixels[::2], pixels[1::2], strict=True)
-    return ["".join(_HALVES[a + 2 * b] for a, b in zip(*pair, strict=True)) for pair in pairs]
+    return tuple("".join(_HALVES[a + 2 * b] for a, b in zip(*pair, strict=True)) for pair in pairs)
 
 
 def digits_width(text: str, scale: int) -> int:
@@ -56,11 +59,9 @@ def digits_width(text: str, scale: int) -> int:
 
 def bars(shares: ArrayLike, height: int) -> list[str]:
     """Columns that are filled to a share of the height, as lines from the top."""
-    eighths = np.rint(np.clip(np.nan_to_num(shares), 0, 1) * 8 * height).astype(int).tolist()
-    return [
-        "".join(EIGHTHS[min(8, max(0, e - below))] for e in eighths)
-        for below in range(8 * (height - 1), -1, -8)
-    ]
+    eighths = np.rint(np.clip(np.nan_to_num(shares), 0, 1) * 8 * height).astype(int)
+    below = np.arange(8 * (height - 1), -1, -8)
+    return ["".join(line) for line in _BARS[np.clip(eighths - below[:, None], 0, 8)].tolist()]
 
 
 def trace(values: ArrayLike, low: float, high: float, height: int) -> NDArray[np.int64]:
