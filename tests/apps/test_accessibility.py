@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from amt_monitor.history_pane import SPANS
+from amt_stream.meters.state_signs import SIGNS
 from tests.apps.pyside import run_by_pyside
 
 PROGRAM = """
@@ -62,6 +64,7 @@ def look():
         return
     window, told["begun"] = shown[0], True
     read("main", window)
+    told["state"] = spoken(window.bar.chip)[1]
     for command in ("choose_limits", "choose_settings", "calibrations", "keys"):
         window.actions_by_name[command].trigger()
         dialogs = [w for w in app.topLevelWidgets() if isinstance(w, QtWidgets.QDialog)]
@@ -82,6 +85,14 @@ run_monitor(["--source", "demo", "--duration", "60", "--model", "moore2016,third
 def told(xvfb, tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("config"))
     return json.loads(run_by_pyside(PROGRAM, XDG_CONFIG_HOME=folder))
+
+
+def test_the_state_and_the_spans_of_the_history_are_heard(told):
+    state, clock = told["state"].split(", ")[0], told["state"].split(", ")[-1]
+    assert state in SIGNS
+    assert clock.startswith("00:")
+    names = {name for _, name, _ in told["main"]["controls"]}
+    assert {f"show {text}" for text in SPANS} <= names
 
 
 LEAST = {"main": 20, "choose_limits": 10, "choose_settings": 7, "calibrations": 2, "keys": 1}
