@@ -138,7 +138,8 @@ def test_the_parts_are_those_of_the_whole_sound():
         whole = aligned(model, x)
         count = expected.shape[-1]
         close(whole[:, :count].mT, expected)
-        for sizes in ([1], [7], [480], [4096], [31, 1024, 1, 777]):
+        # `test_ecma418_all.py` has single samples too.
+        for sizes in ([7], [480], [31, 1024, 1, 777]):
             y = torch.cat(pushed(Rebuffer(Stream(model, ())), x, sizes), -2)[:, 15:]
             assert y.equal(whole[:, : y.shape[1]])
 

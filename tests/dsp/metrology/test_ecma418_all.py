@@ -79,7 +79,10 @@ def before():
     return live
 
 
-@pytest.mark.parametrize("sizes", [[1], [7], [480], [4096], [31, 1024, 1, 777]])
+SIZES = [pytest.param([1], marks=pytest.mark.soak), [7], [480], [4096], [31, 1024, 1, 777]]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
 def test_any_split_gives_the_same(sizes):
     """In frames in which all metrics have values, by a copy of the stream, which resumes."""
     live = deepcopy(before())

@@ -174,11 +174,12 @@ def test_the_gradient_is_the_slope():
     names = ecma418_fluctuation.FluctuationTables._fields
     threshold, gains, search = stage.registered(*names)
     pad = 2048 - x.shape[-1], 0
-    block, along = (torch.nn.functional.pad(v[0, 0, 8:20], pad) for v in (x, along))
+    some = slice(8, 20, 2)
+    block, along = (torch.nn.functional.pad(v[0, 0, some], pad) for v in (x, along))
 
     def total(step):
         moved = block + step * along
-        used = threshold[8:20], gains[8:20], search
+        used = threshold[some], gains[some], search
         return ecma418_fluctuation._analyzed(moved, *used)[:, 0]
 
     step = torch.zeros((), dtype=torch.float64, requires_grad=True)
@@ -186,7 +187,7 @@ def test_the_gradient_is_the_slope():
     with torch.no_grad():
         expected = (total(torch.tensor(1e-3)) - total(torch.tensor(-1e-3))) / 2e-3
     got = torch.stack(slopes)
-    assert (expected.abs() > 0.1 * expected.abs().max()).sum() > 6
+    assert (expected.abs() > 0.1 * expected.abs().max()).sum() > 3
     torch.testing.assert_close(got, expected, rtol=0, atol=5e-3 * expected.abs().max().item())
 
 
