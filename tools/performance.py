@@ -134,6 +134,10 @@ def models_of(lines: Sequence[Line]) -> list[str]:
     return list(dict.fromkeys(one["model"] for one in lines))
 
 
+def span(hours: float) -> str:
+    return f"{hours:g} h" if hours >= 1 else f"{60 * hours:.0f} min"
+
+
 def cell(lines: Sequence[Line]) -> str:
     return f"{lines[0]['median']:.3f}" if lines else ""
 
@@ -178,7 +182,7 @@ def markdown(parts: dict[str, list[Line]]) -> str:
         "by_listeners": grid(models, "streams", block_ms=10),
         "together": table(["models", "models only", "with rows"], together_rows(parts["together"])),
         "history": table(
-            ["shown", "ms"], ([f"{h['shown_h']:.2g} h", f"{h['ms']:.2f}"] for h in parts["history"])
+            ["shown", "ms"], ([span(h["shown_h"]), f"{h['ms']:.2f}"] for h in parts["history"])
         ),
         "peers": table(["program", "task", "cost", "ours"], peer_rows(parts["peers"])),
         "stages": table(["model", "stage", "cost", "bytes of state"], stage_rows(models)),
@@ -248,7 +252,7 @@ def draw(parts: dict[str, list[Line]]) -> None:
     def history(axes: Any) -> None:
         lines = parts["history"]
         axes.bar(
-            [f"{one['shown_h']:.2g} h" for one in lines],
+            [span(one["shown_h"]) for one in lines],
             [one["ms"] for one in lines],
             color=COLORS[0],
         )
