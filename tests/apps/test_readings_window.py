@@ -357,8 +357,10 @@ def test_no_number_is_cut_off(qtbot, model, size):
     }
     area = QtCore.QRect(QtCore.QPoint(), pane.size())
     seen = [label for _, label in pane.numbers if label.isVisible()]
-    # Third octaves are seen as bars first.
-    assert len(seen) >= (min(3, len(pane.numbers)) if pane.grid.groups else 0)
+    # Third octaves are seen as bars first; a pane without room leaves out its small numbers.
+    assert all(
+        number in seen for _, number in pane.numbers if isinstance(number.parent(), BigNumber)
+    )
     for cell, number in pane.numbers:
         if number not in seen:
             continue
