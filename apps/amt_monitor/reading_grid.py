@@ -60,6 +60,8 @@ class ReadingGrid(NumberGrid):
         """Write dashes while the microphone is lost; None when it is not."""
         for cell, number in self._large:
             number.lose("" if found is None else cell.write(found.get(cell.name)))
+            if found is not None:
+                number.show_note("")  # no band beside dashes
         if self.table is not None and found is not None:
             for cell, label in self.table.numbers:
                 self.table.show_number(label, cell, NO_READING)

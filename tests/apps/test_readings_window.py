@@ -331,6 +331,10 @@ def test_a_band_stands_beside_the_number(qtbot):
     assert text(pane, "stl_sone_note") == ""
     band = label(pane, "ltl_sone_note")
     assert band.fontMetrics().horizontalAdvance(band.text()) <= band.width()
+    pane.grid.lose({"ltl_sone": 1.0})
+    assert text(pane, "ltl_sone_note") == text(pane, "ltl_phon_note") == "", "lost"
+    pane.show_readings({"ltl_sone": 1.0, "ltl_low_sone": 0.93, "ltl_high_sone": 1.12})
+    assert text(pane, "ltl_sone_note") == "± 12 %"
     pane.show_readings({"ltl_sone": 1.0})
     assert text(pane, "ltl_sone_note") == text(pane, "ltl_phon_note") == ""
 
