@@ -148,6 +148,10 @@ def state_shapes() -> dict[str, tuple[int, ...]]:
     return {name: shapes[name] for name in State._fields}
 
 
+_SHAPES = state_shapes()
+"""Made once, not for each block."""
+
+
 def _turned(x: Tensor, by: Tensor) -> Tensor:
     """Hops (..., 4, sample, band) from number `by` modulo 4 on (..., 1)."""
     at = (torch.arange(4, dtype=by.dtype, device=x.device) + by) % 4
@@ -289,9 +293,8 @@ def _refuse(function: str, x: Tensor, tables: TonalTables, state: State) -> None
 
 def _advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
     lead, time = x.shape[:-2], x.shape[-1]
-    shapes = state_shapes()
     sound = array(x).reshape(-1, BANDS, time)
-    given = {key: v.numpy().reshape(-1, *shapes[key]) for key, v in state._asdict().items()}
+    given = {key: v.numpy().reshape(-1, *_SHAPES[key]) for key, v in state._asdict().items()}
     smoothing, weights, gate = map(array, (tables.smoothing, tables.weights, tables.gate))
     y = np.empty((len(sound), 3, BANDS, time // HOP))
     for row in range(len(sound)):
