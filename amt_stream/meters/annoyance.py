@@ -8,6 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 Form = Literal["zwicker", "more", "di"]
 
+NAMES: dict[Form, str] = {
+    "zwicker": "annoyance_zwicker",
+    "more": "annoyance_more",
+    "di": "annoyance_di",
+}
+"""Names in a summary."""
+
 INPUTS = {
     "n5": "zwicker_n5{}_sone",
     "sharpness": "sharpness_s5{}_acum",
@@ -79,13 +86,14 @@ def annoyances(
             continue
         given = {key: readings[name] for key, name in names.items()}
         tonality = TONALITY.format(side)
-        forms = get_args(Form) if tonality in readings else ("zwicker",)
-        for form in forms:
+        for form, own in NAMES.items():
+            if form != "zwicker" and tonality not in readings:
+                continue
             every = given | ({} if form == "zwicker" else {"tonality": readings[tonality]})
             there = [v for v in every.values() if v is not None]
             numbers = dict(zip(every, there, strict=False))
             whole = len(there) == len(every)
-            found[f"annoyance_{form}{side}"] = (
+            found[own + side] = (
                 float(psychoacoustic_annoyance(**numbers, form=form)) if whole else None
             )
     return found

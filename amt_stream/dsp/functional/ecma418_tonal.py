@@ -24,7 +24,7 @@ from amt_stream.dsp.functional.ecma418 import (
     BlocksOfSize,
     specific_basis_loudness,
 )
-from amt_stream.dsp.functional.ecma418_tones import one_frame
+from amt_stream.dsp.functional.ecma418_tones import tonal_frame
 from amt_stream.dsp.functional.gammatone import gammatone_sum
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
@@ -301,5 +301,5 @@ def _advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
         now = {key: v[row] for key, v in given.items()}
         for frame in range(time // HOP):
             part = sound[row, :, frame * HOP : (frame + 1) * HOP]
-            one_frame(part, now, smoothing, weights, gate, y[row, :, :, frame])
+            tonal_frame(part, now, smoothing, weights, gate, y[row, :, :, frame])
     return torch.from_numpy(y).view(*lead, 3, BANDS, -1)

@@ -655,7 +655,7 @@ _NONE = np.empty((0, 0, 0))
 _FIRSTS = np.array([blocks.first for blocks in SIZES])
 
 
-def one_frame(
+def tonal_frame(
     x: Array,
     state: dict[str, Array],
     smoothing: Array,
