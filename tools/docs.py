@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "build" / "docs"
@@ -103,8 +103,6 @@ class References:
         names.all.update(
             importlib.import_module("amt_stream.meters.rows.words").FAULT_NAMES.values()
         )
-        forms = get_args(importlib.import_module("amt_stream.meters.annoyance").Form)
-        names.all.update(f"annoyance_{form}" for form in forms)
         nn = importlib.import_module("torch.nn")
         self.names = names.all | OTHERS | set(dir(nn)) | set(dir(nn.Module))
         self.package = importlib.import_module("amt_stream")

@@ -41,8 +41,8 @@ def psychoacoustic_annoyance(
     fluctuation: fluctuation strength in vacil
     tonality: in tu; only for "more" and "di"
     form: "zwicker" (Fastl & Zwicker 2007, Psychoacoustics, eq. 16.1 to 16.3; by Widmann 1992),
-        "more" (More 2010, Aircraft noise characteristics and metrics, Purdue University), or "di"
-        (Di et al. 2016, Applied Acoustics 105, 164-170)
+        "more" (More 2010, Aircraft noise characteristics and metrics, Purdue University, p. 204),
+        or "di" (Di et al. 2016, Applied Acoustics 105, 164-170, eq. 9)
 
     The logarithm is that to base 10. The authors took N5 and sharpness by Zwicker's method, and the
     tonality of Aures; they leave open which percentiles of the others to take, and the fifth is
