@@ -23,7 +23,7 @@ UNTIMED = ["-o", "faulthandler_timeout=900", "-o", "faulthandler_exit_on_timeout
 """Long runs say after a while where they are, and go on."""
 VERBS = {  # verb: extras to install, and what the environment's Python is started with
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
-    "test": ("app,dev,rl", ["-m", "pytest", "-n", "3"]),
+    "test": ("app,dev,rl", ["-m", "pytest", "-n", "4"]),
     "check": ("app,dev,rl", ["tools/check.py"]),
     "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", *UNTIMED]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),

@@ -92,6 +92,7 @@ def test_the_window_says_in_its_status_line_where_the_models_run(monkeypatch):
 
     monkeypatch.setattr(engine_module, "device_words", lambda device: "cuda:0 (a GPU)")
     engine = Engine(SignalSource(), SoundLevel(48000))
-    assert status_text(engine).endswith("on cuda:0 (a GPU)")
+    assert status_text(engine, engine.health).endswith("on cuda:0 (a GPU)")
     monkeypatch.undo()
-    assert "on cpu" not in status_text(Engine(SignalSource(), SoundLevel(48000)))
+    other = Engine(SignalSource(), SoundLevel(48000))
+    assert "on cpu" not in status_text(other, other.health)

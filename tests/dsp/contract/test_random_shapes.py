@@ -61,7 +61,7 @@ ONE_FORM = {
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
 
-CALLED_WITH_WHAT_FITS = {"cascade", "pole_cascade", "one_step"}
+CALLED_WITH_WHAT_FITS = {"cascade", "pole_cascade", "tonal_frame"}
 """Compiled gradients and parts, which look at no shapes: those above them in FUNCTIONS did. A trial
 of one of those finds these too."""
 

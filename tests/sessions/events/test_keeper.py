@@ -151,8 +151,9 @@ def test_the_window_says_that_sound_is_kept(heard):
     keeper, _ = heard(bursts(0.1))
     engine = Engine(PushSource(FS, 2), SoundLevel(FS), [keeper])
     words = "the last 60 s of sound are in memory"
-    assert words in status_text(engine)
-    assert words not in status_text(Engine(PushSource(FS, 2), SoundLevel(FS)))
+    assert words in status_text(engine, engine.health)
+    other = Engine(PushSource(FS, 2), SoundLevel(FS))
+    assert words not in status_text(other, other.health)
 
 
 def chunks(x, size):
