@@ -146,6 +146,20 @@ class Entry:
         return self.load("readings")(channels, **taken)
 
 
+ECMA_UNITS = {
+    "ecma_specific_loudness": "sone_HMS/Bark_HMS",
+    "ecma_specific_tonality": "tu_HMS",
+    "ecma_specific_roughness": "asper/Bark_HMS",
+    "ecma_specific_fluctuation": "vacil_HMS/Bark_HMS",
+}
+"""Units of the specific values of ECMA-418-2, by the name of the output."""
+
+
+def _in_barks(name: str, field: str = "specific") -> dict[str, Output]:
+    """The output of this name, from a field of a model."""
+    return {name: Output(field, ECMA_UNITS[name], ("channel", "bark_hms"))}
+
+
 SHIPPED = (
     Entry(
         name="moore2016",
@@ -217,11 +231,7 @@ SHIPPED = (
         model="amt_stream.dsp.models:ECMALoudness",
         readings="amt_stream.meters.rows.ecma418:ecma_loudness_readings",
         settings={"field": ("free", "diffuse")},
-        outputs={
-            "ecma_specific_loudness": Output(
-                "specific", "sone_HMS/Bark_HMS", ("channel", "bark_hms")
-            ),
-        },
+        outputs=_in_barks("ecma_specific_loudness"),
         checks="amt_stream.offline.selftest.ecma_loudness",
         pane="amt_monitor.model_panes:ecma_loudness_pane",
     ),
@@ -232,9 +242,7 @@ SHIPPED = (
         model="amt_stream.dsp.models:ECMATonality",
         readings="amt_stream.meters.rows.ecma418:ecma_tonality_readings",
         settings={"field": ("free", "diffuse")},
-        outputs={
-            "ecma_specific_tonality": Output("specific", "tu_HMS", ("channel", "bark_hms")),
-        },
+        outputs=_in_barks("ecma_specific_tonality"),
         checks="amt_stream.offline.selftest.ecma_tonality",
         pane="amt_monitor.model_panes:ecma_tonality_pane",
     ),
@@ -245,11 +253,7 @@ SHIPPED = (
         model="amt_stream.dsp.models:ECMARoughness",
         readings="amt_stream.meters.rows.ecma418:ecma_roughness_readings",
         settings={"field": ("free", "diffuse")},
-        outputs={
-            "ecma_specific_roughness": Output(
-                "specific", "asper/Bark_HMS", ("channel", "bark_hms")
-            ),
-        },
+        outputs=_in_barks("ecma_specific_roughness"),
         row_step_ms=20,
         checks="amt_stream.offline.selftest.ecma_roughness",
         pane="amt_monitor.model_panes:ecma_roughness_pane",
@@ -262,11 +266,7 @@ SHIPPED = (
         model="amt_stream.dsp.models:ECMAFluctuation",
         readings="amt_stream.meters.rows.ecma418:ecma_fluctuation_readings",
         settings={"field": ("free", "diffuse")},
-        outputs={
-            "ecma_specific_fluctuation": Output(
-                "specific", "vacil_HMS/Bark_HMS", ("channel", "bark_hms")
-            ),
-        },
+        outputs=_in_barks("ecma_specific_fluctuation"),
         row_step_ms=20,
         checks="amt_stream.offline.selftest.ecma_fluctuation",
         pane="amt_monitor.model_panes:ecma_fluctuation_pane",
@@ -279,18 +279,10 @@ SHIPPED = (
         model="amt_stream.dsp.models:ECMA418",
         readings="amt_stream.meters.rows.ecma418:ECMA418Readings",
         settings={"field": ("free", "diffuse")},
-        outputs={
-            "ecma_specific_loudness": Output(
-                "specific_n", "sone_HMS/Bark_HMS", ("channel", "bark_hms")
-            ),
-            "ecma_specific_tonality": Output("specific_t", "tu_HMS", ("channel", "bark_hms")),
-            "ecma_specific_roughness": Output(
-                "specific_r", "asper/Bark_HMS", ("channel", "bark_hms")
-            ),
-            "ecma_specific_fluctuation": Output(
-                "specific_f", "vacil_HMS/Bark_HMS", ("channel", "bark_hms")
-            ),
-        },
+        outputs=_in_barks("ecma_specific_loudness", "specific_n")
+        | _in_barks("ecma_specific_tonality", "specific_t")
+        | _in_barks("ecma_specific_roughness", "specific_r")
+        | _in_barks("ecma_specific_fluctuation", "specific_f"),
         checks="amt_stream.offline.selftest.ecma",
         pane="amt_monitor.model_panes:ecma_pane",
         includes=("ecma_loudness", "ecma_tonality", "ecma_roughness", "ecma_fluctuation"),
