@@ -21,7 +21,7 @@ INPUTS = {
     "roughness": "ecma_roughness_r5{}_asper",
     "fluctuation": "ecma_fluctuation_f5{}_vacil",
 }
-TONALITY = "ecma_tonality_t5{}_tu"
+TONAL_INPUTS = INPUTS | {"tonality": "ecma_tonality_t5{}_tu"}
 """Readings that `annoyances` takes, by argument; {} stands for the side."""
 
 
@@ -81,19 +81,14 @@ def annoyances(
     """
     found: dict[str, float | None] = {}
     for side in sides:
-        names = {key: name.format(side) for key, name in INPUTS.items()}
-        if not set(names.values()) <= readings.keys():
-            continue
-        given = {key: readings[name] for key, name in names.items()}
-        tonality = TONALITY.format(side)
         for form, own in NAMES.items():
-            if form != "zwicker" and tonality not in readings:
+            inputs = INPUTS if form == "zwicker" else TONAL_INPUTS
+            names = {key: name.format(side) for key, name in inputs.items()}
+            if not set(names.values()) <= readings.keys():
                 continue
-            every = given | ({} if form == "zwicker" else {"tonality": readings[tonality]})
-            there = [v for v in every.values() if v is not None]
-            numbers = dict(zip(every, there, strict=False))
-            whole = len(there) == len(every)
+            given = {key: v for key, name in names.items() if (v := readings[name]) is not None}
+            whole = len(given) == len(names)
             found[own + side] = (
-                float(psychoacoustic_annoyance(**numbers, form=form)) if whole else None
+                float(psychoacoustic_annoyance(**given, form=form)) if whole else None
             )
     return found
