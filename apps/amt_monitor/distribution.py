@@ -26,9 +26,9 @@ class Distribution:
         self._clear(0.0)
 
     def _clear(self, from_s: float) -> None:
-        self._from_s, self._next = from_s, max(0, round(from_s / self.history.step_s) + 1)
         from amt_stream.meters.accumulators import Histogram  # numba is slow to import
 
+        self._from_s, self._next = from_s, max(0, round(from_s / self.history.step_s) + 1)
         self._histogram = Histogram(LOWEST, HIGHEST, 1.0)
         # The first row after the rise from silence.
         self._settled: int | None = None
