@@ -19,8 +19,9 @@ from amt_stream.dsp.streaming import fields
 from tests.dsp.contract.test_module_contract import CASES, LEARNERS, shape_of
 
 ORDERS = {"first": sorted, "last": lambda names: sorted(names, reverse=True)}
-MODELS = ["moore2016,gm2002", "zwicker,bs1770,spl,third_octave", "king2019"]
-METER = ["meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv", "--model"]
+MODELS = ["moore2016,gm2002", "zwicker,bs1770,spl,third_octave", "king2019", "ecma"]
+# As long as `ecma` takes to its first fluctuation strength.
+METER = ["meter", "--source", "demo", "--fast", "--duration", "0.6", "--format", "csv", "--model"]
 
 
 def taken(folder: Path, parts: Iterable[str]) -> Iterator[str]:
