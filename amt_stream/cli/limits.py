@@ -37,6 +37,8 @@ def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
             offered = [column.name for one in readings.values() for column in one.offered]
             raise Mistake(f"{limit.words}: {no_such_column(limit.column, offered)}")
         found[models[0]] = None
+        for need in (n for c in readings[models[0]].matching(limit.column) for n in c.needs):
+            found[next(name for name, one in readings.items() if one.matching(need))] = None
     return tuple(found)
 
 

@@ -143,7 +143,8 @@ class Maker:
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
     """The preset with these limits in place of its own, and with the models that they need."""
     needed = () if preset.stages else models_with(limits)
-    more = tuple(name for name in needed if name not in preset.names)
+    there = {*preset.names, *(n for entry in preset.entries for n in entry.includes)}
+    more = tuple(name for name in needed if name not in there)
     preset = replace(preset, limits=limits)
     return preset.with_names((*preset.names, *more)) if more else preset
 

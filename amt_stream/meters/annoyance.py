@@ -1,5 +1,6 @@
 """Psychoacoustic annoyance, from percentiles of loudness, sharpness and modulation."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
@@ -8,13 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Form = Literal["zwicker", "more", "di"]
 
-NAMES: dict[Form, str] = {
-    "zwicker": "annoyance_zwicker",
-    "more": "annoyance_more",
-    "di": "annoyance_di",
-}
-"""Names in a summary."""
-
 INPUTS = {
     "n5": "zwicker_n5{}_sone",
     "sharpness": "sharpness_s5{}_acum",
@@ -22,7 +16,9 @@ INPUTS = {
     "fluctuation": "ecma_fluctuation_f5{}_vacil",
 }
 TONAL_INPUTS = INPUTS | {"tonality": "ecma_tonality_t5{}_tu"}
-"""Readings that `annoyances` takes, by argument; {} stands for the side."""
+"""The readings that annoyance is made of, by argument; {} stands for the side."""
+
+NAME = re.compile(r"annoyance_(?P<form>zwicker|more|di)(?P<side>_left|_right)?")
 
 
 def psychoacoustic_annoyance(
@@ -71,6 +67,25 @@ def psychoacoustic_annoyance(
     return found
 
 
+def inputs_of(name: str) -> dict[str, str]:
+    """The readings that `annoyance_zwicker_left` and the like are made of, by argument."""
+    parts = NAME.fullmatch(name)
+    assert parts is not None
+    inputs = INPUTS if parts["form"] == "zwicker" else TONAL_INPUTS
+    return {key: one.format(parts["side"] or "") for key, one in inputs.items()}
+
+
+def annoyance_from(name: str, readings: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+    """Annoyance of this name from its readings by name; NaN where one of them is not finite."""
+    parts, inputs = NAME.fullmatch(name), inputs_of(name)
+    assert parts is not None
+    form: Form = parts["form"]  # type: ignore[assignment]
+    given = np.stack([np.asarray(readings[one], np.float64) for one in inputs.values()])
+    whole = np.isfinite(given).all(0)
+    known = dict(zip(inputs, np.where(whole, given, 0.0), strict=True))
+    return np.where(whole, psychoacoustic_annoyance(**known, form=form), np.nan)
+
+
 def annoyances(
     readings: Mapping[str, float | None], sides: tuple[str, ...] = ("", "_left", "_right")
 ) -> dict[str, float | None]:
@@ -80,15 +95,10 @@ def annoyances(
     both ears and of each: of two channels, loudness, sharpness and tonality are the higher ones.
     """
     found: dict[str, float | None] = {}
-    for side in sides:
-        for form, own in NAMES.items():
-            inputs = INPUTS if form == "zwicker" else TONAL_INPUTS
-            names = {key: name.format(side) for key, name in inputs.items()}
-            if not set(names.values()) <= readings.keys():
-                continue
-            given = {key: v for key, name in names.items() if (v := readings[name]) is not None}
-            whole = len(given) == len(names)
-            found[own + side] = (
-                float(psychoacoustic_annoyance(**given, form=form)) if whole else None
-            )
+    for name in (f"annoyance_{form}{side}" for side in sides for form in get_args(Form)):
+        inputs = inputs_of(name).values()
+        if readings.keys() >= set(inputs):
+            given = {one: np.nan if (v := readings[one]) is None else v for one in inputs}
+            value = float(annoyance_from(name, given))
+            found[name] = None if np.isnan(value) else value
     return found

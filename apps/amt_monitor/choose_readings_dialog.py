@@ -85,7 +85,7 @@ class ChooseReadingsDialog(QtWidgets.QDialog):
 
 def _item(name: str, taken: bool) -> QtWidgets.QListWidgetItem:
     caption = caption_of(name)
-    item = QtWidgets.QListWidgetItem(plain(f"{caption.spoken}, {caption.unit}"))
+    item = QtWidgets.QListWidgetItem(plain(caption.listed))
     item.setData(NAME, name)
     item.setToolTip(plain(caption.sentence))
     state = QtCore.Qt.CheckState

@@ -232,7 +232,7 @@ class LimitsDialog(QtWidgets.QDialog):
     def _name_unit(self) -> None:
         unit = caption_of(self._column).unit
         for spin in (self.value, self.amber):
-            spin.setSuffix(f" {unit}")
+            spin.setSuffix(f" {unit}".rstrip())
 
 
 def _norm_words(name: str) -> str:

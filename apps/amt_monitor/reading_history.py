@@ -136,7 +136,7 @@ def kept_of(columns: "Sequence[Column]") -> "list[Column]":
 
     Bands only where there is nothing else, as there are too many; no forecasts.
     """
-    usable = [one for one in columns if one.statistic != "forecast" and one.unit]
+    usable = [one for one in columns if one.statistic != "forecast" and (one.unit or one.needs)]
     usable = [one for one in usable if not one.band_hz] or usable
     main = [one for one in usable if not one.bound_of]
     # Loudness in sone comes last, as it is there in phon too.

@@ -322,7 +322,7 @@ class WallMenu(QtWidgets.QMenu):
             menu = self.addMenu(model)
             for name in view.readings.of(model):
                 caption = caption_of(name)
-                action = menu.addAction(plain(f"{caption.spoken}, {caption.unit}"))
+                action = menu.addAction(plain(caption.listed))
                 action.setObjectName(f"wall_{name}")
                 action.setCheckable(True)
                 action.setChecked(name in chosen)

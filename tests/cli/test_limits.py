@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.limits import report_limits
+from amt_stream.cli.limits import models_with, report_limits
 from amt_stream.cli.preset import chosen_preset
+from amt_stream.cli.window import _with_limits
+from amt_stream.meters.norms import limits_of
+from amt_stream.meters.presets import Preset
 from amt_stream.offline.measure import measure
 from amt_stream.sessions.reading import Session
 
@@ -207,3 +210,10 @@ def test_states_are_text_in_tables(printed, stepping, tmp_path):
     assert list(m.to_pandas()["limit_laf_79"]) == list(table["limit_laf_79"])
     assert m.to_xarray()["limit_laf_79"].values.tolist() == list(table["limit_laf_79"])
     assert set(table["limit_laf_79"]) == {"unknown", "green", "red"}
+
+
+def test_a_limit_brings_all_models_that_its_column_needs():
+    limits = limits_of(["annoyance_more>30"])
+    alone = models_with(limits)
+    assert alone == ("zwicker", "ecma_roughness", "ecma_fluctuation", "ecma_tonality")
+    assert _with_limits(Preset(("ecma",)), limits).names == ("ecma", "zwicker")

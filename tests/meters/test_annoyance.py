@@ -1,10 +1,18 @@
 """Psychoacoustic annoyance: its formulas, and where a summary has it."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.meters.annoyance import annoyances, psychoacoustic_annoyance
+from amt_stream.engine import Engine, Noise, SignalSource, Tone
+from amt_stream.meters import catalog
+from amt_stream.meters.annoyance import annoyances, inputs_of, psychoacoustic_annoyance
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.rows import JoinedRows, NoSuchColumn, Rows, choose, readings_of, seven_digits
+from amt_stream.meters.rows.captions import caption_of
+from amt_stream.sessions.outputs import FollowedReadings
 
 SUMMARY = {
     "zwicker_n5_sone": 8.0,
@@ -57,12 +65,85 @@ def test_a_summary_has_the_forms_whose_readings_it_has():
     assert annoyances(both)["annoyance_di"] is None
 
 
-def test_a_measurement_of_all_that_it_takes_has_it():
-    x = 0.05 * np.random.default_rng(0).standard_normal(24000)
+def test_readings_have_it_where_models_have_all_that_it_takes():
+    readings = readings_of(["zwicker", "ecma"], 2)
+    usual = [column.name for column in readings["zwicker"].columns]
+    assert set(usual) >= {
+        "sharpness_s5_acum",
+        "annoyance_zwicker",
+        "annoyance_more",
+        "annoyance_di",
+    }
+    choose(readings, ["annoyance_zwicker_left"])
+    chosen = {column.name for one in readings.values() for column in one.columns}
+    assert chosen == {"annoyance_zwicker_left", *inputs_of("annoyance_zwicker_left").values()}
+    few = readings_of(["zwicker", "ecma_roughness"], 1)
+    assert not any(column.needs for column in few["zwicker"].columns)
+    with pytest.raises(NoSuchColumn, match="needs ecma_fluctuation_f5_vacil: add a model that has"):
+        choose(few, ["annoyance_di"])
+    with pytest.raises(NoSuchColumn, match="no column is called 'annoyance_zwicker_left'"):
+        choose(few, ["annoyance_zwicker_left"])
+
+
+@pytest.fixture(scope="module")
+def live():
+    """What a display has of noise that comes and goes, measured as it is live, to its end."""
+    noise = Noise("pink", level_db=65, duration=0.7, period=1.0)
+    names = ("zwicker", "ecma")
+    models = {name: catalog.entry(name).build(48000) for name in names}
+    readings = FollowedReadings(JoinedRows(readings_of(names, 1), 100, 48000))
+    source = SignalSource([noise, Tone(2000.0, level_db=50)], 48000, 2.35, paced=False)
+    with Engine(source, models, [readings], channels=[1]) as engine:
+        engine.wait()
+    return readings
+
+
+def test_it_ends_live_as_the_summary_has_it(live):
+    told = {"name": "made", "fs": 48000, "channels": [1], "duration_s": None}
+    summary = live.summary([], [Calibration(100.0)], told)
+    for name in ("annoyance_zwicker", "annoyance_more", "annoyance_di"):
+        assert seven_digits(live.totals[name]) == summary[name] > summary["zwicker_n5_sone"]
+        assert live.of("zwicker")[name] == live.row[name]
+
+
+def test_a_row_has_that_of_its_own_percentiles(live):
+    rows = Rows.concatenated(live.take(), live.rows.names)
+    for form in ("zwicker", "more", "di"):
+        name = f"annoyance_{form}"
+        given = {key: rows[one] for key, one in inputs_of(name).items()}
+        expected = psychoacoustic_annoyance(**given, form=form)
+        known = np.isfinite(rows[name])
+        np.testing.assert_array_equal(known, rows["time_s"] >= 0.8)
+        np.testing.assert_allclose(rows[name][known], expected[known], rtol=2e-6)
+        assert np.ptp(rows[name][known]) > 0.1
+    settling = [name in text.split() for text in rows["settling_columns"]]
+    assert settling[10]
+    assert not settling[-1]
+
+
+def test_a_file_ends_with_that_of_the_summary_and_intervals_have_it_too():
+    x = 0.05 * np.random.default_rng(0).standard_normal(57600)
     measured = measure(
-        x, 48000, "zwicker,ecma", calibration="pascal", columns="sharpness_s5_acum", step_ms=100
+        x, 48000, "zwicker,ecma", calibration="pascal", columns="annoyance_zwicker", interval=1
     )
-    found = annoyances(measured.summary, ("",))
-    assert found.items() <= measured.summary.items()
-    assert found["annoyance_more"] is None  # fluctuation strength counts from 0.72 s on
+    assert measured["annoyance_zwicker"][-1] == measured.summary["annoyance_zwicker"]
+    first = measured.intervals["annoyance_zwicker"][0]
+    assert first == pytest.approx(measured.summary["annoyance_zwicker"], rel=0.05)
     assert "annoyance_zwicker_left" not in measured.summary
+
+
+def test_captions_name_the_forms():
+    words = [caption_of(f"annoyance_{form}").listed for form in ("zwicker", "more", "di_left")]
+    assert words == [
+        "Annoyance, Zwicker/Widmann (PA Zwicker)",
+        "Annoyance, More 2010 (PA More)",
+        "Annoyance, Di 2016, left (PA Di L)",
+    ]
+
+
+def test_the_page_of_rows_says_what_it_is_made_of():
+    page = (Path(__file__).parents[2] / "docs" / "rows.md").read_text(encoding="utf-8")
+    for name in ("annoyance_zwicker", "annoyance_more", "annoyance_di"):
+        (line,) = (one for one in page.splitlines() if one.startswith(f"| `{name}`"))
+        line = line.replace("these", " ".join(inputs_of("annoyance_zwicker").values()))
+        assert all(need in line for need in inputs_of(name).values())

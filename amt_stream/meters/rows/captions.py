@@ -33,6 +33,11 @@ class Caption(NamedTuple):
         """Words and symbol, for lists and screen readers."""
         return f"{self.words} ({self.symbol})" if self.symbol else self.words
 
+    @property
+    def listed(self) -> str:
+        """The same with its unit, if it has one."""
+        return f"{self.spoken}, {self.unit}" if self.unit else self.spoken
+
 
 UNITS = {"db": "dB", "hz": "Hz", "percent": "%"}
 """Units as names of readings end in them, where they are written otherwise."""

@@ -51,6 +51,7 @@ class Column:
     label, symbol, about: for screens: name, symbol, and description as a sentence
     bound_of: column of which it is the lower or the upper bound
     band_hz: nominal frequency of its band
+    needs: names of the columns, of any models, that it is computed from
     """
 
     name: str
@@ -68,6 +69,7 @@ class Column:
     about: str = ""
     bound_of: str = ""
     band_hz: float = 0.0
+    needs: tuple[str, ...] = ()
 
     @property
     def counted(self) -> bool:
@@ -82,7 +84,7 @@ class Column:
     def to_dict(self) -> JsonDict:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side"
-        untold = {"window_s", "label", "symbol", "about", "bound_of", "band_hz"}
+        untold = {"window_s", "label", "symbol", "about", "bound_of", "band_hz", "needs"}
         untold |= {name for name in may_be if not getattr(self, name)}
         return {key: value for key, value in asdict(self).items() if key not in untold}
 

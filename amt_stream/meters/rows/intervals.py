@@ -10,6 +10,7 @@ import numpy as np
 from amt_stream.core.clock import SAME_S, Interval, local_text, zone_text
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.saved_state import Resumable, Unfitting
+from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits
 from amt_stream.meters.rows.column import Column
@@ -248,6 +249,7 @@ class Intervals(Resumable):
         long_s = self._clock.end(begin.utc_s) - self._clock.begin(begin.utc_s)
         short = end.time_s - begin.time_s < SHORT * long_s
         values = {name: value for one in of_models for name, value in one.items()}
+        values |= annoyances(values)
         # A model continues after the end of the sound.
         left_s = end.time_s - begin.time_s - sum(values.get(name) or 0.0 for name in COUNTED[::2])
         values["excluded_s"] = max(0.0, min(values.get("excluded_s") or 0.0, left_s))

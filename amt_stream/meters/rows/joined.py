@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_under, under
-from amt_stream.meters.annoyance import annoyances
+from amt_stream.meters.annoyance import annoyance_from, annoyances
 from amt_stream.meters.frames import UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import (
@@ -120,6 +120,7 @@ class JoinedRows(Resumable):
         self.limits = tuple(limits)
         self._monitors = [_ColumnMonitor(limit, self.readings, step_ms / 1000) for limit in limits]
         self._names = [c.name for one in readings.values() for c in one.columns]
+        self._joint = [c for one in readings.values() for c in one.columns if c.needs]
         # The first step that waits for the end of the sound, if that is known.
         known = duration_s is not None and to_s >= duration_s
         end_s = math.inf if duration_s is None else duration_s + SAME_TIME_S
@@ -307,14 +308,21 @@ class JoinedRows(Resumable):
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The last sample not after the row's time, in integers.
         sample = steps * (self.step_ms * round(self.fs)) // 1000
-        table = beside(values)
+        table, unsettled = beside(values), beside(settling)
+        for column in self._joint:
+            place, needs = self._names.index(column.name), [*map(self._names.index, column.needs)]
+            given = dict(zip(column.needs, table.T[needs], strict=True))
+            table[:, place] = annoyance_from(column.name, given)
+            unsettled[:, place] = unsettled[:, needs].any(1)
         if steps[-1] == self._last:
             table[-1] = self._of_whole(table[-1])
-        rows = self._table(time_s, utc, sample, table, marks, beside(settling))
+        rows = self._table(time_s, utc, sample, table, marks, unsettled)
         if self._ranged:
             least, greatest = (in_seven_digits(beside(one)) for one in zip(*ranges, strict=True))
             of_names = zip(self._names, least.T, greatest.T, strict=True)
             rows.range_of = {name: np.stack(both) for name, *both in of_names}
+            for column in self._joint:
+                rows.range_of[column.name] = np.stack([rows[column.name]] * 2)
         return rows if time_s[0] >= self.from_s else rows.within(self.from_s, math.inf)
 
     def intervals_ended(self, end_s: float | None = None) -> Rows:

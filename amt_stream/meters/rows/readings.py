@@ -15,6 +15,7 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
@@ -237,17 +238,29 @@ def readings_of(
 ) -> dict[str, Readings]:
     """Make the readings of models of the catalog for a number of channels.
 
+    Models that together have all that annoyance is made of have it too.
+
     band: whether to include uncertainty bands, for models that have them
     models: the models, from which those with cells take their cells
     options: options of readings that take them, such as target_lufs=-23.0
     """
     given = models or {}
-    return {
+    found: dict[str, Readings] = {
         name: catalog.entry(name).make_readings(
             channels, band=band, model=given.get(name), **options
         )
         for name in names
     }
+    joint = [c for n in JOINT for one in found.values() if (c := one.named(n)) is not None]
+    joint = [column for column in joint if not _lacking(column, found)]
+    if joint:
+        choose(found, None, [column.name for column in joint])
+    return found
+
+
+def _lacking(column: Column, readings: Mapping[str, Readings]) -> list[str]:
+    """The columns that a column needs, and that these readings do not have."""
+    return [n for n in column.needs if not any(one.matching(n) for one in readings.values())]
 
 
 def choose(
@@ -257,9 +270,9 @@ def choose(
 
     None keeps the present choice; `also` are added if they are missing. A pattern is a name, or a
     name with * or ?; a column of several models is chosen in each. A text may have several
-    patterns, separated by commas.
+    patterns, separated by commas. Columns that a chosen one needs are chosen too.
 
-    Raises NoSuchColumn if a pattern matches no column.
+    Raises NoSuchColumn if a pattern matches no column, or if a column needs one of another model.
     """
     if isinstance(patterns, str):
         patterns = [pattern.strip() for pattern in patterns.split(",")]
@@ -273,6 +286,13 @@ def choose(
         if not any(found.values()):
             offered = [column.name for one in readings.values() for column in one.offered]
             raise NoSuchColumn(no_such_column(pattern, offered, _others_with(pattern, readings)))
+        for column in (column for columns in found.values() for column in columns):
+            for need in _lacking(column, readings):
+                others = ", ".join(_others_with(need, readings))
+                raise NoSuchColumn(f"{column.name} needs {need}: add a model that has it, {others}")
+            for need in column.needs:
+                for name, one in readings.items():
+                    wanted[name] |= {needed.name: needed for needed in one.matching(need)}
         for name, columns in found.items():
             wanted[name] |= {column.name: column for column in columns}
     for name, one in readings.items():

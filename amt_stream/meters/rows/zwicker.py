@@ -14,6 +14,7 @@ from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.accumulators.zwicker import RISE_S
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.annoyance import annoyance_column
 from amt_stream.meters.rows.column import (
     EXCEEDED,
     HIGHEST,
@@ -78,7 +79,8 @@ class ZwickerReadings(Readings):
     def named(self, name: str) -> Column | None:
         found = NAME.fullmatch(name)
         if found is None:
-            return sharpness_column(name, self._channels, SETTLE_S)
+            sharpness = sharpness_column(name, self._channels, SETTLE_S)
+            return sharpness or annoyance_column(name, self._channels)
         if found["side"] and self._channels < 2:
             return None
         return _column(name, self._channels)
@@ -88,6 +90,8 @@ class ZwickerReadings(Readings):
         names, parts, others = [""], [], {}
         for place, column in enumerate(self.columns):
             found = NAME.fullmatch(column.name)
+            if column.needs:
+                continue
             if found is None:
                 others[column.name] = place
                 continue
@@ -117,9 +121,10 @@ class ZwickerReadings(Readings):
             )
         loudness = by_sides(channels)[*self._places]
         loudness[self._in_phon] = zwicker_phon(loudness[self._in_phon])
-        if not self._others:
+        if len(loudness) == len(self.columns):
             return loudness.T
-        found = np.empty((len(frames), len(self.columns)))
+        # Annoyance, which needs other models too, is of `JoinedRows`.
+        found = np.full((len(frames), len(self.columns)), np.nan)
         found[:, self._columns_of_n] = loudness.T
         self._sharpness.pause(self.paused)
         sharpness = self._sharpness.take(frames.time_s, frames.values.core, counted)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import COUNTING, Event, Frames, Snapshot, undone_with
 from amt_stream.meters.rows import AnyRows, Rows, Stood, summary
@@ -131,11 +132,13 @@ class LatestReadings:
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
         self.rows.catch_up()
-        found: Summary = {}
+        found, every = Summary(), Summary()
         for readings in self.rows.readings.values():
             summary = readings.summary()
             found |= {name: summary[name] for name in readings.headlines}
-        self.totals = found
+            every |= summary
+        joint = annoyances(every)
+        self.totals = found | {name: joint[name] for name in self.rows.names if name in joint}
 
 
 @thread_checked

@@ -87,7 +87,7 @@ function showKeys() {
     const made = document.createElement("span");
     const line = document.createElement("i");
     line.style.color = `var(--${colorOf(name)})`;
-    made.append(line, `${caption(column)}, ${column.unit}`);
+    made.append(line, [caption(column), column.unit].filter(Boolean).join(", "));
     return made;
   }));
 }
