@@ -164,7 +164,7 @@ COMMANDS = {
     ),
     "explain": Subcommand(
         "find which bands make a sound loud, rough and tonal",
-        "Print the share of each band in the loudness, roughness and tonality of a sound "
+        "Print the share of each band and ear in the loudness, roughness and tonality of a sound "
         "(ECMA-418-2), and how these and LAeq change with 3 dB less in the band. Each band takes a "
         "run of all models over the whole sound.",
         "amt_stream.cli.explain:run_explain",

@@ -49,57 +49,55 @@ def run_explain(args: ExplainOptions) -> int:
 
 
 def text_lines(found: "Explanation") -> list[str]:
-    """The single values, a table of shares, and one of changes."""
-    from amt_stream.offline.explain import LESS_DB, QUALITIES
+    """The single values, a table of shares, and one of changes for each place with less."""
+    from amt_stream.offline.explain import BOTH, LESS_DB, QUALITIES
 
     values = [
         f"{name} {NO_READING if value is None else f'{value:.2f}'} {QUALITIES[name].unit}"
         for name, value in found.values.items()
     ]
-    names = _share_names(found)
-    shares = [["band in Hz", *names]]
-    changes = [["band in Hz", *found.changes]]
+    shares = [["band in Hz", *_share_names(found)]]
     for band, hz in enumerate(found.band_names):
         parts = [found.shares[name][:, band] for name in found.shares]
         shares.append([hz, *(_text(100 * one, ".0f") for part in parts for one in part)])
-        changed = []
-        for name, change in found.changes.items():
-            value, unit = found.values[name], QUALITIES[name].unit
-            if unit == "dB" or not value:
-                changed.append(_text(change[band], "+.2f"))
-            else:
-                changed.append(_text(100 * change[band] / value, "+.1f"))
-        changes.append([hz, *changed])
-    return [
-        ", ".join(values),
-        "",
-        "share in %",
-        *text_table(shares, lambda k: True),
-        "",
-        f"change in % (LAeq: in dB) with {LESS_DB:g} dB less in the band",
-        *text_table(changes, lambda k: True),
-    ]
+    lines = [", ".join(values), "", "share in %", *text_table(shares, lambda k: True)]
+    for place, where in enumerate(found.places):
+        changes = [["band in Hz", *found.changes]]
+        for band, hz in enumerate(found.band_names):
+            changed = []
+            for name, change in found.changes.items():
+                value, unit = found.values[name], QUALITIES[name].unit
+                if unit == "dB" or not value:
+                    changed.append(_text(change[place, band], "+.2f"))
+                else:
+                    changed.append(_text(100 * change[place, band] / value, "+.1f"))
+            changes.append([hz, *changed])
+        ear = "" if len(found.places) == 1 else ", both ears" if where == BOTH else f", {where} ear"
+        lines += ["", f"change in % (LAeq: in dB) with {LESS_DB:g} dB less in the band{ear}"]
+        lines += text_table(changes, lambda k: True)
+    return lines
 
 
 def write_csv(found: "Explanation") -> None:
     """A row for each band; shares are parts of 1, changes in the unit of each value."""
-    from amt_stream.offline.explain import QUALITIES
+    from amt_stream.offline.explain import BOTH, QUALITIES
 
     for name, value in found.values.items():
         print(f"# {name}: {json.dumps({'value': value, 'unit': QUALITIES[name].unit})}")
     writer = csv.writer(sys.stdout, lineterminator="\n")
     heads = [f"{name.replace(' ', '_')}_share" for name in _share_names(found)]
-    changes = [f"{name}_change" for name in found.changes]
+    places = ["" if one == BOTH else f"{one}_" for one in found.places]
+    changes = [f"{name}_{place}change" for name in found.changes for place in places]
     writer.writerow(["band_hz", "low_hz", "high_hz", *heads, *changes])
     for band, (low, _, high) in enumerate(found.bands):
         parts = [one for name in found.shares for one in found.shares[name][:, band]]
-        numbers = [*parts, *(found.changes[name][band] for name in found.changes)]
+        numbers = [*parts, *(one for name in found.changes for one in found.changes[name][:, band])]
         texts = ["" if math.isnan(one) else f"{one:.6g}" for one in numbers]
         writer.writerow([found.band_names[band], f"{low:.6g}", f"{high:.6g}", *texts])
 
 
 def _share_names(found: "Explanation") -> Sequence[str]:
-    """Names of the shares of each channel, such as "loudness left"."""
+    """Names of the shares of each ear, such as "loudness left"."""
     names = []
     for name, share in found.shares.items():
         names += [f"{name} {ear}" for ear in EARS] if len(share) == 2 else [name]

@@ -1,24 +1,34 @@
-"""Which bands make a sound loud, rough and tonal, and what less in each of them would do."""
+"""Which bands make a sound loud, rough and tonal in each ear, and what less there would do."""
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
-from amt_stream.dsp.design import OCTAVE, nominal_midband, octave_midbands
-from amt_stream.dsp.functional.ecma418 import GROWTH, LOWEST_WIDTH
+from amt_stream.dsp.design import nominal_midband
+from amt_stream.meters.band_shares import (
+    HIGHEST_HZ,
+    LOWEST_HZ,
+    as_shares,
+    band_limits,
+    band_weights,
+    binaural_parts,
+    higher_parts,
+)
 from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import EARS, JoinedRows, readings_of
 from amt_stream.offline.jobs import each
-from amt_stream.offline.measure import Measured, measure
+from amt_stream.offline.measure import measure
 from amt_stream.offline.whole_sound import WholeSound, read_whole
 
 if TYPE_CHECKING:
@@ -27,54 +37,49 @@ if TYPE_CHECKING:
 WIDTHS = {"octave": 1, "third": 3}
 """Parts of an octave that a band may be, by name."""
 LESS_DB = 3.0
-LOWEST_HZ, HIGHEST_HZ = 31.5, 16_000.0
 CROSSOVER = 1 / 12
 """Octaves on each side of a band's edge over which its weight rises."""
 LEAST_S = 1.0
 START_S = 0.32
 """Until then the standard counts nothing of roughness, and less of the others."""
-STEP_MS = 20
+STEP_MS = 1000
 RINGS_S = 1.0
 """Silence after the sound, so that its end does not ring into its beginning."""
 HALF_DB = 20 * math.log10(2)
+BOTH = "both"
 
 
 @dataclass(frozen=True)
 class Quality:
-    """A quality of a whole sound.
+    """A quality of a whole sound: its name in a summary, and its unit."""
 
-    model: name in the catalog
-    key: name in the summary of the model
-    specific: output of the model that has the values in bands, if there is one
-    """
-
-    model: str
     key: str
     unit: str
-    specific: str | None = None
 
 
 QUALITIES = {
-    "loudness": Quality("ecma", "ecma_loudness_mean_sone", "sone_HMS", "ecma_specific_loudness"),
-    "roughness": Quality("ecma", "ecma_roughness_r10_asper", "asper", "ecma_specific_roughness"),
-    "tonality": Quality("ecma", "ecma_tonality_mean_tu", "tu_HMS", "ecma_specific_tonality"),
-    "laeq": Quality("spl", "laeq_db", "dB"),
+    "loudness": Quality("ecma_loudness_mean_sone", "sone_HMS"),
+    "roughness": Quality("ecma_roughness_r10_asper", "asper"),
+    "tonality": Quality("ecma_tonality_mean_tu", "tu_HMS"),
+    "laeq": Quality("laeq_db", "dB"),
 }
 """What `explain` explains, by name."""
 
-MODELS = tuple(dict.fromkeys(of.model for of in QUALITIES.values()))
+SHARED = ("loudness", "roughness", "tonality")
+"""Those with specific values, of which bands have shares."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What each band of a sound contributes, and what 3 dB less in it would do.
+    """What each band of each ear contributes to a sound, and what 3 dB less there would do.
 
     bands: lowest, middle and highest frequency of each band in Hz, (band, 3)
-    values: the single value of each quality of the sound, by its name; None if there is none
-    shares: shares of loudness, roughness and tonality of each band, (channel, band): parts of 1, or
-        NaN if the sound has nothing of it
-    shares_by_second: the same of each second of the sound, (second, channel, band)
-    changes: change of each value, in its unit, with 3 dB less in a band, (band,)
+    values: the single value of each quality of the sound, of both ears, by its name; None if there
+        is none
+    shares: shares of loudness, roughness and tonality of each band, (ear, band): parts of 1 of the
+        value of both ears, or NaN if the sound has nothing of it
+    shares_by_second: the same of each second of the sound, (second, ear, band)
+    changes: change of each value, in its unit, with 3 dB less in a band, (place, band)
     calibrated: whether the calibration of the sound is known
     took_s: time that the measurements took
     """
@@ -92,6 +97,11 @@ class Explanation:
         """Nominal frequencies of the bands, such as "31.5"."""
         return [f"{nominal_midband(f):g}" for f in self.bands[:, 1]]
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where there is less, in `changes`: in both ears, left, right; of one channel in both."""
+        return (BOTH, *EARS) if len(self.changes["laeq"]) > 1 else (BOTH,)
+
     def to_dict(self) -> JsonDict:
         """Everything as JSON has it; None for NaN."""
         return {
@@ -99,6 +109,7 @@ class Explanation:
             "units": {name: of.unit for name, of in QUALITIES.items()},
             "values": self.values,
             "bands_hz": self.bands.tolist(),
+            "places": list(self.places),
             "shares": {name: _listed(v) for name, v in self.shares.items()},
             "changes": {name: _listed(v) for name, v in self.changes.items()},
             "shares_by_second": {name: _listed(v) for name, v in self.shares_by_second.items()},
@@ -122,13 +133,16 @@ def explain(
     lowest_hz: float = LOWEST_HZ,
     highest_hz: float = HIGHEST_HZ,
     jobs: int = 1,
+    report: Callable[[int, int], None] = lambda done, runs: None,
 ) -> Explanation:
-    """Find the share of each band in a sound's qualities, and measure it with 3 dB less there.
+    """Find the share of each band and ear in a sound's qualities, and those with 3 dB less there.
 
     Loudness, roughness and tonality are those of ECMA-418-2. Shares are those of their specific
-    values, averaged over time. For the changes, each band in turn is weakened by a filter without
-    delay, in all channels, and the whole sound is measured again. The filters of all bands together
-    weaken everything by 3 dB. The lowest band has all lower frequencies too, the highest all above.
+    values, averaged over time: of both ears together (`binaural_parts`), and of tonality at each
+    time those of the ear with the higher one. For the changes, each band in turn is weakened by a
+    filter without delay, and the whole sound is measured again: with less in both channels, and in
+    each alone. The filters of all bands together weaken everything by 3 dB. The lowest band has all
+    lower frequencies too, the highest all above.
 
     sound: an array or path, as for `measure`, of one or two channels and at least 1 s
     fs: sampling rate of an array in whole hertz; a file has its own
@@ -138,72 +152,105 @@ def explain(
     field: "free" or "diffuse"
     lowest_hz, highest_hz: middle of the lowest and of the highest band; each band costs a run
     jobs: number of processes
+    report: called after each run, with the number of runs so far and of all
 
     Raises SourceError for invalid sound, and ValueError for unknown bands and a sound too short.
     """
     began = time.monotonic()
     if bands not in WIDTHS:
         raise ValueError(f"bands is {brief(repr(bands))}: there are {', '.join(WIDTHS)}")
-    whole = read_whole(sound, fs, calibration, Preset(MODELS).most_channels)
+    whole = read_whole(sound, fs, calibration, Preset(("ecma",)).most_channels)
     if len(whole.samples) < LEAST_S * whole.fs:
         raise ValueError(
             f"the sound has {len(whole.samples) / whole.fs:.2g} s, of which roughness does not "
             f"count the first {START_S:g} s: give {LEAST_S:g} s or more"
         )
-    limits = _bands(whole.fs, WIDTHS[bands], lowest_hz, highest_hz)
-    specific = [of.specific for of in QUALITIES.values() if of.specific is not None]
-    measured = _measure(whole, field, specific)
-    values = _values(measured)
-    shares, by_second = {}, {}
-    for name, of in QUALITIES.items():
-        if of.specific is not None:
-            shares[name], by_second[name] = _shares(measured, of.specific, limits)
-            if not values[name]:
-                # What the specific values have is rounding.
-                shares[name].fill(np.nan)
-                by_second[name].fill(np.nan)
-    changes = {name: np.full(len(limits), np.nan) for name in QUALITIES}
-    again = each(partial(_with_less, whole, field, limits), range(len(limits)), jobs)
-    for band, less in enumerate(again):
-        for name, before in values.items():
-            after = less[name]
-            if before is not None and after is not None:
-                changes[name][band] = after - before
+    limits = band_limits(WIDTHS[bands], lowest_hz, highest_hz)
+    limits = limits[limits[:, 0] < whole.fs / 2]
+    run = _run(whole, field)
+    report(1, len(limits) + 1)
+    channels = range(whole.samples.shape[1])
+    values = _values(whole, [run for _ in channels])
+    shares, by_second = _shares(run, band_weights(limits))
+    for name in SHARED:
+        if not values[name]:
+            # What the specific values have is rounding.
+            shares[name].fill(np.nan)
+            by_second[name].fill(np.nan)
+    places = [{*channels}, *({channel} for channel in channels)][: 2 * len(channels) - 1]
+    changes = {name: np.full((len(places), len(limits)), np.nan) for name in QUALITIES}
+    again = each(partial(_with_less, whole, field, limits, run, places), range(len(limits)), jobs)
+    for band, found in enumerate(again):
+        report(band + 2, len(limits) + 1)
+        for place, less in enumerate(found):
+            for name, before in values.items():
+                after = less[name]
+                if before is not None and after is not None:
+                    changes[name][place, band] = after - before
     took_s = time.monotonic() - began
     return Explanation(limits, values, shares, by_second, changes, whole.calibrated, took_s)
 
 
-def _bands(fs: int, parts: int, lowest_hz: float, highest_hz: float) -> NDArray[np.float64]:
-    """Lowest, middle and highest frequency of each band (band, 3)."""
-    if not LOWEST_HZ <= lowest_hz < highest_hz <= HIGHEST_HZ:
-        raise ValueError(
-            f"bands from {lowest_hz:g} to {highest_hz:g} Hz: give two ascending frequencies "
-            f"between {LOWEST_HZ:g} and {HIGHEST_HZ:g} Hz"
-        )
-    middle = octave_midbands(lowest_hz, highest_hz, parts)
-    half = OCTAVE ** (0.5 / parts)
-    middle = middle[middle / half < fs / 2]
-    return np.stack([middle / half, middle, middle * half], 1)
+class _MeasuredSound(NamedTuple):
+    """Frames of all metrics of a sound, and the LAeq of each of its channels in dB."""
+
+    frames: list[Frames]
+    laeq_db: list[float | None]
 
 
-def _measure(sound: WholeSound, field: str, outputs: list[str]) -> Measured:
+def _run(sound: WholeSound, field: str) -> _MeasuredSound:
+    from amt_stream.offline.analysis import ArrayRecording, analyze
+
     # Half as large, so that a filter drives no sample beyond full scale, and just as loud.
     louder = [
         replace(c, full_scale_db_spl=c.full_scale_db_spl + HALF_DB) for c in sound.calibrations
     ]
-    half = sound.samples * np.float32(0.5)
-    return measure(half, sound.fs, MODELS, louder, field=field, outputs=outputs, step_ms=STEP_MS)
+    half, channels = sound.samples * np.float32(0.5), sound.samples.shape[1]
+    models = Preset(("ecma",), {"field": field}).models(sound.fs, channels)
+    recording = ArrayRecording(half, sound.fs)
+    frames = [_slim(one) for one in analyze(recording, models, louder, tail=True)]
+    columns = [f"laeq_{side}_db" for side in EARS] if channels == 2 else ["laeq_db"]
+    summary = measure(half, sound.fs, "spl", louder, columns=columns, step_ms=STEP_MS).summary
+    return _MeasuredSound(frames, [summary[name] for name in columns])
 
 
-def _values(measured: Measured) -> dict[str, float | None]:
-    return {name: measured.summary[of.key] for name, of in QUALITIES.items()}
+def _slim(frames: Frames) -> Frames:
+    """Without fluctuation strength, which is a third of the memory."""
+    values = frames.values
+    none = np.broadcast_to(np.float32(0), values.specific_f.shape)
+    return replace(frames, values=values._replace(f=none[..., 0], specific_f=none))
+
+
+def _values(sound: WholeSound, runs: Sequence[_MeasuredSound]) -> dict[str, float | None]:
+    """The single values of a sound whose channels are those of several runs."""
+    (readings,) = readings_of(["ecma"], len(runs)).values()
+    readings.choose([])
+    duration_s = len(sound.samples) / sound.fs
+    rows = JoinedRows({"ecma": readings}, STEP_MS, sound.fs, duration_s=duration_s)
+    for of_each in zip(*(run.frames for run in runs), strict=True):
+        first = of_each[0].values
+        fields = (
+            np.stack([one.values[k][c] for c, one in enumerate(of_each)]) for k in range(len(first))
+        )
+        rows(replace(of_each[0], values=type(first)(*fields)))
+    levels = [run.laeq_db[channel] for channel, run in enumerate(runs)]
+    known = [level for level in levels if level is not None]
+    summary = rows.summary() | {"laeq_db": max(known) if known else None}
+    return {name: summary[of.key] for name, of in QUALITIES.items()}
 
 
 def _with_less(
-    sound: WholeSound, field: str, bands: NDArray[np.float64], band: int
-) -> dict[str, float | None]:
-    """The values of a sound with 3 dB less in a band."""
-    return _values(_measure(weakened(sound, bands, band), field, []))
+    sound: WholeSound,
+    field: str,
+    bands: NDArray[np.float64],
+    run: _MeasuredSound,
+    places: "Sequence[set[int]]",
+    band: int,
+) -> list[dict[str, float | None]]:
+    """The values of a sound with 3 dB less in a band, of the channels of each place."""
+    less = _run(weakened(sound, bands, band), field)
+    channels = range(sound.samples.shape[1])
+    return [_values(sound, [less if c in place else run for c in channels]) for place in places]
 
 
 def weakened(sound: WholeSound, bands: NDArray[np.float64], band: int) -> WholeSound:
@@ -227,34 +274,25 @@ def _above(edge_hz: float, frequencies: NDArray[np.float64]) -> NDArray[np.float
 
 
 def _shares(
-    measured: Measured, output: str, bands: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shares (channel, band) of the whole sound, and (second, channel, band) of each second.
-
-    The values of the model's bands count as even over their half Bark_HMS.
-    """
-    values = np.nan_to_num(measured[output].astype(np.float64))
-    bark = measured.axes[output][-1].values
-    edges = np.append(bark - 0.25, bark[-1] + 0.25)
-    inner = np.arcsinh(GROWTH / LOWEST_WIDTH * bands[1:, 0]) / GROWTH
-    ends = np.concatenate([edges[:1], np.clip(inner, edges[0], edges[-1]), edges[-1:]])
-    below = np.stack([np.clip((end - edges[:-1]) / np.diff(edges), 0, 1) for end in ends])
-    in_bands = values @ np.diff(below, axis=0).T
-    counted = measured.time_s >= START_S
-    seconds = np.stack(
-        [_of_one(in_bands[counted & chosen]) for chosen in _seconds(measured.time_s)]
-    )
-    return _of_one(in_bands[counted]), seconds
-
-
-def _seconds(time_s: NDArray[np.float64]) -> Iterator[NDArray[np.bool_]]:
-    number = np.ceil(time_s - 1e-6) - 1
-    for second in range(int(number[-1]) + 1):
-        yield number == second
-
-
-def _of_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values (row, channel, band) as shares of their sum (channel, band); NaN for a sum of 0."""
-    total = values.sum(0)
-    whole = total.sum()
-    return total / whole if whole > 0 else np.full(total.shape, np.nan)
+    run: _MeasuredSound, weights: NDArray[np.float64]
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    """Shares (ear, band) of the whole sound, and (second, ear, band) of each second."""
+    totals: dict[str, dict[int, NDArray[np.float64]]] = {name: {} for name in SHARED}
+    for frames in run.frames:
+        if frames.after_end:
+            continue
+        values, counted = frames.values, frames.time_s >= START_S
+        seconds = np.ceil(frames.time_s - 1e-6).astype(int) - 1
+        parts = {
+            "loudness": binaural_parts(values.specific_n),
+            "roughness": binaural_parts(values.specific_r),
+            "tonality": higher_parts(values.specific_t, values.t),
+        }
+        for second in np.unique(seconds[counted]).tolist():
+            there = counted & (seconds == second)
+            for name, of_frames in parts.items():
+                found = of_frames[:, there].sum(1) @ weights
+                totals[name][second] = totals[name].get(second, 0.0) + found
+    by_second = {name: np.stack([*found.values()]) for name, found in totals.items()}
+    whole = {name: as_shares(found.sum(0)) for name, found in by_second.items()}
+    return whole, {name: np.stack([*map(as_shares, v)]) for name, v in by_second.items()}
