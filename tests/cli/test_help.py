@@ -134,7 +134,11 @@ def test_help_is_as_it_was_but_for_what_was_renamed(command):
 def test_headers_are_as_they_were_but_for_what_was_renamed(command, way, tone):
     before = json.loads((BEFORE / "headers.json").read_text(encoding="utf-8"))[f"{command} {way}"]
     wanted = json.loads(renamed("headers", command, json.dumps(before)))
-    assert header_of(command, way) == wanted
+    now = header_of(command, way)
+    for column in now["columns"]:
+        for key in ("label", "symbol"):  # a new key is no change of what there was
+            column.pop(key, None)
+    assert now == wanted
 
 
 if __name__ == "__main__":

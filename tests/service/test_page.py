@@ -19,6 +19,7 @@ from PIL import Image
 from websockets.sync.client import connect
 
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.state_signs import signs_script
 from amt_stream.service.page.pipe import parts, pipe_line
 from tests.service.browser import Browser
@@ -59,7 +60,10 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         browser.open(served.url)
         first = browser.until(f"{THERE} && {VALUES}")
         captions = browser.evaluate(CAPTIONS)
-        assert captions[:2] == ["Short-term loudness", "Long-term loudness"]
+        (header,) = (message["header"] for message in served.past if "header" in message)
+        names = [caption_of(one["name"]).spoken for one in header["columns"]]
+        assert captions == names
+        assert captions[1] == "Loudness, long-term (LTL)"
         assert browser.until(f"{text('state')} === 'Running'")
         assert browser.until(text("calibrated")) == "calibrated"
         browser.until(f"JSON.stringify({VALUES}) !== {json.dumps(json.dumps(first))}")
@@ -316,7 +320,8 @@ def test_one_reading_over_another_picture(served):
         assert picture.shape[-1] == 4
         assert picture[5, 5, 3] == 0
         assert (picture[..., 3] == 255).any()
-        assert browser.evaluate(CAPTIONS) == ["Long-term loudness", "Long-term loudness level"]
+        loudness = ["Loudness, long-term (LTL)", "Loudness level, long-term (LTL)"]
+        assert browser.evaluate(CAPTIONS) == loudness
         tall = f"{NUMBERS}[0].querySelector('.value').getBoundingClientRect().height"
         assert browser.evaluate(tall) > 100
 

@@ -48,7 +48,7 @@ class Column:
     rise_s: seconds from the start in which a reading that rises from silence can be too low;
         percentiles, means and minima leave out values there that are lower than all later ones
     side: "left" or "right" if it is of one of two channels
-    label, symbol, about: for screens: name, symbol, and description as a sentence
+    label, symbol, about: on displays: name, symbol, and description as a sentence
     bound_of: column of which it is the lower or the upper bound
     band_hz: nominal frequency of its band
     needs: names of the columns, of any models, that it is computed from
@@ -78,19 +78,19 @@ class Column:
 
     @property
     def short(self) -> str:
-        """Its symbol; of a bound, or without a symbol, its name in words."""
-        return (not self.bound_of and self.symbol) or self.label or self.name
+        """Its symbol; without one, its name in words."""
+        return self.symbol or self.label or self.name
 
     def to_dict(self) -> JsonDict:
         """As a header tells it."""
-        may_be = "note", "settle_s", "rise_s", "side"
-        untold = {"window_s", "label", "symbol", "about", "bound_of", "band_hz", "needs"}
+        may_be = "note", "settle_s", "rise_s", "side", "label", "symbol"
+        untold = {"window_s", "about", "bound_of", "band_hz", "needs"}
         untold |= {name for name in may_be if not getattr(self, name)}
         return {key: value for key, value in asdict(self).items() if key not in untold}
 
 
 class Meaning(NamedTuple):
-    """What a column is: `quantity`, `statistic` and `note` in a header, the others on a screen."""
+    """What a column is: as for `Column`; a header tells all but `about`."""
 
     quantity: str
     statistic: str

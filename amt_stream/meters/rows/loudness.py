@@ -125,7 +125,7 @@ class LoudnessReadings(Readings):
                 f"The{BOUNDS[bound][1:]} that follows from the uncertainty of the level (k = 2). "
                 f"{about}"
             )
-            words = label, base.upper(), about
+            words = label, "", about
         elif now:
             words = f"{QUANTITIES[unit].capitalize()}, {WORDS[base]}", base.upper(), about
         else:

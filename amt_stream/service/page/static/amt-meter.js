@@ -170,12 +170,11 @@ class AmtMeter extends HTMLElement {
   }
 }
 
-// The description of a column, as a title.
-export function caption(column) {
-  const quantity = column.quantity.replace(/, higher of both channels$/, "");
-  const told = quantity.startsWith("equivalent") ? column.statistic.replace(/^equivalent(, )?/, "") : column.statistic;
-  const plain = told === "" || told === "instantaneous" || told === "forecast" ? quantity : `${quantity}, ${told}`;
-  return plain.charAt(0).toUpperCase() + plain.slice(1);
+// A column as all displays name it: in words with its symbol, and as short as in the window's legend.
+export function caption({ label, symbol, quantity }) {
+  if (!label) return quantity.charAt(0).toUpperCase() + quantity.slice(1);
+  return symbol ? `${label} (${symbol})` : label;
 }
+export const short = (column) => column.symbol || caption(column);
 
 customElements.define("amt-meter", AmtMeter);

@@ -5,7 +5,7 @@
 //   ?theme=light|dark     instead of the system's
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
-import { Connection, caption, doubts, needsLevel, words } from "./amt-meter.js";
+import { Connection, caption, doubts, needsLevel, short, words } from "./amt-meter.js";
 import { ALONE, BETWEEN, LOST, MEASURING, OF_FAULT, SIGNS } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
@@ -87,7 +87,8 @@ function showKeys() {
     const made = document.createElement("span");
     const line = document.createElement("i");
     line.style.color = `var(--${colorOf(name)})`;
-    made.append(line, [caption(column), column.unit].filter(Boolean).join(", "));
+    made.append(line, [short(column), column.unit].filter(Boolean).join(", "));
+    made.title = caption(column);
     return made;
   }));
 }
