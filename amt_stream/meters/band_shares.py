@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from amt_stream.dsp.design import OCTAVE, octave_midbands
 
 LOWEST_HZ, HIGHEST_HZ = 31.5, 16_000.0
+BARK = 0.5
+"""Spacing of the bands of the model in Bark_HMS."""
 
 
 def band_limits(
@@ -33,7 +35,7 @@ def band_weights(limits: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     from amt_stream.dsp.functional.ecma418 import BANDS, GROWTH, LOWEST_WIDTH
 
-    edges = 0.25 + 0.5 * np.arange(BANDS + 1)
+    edges = BARK * (0.5 + np.arange(BANDS + 1))
     inner = np.arcsinh(GROWTH / LOWEST_WIDTH * limits[1:, 0]) / GROWTH
     ends = np.concatenate([edges[:1], np.clip(inner, edges[0], edges[-1]), edges[-1:]])
     below = np.stack([np.clip((end - edges[:-1]) / np.diff(edges), 0, 1) for end in ends])

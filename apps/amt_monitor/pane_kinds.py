@@ -17,6 +17,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.settings import Settings
+from amt_monitor.shares_pane import SharesPane, shared_in
 from amt_monitor.specific_pane import (
     SPECIFIC,
     SpecificQualityPane,
@@ -114,6 +115,9 @@ def _of_all(
         history = ReadingHistory(rows.columns, rows.step_ms / 1000)
         yield PaneKind("history", "History", HISTORY, 1, partial(HistoryPane, history), always=True)
         yield PaneKind("distribution", "Distribution", None, 1, partial(DistributionPane, history))
+    if shared_in(view):
+        title = "Shares by band and ear"
+        yield PaneKind("shares", title, CURVES, 1, partial(SharesPane, view))
     if view.specific_loudness is not None:
         title = "Specific loudness, last minute"
         yield PaneKind("waterfall", title, CURVES, 1, WaterfallPane, always=True)

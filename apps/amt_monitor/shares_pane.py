@@ -1,0 +1,189 @@
+"""Which bands of which ear make the sound loud, tonal and rough, each second."""
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_monitor.frame_follower import FrameFollower
+from amt_monitor.pane import Pane
+from amt_monitor.share_table import ShareColumn, ShareTable
+from amt_monitor.specific_pane import SPECIFIC, SpecificQuality
+from amt_stream.dsp.design import nominal_midband
+from amt_stream.meters.band_shares import (
+    BARK,
+    as_shares,
+    band_limits,
+    band_weights,
+    binaural_parts,
+    higher_parts,
+)
+from amt_stream.meters.catalog import entry_of
+
+if TYPE_CHECKING:
+    from amt_monitor.view_state import ViewState
+    from amt_stream.engine import Engine, Frames
+
+SHARED = ("loudness", "tonality", "roughness")
+KEPT = 6
+"""Seconds that wait until all models have reached them; models differ by less than 2 s."""
+
+EARS = ("left", "right")
+EQUAL = 0.05
+"""Ears whose shares differ by less, relative to them, are named together."""
+
+
+class _Second(NamedTuple):
+    """Sums of the frames of a second: parts (ear, band), and the value of both ears."""
+
+    parts: NDArray[np.float64]
+    value: float
+    frames: int
+
+
+class _SharesOf:
+    """Sums of one quality by second.
+
+    model: its name in the engine
+    """
+
+    def __init__(self, model: str, quality: SpecificQuality) -> None:
+        self.model, self.quality = model, quality
+        self._follower = FrameFollower()
+        self._weights = band_weights(band_limits())
+        self.restart()
+
+    def restart(self) -> None:
+        self._follower.clear()
+        self._seconds: dict[int, _Second] = {}
+        self.reached = -1
+        """The newest second of which all frames have come."""
+
+    def take(self, engine: "Engine") -> None:
+        frames = engine.histories[self.model].latest if self.model in engine.histories else None
+        for one in self._follower.new(engine, self.model, frames.microphone) if frames else ():
+            self._add(one)
+
+    def _add(self, frames: "Frames") -> None:
+        value = getattr(frames.values, self.quality.value)
+        specific = getattr(frames.values, self.quality.specific)
+        if self.quality.name == "tonality":
+            parts, both = higher_parts(specific, value), np.fmax.reduce(value)
+        else:
+            parts = binaural_parts(specific)
+            both = BARK * parts.sum((0, 2))
+        number = np.ceil(frames.time_s - 1e-6).astype(np.int64) - 1
+        # A model that is switched off, or lost samples, have no values.
+        known = np.isfinite(value).any(0)
+        for second in np.unique(number[known]).tolist():
+            there = known & (number == second)
+            found = _Second(
+                parts[:, there].sum(1) @ self._weights,
+                float(both[there].sum()),
+                int(there.sum()),
+            )
+            before = self._seconds.get(second)
+            if before is not None and before.parts.shape == found.parts.shape:
+                found = _Second(
+                    before.parts + found.parts,
+                    before.value + found.value,
+                    before.frames + found.frames,
+                )
+            self._seconds[second] = found
+        self.reached = math.floor(frames.end_s + 1e-6) - 1
+        for old in [one for one in self._seconds if one < self.reached - KEPT]:
+            del self._seconds[old]
+
+    def shares(self, second: int) -> NDArray[np.float64] | None:
+        """Shares (ear, band) in a second, NaN if it has too little; None for a gap."""
+        found = self._seconds.get(second)
+        if found is None:
+            return None
+        if found.value <= self.quality.least * found.frames:
+            return np.full(found.parts.shape, np.nan)
+        return as_shares(found.parts)
+
+
+class SharesPane(Pane):
+    """Shares of octaves and ears in loudness, tonality and roughness of ECMA-418-2, each second."""
+
+    def __init__(self, view: "ViewState") -> None:
+        super().__init__("shares", "Shares by band and ear", "of the last second, in %")
+        self._of = {quality.name: _SharesOf(name, quality) for name, quality in shared_in(view)}
+        middles = [nominal_midband(float(f)) for f in band_limits()[:, 1]]
+        self.bands = [f"{f / 1000:g} kHz" if f >= 1000 else f"{f:g} Hz" for f in middles]
+        self.table = ShareTable(self.bands)
+        self.table.setAccessibleName("shares of octaves and ears")
+        self.body.addWidget(self.table, 1)
+        self._second = -1
+        self.shares: dict[str, NDArray[np.float64]] = {}
+
+    def read(self, view: "ViewState") -> None:
+        for one in self._of.values():
+            one.take(view.engine)
+        second = min(one.reached for one in self._of.values())
+        if second != self._second:
+            self._second = second
+            found = {name: one.shares(second) for name, one in self._of.items()}
+            self.shares = {name: v for name, v in found.items() if v is not None}
+            self._draw()
+
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        if "lost" in view.held and self.shares:
+            self.shares = {}
+            self._draw()
+
+    def restart(self) -> None:
+        for one in self._of.values():
+            one.restart()
+        self._second, self.shares = -1, {}
+        self._draw()
+
+    def words(self, name: str) -> str:
+        """The greatest contributor of a quality in words; "none" without one, "" if unknown."""
+        greatest = self._greatest(name)
+        if not greatest:
+            return "none" if name in self.shares else ""
+        ears, band, shares = [ear for ear, _ in greatest], greatest[0][1], self.shares[name]
+        side = "both ears" if len(ears) == 2 else f"{EARS[ears[0]]} ear"
+        where = self.bands[band] + (f", {side}" if len(shares) == 2 else "")
+        return f"most at {where}: {100 * shares[ears, band].sum():.0f} %"
+
+    def _greatest(self, name: str) -> list[tuple[int, int]]:
+        """Ear and band of the greatest share; of both ears if they are about equal."""
+        found = self.shares.get(name)
+        if found is None or not np.isfinite(found).any():
+            return []
+        band = int(np.nanargmax(found.max(0)))
+        most = found[:, band].max()
+        return [(int(ear), band) for ear in np.flatnonzero(found[:, band] > (1 - EQUAL) * most)]
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(self.words(name) for name in self._of)
+
+    def _draw(self) -> None:
+        columns = []
+        for name in self._of:
+            shares = self.shares.get(name)
+            numbers = [] if shares is None else [[share_text(v) for v in ear] for ear in shares]
+            heading = name.capitalize(), self.words(name)
+            columns.append(ShareColumn(*heading, shares, numbers, self._greatest(name)))
+        self.table.show_columns(columns)
+        spoken = (f"{name}: {self.words(name)}" for name in self._of)
+        self.table.setAccessibleDescription("; ".join(spoken))
+
+
+def share_text(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.005 else ""
+
+
+def shared_in(view: "ViewState") -> list[tuple[str, SpecificQuality]]:
+    """The models that have shares, by their names in the engine, each with its quality."""
+    found: dict[str, tuple[str, SpecificQuality]] = {}
+    for name, model in view.engine.models.items():
+        entry = entry_of(model)
+        for quality in SPECIFIC.get(entry.name, ()) if entry is not None else ():
+            found[quality.name] = name, quality
+    return [found[name] for name in SHARED if name in found]
