@@ -370,6 +370,11 @@ LIMIT = {"name": "loud", "column": "laf_db", "above": 80}
 HEADER = {"columns": [COLUMN], "source": {"name": "UMIK-1"}, "limits": [LIMIT], "step_ms": 100}
 ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "calibrated": True, "fault": ""}
 HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
+COLORS = {"outline": "#767d89", "red": "#c81e2b"}
+CANVAS = """(() => {
+  const { left, top, width, height } = document.querySelector('#history canvas').getBoundingClientRect();
+  return [left, top, width, height];
+})()"""
 CHIPS = [
     ("measuring", {}, {}, "Running"),
     ("measuring", {"device_state": "lost"}, {}, "Lost"),
@@ -433,6 +438,34 @@ def test_each_state_has_its_word_and_its_shape_on_the_page():
             assert level == ("uncalibrated" if name == "uncalibrated" else "")
             heights.add(browser.evaluate(high))
     assert len(heights) == 1, "a chip of two lines"
+
+
+def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
+    with page_server() as (url, send), Browser() as browser:
+        browser.open(url)
+
+        def tell(**health):
+            state = {"state": "measuring", "why": [], "error": "", "health": {**HEALTH, **health}}
+            send("state", {"state": state})
+
+        def colored(name):
+            """How many pixels of the history have this color."""
+            left, top, wide, high = map(round, browser.evaluate(CANVAS))
+            color = [int(COLORS[name][k : k + 2], 16) for k in (1, 3, 5)]
+            canvas = pixels(browser)[top : top + high, left : left + wide, :3]
+            return int((canvas == color).all(axis=-1).sum())
+
+        tell()
+        for k in range(20):
+            send("row", {"time_s": 0.1 * k, "limit_loud": "green", **ROW})
+        browser.until(f"{text('state')} === 'Running' && {VALUES}.includes('60.0')")
+        time.sleep(0.5)
+        assert colored("outline") < 10
+        assert colored("red") > 100, "the limit is a line"
+        tell(device_state="lost", note="UMIK-1 was lost: it was unplugged")
+        browser.until(f"{text('banner')}.startsWith('Microphone lost 00:03, waiting for UMIK-1')")
+        assert "lost" not in browser.evaluate(text("note"))
+        assert colored("outline") > 40
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():

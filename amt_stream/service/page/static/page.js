@@ -293,7 +293,9 @@ connection.addEventListener("state", ({ detail: state }) => {
   const logs = (state.logs || []).map((log) => `log in ${log.path}${log.note ? ` (${log.note})` : ""}`);
   const load = health ? [`load ${Math.round(100 * health.load)} %`] : [];
   const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
-  at("note").textContent = [state.error, ...(waiting || state.state === "starting" ? state.why : []), health ? health.note : "", ...load, ...lost, ...logs].filter(Boolean).join(" · ");
+  const why = waiting ? state.why.slice(1) : state.state === "starting" ? state.why : [];
+  const said = troubleOf() ? [] : [state.error, health ? health.note : ""]; // else the banner says it
+  at("note").textContent = [...said, ...why, ...load, ...lost, ...logs].filter(Boolean).join(" · ");
 });
 
 connection.addEventListener("event", ({ detail: event }) => {
@@ -476,7 +478,10 @@ function drawHistory() {
   const span = Number(at("span").value);
   const { width, height } = element.getBoundingClientRect();
   if (!kept || !kept.time.length || !drawn.length || width < 80) return;
-  const now = frozen ? frozen.row.time_s : kept.time[kept.time.length - 1];
+  const newest = kept.time[kept.time.length - 1];
+  // Without its microphone or its server the history goes on into hatching.
+  const silent = !frozen && ["lost", "no connection"].includes(reached());
+  const now = frozen ? frozen.row.time_s : newest + (silent ? (performance.now() - connection.rows.get(whose).came) / 1000 : 0);
   const key = [width, height, span, whose, root.dataset.theme, ...drawn, past.has(whose)].join(" ");
   if (key === picture.key && Math.abs(now - picture.now) < span / width / 2) return; // nothing would move
   picture = { key, now };
@@ -487,9 +492,10 @@ function drawHistory() {
   for (const [, least, greatest] of courses.flat()) { low = Math.min(low, least); high = Math.max(high, greatest); }
   if (!(high >= low)) return;
   const unit = connection.column(drawn[0])?.unit;
-  if (unit === "phon" || unit === "dB") low = Math.max(low, 20); // below it nothing is to be seen
-  low = unit === "sone" ? 0 : Math.floor(low / 10) * 10;
-  high = Math.max(unit === "sone" ? high * 1.05 : Math.ceil(high / 10) * 10, low + (unit === "sone" ? 0.1 : 10));
+  const thresholds = limits.filter((one) => connection.column(one.column)?.unit === unit).map((one) => ({ ...one, at: one.above ?? one.below }));
+  for (const one of thresholds) { low = Math.min(low, one.at); high = Math.max(high, one.at); }
+  low = unit === "sone" ? 0 : ["phon", "dB"].includes(unit) ? 20 : Math.floor(low / 10) * 10;
+  high = unit === "sone" ? Math.max(high * 1.05, 0.1) : Math.max(Math.ceil((high + 1) / 10) * 10, low + 10);
   const area = place(canvas, low, high);
   const x = (time) => area.left + area.width * (1 - (now - time) / span);
   const every = [1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].find((s) => span / s <= Math.max(2, area.width / (7 * area.em)));
@@ -498,8 +504,51 @@ function drawHistory() {
   frame(pen, area, low, high, marks);
   pen.save();
   pen.beginPath(); pen.rect(area.left, area.top, area.width, area.height); pen.clip();
+  for (const [begin, end] of gaps(courses[0], now)) hatch(canvas, area, x(begin), x(end));
   drawn.forEach((name, index) => drawCourse(canvas, area, x, courses[index], name));
+  for (const one of thresholds) drawThreshold(canvas, area, one);
   pen.restore();
+}
+
+const follows = (time, step, before) => time - before.time <= 1.5 * Math.max(step, before.step) + 0.001;
+
+// Where there are no readings: between them, and up to now.
+function gaps(found, now) {
+  const times = [];
+  let before = null;
+  for (const [time, , , step] of found) {
+    if (before && !follows(time, step, before)) times.push([before.time, time - step]);
+    before = { time, step };
+  }
+  if (before && !follows(now, 1, before)) times.push([before.time, now]);
+  return times;
+}
+
+function hatch({ pen, em, thick }, area, left, right) {
+  pen.save();
+  pen.beginPath(); pen.rect(left, area.top, right - left, area.height); pen.clip();
+  pen.fillStyle = shade("paper");
+  pen.fillRect(left, area.top, right - left, area.height);
+  pen.strokeStyle = shade("outline");
+  pen.lineWidth = thick;
+  pen.beginPath();
+  const bottom = area.top + area.height;
+  for (let at = left - area.height - (left % (em / 2)); at < right; at += em / 2) { pen.moveTo(at, bottom); pen.lineTo(at + area.height, area.top); }
+  pen.stroke();
+  pen.restore();
+}
+
+function drawThreshold({ pen, em, thick }, area, limit) {
+  const y = Math.round(area.y(limit.at)) + 0.5;
+  const text = `${short(connection.column(limit.column))} limit ${limit.at}`;
+  pen.strokeStyle = pen.fillStyle = shade("red");
+  pen.lineWidth = thick;
+  pen.setLineDash([em / 3, em / 3]);
+  pen.beginPath(); pen.moveTo(area.left, y); pen.lineTo(area.left + area.width, y); pen.stroke();
+  pen.setLineDash([]);
+  pen.textAlign = "left";
+  pen.textBaseline = y - 1.2 * em < area.top ? "top" : "bottom";
+  pen.fillText(text, area.left + em / 2, y);
 }
 
 // A line through the least and greatest of each pixel, broken where there was no sound.
@@ -508,7 +557,7 @@ function drawCourse({ pen, thick }, area, x, found, name) {
   let before = null;
   for (const [time, least, greatest, step] of found) {
     const px = Math.round(x(time));
-    if (!before || time - before.time > 1.5 * Math.max(step, before.step) + 0.001) runs.push([]);
+    if (!before || !follows(time, step, before)) runs.push([]);
     const run = runs[runs.length - 1], last = run[run.length - 1];
     if (last && last.px === px) { last.least = Math.min(last.least, least); last.greatest = Math.max(last.greatest, greatest); }
     else run.push({ px, least, greatest });
