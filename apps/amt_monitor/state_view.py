@@ -112,6 +112,7 @@ class StateView(QtWidgets.QWidget):
         now = time.monotonic()
         self._lost_at = self._lost_at or now
         self.banner.say(lost_sentence(engine.source.name, now - self._lost_at))
+        self.banner.setToolTip(plain(engine.health.note))
 
     def _show_calibration(self, engine: "Engine") -> None:
         pascal = any(map(takes_pascal, engine.models.values()))
@@ -155,8 +156,8 @@ def _states(measurement: MeasurementControl, health: "Health | None", frozen: bo
 def _note(measurement: MeasurementControl, health: "Health | None") -> str:
     if measurement.error:
         return f"\N{WARNING SIGN} {measurement.error}"
-    if health is None or not measurement.measuring:
-        return ""
+    if health is None or not measurement.measuring or measurement.state == "lost":
+        return ""  # of a lost microphone the banner speaks
     return health.note + (TOO_SLOW if health.note and health.overloaded else "")
 
 

@@ -372,8 +372,8 @@ ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "calibrated": 
 HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
 COLORS = {"outline": "#767d89", "red": "#c81e2b"}
 CANVAS = """(() => {
-  const { left, top, width, height } = document.querySelector('#history canvas').getBoundingClientRect();
-  return [left, top, width, height];
+  const canvas = document.querySelector('#history canvas').getBoundingClientRect();
+  return [canvas.left, canvas.top, canvas.width, canvas.height];
 })()"""
 CHIPS = [
     ("measuring", {}, {}, "Running"),
