@@ -3,8 +3,8 @@
 import pytest
 
 from amt_stream.meters import catalog
-from amt_stream.meters.rows import readings_of
-from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.rows import Column, readings_of
+from amt_stream.meters.rows.captions import caption_of, caption_of_column
 
 METERS = catalog.models_side_by_side()
 
@@ -48,6 +48,14 @@ def test_what_is_made_of_all_that_was_counted_says_so(model):
 )
 def test_words_are_made_of_the_name(name, words, symbol, unit):
     assert caption_of(name)[:3] == (words, symbol, unit)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "words"),
+    [("toy_db", "dB", "Toy"), ("toy_level", "dB", "Toy level"), ("toy_ratio", "", "Toy ratio")],
+)
+def test_a_column_without_a_label_has_its_own_unit(name, unit, words):
+    assert caption_of_column(Column(name, unit, "toy"))[:3] == (words, "", unit)
 
 
 def test_time_constants_are_those_of_the_model():

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.readings import column_named
 
 HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
@@ -44,12 +45,21 @@ UNITS = {"db": "dB", "hz": "Hz", "percent": "%"}
 
 
 def caption_of(name: str) -> Caption:
-    """The caption of the reading's column; without one, words made from the name."""
+    """The caption of the reading's column; without one, words and unit made from the name."""
     column = column_named(name)
-    if column is not None and column.label:
-        unit = UNITS.get(column.unit, column.unit)
-        words = column.label, column.symbol, unit, column.about, column.counted
-        return Caption(*words, column.bound_of)
+    if column is not None:
+        return caption_of_column(column)
     stem, _, unit = name.rpartition("_")
-    plain = stem.replace("_", " ")
-    return Caption(plain[:1].upper() + plain[1:], "", UNITS.get(unit, unit))
+    return Caption(_words(stem), "", UNITS.get(unit, unit))
+
+
+def caption_of_column(column: Column) -> Caption:
+    """Without a label, as in other packages, its words are made from its name."""
+    unit = UNITS.get(column.unit, column.unit)
+    words = column.label or _words(column.name.removesuffix(f"_{column.unit.lower()}"))
+    return Caption(words, column.symbol, unit, column.about, column.counted, column.bound_of)
+
+
+def _words(name: str) -> str:
+    plain = name.replace("_", " ")
+    return plain[:1].upper() + plain[1:]
