@@ -298,8 +298,9 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 MUCH_MB, GROWN_MB = 800, 150
-"""From the first size on, a worker looks after each file for what it can give back; and after a
-test by which it has grown so far."""
+"""A test that finds a worker larger than the first size, and grown by the second since it last gave
+back what it could, has it do so again. Looking through all that was collected takes half a second:
+too long for each file."""
 
 
 class Memory:
@@ -319,12 +320,11 @@ class Memory:
         return self.now_mb() > max(MUCH_MB, self._least_mb + GROWN_MB)
 
     def give_back(self) -> None:
-        if self.now_mb() > MUCH_MB:
-            if "torch._dynamo" in sys.modules:
-                sys.modules["torch._dynamo"].reset()
-            gc.unfreeze()  # a measurement that a test still held when all was frozen is garbage now
-            gc.collect()
-            gc.freeze()  # no later look at all that is left
+        if "torch._dynamo" in sys.modules:
+            sys.modules["torch._dynamo"].reset()
+        gc.unfreeze()  # a measurement that a test still held when all was frozen is garbage now
+        gc.collect()
+        gc.freeze()  # no later look at all that is left
         if sys.platform == "linux":
             with contextlib.suppress(AttributeError):  # another C library than glibc
                 ctypes.CDLL(None).malloc_trim(0)
@@ -335,13 +335,12 @@ memory = Memory()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def memory_of_one_file(request) -> Iterator[None]:
-    """Give back what the tests of a file have kept, so that no worker grows from file to file."""
+def caches_of_one_file(request) -> Iterator[None]:
+    """Empty what the tests of a file have kept, so that no worker grows from file to file."""
     yield
     for value in vars(request.module).values():
         if hasattr(value, "cache_clear") and value.__module__ == request.module.__name__:
             value.cache_clear()
-    memory.give_back()
 
 
 def require_programs(*names: str) -> None:
