@@ -139,7 +139,7 @@ def test_other_models_have_other_panes(qtbot, open_window, heard):
     qtbot.waitUntil(lambda: "spl" in window.shown.texts, timeout=15000)
 
 
-@pytest.mark.parametrize("channels", [(2, 1), (1, 2)])
+@pytest.mark.parametrize("channels", [(2, 1), pytest.param((1, 2), marks=pytest.mark.soak)])
 def test_another_input_with_the_same_models_has_panes_of_its_own(
     qtbot, open_window, tmp_path, channels
 ):
@@ -301,9 +301,9 @@ def played(path, models=("spl",)):
     return make
 
 
-def test_30_changes_lose_no_frame(qtbot, open_window, heard):
-    changes = Changes(0)
+def test_10_changes_lose_no_frame(qtbot, open_window, heard):
+    changes = Changes(1)
     window = open_window(changes.engine)
-    changes.make(qtbot, window, 30)
+    changes.make(qtbot, window, 10)
     changes.check()
     assert len(changes.done) == 5

@@ -181,7 +181,7 @@ def test_the_first_steps_give_way_to_a_message_where_there_is_no_room_for_both(
         window.say("")
 
 
-@pytest.mark.parametrize("size", [(1024, 600), (1280, 800)])
+@pytest.mark.parametrize("size", [(1024, 600), pytest.param((1280, 800), marks=pytest.mark.soak)])
 def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window = open_window(tone_engine)
     window.resize(*size)

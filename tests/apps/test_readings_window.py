@@ -154,7 +154,13 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
 
 
 @pytest.mark.parametrize(
-    ("models", "limits"), [(FIVE[:1], ()), (FIVE[:3], ()), (FIVE, ()), (FIVE, [LOUD])]
+    ("models", "limits"),
+    [
+        (FIVE[:1], ()),
+        pytest.param(FIVE[:3], (), marks=pytest.mark.soak),
+        pytest.param(FIVE, (), marks=pytest.mark.soak),
+        (FIVE, [LOUD]),
+    ],
 )
 def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of, models, limits):
     source = lambda: SignalSource(LOUD_IN_SOFT, FS)  # noqa: E731

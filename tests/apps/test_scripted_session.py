@@ -342,7 +342,11 @@ HISTORY_MS = 40000
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize(
+    "name",
+    ["measuring_demo", "modulation"]
+    + [pytest.param(name, marks=pytest.mark.soak) for name in ("measuring_dark", "five_models")],
+)
 def test_what_a_text_shows_of_the_window(qtbot, start, name, qapp):
     colors, panes, source, words = SHOWN[name]
     before = theme.choice

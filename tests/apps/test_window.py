@@ -391,7 +391,13 @@ def test_a_lost_device_that_is_not_waited_for_can_be_started_again(
     assert window.exit_code() == 0
 
 
-@pytest.mark.parametrize("size", [(1024, 600), (1200, 800), (1280, 1024)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (1024, 600),
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ((1200, 800), (1280, 1024))),
+    ],
+)
 def test_no_number_is_cut_off(qtbot, open_window, tone_engine, size):
     window = open_window(tone_engine)
     window.resize(*size)

@@ -146,7 +146,11 @@ def sound(name, length_s):
     return noise * (name == "steady")
 
 
-@pytest.mark.parametrize("name", ["steady", "early", "late", "step", "silence"])
+@pytest.mark.parametrize(
+    "name",
+    ["early", "step"]
+    + [pytest.param(name, marks=pytest.mark.soak) for name in ("steady", "late", "silence")],
+)
 def test_percentiles_and_minima_follow_the_rule(name):
     """Worked out from all frames in rows, of files 10 ms apart about the rise, and of others."""
     wanted = {"models": ["spl", "zwicker"], "calibration": 100.0, "step_ms": 2}

@@ -64,7 +64,7 @@ def read_csv(text):
     [
         (ALL, 1),
         pytest.param(ALL, 10, marks=pytest.mark.soak),
-        (ALL, 100),
+        pytest.param(ALL, 100, marks=pytest.mark.soak),
         ("ecma_tonality,ecma_roughness", 100),
         ("moore2016", 1),
         *((n, 100) for n in MODULATION_MODELS),

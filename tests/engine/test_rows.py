@@ -167,7 +167,7 @@ def compare(name, count, channels, seconds, block_ms=10.0):
         ("third_octave", 3, 2, 1.0),
         ("spectrum", 3, 2, 10.0),
         ("moore2016", 3, 2, 10.0),
-        ("moore2016", 2, 1, 1.0),
+        pytest.param("moore2016", 2, 1, 1.0, marks=pytest.mark.soak),
     ],
 )
 def test_rows_are_what_they_are_alone(name, count, channels, block_ms):

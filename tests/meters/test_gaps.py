@@ -20,7 +20,9 @@ def noise():
     return lambda seconds: rng.standard_normal(round(seconds * FS)).astype(np.float32) * 0.01
 
 
-@pytest.mark.parametrize("lost", [5, 480, 2399, 48_480, 2**33])
+@pytest.mark.parametrize(
+    "lost", [5, 2399, 2**33, *(pytest.param(n, marks=pytest.mark.soak) for n in (480, 48_480))]
+)
 def test_no_row_stands_in_a_gap_and_the_next_one_tells_it(noise, lost):
     """At steps of 1 ms, of which some fall into a gap in which no frame of 10 ms stands."""
     meters = Meters(list(MODELS), step_ms=1)

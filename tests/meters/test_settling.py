@@ -83,7 +83,7 @@ def furthest_off(name, rng, seconds, last_s):
         pytest.param("bs1770", 12, 7.0, 4, marks=pytest.mark.soak),
         ("third_octave", 12, 4.5, 8),
         pytest.param("third_octave", 12, 4.5, 9, marks=pytest.mark.soak),
-        ("spectrum", 12, 4.5, 10),
+        pytest.param("spectrum", 12, 4.5, 10, marks=pytest.mark.soak),
         ("spl", 24, 4.5, 5),
         pytest.param("spl", 24, 4.5, 6, marks=pytest.mark.soak),
     ],

@@ -293,7 +293,14 @@ def test_what_is_heard_in_a_day(size):
 
 @pytest.mark.parametrize(
     ("level", "hours", "dose", "twa"),
-    [(90, 8, 100, 90), (95, 4, 100, 90), (100, 2, 100, 90), (85, 8, 50, 85), (90, 2, 25, 80)],
+    [
+        (90, 8, 100, 90),
+        (95, 4, 100, 90),
+        *(
+            pytest.param(*one, marks=pytest.mark.soak)
+            for one in ((100, 2, 100, 90), (85, 8, 50, 85), (90, 2, 25, 80))
+        ),
+    ],
 )
 def test_the_table_of_a_dosimeter(level, hours, dose, twa):
     """29 CFR 1910.95, table G-16: hours at a level that are 100 %; and half of it at 85 dB."""

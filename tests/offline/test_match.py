@@ -22,7 +22,7 @@ def tone(hz, db_spl):
     [
         ("ltl", "max_ltl_phon"),
         ("zwicker", "zwicker_n5_phon"),
-        ("ecma", "ecma_loudness_mean_sone"),
+        pytest.param("ecma", "ecma_loudness_mean_sone", marks=pytest.mark.soak),
     ],
 )
 def test_a_matched_sound_measures_as_loud_as_the_reference(by, key):

@@ -66,7 +66,7 @@ def agree(together, alone, rtol, few=math.inf):
     "models",
     [
         pytest.param("zwicker", marks=pytest.mark.soak),
-        "bs1770",
+        pytest.param("bs1770", marks=pytest.mark.soak),
         pytest.param("spl,gm2002,third_octave,spectrum", marks=pytest.mark.soak),
     ],
 )

@@ -264,6 +264,7 @@ def test_a_failed_installation_is_said_and_taken_up_again(checkout):
 
 
 @linux_only
+@pytest.mark.soak  # makes an environment
 def test_an_environment_left_without_pip_is_made_again(checkout, tmp_path):
     python = tmp_path / ".venv" / "bin" / "python"
     python.write_text("#!/bin/sh\nexit 1\n")

@@ -76,7 +76,13 @@ def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=
     return folder
 
 
-@pytest.mark.parametrize("format", LOG_FORMATS)
+@pytest.mark.parametrize(
+    "format",
+    [
+        pytest.param(one, marks=[] if one in ("sqlite", "csv") else pytest.mark.soak)
+        for one in LOG_FORMATS
+    ],
+)
 def test_the_same_rows_come_again(tmp_path, format):
     """With gaps that are filled and jumped, at the end too, marks, NaN, clipping, a band."""
     lost = [(60, 4800), (90, 3 * FS)]

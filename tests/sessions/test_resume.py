@@ -94,7 +94,10 @@ def assert_whole(folder, whole):
     assert verify(folder).word == "intact"
 
 
-@pytest.mark.parametrize(("seed", "format"), [(0, "sqlite"), (1, "csv"), (2, "jsonl")])
+@pytest.mark.parametrize(
+    ("seed", "format"),
+    [(0, "sqlite"), pytest.param(1, "csv", marks=pytest.mark.soak), (2, "jsonl")],
+)
 def test_kill_and_go_on(forks, sound, whole, tmp_path, seed, format):
     """kill -9 at a random moment: the log is readable, and goes on to the same end."""
     folder = tmp_path / "session"

@@ -89,8 +89,8 @@ def test_binaural_loudness(frames_before):
     ("fs", "options"),
     [
         (32000, {"specific_loudness": True, "excitation_db": True}),
-        (48000, {}),
-        (48000, {"accuracy": "coarse", "field": "diffuse"}),
+        pytest.param(48000, {}, marks=pytest.mark.soak),
+        pytest.param(48000, {"accuracy": "coarse", "field": "diffuse"}, marks=pytest.mark.soak),
         pytest.param(44100, {"constants": "author", "field": "eardrum"}, marks=pytest.mark.soak),
         pytest.param(96000, {"ear_filter": "linear"}, marks=pytest.mark.soak),
     ],
@@ -136,7 +136,7 @@ CHUNKS = {
 }
 
 
-@pytest.mark.parametrize("fs", [44100, 48000])
+@pytest.mark.parametrize("fs", [44100, pytest.param(48000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
 def test_the_same_loudness_however_the_sound_is_cut(fs, dtype, tolerance):
     x = pascal(fs, 0.25)[:1].to(dtype)

@@ -164,7 +164,7 @@ def test_lower_skirts(dtype, frames):
 
 @pytest.mark.parametrize("frames", [1, 17])
 @pytest.mark.parametrize("accuracy", ["exact", "coarse"])
-@pytest.mark.parametrize("db", [0, 40, 80])
+@pytest.mark.parametrize("db", [0, pytest.param(40, marks=pytest.mark.soak), 80])
 def test_group_skirts(dtype, frames, accuracy, db):
     """Up to levels at which some groups have the flattest slope, some not, and some are silent."""
     s = Excitation(accuracy).to(dtype)

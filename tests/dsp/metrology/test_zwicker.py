@@ -208,7 +208,10 @@ def test_contract_of_loudness():
 
 @pytest.mark.parametrize(
     ("fs", "options"),
-    [(48000, {"field": "diffuse", "specific_loudness": True}), (96000, {})],
+    [
+        (48000, {"field": "diffuse", "specific_loudness": True}),
+        pytest.param(96000, {}, marks=pytest.mark.soak),
+    ],
 )
 def test_contract(fs, options):
     x = bursts(14 * fs // 48000)[..., :-31]
