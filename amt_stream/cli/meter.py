@@ -170,12 +170,13 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
         say(health.note)
     received_s = heard_s(engine)
     measured_s = received_s if duration is None else min(received_s, duration)
+    missed = f", {health.sink_missed} frames missed by a slow output" if health.sink_missed else ""
     say(
         f"{round(measured_s, 3):g} s measured: load {health.load:.2f}, "
         f"block time {100 * health.block_share_median:.0f} % (p99 "
         f"{100 * health.block_share_p99:.0f} %) of its duration, {health.overruns} overruns, "
         f"{health.lost_samples} samples lost, {health.non_finite} invalid, {health.clipped} "
-        "clipped"
+        f"clipped{missed}"
     )
     return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
 

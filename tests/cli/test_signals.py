@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -133,6 +134,17 @@ def test_a_reader_that_stops_reading_does_not_keep_it(begin, shown):
     assert errors.splitlines()[-1] == (
         "amt-stream: standard output cannot be written: its reader has stopped reading"
     )
+
+
+def test_what_a_slow_reader_missed_is_told(begin):
+    meter = begin(*METER, "--step-ms", 1, "--duration", 3.5)
+    fcntl.fcntl(meter.stdout, fcntl.F_SETPIPE_SZ, 4096)
+    meter.stdout.readline()
+    time.sleep(3)
+    status, out, errors = told(meter)
+    assert status == 0
+    assert re.search(r"clipped, [1-9]\d* frames missed by a slow output$", errors.strip())
+    assert len(out.splitlines()) < 3500
 
 
 def test_a_stopped_reader_does_not_keep_it_from_a_signal(begin):

@@ -9,9 +9,11 @@ from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.meters import catalog
+from amt_stream.meters.accumulators import loops
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.rows import Column, JoinedRows, Readings
+from amt_stream.meters.rows import Column, JoinedRows, Readings, readings_of
 from amt_stream.sessions.outputs import LatestReadings
 
 FS = 44100
@@ -154,3 +156,12 @@ def test_the_newest_row_and_the_headlines_are_kept():
     latest.reset()
     assert latest.totals == {"counted": 0}
     assert latest.row["x"] == 0.2
+
+
+@pytest.mark.parametrize("name", catalog.models_side_by_side())
+def test_what_rows_are_made_by_is_compiled_before_the_first_one(name):
+    """Else the first start has no room for the rows that come meanwhile."""
+    loops.compile_loops()
+    asked = loops._compile.cache_info().hits
+    JoinedRows(readings_of([name], 2), 100, FS)
+    assert loops._compile.cache_info().hits > asked

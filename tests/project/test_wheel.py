@@ -81,7 +81,7 @@ def test_the_installed_meter_measures_the_demo_sound(run, installed, monkeypatch
     # Of a model with few kernels: none of them is compiled yet.
     command = [installed / "bin" / "amt-stream", "meter", "--source", "demo", "--model", "spectrum"]
     monkeypatch.setenv("DISPLAY", ":0")
-    done = run(sys.executable, "-c", without_qt, *command, "--duration", "1.5")
+    done = run(sys.executable, "-c", without_qt, *command, "--duration", "1")
     assert done.returncode == 0, done.stderr
     assert "the window is not installed" in done.stderr
     assert "spectrum_peak_db" in done.stdout

@@ -106,6 +106,9 @@ class JoinedRows(Resumable):
                 raise ValueError(f"{name} is {time_s!r}: give seconds of sound, 0 or more")
         if not from_s < to_s:
             raise ValueError(f"from {from_s:g} s to {to_s:g} s there is no sound")
+        from amt_stream.meters.accumulators import loops  # compiles; who only imports rows need not
+
+        loops.compile_loops()  # no live row waits for it, or later ones would find no room
         self.readings, self.step_ms, self.fs = dict(readings), step_ms, fs
         self.from_s, self.to_s = float(from_s), float(to_s)
         self.microphone, self._cells = microphone, next(iter(readings.values())).cells
