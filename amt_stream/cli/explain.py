@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import Mistake, say, text_table
 from amt_stream.cli.options import ExplainOptions
+from amt_stream.cli.progress import Progress
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
@@ -25,15 +26,17 @@ def run_explain(args: ExplainOptions) -> int:
 
     say_when_compiling()
     try:
-        found = explain(
-            args.file,
-            calibration=args.full_scale_db,
-            bands=args.bands,
-            field=args.field,
-            lowest_hz=args.lowest_hz,
-            highest_hz=args.highest_hz,
-            jobs=args.jobs,
-        )
+        with Progress([args.file], [1], args.progress_s) as progress:
+            found = explain(
+                args.file,
+                calibration=args.full_scale_db,
+                bands=args.bands,
+                field=args.field,
+                lowest_hz=args.lowest_hz,
+                highest_hz=args.highest_hz,
+                jobs=args.jobs,
+                report=lambda done, runs: progress.update(0, done / runs),
+            )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
     if not found.calibrated:

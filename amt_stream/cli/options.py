@@ -809,6 +809,7 @@ class ExplainOptions(Options):
         Number(1, 1024, whole=True),
         default=1,
     )
+    progress_s: float | None = changed(AnalyzeOptions, "progress_s")
     format: str = setting(
         "--format",
         "format of the result (default: text); json also has the shares of each second",

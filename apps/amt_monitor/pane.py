@@ -78,6 +78,9 @@ class Pane(QtWidgets.QWidget):
     def restart(self) -> None:
         """Start again: another measurement with the same columns begins."""
 
+    def leave(self) -> None:
+        """End what runs for it: it is removed."""
+
     def move(self, view: "ViewState") -> None:
         """Draw what moves, up to 30 times a second, while visible."""
 

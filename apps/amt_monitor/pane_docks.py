@@ -97,6 +97,8 @@ class PaneDock(QtWidgets.QDockWidget):
             self.hide()
 
     def leave(self) -> None:
+        if self.pane is not None:
+            self.pane.leave()
         if self._own is not None:
             self._own.close()
         # A layout that is restored must not find it any more.

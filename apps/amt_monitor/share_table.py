@@ -16,7 +16,7 @@ Align = QtCore.Qt.AlignmentFlag
 BAR, HIGHEST_BAR = 0.62, 14
 """Height of a bar relative to its row, and at most, in pixels."""
 
-LEAST_ROW = 9
+LEAST_ROW = 12
 """Pixels."""
 
 BETWEEN = 20
@@ -151,7 +151,10 @@ class ShareTable(QtWidgets.QWidget):
             at = room.right() - wide if ear or ears == 1 else room.left()
             for band in self._apart(one, ear, row):
                 of_greatest = (ear, band) in one.greatest
-                painter.setPen(QtGui.QColor(colors.ink if of_greatest else colors.second))
+                written: Role = "ink" if of_greatest else "second"
+                if one.shares is None and ears == 2 and any(one.numbers[0]):
+                    written = EARS[ear]  # nothing else says which ear it is of
+                painter.setPen(QtGui.QColor(getattr(colors, written)))
                 beside = QtCore.QRectF(at, self._row_top(band, row), wide, row)
                 self._write(painter, one.numbers[ear][band], beside, Align.AlignRight)
         if one.shares is not None:
@@ -160,10 +163,10 @@ class ShareTable(QtWidgets.QWidget):
             painter.drawLine(QtCore.QLineF(middle, 2 * line, middle, bottom))
 
     def _apart(self, one: ShareColumn, ear: int, row: float) -> Iterator[int]:
-        """The bands whose numbers do not overlap, those of the greatest shares first."""
-        shares = np.zeros(len(self.bands)) if one.shares is None else one.shares[ear]
+        """The bands whose numbers do not overlap, those of the greatest shares or numbers first."""
+        great = one.shares[ear] if one.shares is not None else one.numbers[ear]
         taken: list[int] = []
-        for band in np.argsort(-np.nan_to_num(shares), kind="stable").tolist():
+        for band in np.argsort([-abs(float(v or 0)) for v in great], kind="stable").tolist():
             near = OVERLAP * self.fontMetrics().height() / row
             if one.numbers[ear][band] and all(abs(band - other) >= near for other in taken):
                 taken.append(band)

@@ -1,15 +1,18 @@
 """Which bands of which ear make the sound loud, tonal and rough, each second."""
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_monitor.effects_run import Effects, EffectsRun
 from amt_monitor.frame_follower import FrameFollower
-from amt_monitor.pane import Pane
+from amt_monitor.pane import ElidedLabel, Pane
 from amt_monitor.share_table import ShareColumn, ShareTable
 from amt_monitor.specific_pane import SPECIFIC, SpecificQuality
+from amt_monitor.widgets import combo_box, tool_button
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.band_shares import (
     BARK,
@@ -20,6 +23,7 @@ from amt_stream.meters.band_shares import (
     higher_parts,
 )
 from amt_stream.meters.catalog import entry_of
+from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -28,6 +32,13 @@ if TYPE_CHECKING:
 SHARED = ("loudness", "tonality", "roughness")
 KEPT = 6
 """Seconds that wait until all models have reached them; models differ by less than 2 s."""
+
+TRY = "Try 3 dB less"
+ABOUT = "Measure the last seconds again with 3 dB less in each band of each ear"
+LESS, IN_EAR, IN_BOTH = "3 dB less", "3 dB less in that ear", "3 dB less in both ears"
+SHARE = "share in %"
+MEASURING = "Measuring the last seconds again, with 3 dB less in each band"
+NO_SOUND = "No sound is in memory: turn that on in File > Settings and start a new measurement"
 
 EARS = ("left", "right")
 EQUAL = 0.05
@@ -115,11 +126,23 @@ class SharesPane(Pane):
         self.bands = [f"{f / 1000:g} kHz" if f >= 1000 else f"{f:g} Hz" for f in middles]
         self.table = ShareTable(self.bands)
         self.table.setAccessibleName("shares of octaves and ears")
+        self.button = tool_button("effects", TRY, ABOUT, self.run)
+        self.numbers = combo_box("numbers beside the bars", (), self._draw)
+        self.numbers.hide()
+        self.head.addWidget(self.numbers)
+        self.head.addWidget(self.button)
+        self.note = ElidedLabel("")
+        self.note.hide()
         self.body.addWidget(self.table, 1)
+        self.body.addWidget(self.note)
+        self._engine = view.engine
+        self._run: EffectsRun | None = None
+        self.effects: Effects | None = None
         self._second = -1
         self.shares: dict[str, NDArray[np.float64]] = {}
 
     def read(self, view: "ViewState") -> None:
+        self._engine = view.engine
         for one in self._of.values():
             one.take(view.engine)
         second = min(one.reached for one in self._of.values())
@@ -139,6 +162,53 @@ class SharesPane(Pane):
         for one in self._of.values():
             one.restart()
         self._second, self.shares = -1, {}
+        self._end("")
+        self._show_effects(None)
+
+    def leave(self) -> None:
+        self._end("")
+
+    def run(self) -> None:
+        """Measure the last seconds again with 3 dB less, or cancel that."""
+        if self._run is not None:
+            self._end("")
+            return
+        keeper = keeper_in(self._engine.sinks)
+        if keeper is None:
+            self._say(NO_SOUND)
+            return
+        (model, *_) = (self._engine.models[one.model] for one in self._of.values())
+        self._run = EffectsRun(keeper, str(model.arguments()["field"]), self)
+        self._run.came.connect(lambda percent, left: self._say(f"{MEASURING}: {percent} %"))
+        self._run.refused.connect(self._end)
+        self._run.done.connect(self._show_effects)
+        self.button.setText("Cancel")
+        self._say(MEASURING)
+        self._run.start()
+
+    def _end(self, words: str) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.cancel()
+            run.deleteLater()
+        self.button.setText(TRY)
+        self._say(words)
+
+    def _say(self, words: str) -> None:
+        self.note.setText(words)
+        self.note.setToolTip(words)
+        self.note.setVisible(bool(words))
+
+    def _show_effects(self, effects: Effects | None) -> None:
+        self._end("" if effects is None else effect_words(effects, self.bands))
+        self.effects = effects
+        two = effects is not None and len(effects.changes["laeq"]) > 1
+        self.numbers.blockSignals(True)
+        self.numbers.clear()
+        self.numbers.addItems([SHARE, *([IN_EAR, IN_BOTH] if two else [LESS])])
+        self.numbers.setCurrentIndex(1 if effects is not None else 0)
+        self.numbers.blockSignals(False)
+        self.numbers.setVisible(effects is not None)
         self._draw()
 
     def words(self, name: str) -> str:
@@ -167,16 +237,48 @@ class SharesPane(Pane):
         columns = []
         for name in self._of:
             shares = self.shares.get(name)
-            numbers = [] if shares is None else [[share_text(v) for v in ear] for ear in shares]
+            numbers = self._numbers(name, shares)
             heading = name.capitalize(), self.words(name)
             columns.append(ShareColumn(*heading, shares, numbers, self._greatest(name)))
+        if self.numbers.currentIndex() > 0:
+            columns.append(ShareColumn("LAeq, dB", "", None, self._numbers("laeq", None)))
         self.table.show_columns(columns)
         spoken = (f"{name}: {self.words(name)}" for name in self._of)
         self.table.setAccessibleDescription("; ".join(spoken))
 
+    def _numbers(self, name: str, shares: NDArray[np.float64] | None) -> list[list[str]]:
+        """Texts beside the bars (ear, band): shares, or what less does there."""
+        chosen, effects = self.numbers.currentIndex(), self.effects
+        if effects is None or chosen <= 0:
+            return [] if shares is None else [[share_text(v) for v in ear] for ear in shares]
+        places = [[change_text(v) for v in place] for place in effects.changes[name]]
+        if len(places) == 1:
+            return places  # of one channel
+        both, *of_ears = places
+        return of_ears if self.numbers.currentText() == IN_EAR else [[""] * len(both), both]
+
 
 def share_text(share: float) -> str:
     return f"{100 * share:.0f}" if share >= 0.005 else ""
+
+
+def change_text(change: float) -> str:
+    """A change in percent or dB; nothing where there is none."""
+    return "" if math.isnan(change) or abs(change) < 0.05 else f"{change:+.1f}"
+
+
+def effect_words(effects: Effects, bands: Sequence[str]) -> str:
+    """What 3 dB less does in the band of the ear where loudness falls most."""
+    changes = effects.changes
+    loudness = np.nan_to_num(changes["loudness"])
+    of_ears = loudness[1:] if len(loudness) > 1 else loudness
+    ear, band = np.unravel_index(int(of_ears.argmin()), of_ears.shape)
+    place = int(ear) + (len(loudness) > 1)
+    where = f" in the {EARS[int(ear)]} ear" if len(loudness) > 1 else ""
+    told = [f"{name} {changes[name][place, band]:+.1f} %" for name in SHARED]
+    told = [one for one in told if "nan" not in one]
+    laeq = changes["laeq"][place, band]
+    return f"3 dB less at {bands[int(band)]}{where}: {', '.join(told)}, LAeq {laeq:+.1f} dB"
 
 
 def shared_in(view: "ViewState") -> list[tuple[str, SpecificQuality]]:

@@ -1,14 +1,23 @@
 """Shares by band and ear, each second: those of `explain`, and in words."""
 
+import json
+
 import numpy as np
 import pytest
 
+from amt_monitor.effects_run import Effects
 from amt_monitor.share_table import ShareColumn, ShareTable
 from amt_monitor.shares_pane import SharesPane
 from amt_monitor.view_state import ViewState
 from amt_stream import ECMA418, ECMALoudness, ECMARoughness
-from amt_stream.engine import Tone
+from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.band_shares import as_shares, band_limits, band_weights, binaural_parts
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.specification import RowSettings
+from amt_stream.meters.table import Sound, Table
+from amt_stream.sessions.events import SoundKeeper
+from amt_stream.sessions.results import ResultsError
 from tests.apps.test_followed_panes import FS, heard
 
 SOUND = [
@@ -83,3 +92,82 @@ def test_numbers_do_not_overlap_and_the_greatest_stay(qtbot):
     table.resize(400, 200)
     table.show_columns([one])
     assert not table.grab().isNull()
+
+
+EFFECTS = {
+    "values": {"loudness": 4.0, "tonality": 2.0, "roughness": 0.0, "laeq": 60.0},
+    "units": {"loudness": "sone", "tonality": "tu", "roughness": "asper", "laeq": "dB"},
+    "changes": {
+        "loudness": [[0.0, -0.4], [0.0, -0.1], [0.0, -0.3]],
+        "tonality": [[0.0, 0.1], [0.0, 0.0], [0.0, 0.1]],
+        "roughness": [[0.0, 0.0]] * 3,
+        "laeq": [[0.0, -2.0], [0.0, 0.0], [0.0, -2.0]],
+    },
+}
+
+
+def test_effects_are_told_beside_the_bars_and_in_words(pane):
+    told = {name: [row * 5 for row in rows] for name, rows in EFFECTS["changes"].items()}
+    pane._show_effects(Effects.of(json.dumps(EFFECTS | {"changes": told})))
+    loudness, tonality, roughness, laeq = pane.table.columns
+    assert loudness.numbers[0][:2] == ["", "-2.5"]
+    assert loudness.numbers[1][:2] == ["", "-7.5"]
+    assert tonality.numbers[1][1] == "+5.0"
+    assert not any("".join(ear) for ear in roughness.numbers)
+    assert (laeq.shares, laeq.numbers[1][1]) == (None, "-2.0")
+    assert pane.note.text() == (
+        "3 dB less at 63 Hz in the right ear: loudness -7.5 %, tonality +5.0 %, LAeq -2.0 dB"
+    )
+    pane.numbers.setCurrentIndex(2)
+    assert [ear[1] for ear in pane.table.columns[0].numbers] == ["", "-10.0"]
+    pane.numbers.setCurrentIndex(0)
+    assert len(pane.table.columns) == 3
+    with pytest.raises(ResultsError, match="what explain printed is invalid"):
+        Effects.of("{}")
+
+
+def test_effects_need_sound_in_memory(pane):
+    pane.button.click()
+    assert pane.note.text().startswith("No sound is in memory: turn that on in File > Settings")
+    assert pane.button.text() == "Try 3 dB less"
+
+
+@pytest.fixture
+def remembering(qtbot, tmp_path):
+    """A pane of a measurement with its sound in memory."""
+    preset = Preset(("ecma",))
+    models = preset.models(FS, 2)
+    sound = Sound("made", FS, (1, 2), [Calibration(100.0)], None)
+    table = Table(preset, models, sound, RowSettings())
+    keeper = SoundKeeper(tmp_path, table, fs=FS, channels=2)
+    source = SignalSource(SOUND, FS, 1.2, paced=False)
+    with Engine(source, models, [keeper], calibration=Calibration(100.0)) as engine:
+        assert engine.wait(30)
+    view = ViewState.at(engine, None)
+    pane = SharesPane(view)
+    qtbot.addWidget(pane)
+    yield pane
+    pane.leave()
+    keeper.close(10)
+
+
+def test_a_run_can_be_canceled(remembering):
+    remembering.button.click()
+    assert remembering.button.text() == "Cancel"
+    run = remembering._run
+    assert run.running
+    remembering.button.click()
+    assert not run.running
+    assert remembering.note.text() == ""
+
+
+@pytest.mark.soak
+def test_3_db_less_has_the_effects_that_explain_finds(qtbot, remembering):
+    remembering.button.click()
+    qtbot.waitUntil(lambda: remembering.effects is not None, timeout=300_000)
+    changes = remembering.effects.changes
+    # 4 kHz in the right ear, which has the higher LAeq.
+    assert changes["laeq"][2, 7] == pytest.approx(-3, abs=0.1)
+    assert changes["loudness"][2, 7] < -3 < changes["loudness"][1, 7] + 3
+    assert changes["roughness"][2, 7] < -2
+    assert remembering.note.text().startswith("3 dB less at ")

@@ -185,9 +185,11 @@ def test_a_mistake_is_one_sentence(said, sound_file, samples, more, words):
 def test_the_command_prints_the_same(said, sound_file):
     sound_file(tone(500, 60), name="a.wav")
     options = ["--lowest-hz", "1000", "--highest-hz", "2000", "--format", "json"]
+    options += ["--progress", "0.1"]
     status, out, err = said("explain", "a.wav", *options)
     assert status == 0
     assert "uncalibrated" in err
+    assert err.splitlines()[-2].startswith("amt-stream: a.wav: 100%, 0 s left")
     found = json.loads(out)
     assert found["file"] == "a.wav"
     assert found["places"] == ["both"]

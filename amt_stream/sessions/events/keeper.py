@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -176,11 +176,7 @@ class SoundKeeper:
         Raises SessionError if there is no sound yet, or it cannot be written.
         """
         with self._lock:
-            end = self._memory.end
-            count = self._most if seconds is None else min(self._most, round(seconds * self._fs))
-            stretch = self._memory.between(end - count, end)
-            if stretch is None:
-                raise SessionError("no sound in memory yet: try again later")
+            stretch = self._last(self.keep_s if seconds is None else seconds)
             written = self._write(REPLAY, stretch, {"event": None})
         try:
             return written.result(PATIENCE_S)
@@ -191,6 +187,27 @@ class SoundKeeper:
             ) from None
         except OSError as error:
             raise SessionError(f"no file in {self.folder}: {why(error)}") from error
+
+    def write_last(self, folder: Path, seconds: float) -> Path:
+        """Write the last seconds of the measured channels, at most two, elsewhere [any-thread].
+
+        The file has their calibrations. Raises SessionError if there is no sound yet, and OSError.
+        """
+        with self._lock:
+            stretch = self._last(seconds)
+            measured = self.table.sound.calibration_of_columns[:2]
+        columns = [one["channel"] - 1 for one in measured]
+        picked = [replace(one, samples=one.samples[:, columns]) for one in stretch.pieces]
+        stretch = replace(stretch, pieces=tuple(picked), channels=len(columns))
+        about = [{**one, "channel": k + 1} for k, one in enumerate(measured)]
+        return write_recording(folder, "last", stretch, {"calibration": about}, None)
+
+    def _last(self, seconds: float) -> SampleSpan:
+        end = self._memory.end
+        stretch = self._memory.between(end - min(self._most, round(seconds * self._fs)), end)
+        if stretch is None:
+            raise SessionError("no sound in memory yet: try again later")
+        return stretch
 
     def _take(self, rows: Rows) -> None:
         if len(rows):

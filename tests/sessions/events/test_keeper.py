@@ -5,6 +5,7 @@ import pytest
 
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource
+from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.meters.frames import Chunk
 from amt_stream.sessions import SessionError
 from amt_stream.sessions.events import SoundKeeper
@@ -180,3 +181,15 @@ def test_memory_holds_the_last_seconds_and_no_more(size):
     np.testing.assert_array_equal(np.concatenate([*some.blocks()]), x[-1000:-7])
     assert some.utc == pytest.approx((len(x) - 1000) / FS)
     assert memory.between(0, 10) is None
+
+
+def test_the_last_seconds_go_elsewhere_with_their_calibration(heard, tmp_path):
+    x = bursts(3.0)
+    keeper, told = heard(x, close=False)
+    path = keeper.write_last(tmp_path / "elsewhere", 1.5)
+    samples, _ = read(path)
+    np.testing.assert_array_equal(samples, in_24_bits(x[-FS * 3 // 2 :]))
+    stored = calibrations_in(path)
+    assert [stored[channel].full_scale_db_spl for channel in (1, 2)] == [FULL_SCALE_DB] * 2
+    assert keeper.files == len(told) == 0
+    assert keeper.close(20)
