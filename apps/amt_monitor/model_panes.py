@@ -13,6 +13,7 @@ from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators import EBU_9, EBU_18
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import band_texts, signed_text
+from amt_stream.meters.rows.annoyance import USUAL as ANNOYANCE
 
 TARGET_LUFS = -23.0
 """0 LU (EBU R 128)."""
@@ -82,6 +83,7 @@ def zwicker_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
 
     large = pair("n"), [ReadingCell("zwicker_n5_sone")], [ReadingCell("zwicker_nmax_sone")]
     small = (
+        *([ReadingCell(name)] for name in ANNOYANCE),
         [ReadingCell("zwicker_n5_phon")],
         [ReadingCell("zwicker_n50_sone")],
         pair("n_left"),

@@ -93,7 +93,7 @@ class ShareTable(QtWidgets.QWidget):
         wide = max(2.0, (self.width() - gaps - texts) / max(1, bars))
         row = (self.height() - 2 * line) / len(self.bands)
         painter.setPen(QtGui.QColor(colors.second))
-        every = max(1, int(np.ceil(line / row / 1.15)))
+        every = max(1, int(np.ceil(OVERLAP * line / row)))
         for band, name in enumerate(self.bands):
             if band % every == (len(self.bands) - 1) % every:
                 room = QtCore.QRectF(0, self._row_top(band, row), names, row)
@@ -152,7 +152,7 @@ class ShareTable(QtWidgets.QWidget):
             for band in self._apart(one, ear, row):
                 of_greatest = (ear, band) in one.greatest
                 written: Role = "ink" if of_greatest else "second"
-                if one.shares is None and ears == 2 and any(one.numbers[0]):
+                if one.shares is None and ears == 2:
                     written = EARS[ear]  # nothing else says which ear it is of
                 painter.setPen(QtGui.QColor(getattr(colors, written)))
                 beside = QtCore.QRectF(at, self._row_top(band, row), wide, row)

@@ -23,6 +23,7 @@ from amt_stream.meters.band_shares import (
     higher_parts,
 )
 from amt_stream.meters.catalog import entry_of
+from amt_stream.meters.rows.readings import fully_heard
 from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class _SharesOf:
             both = BARK * parts.sum((0, 2))
         number = np.ceil(frames.time_s - 1e-6).astype(np.int64) - 1
         # A model that is switched off, or lost samples, have no values.
-        known = np.isfinite(value).any(0)
+        known = np.isfinite(value).any(0) & fully_heard(frames)
         for second in np.unique(number[known]).tolist():
             there = known & (number == second)
             found = _Second(
@@ -127,9 +128,9 @@ class SharesPane(Pane):
         self.table = ShareTable(self.bands)
         self.table.setAccessibleName("shares of octaves and ears")
         self.button = tool_button("effects", TRY, ABOUT, self.run)
-        self.numbers = combo_box("numbers beside the bars", (), self._draw)
-        self.numbers.hide()
-        self.head.addWidget(self.numbers)
+        self.beside = combo_box("numbers beside the bars", (), self._draw)
+        self.beside.hide()
+        self.head.addWidget(self.beside)
         self.head.addWidget(self.button)
         self.note = ElidedLabel("")
         self.note.hide()
@@ -138,8 +139,12 @@ class SharesPane(Pane):
         self._engine = view.engine
         self._run: EffectsRun | None = None
         self.effects: Effects | None = None
+        (first, *_) = self._of.values()
+        value = getattr(view.frames[first.model].values, first.quality.value)
+        self._none = np.full((len(value), len(self.bands)), np.nan)
         self._second = -1
         self.shares: dict[str, NDArray[np.float64]] = {}
+        self._draw()
 
     def read(self, view: "ViewState") -> None:
         self._engine = view.engine
@@ -203,12 +208,12 @@ class SharesPane(Pane):
         self._end("" if effects is None else effect_words(effects, self.bands))
         self.effects = effects
         two = effects is not None and len(effects.changes["laeq"]) > 1
-        self.numbers.blockSignals(True)
-        self.numbers.clear()
-        self.numbers.addItems([SHARE, *([IN_EAR, IN_BOTH] if two else [LESS])])
-        self.numbers.setCurrentIndex(1 if effects is not None else 0)
-        self.numbers.blockSignals(False)
-        self.numbers.setVisible(effects is not None)
+        self.beside.blockSignals(True)
+        self.beside.clear()
+        self.beside.addItems([SHARE, *([IN_EAR, IN_BOTH] if two else [LESS])])
+        self.beside.setCurrentIndex(1 if effects is not None else 0)
+        self.beside.blockSignals(False)
+        self.beside.setVisible(effects is not None)
         self._draw()
 
     def words(self, name: str) -> str:
@@ -236,26 +241,30 @@ class SharesPane(Pane):
     def _draw(self) -> None:
         columns = []
         for name in self._of:
-            shares = self.shares.get(name)
+            shares = self.shares.get(name, self._none)
             numbers = self._numbers(name, shares)
             heading = name.capitalize(), self.words(name)
             columns.append(ShareColumn(*heading, shares, numbers, self._greatest(name)))
-        if self.numbers.currentIndex() > 0:
-            columns.append(ShareColumn("LAeq, dB", "", None, self._numbers("laeq", None)))
+        if self.beside.currentIndex() > 0:
+            columns.append(ShareColumn("LAeq, dB", "", None, self._numbers("laeq", self._none)))
         self.table.show_columns(columns)
         spoken = (f"{name}: {self.words(name)}" for name in self._of)
         self.table.setAccessibleDescription("; ".join(spoken))
 
-    def _numbers(self, name: str, shares: NDArray[np.float64] | None) -> list[list[str]]:
+    def _numbers(self, name: str, shares: NDArray[np.float64]) -> list[list[str]]:
         """Texts beside the bars (ear, band): shares, or what less does there."""
-        chosen, effects = self.numbers.currentIndex(), self.effects
+        chosen, effects = self.beside.currentIndex(), self.effects
         if effects is None or chosen <= 0:
-            return [] if shares is None else [[share_text(v) for v in ear] for ear in shares]
-        places = [[change_text(v) for v in place] for place in effects.changes[name]]
+            return [[share_text(v) for v in ear] for ear in shares]
+        # At a low sampling rate there are fewer bands.
+        rest = [""] * (len(self.bands) - effects.changes[name].shape[1])
+        places = [[*map(change_text, place), *rest] for place in effects.changes[name]]
         if len(places) == 1:
             return places  # of one channel
         both, *of_ears = places
-        return of_ears if self.numbers.currentText() == IN_EAR else [[""] * len(both), both]
+        if self.beside.currentText() == IN_EAR:
+            return of_ears
+        return [both] if name == "laeq" else [[""] * len(both), both]
 
 
 def share_text(share: float) -> str:
@@ -275,10 +284,14 @@ def effect_words(effects: Effects, bands: Sequence[str]) -> str:
     ear, band = np.unravel_index(int(of_ears.argmin()), of_ears.shape)
     place = int(ear) + (len(loudness) > 1)
     where = f" in the {EARS[int(ear)]} ear" if len(loudness) > 1 else ""
-    told = [f"{name} {changes[name][place, band]:+.1f} %" for name in SHARED]
-    told = [one for one in told if "nan" not in one]
-    laeq = changes["laeq"][place, band]
-    return f"3 dB less at {bands[int(band)]}{where}: {', '.join(told)}, LAeq {laeq:+.1f} dB"
+    units = dict.fromkeys(SHARED, "%") | {"laeq": "dB"}
+    found = {name: float(changes[name][place, band]) for name in units}
+    told = [
+        f"{'LAeq' if name == 'laeq' else name} {change:+.1f} {units[name]}"
+        for name, change in found.items()
+        if math.isfinite(change)
+    ]
+    return f"3 dB less at {bands[int(band)]}{where}: {', '.join(told)}"
 
 
 def shared_in(view: "ViewState") -> list[tuple[str, SpecificQuality]]:

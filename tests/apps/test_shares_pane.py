@@ -76,6 +76,7 @@ def test_models_of_one_metric_have_it_too_and_too_little_has_no_share(qtbot):
     pane = SharesPane(view)
     qtbot.addWidget(pane)
     pane.read(view)
+    assert all(len(one.shares) == 2 for one in pane.table.columns)
     loudness, roughness = pane.texts()
     assert loudness.startswith("most at 1 kHz, both ears: 8")
     assert roughness == "none"
@@ -118,10 +119,17 @@ def test_effects_are_told_beside_the_bars_and_in_words(pane):
     assert pane.note.text() == (
         "3 dB less at 63 Hz in the right ear: loudness -7.5 %, tonality +5.0 %, LAeq -2.0 dB"
     )
-    pane.numbers.setCurrentIndex(2)
+    pane.beside.setCurrentIndex(2)
     assert [ear[1] for ear in pane.table.columns[0].numbers] == ["", "-10.0"]
-    pane.numbers.setCurrentIndex(0)
+    assert pane.table.columns[3].numbers == [["", "-2.0"] * 5]
+    pane.beside.setCurrentIndex(0)
     assert len(pane.table.columns) == 3
+    # Of a lower sampling rate, and of one channel.
+    few = {name: [rows[0]] for name, rows in EFFECTS["changes"].items()}
+    pane._show_effects(Effects.of(json.dumps(EFFECTS | {"changes": few})))
+    assert pane.table.columns[0].numbers == [["", "-10.0", *[""] * 8]]
+    assert pane.note.text().startswith("3 dB less at 63 Hz: loudness -10.0 %")
+    assert not pane.table.grab().isNull()
     with pytest.raises(ResultsError, match="what explain printed is invalid"):
         Effects.of("{}")
 

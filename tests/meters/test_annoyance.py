@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from amt_monitor.reading_pane import pane_of
 from amt_stream import measure
 from amt_stream.engine import Engine, Noise, SignalSource, Tone
 from amt_stream.meters import catalog
@@ -147,3 +148,11 @@ def test_the_page_of_rows_says_what_it_is_made_of():
         (line,) = (one for one in page.splitlines() if one.startswith(f"| `{name}`"))
         line = line.replace("these", " ".join(inputs_of("annoyance_zwicker").values()))
         assert all(need in line for need in inputs_of(name).values())
+
+
+def test_the_pane_of_zwicker_has_it_before_other_statistics(qtbot):
+    names = ["zwicker_n_sone", "zwicker_n5_phon", "sharpness_s5_acum", "annoyance_zwicker"]
+    pane = pane_of("zwicker", names)
+    qtbot.addWidget(pane)
+    shown = [cell.name for cell, _ in pane.numbers]
+    assert shown.index("annoyance_zwicker") < shown.index("zwicker_n5_phon")
