@@ -24,7 +24,7 @@ from amt_stream.dsp.functional.ecma418 import (
     BlocksOfSize,
     specific_basis_loudness,
 )
-from amt_stream.dsp.functional.ecma418_tones import tonal_frame
+from amt_stream.dsp.functional.ecma418_tones import advance_frames
 from amt_stream.dsp.functional.gammatone import gammatone_sum
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
@@ -91,10 +91,10 @@ def _tone(a: Tensor, bands: tuple[int, int], window: Tensor) -> tuple[Tensor, Te
 class State(NamedTuple):
     """State of `tonal_and_noise`, in float64.
 
-    sound_...: the last hops of the bands (..., 4, sample, band), rectified; each replaces the
+    sound_...: the last hops of the bands (..., band, 4, sample), rectified; each replaces the
         oldest, so that hop n since the beginning is number n modulo 4
-    lines_...: real and imaginary parts of their spectra (..., 4, 2, line, band), over two hops
-    rows_...: the last two means over bands, where blocks are averaged (..., 2, lag, target band)
+    lines_...: real and imaginary parts of their spectra (..., band, 4, 2, line), over two hops
+    rows_...: the last two means over bands, where blocks are averaged (..., 2, target band, lag)
     last: the last estimates of each band (..., 3, 53)
     late: estimates that wait for those of longer blocks (..., 3, 53, 16); that of frame n since the
         beginning is number n modulo 16
@@ -138,11 +138,11 @@ def state_shapes() -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {}
     for blocks in SIZES:
         bands = blocks.last - blocks.first + 1
-        shapes[f"sound_{blocks.size}"] = (4, blocks.hop, bands)
-        shapes[f"lines_{blocks.size}"] = (4, 2, blocks.hop + 1, bands)
+        shapes[f"sound_{blocks.size}"] = (bands, 4, blocks.hop)
+        shapes[f"lines_{blocks.size}"] = (bands, 4, 2, blocks.hop + 1)
         if blocks.averaged:
             targets = blocks.targets[1] - blocks.targets[0] + 1
-            shapes[f"rows_{blocks.size}"] = (2, blocks.lags + 1, targets)
+            shapes[f"rows_{blocks.size}"] = (2, targets, blocks.lags + 1)
     shapes |= {"last": (3, BANDS), "late": (3, BANDS, WAIT + 1), "smooth": (2, 3, 3 * BANDS)}
     shapes["begun"] = (1,)
     return {name: shapes[name] for name in State._fields}
@@ -153,17 +153,16 @@ _SHAPES = state_shapes()
 
 
 def _turned(x: Tensor, by: Tensor) -> Tensor:
-    """Hops (..., 4, sample, band) from number `by` modulo 4 on (..., 1)."""
+    """Hops (..., band, 4, sample) from number `by` modulo 4 on (..., 1)."""
     at = (torch.arange(4, dtype=by.dtype, device=x.device) + by) % 4
-    return x.gather(-3, at.long()[..., None, None].expand_as(x))
+    return x.gather(-2, at.long()[..., None, :, None].expand_as(x))
 
 
 def _placed(ring: Tensor, at: Tensor, new: Tensor) -> Tensor:
-    """A ring (..., n, ...) with `new` (..., ...) in place number `at` modulo n (..., 1)."""
-    count = ring.shape[at.dim() - 1]
+    """A ring (..., band, n, value), `new` (..., band, value) in place `at` modulo n (..., 1)."""
+    count = ring.shape[-2]
     here = torch.arange(count, dtype=at.dtype, device=at.device) == at % count
-    here = here.view(*here.shape, *[1] * (ring.dim() - here.dim()))
-    return torch.where(here, new.unsqueeze(at.dim() - 1), ring)
+    return torch.where(here[..., None, :, None], new.unsqueeze(-2), ring)
 
 
 def _after_block(
@@ -174,23 +173,20 @@ def _after_block(
     hops = torch.floor(begun / blocks.frames)
     sound, rows = state[f"sound_{blocks.size}"], state.get(f"rows_{blocks.size}")
     turned = _turned(sound, hops + 1)
-    x = turned.flatten(-3, -2).mT
-    newest = torch.fft.rfft(turned[..., -1, :, :], 2 * blocks.hop, -2)
-    after = {}
-    after[f"lines_{blocks.size}"] = _placed(
-        state[f"lines_{blocks.size}"], hops, torch.stack([newest.real, newest.imag], -3)
-    )
+    newest = torch.fft.rfft(turned[..., -1, :], 2 * blocks.hop)
+    lines = state[f"lines_{blocks.size}"]
+    newest = torch.cat([newest.real, newest.imag], -1)
+    after = {f"lines_{blocks.size}": _placed(lines.flatten(-2), hops, newest).view_as(lines)}
     sources = slice(blocks.first, blocks.last + 1)
-    a = _autocorrelation(x, blocks, tables.threshold[sources], blocks.lags)
+    a = _autocorrelation(turned.flatten(-2), blocks, tables.threshold[sources], blocks.lags)
     if blocks.targets != (blocks.first, blocks.last):
         mean = getattr(tables, f"neighbors_{blocks.size}") @ a.flatten(-2)
         a = mean.unflatten(-1, a.shape[-2:])
     if rows is not None:
         seen = tables.window[low:high, None, 1 : a.shape[-1]]
         a = torch.cat([a[..., :1], a[..., 1:] * seen], -1)
-        now = a.squeeze(-2).mT
-        a = (rows[..., 0, :, :] + rows[..., 1, :, :] + now) / 3
-        a = a.mT[..., None, :]
+        now = a.squeeze(-2)
+        a = ((rows[..., 0, :, :] + rows[..., 1, :, :] + now) / 3)[..., None, :]
         after[f"rows_{blocks.size}"] = torch.stack([rows[..., 1, :, :], now], -3)
     native = torch.cat(_tone(a, blocks.targets, tables.window), -1).movedim(-1, -2)
     before = state["last"][..., low:high]
@@ -210,12 +206,12 @@ def _after_block(
 def _one_frame(x: Tensor, tables: TonalTables, given: State) -> tuple[Tensor, State]:
     """The frame (..., 3, 53) after `HOP` samples."""
     state, begun = given._asdict(), given.begun
-    u = x.clamp(min=0).mT
+    u = x.clamp(min=0)
     known = readable(begun)
     for blocks in SIZES:
         name, bands = f"sound_{blocks.size}", slice(blocks.first, blocks.last + 1)
-        parts = state[name].unflatten(-2, (blocks.frames, HOP)).flatten(-4, -3)
-        state[name] = _placed(parts, begun, u[..., bands]).reshape(state[name].shape)
+        parts = state[name].unflatten(-1, (blocks.frames, HOP)).flatten(-3, -2)
+        state[name] = _placed(parts, begun, u[..., bands, :]).reshape(state[name].shape)
         ends = (begun + 1) % blocks.frames == 0
         if known and not bool(ends.any()):
             continue
@@ -295,11 +291,8 @@ def _advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
     given = {key: v.numpy().reshape(-1, *_SHAPES[key]) for key, v in state._asdict().items()}
-    smoothing, weights, gate = map(array, (tables.smoothing, tables.weights, tables.gate))
+    of_tables = {key: array(v) for key, v in tables._asdict().items()}
     y = np.empty((len(sound), 3, BANDS, time // HOP))
     for row in range(len(sound)):
-        now = {key: v[row] for key, v in given.items()}
-        for frame in range(time // HOP):
-            part = sound[row, :, frame * HOP : (frame + 1) * HOP]
-            tonal_frame(part, now, smoothing, weights, gate, y[row, :, :, frame])
+        advance_frames(sound[row], {k: v[row] for k, v in given.items()}, of_tables, y[row])
     return torch.from_numpy(y).view(*lead, 3, BANDS, -1)

@@ -118,6 +118,45 @@ def _width(context: Context, dtype: Kind) -> int:
     return context.get_abi_sizeof(context.get_data_type(dtype))
 
 
+def _transpose(
+    typing: Context, x: Kind, part: Kind, at: Kind, step: Kind, y: Kind, to: Kind, over: Kind
+) -> Typed:
+    """Transpose `LANES` lines of `x` (part, number), from `at` on, each `step` after the last.
+
+    They go to the same part of `y`, from `to` on, each `over` after the last.
+    """
+
+    def code(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
+        line = ir.VectorType(context.get_data_type(x.dtype), LANES)
+        width = _width(context, x.dtype)
+
+        def place(array: int, at: int, step: int, k: int) -> Value:
+            parts = [
+                context.cast(builder, given[i], signature.args[i], types.intp)
+                for i in (1, at, step)
+            ]
+            along = builder.mul(parts[2], context.get_constant(types.intp, k))
+            indices = [parts[0], builder.add(parts[1], along)]
+            kinds = [signature.args[array], types.intp, types.intp]
+            return _place(context, builder, kinds, [given[array], *indices], line)
+
+        lines = [builder.load(place(0, 2, 3, k), align=width) for k in range(LANES)]
+        half = LANES // 2
+        order = [[k // 2 + LANES * (k % 2) + half * high for k in range(LANES)] for high in (0, 1)]
+        low, high = (ir.Constant(ir.VectorType(ir.IntType(32), LANES), o) for o in order)
+        for _ in range(LANES.bit_length() - 1):
+            lines = [
+                builder.shuffle_vector(lines[k], lines[k + half], one)
+                for k in range(half)
+                for one in (low, high)
+            ]
+        for k, value in enumerate(lines):
+            builder.store(value, place(4, 5, 6, k), align=width)
+        return context.get_dummy_value()
+
+    return types.void(x, part, at, step, y, to, over), code
+
+
 def _where(typing: Context, truth: Kind, a: Kind, b: Kind) -> Typed:
     """`a` where `truth` holds, else `b`."""
     kind = next((given for given in (a, b) if isinstance(given, Lanes)), a)
@@ -177,6 +216,7 @@ def _halved(typing: Context, n: Kind) -> Typed:
 
 
 put: Kernel = intrinsic(_put)
+transpose: Kernel = intrinsic(_transpose)
 where: Kernel = intrinsic(_where)
 any_of: Kernel = intrinsic(_any_of)
 halved: Kernel = intrinsic(_halved)

@@ -10,6 +10,7 @@ from amt_stream.dsp.functional.banded import band_blocks, banded, filled_up
 from amt_stream.dsp.functional.dispatch import compiled
 from amt_stream.dsp.functional.excitation import lower_skirts, select_components
 from amt_stream.dsp.functional.fir import fir, partitioned_fir, polyphase
+from amt_stream.dsp.functional.fourier import transform, turns, twists
 from amt_stream.dsp.functional.group_skirts import group_skirts
 from amt_stream.dsp.functional.loudness import (
     Channels,
@@ -108,6 +109,15 @@ def test_running_spectrum_is_six_discrete_fourier_transforms(dtype):
         expected = (2 * np.abs(y) / 2048) ** 2 * 10**0.332 * 2**i
         off = np.abs(got[0, 0, edges[i] - 1 : edges[i + 1] - 1].numpy() - expected)
         assert off.max() <= 4 * CLOSE[dtype] * expected.max()
+
+
+@pytest.mark.parametrize("size", [256, 512, 1024, 4096])
+def test_transform_is_a_discrete_fourier_transform(dtype, size):
+    x = noise(2, size, dtype=dtype).numpy()
+    expected, y = np.fft.fft(x[0] + 1j * x[1].astype(np.float64)), np.empty_like(x)
+    tables = turns(4096, x.dtype.type), twists(4096, x.dtype.type)
+    re, im = y if transform(x, y, *tables, size) else x
+    assert np.abs(re + 1j * im - expected).max() <= CLOSE[dtype] * np.abs(expected).max()
 
 
 def intensities(dtype, *shape):
