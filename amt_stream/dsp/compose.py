@@ -390,7 +390,7 @@ class Parallel(_Compound):
         with one_thread(x):
             for name, stage, waiting, wait in self._branches():
                 y = stage.advance(x, parts.get(name, {}))
-                outputs.append(wait.advance(y, parts[waiting]))
+                outputs.append(wait.advance(y, parts[waiting]) if wait.samples else y)
         return _outputs(self._names)(*outputs)
 
     def out_shape(self, shape: Shape) -> Shapes:

@@ -30,6 +30,11 @@ def hooked(module: nn.Module) -> bool:
     )
 
 
+def steps_as(stage: Any, home: Any) -> bool:
+    """Whether the step of `stage` is that of the class `home`, with no hook around it."""
+    return type(stage).step is home.step and not hooked(stage)
+
+
 def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> Any:
     """`step(x)` with the hooks of `module`, in torch's order."""
     before = {**_BEFORE, **module._forward_pre_hooks}

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, copied, kernel
 from amt_stream.dsp.functional.lanes import LANES, lanes_of, put
 from amt_stream.dsp.functional.operators import alike, operator
 from amt_stream.dsp.functional.sections import Sections, cascade, plain_cascade
@@ -54,11 +54,19 @@ def _sections(b: Tensor, a: Tensor) -> Sections:
 
 
 def _forward(x: Tensor, b: Tensor, a: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    rows = array(x).reshape(-1, x.shape[-1])
-    y, zf = x.new_empty(x.shape), zi.clone(memory_format=torch.contiguous_format)
-    states = zf.numpy().reshape(len(rows), *zi.shape[-2:])
+    zf = copied(zi)
+    return direct_form_in_place(x, b, a, zf), zf
+
+
+def direct_form_in_place(x: Tensor, b: Tensor, a: Tensor, state: Tensor) -> Tensor:
+    """The output of `direct_form` by its compiled form, which updates `state`; nothing is checked.
+
+    state: contiguous
+    """
+    rows, y = array(x).reshape(-1, x.shape[-1]), x.new_empty(x.shape)
+    states = state.numpy().reshape(len(rows), *state.shape[-2:])
     _direct_form(rows, array(b), array(a), states, y.numpy().reshape(rows.shape))
-    return y, zf
+    return y
 
 
 @kernel

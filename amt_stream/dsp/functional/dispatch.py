@@ -68,6 +68,11 @@ def array(x: Tensor) -> Array:
     return x.contiguous().numpy()
 
 
+def copied(x: Tensor) -> Tensor:
+    """A contiguous copy."""
+    return x.clone(memory_format=torch.contiguous_format)
+
+
 # Sums may be reordered, which vectorization needs; NaN and Inf keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, copied, kernel
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.dsp.functional.state_space import state_space
@@ -48,16 +48,8 @@ def envelopes(
     tables = ("coefficients", coefficients, (3, bands)), ("weights", weights, (ORDER, bands))
     fit("envelopes", x.dtype, *tables, ("zi", zi, (*lead, 2, ORDER, bands)))
     if compiled(x, coefficients, weights, zi):
-        y, zf = _like(x, coefficients, weights, zi)
-        given = array(x).reshape(-1, time), array(coefficients), array(weights)
-        last = array(zi).reshape(-1, 2, ORDER, bands)
-        _envelopes(
-            *given,
-            last,
-            y.numpy().reshape(-1, 2, bands, time // STEP),
-            zf.numpy().reshape(last.shape),
-        )
-        return y, zf
+        zf = copied(zi)
+        return envelopes_in_place(x, coefficients, weights, zf), zf
     re, im, gain = coefficients
     # u_k[t] = p sum_j gain^(k - j) u_j[t - 1] + gain^k x[t]
     power = torch.arange(ORDER, device=gain.device)
@@ -76,11 +68,22 @@ def envelopes(
     return y, torch.stack([last_state.real.mT, last_state.imag.mT], -3)
 
 
+def envelopes_in_place(x: Tensor, coefficients: Tensor, weights: Tensor, state: Tensor) -> Tensor:
+    """The output of `envelopes` by its compiled form, which updates `state`; nothing is checked.
+
+    state: contiguous
+    """
+    rows, bands = array(x).reshape(-1, x.shape[-1]), state.shape[-1]
+    y = x.new_empty(*x.shape[:-1], 2, bands, x.shape[-1] // STEP)
+    last = state.numpy().reshape(-1, 2, ORDER, bands)
+    out = y.numpy().reshape(len(rows), 2, bands, x.shape[-1] // STEP)
+    _envelopes(rows, array(coefficients), array(weights), last, out)
+    return y
+
+
 @kernel
-def _envelopes(
-    x: Array, coefficients: Array, weights: Array, zi: Array, y: Array, zf: Array
-) -> None:
-    bands, zero = zi.shape[3], x.dtype.type(0)
+def _envelopes(x: Array, coefficients: Array, weights: Array, state: Array, y: Array) -> None:
+    bands, zero = state.shape[3], x.dtype.type(0)
     p, w = np.empty((3, LANES), x.dtype), np.empty((ORDER, LANES), x.dtype)
     s, total = np.empty((2 * ORDER, LANES), x.dtype), np.empty(LANES, x.dtype)
     turned = np.empty(LANES, x.dtype)
@@ -96,8 +99,8 @@ def _envelopes(
                     p[j, i] = coefficients[j, first + i]
                 for k in range(ORDER):
                     w[k, i] = weights[k, first + i]
-                    s[2 * k, i] = zi[r, 0, k, first + i]
-                    s[2 * k + 1, i] = zi[r, 1, k, first + i]
+                    s[2 * k, i] = state[r, 0, k, first + i]
+                    s[2 * k + 1, i] = state[r, 1, k, first + i]
             for step in range(y.shape[3]):
                 total[:] = 0
                 for t in range(STEP):
@@ -125,5 +128,5 @@ def _envelopes(
                     y[r, 1, first + i, step] = mean * total[i]
             for i in range(count):
                 for k in range(ORDER):
-                    zf[r, 0, k, first + i] = s[2 * k, i]
-                    zf[r, 1, k, first + i] = s[2 * k + 1, i]
+                    state[r, 0, k, first + i] = s[2 * k, i]
+                    state[r, 1, k, first + i] = s[2 * k + 1, i]

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, copied, kernel
 from amt_stream.dsp.functional.ecma418 import (
     BANDS,
     CENTERS,
@@ -179,7 +179,8 @@ def fluctuation(
     given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
     fit("fluctuation", torch.float64, ("x", x, (*lead, BANDS, time)), *given)
     if compiled(x, *tables, *state):
-        return _compiled(x, tables, state)
+        after = FluctuationState(*map(copied, state))
+        return fluctuation_in_place(x, tables, after), after
     frames = []
     with one_thread(x):
         for part in x.split(FRAME, -1):
@@ -494,21 +495,18 @@ def _series(base: Tensor, f: Tensor, heard: Tensor, valid: Tensor) -> tuple[Tens
     return best + 1.0, chosen
 
 
-def _compiled(
-    x: Tensor, tables: FluctuationTables, state: FluctuationState
-) -> tuple[Tensor, FluctuationState]:
+def fluctuation_in_place(x: Tensor, tables: FluctuationTables, state: FluctuationState) -> Tensor:
+    """The output of `fluctuation` by its compiled form, which updates `state`; nothing is checked.
+
+    state: contiguous
+    """
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
     y = np.empty((len(sound), BANDS, time // FRAME))
-    after = {key: v.clone() for key, v in state._asdict().items() if key != "past"}
-    # Copied only where a block ends.
-    after["past"] = state.past
-    shapes = fluctuation_states()
-
-    def rows(key: str) -> Array:
-        return array(after[key]).reshape(-1, *shapes[key])
-
-    recent, found, nodes, spreads, waiting, smooth, begun = map(rows, FluctuationState._fields[1:])
+    past, recent, found, nodes, spreads, waiting, smooth, begun = (
+        v.numpy().reshape(-1, *shape)
+        for v, shape in zip(state, fluctuation_states().values(), strict=True)
+    )
     threshold, gains, search = map(array, tables)
     windowed = np.empty((PART, SIZE))
     windows = np.empty((PART, 2), np.int64)
@@ -518,16 +516,14 @@ def _compiled(
             at = FRAME * count % GRID.hop
             start = frame * FRAME
             if at + FRAME >= GRID.hop:
-                if after["past"] is state.past:
-                    after["past"] = state.past.clone()
-                _end_hop(sound[row], start, at, recent[row], rows("past")[row])
+                _end_hop(sound[row], start, at, recent[row], past[row])
             else:
                 recent[row, :, at : at + FRAME] = sound[row, :, start : start + FRAME]
             part = (at + FRAME) % GRID.hop // FRAME
             if part < PARTS and FRAME * (count + 1) >= GRID.hop:
                 bands = slice(part * PART, min(part * PART + PART, BANDS))
                 used = bands.stop - bands.start
-                _windows(rows("past")[row, bands], windowed, windows)
+                _windows(past[row, bands], windowed, windows)
                 lines = np.fft.rfft(windowed[:used])
                 numbers = lines.view(np.float64).reshape(used, -1, 2)[:, :LINES]
                 power = np.empty((used, 2))
@@ -538,9 +534,7 @@ def _compiled(
                     push(nodes[row], _amplitudes_of(found[row]))
             _finish(nodes[row], count, spreads[row], waiting[row], smooth[row], y[row, :, frame])
             begun[row, 0] = count + 1 if count + 1 < 2 * GRID.period else GRID.period
-    return torch.from_numpy(y).view(*lead, BANDS, -1), FluctuationState(
-        **{key: after[key] for key in FluctuationState._fields}
-    )
+    return torch.from_numpy(y).view(*lead, BANDS, -1)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.dispatch import Array, array, compiled, copied, kernel
 from amt_stream.dsp.functional.ecma418 import (
     BANDS,
     CENTERS,
@@ -163,7 +163,8 @@ def roughness(
     given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
     fit("roughness", torch.float64, ("x", x, (*lead, 2, BANDS, time)), *given)
     if compiled(x, *tables, *state):
-        return _compiled(x, tables, state)
+        after = RoughnessState(*map(copied, state))
+        return roughness_in_place(x, tables, after), after
     frames = []
     with one_thread(x):
         for part in x.split(FRAME, -1):
@@ -311,22 +312,17 @@ def _weight(f: Tensor, best: Tensor, slope: float, power: Tensor) -> Tensor:
     return (1 + ((ratio - 1 / ratio) * slope).square()) ** -power
 
 
-def _compiled(
-    x: Tensor, tables: RoughnessTables, state: RoughnessState
-) -> tuple[Tensor, RoughnessState]:
+def roughness_in_place(x: Tensor, tables: RoughnessTables, state: RoughnessState) -> Tensor:
+    """The output of `roughness` by its compiled form, which updates `state`; nothing is checked.
+
+    state: contiguous
+    """
     lead, time = x.shape[:-3], x.shape[-1]
     sound = array(x).reshape(-1, 2, BANDS, time)
     y = np.empty((len(sound), 2, BANDS, time // FRAME))
-    after = {key: v.clone() for key, v in state._asdict().items() if key != "older"}
-    # Copied only where a block ends.
-    after["older"] = state.older
-    shapes = roughness_states()
-
-    def rows(key: str) -> Array:
-        return array(after[key]).reshape(-1, *shapes[key])
-
-    recent, power, nodes, rates, smooth, rate, begun = map(
-        rows, ("recent", "power", "nodes", "rates", "smooth", "rate", "begun")
+    older, recent, power, nodes, rates, smooth, rate, begun = (
+        v.numpy().reshape(-1, *shape)
+        for v, shape in zip(state, roughness_states().values(), strict=True)
     )
     threshold, window, gain, bias, bands = map(array, tables)
     block, energy = np.empty((BANDS, SIZE)), np.empty(BANDS)
@@ -336,9 +332,7 @@ def _compiled(
             at = FRAME * count % GRID.hop
             fitting = take(sound[row], frame * FRAME, at, recent[row], power[row])
             if at + FRAME >= GRID.hop:
-                if after["older"] is state.older:
-                    after["older"] = state.older.clone()
-                join_hops(rows("older")[row], recent[row], block)
+                join_hops(older[row], recent[row], block)
                 n = basis_loudness_of(power[row].sum(-1) / (SIZE / 2), threshold)
                 _window(block, window, energy)
                 lines = np.fft.rfft(block).view(np.float64).reshape(BANDS, -1, 2)
@@ -348,9 +342,7 @@ def _compiled(
                 begin_hop(sound[row], frame * FRAME, fitting, recent[row], power[row])
             _finish(nodes[row], rates[row], count, smooth[row], rate[row], y[row, :, :, frame])
             begun[row, 0] = count + 1 if count + 1 < 2 * GRID.period else GRID.period
-    return torch.from_numpy(y).view(*lead, 2, BANDS, -1), RoughnessState(
-        **{key: after[key] for key in RoughnessState._fields}
-    )
+    return torch.from_numpy(y).view(*lead, 2, BANDS, -1)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import array, compiled, readable
+from amt_stream.dsp.functional.dispatch import array, compiled, copied, readable
 from amt_stream.dsp.functional.ecma418 import (
     AROUND,
     BANDS,
@@ -255,8 +255,8 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
     _refuse("tonal_and_noise", x, tables, state)
     fit("tonal_and_noise", torch.float64, ("x", x, x.shape))
     if compiled(x, *tables, *state):
-        after = State(*(v.clone(memory_format=torch.contiguous_format) for v in state))
-        return _advance(x, tables, after), after
+        after = State(*map(copied, state))
+        return tonal_and_noise_in_place(x, tables, after), after
     frames = []
     # A frame is too short for several threads, however long the sound is.
     with one_thread():
@@ -274,7 +274,17 @@ def tonal_and_noise_in_place(x: Tensor, tables: TonalTables, state: State) -> Te
     x: as there, or in float32
     state: contiguous
     """
-    return _advance(x, tables, state)
+    lead, time = x.shape[:-2], x.shape[-1]
+    sound = array(x).reshape(-1, BANDS, time)
+    given = [
+        v.numpy().reshape(-1, *shape) for v, shape in zip(state, _SHAPES.values(), strict=True)
+    ]
+    names = ("threshold", "gate", "smoothing", "weights")
+    of_tables = [array(getattr(tables, name)) for name in names]
+    y = np.empty((len(sound), 3, BANDS, time // HOP))
+    for row in range(len(sound)):
+        advance_frames(sound[row], of_tables, [v[row] for v in given], y[row])
+    return torch.from_numpy(y).view(*lead, 3, BANDS, -1)
 
 
 def _refuse(function: str, x: Tensor, tables: TonalTables, state: State) -> None:
@@ -285,14 +295,3 @@ def _refuse(function: str, x: Tensor, tables: TonalTables, state: State) -> None
     given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
     fit(function, x.dtype, ("x", x, (*lead, BANDS, time)))
     fit(function, torch.float64, *given)
-
-
-def _advance(x: Tensor, tables: TonalTables, state: State) -> Tensor:
-    lead, time = x.shape[:-2], x.shape[-1]
-    sound = array(x).reshape(-1, BANDS, time)
-    given = {key: v.numpy().reshape(-1, *_SHAPES[key]) for key, v in state._asdict().items()}
-    of_tables = {key: array(v) for key, v in tables._asdict().items()}
-    y = np.empty((len(sound), 3, BANDS, time // HOP))
-    for row in range(len(sound)):
-        advance_frames(sound[row], {k: v[row] for k, v in given.items()}, of_tables, y[row])
-    return torch.from_numpy(y).view(*lead, 3, BANDS, -1)

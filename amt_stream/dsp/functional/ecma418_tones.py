@@ -629,12 +629,7 @@ def tonal_frames(
 NO_ROWS = np.empty((2, BANDS, 0))
 
 
-def advance_frames(x: Array, state: dict[str, Array], tables: dict[str, Array], y: Array) -> None:
-    """`tonal_frames` of the arrays of `State` of `tonal_and_noise`, without leading axes."""
-    by_size = [
-        tuple(state.get(f"{name}_{blocks.size}", NO_ROWS) for blocks in SIZES)
-        for name in ("sound", "lines", "rows")
-    ]
-    rest = (state[name] for name in ("last", "late", "smooth", "begun"))
-    given = (tables[name] for name in ("threshold", "gate", "smoothing", "weights"))
-    tonal_frames(x, *given, *by_size, *rest, _own.memory, y)
+def advance_frames(x: Array, tables: list[Array], state: list[Array], y: Array) -> None:
+    """`tonal_frames` with these tables, of the arrays of `State`, without leading axes."""
+    rows = *state[8:10], NO_ROWS, NO_ROWS
+    tonal_frames(x, *tables, tuple(state[:4]), tuple(state[4:8]), rows, *state[10:], _own.memory, y)

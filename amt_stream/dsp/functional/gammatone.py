@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.complex_poles import Poles, pole_cascade
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, copied, kernel
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 from amt_stream.dsp.functional.state_space import BLOCK, Blocks, run, state_space
@@ -110,12 +110,8 @@ def gammatone_sum(
     fit("gammatone_sum", x.dtype, table, ("weights", weights, (order, channels)))
     fit("gammatone_sum", x.dtype, ("zi", zi, (*lead, 2, order, channels)))
     if compiled(x, coefficients, weights, zi):
-        given, last = x.reshape(-1, sources, time), zi.reshape(-1, 2, order, channels)
-        y, zf = x.new_empty(len(given), channels, time), last.new_empty(last.shape)
-        run_all = _cascade(order, True)
-        tables = array(coefficients), array(weights)
-        run_all(array(given), *tables, array(last), y.numpy(), zf.numpy())
-        return y.view(*lead, channels, time), zf.view(zi.shape)
+        zf = copied(zi)
+        return gammatone_sum_in_place(x, coefficients, weights, zf), zf
     re, im, gain = coefficients
     # u_k[t] = p sum_j gain^(k - j) u_j[t - 1] + gain^k x[t], as pairs of real and imaginary part.
     power = torch.arange(order, device=gain.device)
@@ -130,6 +126,25 @@ def gammatone_sum(
     state = zi.movedim(-1, -3).flatten(-2)
     y, last = state_space(x.expand(*lead, channels, time), a, b, c, d, state)
     return y, last.unflatten(-1, (2, order)).movedim(-3, -1)
+
+
+def gammatone_sum_in_place(
+    x: Tensor, coefficients: Tensor, weights: Tensor, state: Tensor
+) -> Tensor:
+    """The output of `gammatone_sum` by its compiled form, which updates `state`.
+
+    Nothing is checked.
+
+    state: contiguous
+    """
+    order, channels = state.shape[-2:]
+    given = array(x).reshape(-1, *x.shape[-2:])
+    last = state.numpy().reshape(-1, 2, order, channels)
+    y = x.new_empty(*x.shape[:-2], channels, x.shape[-1])
+    run_all = _cascade(order, True)
+    out = y.numpy().reshape(len(given), channels, x.shape[-1])
+    run_all(given, array(coefficients), array(weights), last, out, last)
+    return y
 
 
 def _forward(x: Tensor, coefficients: Tensor, factor: float, zi: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """All metrics of the hearing model of ECMA-418-2:2025, of one ear filter and one loudness model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from amt_stream.dsp.compose import Chain, Delay, Parallel, parted, prefixed
 from amt_stream.dsp.functional.ecma418 import BANDS, FS, HOP
 from amt_stream.dsp.functional.ecma418_envelope import STEP
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
-from amt_stream.dsp.hooks import hooked
+from amt_stream.dsp.hooks import hooked, steps_as
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.models.ecma418_modulation import ECMAFluctuation
 from amt_stream.dsp.stages.ecma418 import (
@@ -94,16 +94,28 @@ class _Modulation(Stage):
         parts = parted(state)
         rough, r_after = self.roughness.step(x, parts["roughness"])
         fluctuating, f_after = self.fluctuation.step(x, parts["fluctuation"])
-        single = torch.stack([rough.r, rough.hz], -1)
-        late, waiting = self.wait.step(
-            torch.cat([single, rough.specific], -1), {"past": state["late"]}
-        )
-        y = torch.cat([late, fluctuating.f[..., None], fluctuating.specific], -1)
+        late, waiting = self.wait.step(torch.cat(_in_a_row(rough), -1), {"past": state["late"]})
+        y = torch.cat([late, *_in_a_row(fluctuating)], -1)
         after = prefixed("roughness", r_after) | prefixed("fluctuation", f_after)
         return y, after | {"late": waiting["past"]}
 
+    def advance(self, x: Tensor, state: State) -> Outputs:
+        if not steps_as(self, _Modulation):
+            return super().advance(x, state)
+        parts = parted(state)
+        rough = self.roughness.advance(x, parts["roughness"])
+        fluctuating = self.fluctuation.advance(x, parts["fluctuation"])
+        late = self.wait.advance(torch.cat(_in_a_row(rough), -1), {"past": state["late"]})
+        return torch.cat([late, *_in_a_row(fluctuating)], -1)
+
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-2], 3 + 2 * BANDS)
+
+
+def _in_a_row(y: Iterable[Tensor]) -> list[Tensor]:
+    """Single values (..., frame) and specific ones (..., frame, band), of one axis each."""
+    *single, specific = y
+    return [*(v[..., None] for v in single), specific]
 
 
 class _Metrics(Parallel):

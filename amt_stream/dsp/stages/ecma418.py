@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.data import table
-from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.direct_form import direct_form, direct_form_in_place
 from amt_stream.dsp.functional.dispatch import compiled
 from amt_stream.dsp.functional.ecma418 import (
     BANDS,
@@ -30,8 +30,8 @@ from amt_stream.dsp.functional.ecma418_tonal import (
     tonal_and_noise,
     tonal_and_noise_in_place,
 )
-from amt_stream.dsp.functional.gammatone import gammatone_sum, one_poles
-from amt_stream.dsp.hooks import hooked
+from amt_stream.dsp.functional.gammatone import gammatone_sum, gammatone_sum_in_place, one_poles
+from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
 ECMAField = Literal["free", "diffuse"]
@@ -101,6 +101,15 @@ class ECMAEarFilter(Stage):
         y, past = direct_form(faded, b, a, state["past"])
         return y.to(x.dtype), {"begun": (begun + time).clamp(max=FADE), "past": past}
 
+    def advance(self, x: Tensor, state: State) -> Tensor:
+        begun, past = state["begun"], state["past"]
+        b, a = self.registered("numerators", "denominators")
+        own = steps_as(self, ECMAEarFilter) and compiled(x, b, a, past) and past.is_contiguous()
+        if not own or (begun.numpy() < FADE).any():
+            y: Tensor = super().advance(x, state)
+            return y
+        return direct_form_in_place(x.double(), b, a, past).to(x.dtype)
+
 
 class CriticalBands(Stage):
     """The filters of `ECMAFilterbank`, and their state."""
@@ -144,6 +153,13 @@ class ECMAFilterbank(CriticalBands):
         poles, weights = self.registered("poles", "weights")
         y, u = gammatone_sum(x[..., None, :], poles, weights, state["u"])
         return y, {"u": u}
+
+    def advance(self, x: Tensor, state: State) -> Tensor:
+        given = x[..., None, :], *self.registered("poles", "weights"), state["u"]
+        if steps_as(self, ECMAFilterbank) and compiled(*given) and state["u"].is_contiguous():
+            return gammatone_sum_in_place(*given)
+        y: Tensor = super().advance(x, state)
+        return y
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, BANDS)
@@ -201,9 +217,8 @@ class ECMATonalNoise(Stage):
 
     def advance(self, x: Tensor, state: State) -> Tensor:
         tables, memory = TonalTables(*self.registered(*TonalTables._fields)), Memory(**state)
-        # A subclass may have another step.
-        own = type(self).step is ECMATonalNoise.step and not hooked(self)
-        if not own or not compiled(x, *memory) or not all(v.is_contiguous() for v in memory):
+        own = steps_as(self, ECMATonalNoise) and compiled(x, *memory)
+        if not own or not all(v.is_contiguous() for v in memory):
             y: Tensor = super().advance(x, state)
             return y
         return _by_frame(tonal_and_noise_in_place(x, tables, memory), x.dtype)

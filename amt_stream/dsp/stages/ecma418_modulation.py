@@ -10,9 +10,11 @@ from torch import Tensor
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional import ecma418_fluctuation as fluctuation
 from amt_stream.dsp.functional import ecma418_roughness as roughness
+from amt_stream.dsp.functional.dispatch import compiled
 from amt_stream.dsp.functional.ecma418 import BANDS
-from amt_stream.dsp.functional.ecma418_envelope import STEP, envelopes
+from amt_stream.dsp.functional.ecma418_envelope import STEP, envelopes, envelopes_in_place
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
+from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.stages.ecma418 import WIDTH, CriticalBands
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
@@ -34,6 +36,13 @@ class ECMAEnvelopes(CriticalBands):
         poles, weights = self.registered("poles", "weights")
         y, u = envelopes(x, poles, weights, state["u"])
         return y, {"u": u}
+
+    def advance(self, x: Tensor, state: State) -> Tensor:
+        given = x, *self.registered("poles", "weights"), state["u"]
+        if steps_as(self, ECMAEnvelopes) and compiled(*given) and state["u"].is_contiguous():
+            return envelopes_in_place(*given)
+        y: Tensor = super().advance(x, state)
+        return y
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape, 2, BANDS)
@@ -90,11 +99,23 @@ class ECMASpecificRoughness(Stage):
     def step(self, x: Tensor, state: State) -> tuple[ECMARoughnessOutput, State]:
         tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
         y, after = roughness.roughness(x.double(), tables, roughness.RoughnessState(**state))
+        return self._output(y.to(x.dtype)), after._asdict()
+
+    def advance(self, x: Tensor, state: State) -> ECMARoughnessOutput:
+        tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
+        memory = roughness.RoughnessState(**state)
+        own = steps_as(self, ECMASpecificRoughness) and compiled(x, *tables, *memory)
+        if not own or not all(v.is_contiguous() for v in memory):
+            y: ECMARoughnessOutput = super().advance(x, state)
+            return y
+        return self._output(roughness.roughness_in_place(x.double(), tables, memory).to(x.dtype))
+
+    def _output(self, y: Tensor) -> ECMARoughnessOutput:
         # In one order, so that sums over bands do not depend on how many frames there are.
-        specific, rate = y.to(x.dtype).mT.contiguous().unbind(-3)
+        specific, rate = y.mT.contiguous().unbind(-3)
         band = specific.detach().argmax(-1, keepdim=True)
         hz = rate.gather(-1, band).squeeze(-1)
-        return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific), after._asdict()
+        return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific)
 
     def out_shape(self, shape: Shape) -> ECMARoughnessOutput:
         lead = shape[:-2]
@@ -149,8 +170,24 @@ class ECMASpecificFluctuation(Stage):
         tables = self.registered(*fluctuation.FluctuationTables._fields)
         given = fluctuation.FluctuationTables(*tables), fluctuation.FluctuationState(**state)
         y, after = fluctuation.fluctuation(x.select(-3, 0).double(), *given)
-        specific = y.to(x.dtype).mT.contiguous()
-        return ECMAFluctuationOutput(WIDTH * specific.sum(-1), specific), after._asdict()
+        return self._output(y.to(x.dtype)), after._asdict()
+
+    def advance(self, x: Tensor, state: State) -> ECMAFluctuationOutput:
+        given = self.registered(*fluctuation.FluctuationTables._fields)
+        tables, memory = (
+            fluctuation.FluctuationTables(*given),
+            fluctuation.FluctuationState(**state),
+        )
+        own = steps_as(self, ECMASpecificFluctuation) and compiled(x, *tables, *memory)
+        if not own or not all(v.is_contiguous() for v in memory):
+            y: ECMAFluctuationOutput = super().advance(x, state)
+            return y
+        sound = x.select(-3, 0).double()
+        return self._output(fluctuation.fluctuation_in_place(sound, tables, memory).to(x.dtype))
+
+    def _output(self, y: Tensor) -> ECMAFluctuationOutput:
+        specific = y.mT.contiguous()
+        return ECMAFluctuationOutput(WIDTH * specific.sum(-1), specific)
 
     def out_shape(self, shape: Shape) -> ECMAFluctuationOutput:
         lead = shape[:-2]

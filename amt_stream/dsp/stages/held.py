@@ -7,7 +7,9 @@ from torch import Tensor
 
 from amt_stream.dsp.compose import parted, prefixed
 from amt_stream.dsp.functional.dispatch import compilable
-from amt_stream.dsp.streaming import Shape, Stage, State
+from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.hooks import steps_as
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
 
 class HeldFrames(Stage):
@@ -85,6 +87,28 @@ class HeldFrames(Stage):
         after = {"waiting": given[..., time:], "count": (count + time) % size}
         after["last"] = _picked(values, last)
         return y, after | prefixed("frames", part)
+
+    def advance(self, x: Tensor, state: State) -> Outputs:
+        size, time, count = self.frames.block_size, x.shape[-1], state["count"]
+        own = steps_as(self, HeldFrames) and compilable(x, state["waiting"]) and count.numel()
+        # Usually all rows are at the same place.
+        begun = int(count.view(-1)[0]) if own else 0
+        if not own or (count.numpy() != begun).any():
+            return super().advance(x, state)
+        given, last = torch.cat([state["waiting"], x], -1), state["last"]
+        values, whole = last, (begun + time) // size
+        with one_thread(x):
+            if whole:
+                blocks = given.narrow(-1, size - 1 - begun, whole * size)
+                y = self.frames.advance(blocks, parted(state).get("frames", {}))
+                assert isinstance(y, Tensor)
+                values = torch.cat([last, y], -2)
+                last.copy_(values[..., whole:, :])
+            state["waiting"].copy_(given[..., time:])
+            count.fill_((begun + time) % size)
+            done = range(begun - self.late + self.block_size, begun - self.late + time + 1)
+            at = [n // size + 1 for n in done[:: self.block_size]]
+            return values[..., at, :]
 
     def _frames(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         y, after = self.frames.hooked_step(x, state)
