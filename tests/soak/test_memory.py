@@ -8,7 +8,7 @@ from math import ceil
 import pytest
 import torch
 
-from amt_stream import Stage, Stream
+from amt_stream import ECMA418, Rebuffer, Stage, Stream
 from amt_stream.dsp.streaming import fields, without
 from tests.dsp.contract.test_module_contract import CASES, STAGES
 from tests.soak.memory import resident_mb
@@ -145,18 +145,31 @@ def growth(record):
         )
 
 
+def resident_growth(push, x, blocks):
+    """Mebibytes by which the process grows in so many blocks, from a twentieth of them on."""
+    with torch.no_grad():
+        for _ in repeat(None, blocks // 20):
+            push(x)
+        gc.collect()
+        early = resident_mb()
+        for _ in repeat(None, blocks * 19 // 20):
+            push(x)
+        gc.collect()
+    return resident_mb() - early
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", STAGES)
 def test_ten_minutes(growth, name):
     """Resident memory, from half a minute on: 1 MiB is 18 bytes a block."""
-    live, x = ten_ms(name)
-    with torch.no_grad():
-        for _ in repeat(None, TEN_MINUTES // 20):
-            live(x)
-        gc.collect()
-        early = resident_mb()
-        for _ in repeat(None, TEN_MINUTES * 19 // 20):
-            live(x)
-        gc.collect()
-    growth[name] = resident_mb() - early
+    growth[name] = resident_growth(*ten_ms(name), TEN_MINUTES)
     assert growth[name] < 1
+
+
+@pytest.mark.soak
+def test_an_hour_of_a_hearing_model(record):
+    """All metrics of ECMA-418-2, with blocks that are joined."""
+    x = 0.02 * torch.randn(2, 480, generator=torch.Generator().manual_seed(0))
+    growth = resident_growth(Rebuffer(Stream(ECMA418(), (2,))).push, x, 6 * TEN_MINUTES)
+    record("resident memory in an hour of ECMA418, two ears, 10 ms blocks", f"{growth:+.2f} MiB")
+    assert growth < 1
