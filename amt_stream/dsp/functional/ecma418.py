@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.dispatch import Array, array, kernel
 from amt_stream.dsp.scales import P0
 
 FS = 48000
@@ -43,6 +43,12 @@ QUIET = 1e-20
 
 LOUDNESS = 0.0211964
 """Calibration of specific loudness, c_N, in sone_HMS/Bark_HMS."""
+
+TONALITY = 2.8758615
+"""Calibration of tonality, c_T: a tone of 1 kHz and 40 dB has 1 tu_HMS."""
+
+WIDTH = 0.5
+"""Spacing of the bands in Bark_HMS."""
 
 KNEES_DB = (15, 25, 35, 45, 55, 65, 75, 85)
 """Levels in dB at which the exponent of loudness changes."""
@@ -164,3 +170,65 @@ def neighbors(blocks: BlocksOfSize) -> np.ndarray:
     above = np.where(target < reach, 1, reach)  # the two lowest bands have one neighbor above
     weights = (bands >= target - reach) & (bands <= target + above)
     return weights / weights.sum(1, keepdims=True)
+
+
+def loudness_of_parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The compiled form of `ECMASpecificLoudness`: loudness (..., frame), then of each band."""
+    specific = x.new_empty(*x.shape[:-3], *x.shape[-2:])
+    n = x.new_empty(specific.shape[:-1])
+    _loudness(_rows(x), _rows(n, 0), _rows(specific, 1))
+    return n, specific
+
+
+def tonality_of_parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The compiled form of `ECMASpecificTonality`: the highest, its frequency, then each band's."""
+    specific = x.new_empty(*x.shape[:-3], *x.shape[-2:])
+    t, hz = (x.new_empty(specific.shape[:-1]) for _ in range(2))
+    _tonality(_rows(x), _rows(t, 0), _rows(hz, 0), _rows(specific, 1))
+    return t, hz, specific
+
+
+def _rows(x: Tensor, axes: int = 2) -> Array:
+    """Parts (..., 3, frame, 53) as rows of these, or values (..., frame) or (..., frame, 53)."""
+    y = array(x)
+    return y.reshape(-1, *y.shape[-1 - axes :])
+
+
+@kernel
+def _loudness(x: Array, n: Array, specific: Array) -> None:
+    for row in range(x.shape[0]):
+        for frame in range(x.shape[2]):
+            tonal, noise, out = x[row, 0, frame], x[row, 1, frame], specific[row, frame]
+            most = tonal[0] + noise[0]
+            for band in range(out.size):
+                v = tonal[band] + noise[band]
+                most = v if v > most or v != v else most
+            e, total = 0.2918 / (most + EPSILON) + 0.5459, 0.0
+            for band in range(out.size):
+                high, low = tonal[band] + 0.0, 0.5331 * noise[band]
+                if high < low:
+                    high, low = low, high
+                ratio = low / max(high, EPSILON**2)
+                ratio = ratio if ratio > EPSILON**2 or ratio != ratio else EPSILON**2
+                value = high * (1 + ratio**e) ** (1 / e)
+                out[band] = value
+                total += value
+            n[row, frame] = WIDTH * total
+
+
+@kernel
+def _tonality(x: Array, t: Array, hz: Array, specific: Array) -> None:
+    for row in range(x.shape[0]):
+        for frame in range(x.shape[2]):
+            tonal, noise, out = x[row, 0, frame], x[row, 1, frame], specific[row, frame]
+            at, total = 0, 0.0
+            for band in range(out.size):
+                total += noise[band]
+                if tonal[band] > tonal[at] or tonal[band] != tonal[band]:
+                    at = band
+            seen = -np.expm1(-35 * (tonal[at] / (total + EPSILON) - 0.003))
+            factor = TONALITY * (seen if seen > 0 or seen != seen else 0.0)
+            for band in range(out.size):
+                out[band] = factor * tonal[band]
+            at = at if factor > 0 else 0
+            t[row, frame], hz[row, frame] = out[at], x[row, 2, frame, at]

@@ -20,8 +20,12 @@ from amt_stream.dsp.functional.ecma418 import (
     HOP,
     LAGS,
     SIZES,
+    TONALITY,
     WAIT,
+    WIDTH,
+    loudness_of_parts,
     neighbors,
+    tonality_of_parts,
 )
 from amt_stream.dsp.functional.ecma418_tonal import State as Memory
 from amt_stream.dsp.functional.ecma418_tonal import (
@@ -42,17 +46,11 @@ FRAME_RATE = 187.5
 FADE = 240
 """Samples of the fade-in."""
 
-WIDTH = 0.5
-"""Spacing of the bands in Bark_HMS."""
-
 LOW_PASS_S = 6 / (32 * 7)
 """Time constant of the low-pass over frames (ECMA-418-2:2025, 6.2.5)."""
 
 GATES = {8192: (18.21, 0.36), 4096: (12.14, 0.36), 2048: (417.54, 0.71), 1024: (962.68, 0.69)}
 """Constant and exponent of the noise reduction by block size (6.2.7)."""
-
-TONALITY = 2.8758615
-"""Calibration of tonality, c_T: a tone of 1 kHz and 40 dB has 1 tu_HMS."""
 
 
 class ECMAEarFilter(Stage):
@@ -274,6 +272,8 @@ class ECMASpecificLoudness(_OfTonesAndNoise):
     out_time_dim = ECMALoudnessOutput(-1, -2)  # type: ignore[arg-type]
 
     def step(self, x: Tensor, state: State) -> tuple[ECMALoudnessOutput, State]:
+        if compiled(x):
+            return ECMALoudnessOutput(*loudness_of_parts(x)), state
         tonal, noise, _ = x.unbind(-3)
         e = 0.2918 / ((tonal + noise).amax(-1, keepdim=True) + EPSILON) + 0.5459
         noise = 0.5331 * noise
@@ -311,6 +311,8 @@ class ECMASpecificTonality(_OfTonesAndNoise):
     out_time_dim = ECMATonalityOutput(-1, -1, -2)  # type: ignore[arg-type]
 
     def step(self, x: Tensor, state: State) -> tuple[ECMATonalityOutput, State]:
+        if compiled(x):
+            return ECMATonalityOutput(*tonality_of_parts(x)), state
         tonal, noise, frequency = x.unbind(-3)
         ratio = tonal.amax(-1, keepdim=True) / (noise.sum(-1, keepdim=True) + EPSILON)
         seen = (-torch.expm1(-35 * (ratio - 0.003))).clamp(min=0)

@@ -11,11 +11,11 @@ from amt_stream.dsp.data import table
 from amt_stream.dsp.functional import ecma418_fluctuation as fluctuation
 from amt_stream.dsp.functional import ecma418_roughness as roughness
 from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.ecma418 import BANDS
+from amt_stream.dsp.functional.ecma418 import BANDS, WIDTH
 from amt_stream.dsp.functional.ecma418_envelope import STEP, envelopes, envelopes_in_place
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
 from amt_stream.dsp.hooks import steps_as
-from amt_stream.dsp.stages.ecma418 import WIDTH, CriticalBands
+from amt_stream.dsp.stages.ecma418 import CriticalBands
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
 
