@@ -116,12 +116,11 @@ class Shortcut:
         self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
         self.token = object()
         self.shape, self.dtype = x.shape, x.dtype
-        self.holders = [*fused.buffers, buffers]
-        self.tensors = self._tensors()
-        self.places = list(map(Tensor.data_ptr, self.tensors))
-
-    def _tensors(self) -> list[Any]:
-        return list(chain.from_iterable(map(dict.values, self.holders)))
+        # With an end, so that a longer or shorter dict is not equal.
+        self.values = [*map(dict.values, [*fused.buffers, buffers]), (self.token,)]
+        *tensors, _ = self.tensors = list(chain.from_iterable(self.values))
+        self.filled = [x for x in tensors if x.numel()]
+        self.places = list(map(Tensor.data_ptr, self.filled))
 
     def __call__(self, x: Tensor, stage: object, buffers: object) -> Outputs:
         fused = self.fused
@@ -134,13 +133,8 @@ class Shortcut:
             or any(fused.watchers)
             or _autocast()
             or not compilable(x)
-        ):
-            return None
-        now = self._tensors()
-        if (
-            len(now) != len(self.tensors)
-            or not all(map(is_, now, self.tensors))
-            or list(map(Tensor.data_ptr, now)) != self.places
+            or not all(map(is_, chain.from_iterable(self.values), self.tensors))
+            or list(map(Tensor.data_ptr, self.filled)) != self.places
         ):
             return None
         try:
@@ -160,6 +154,7 @@ class Workspace:
     """Memory for blocks of one shape, and the plan with the address and shape of each array.
 
     rows: of the plan, by name
+    sound: the row of the input
     arrays: allocated for it
     memory: state by its name in the chain: its row and its shape there
     outputs: shapes of the outputs
@@ -172,6 +167,7 @@ class Workspace:
         self.rows, self.shape = rows, shape
         self.small = prod(shape) <= SMALL
         self.plan = np.zeros((len(rows), WIDTH), np.int64)
+        self.sound = self.plan[rows.given]
         self.arrays: dict[str, Tensor] = {}
         self.memory: dict[str, tuple[str, Shape]] = {}
         self.outputs: tuple[Shape, ...] = ()
@@ -326,7 +322,7 @@ class Fused:
     def processed(self, x: Tensor, workspace: Workspace) -> Outputs:
         """The output for `x` in a workspace for its shape and state; None as `process` does."""
         x = (x.resolve_neg() if x.is_neg() else x).contiguous()
-        workspace.plan[self.rows.given, 0] = x.data_ptr()
+        workspace.sound[0] = x.data_ptr()
         y = self.run(workspace)
         if y is not None and workspace.small:
             self.workspaces.append(workspace)
