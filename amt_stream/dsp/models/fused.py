@@ -19,7 +19,7 @@ from amt_stream.dsp.functional.threads import SMALL
 from amt_stream.dsp.hooks import EVERYWHERE
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, _autocast
 
-TOGETHER = 4096
+TOGETHER = 8192
 """Most bytes of outputs that are allocated together."""
 
 
