@@ -36,7 +36,7 @@ Level = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 """Gives the level of each row (row, n) at the frames of these indices (n,)."""
 
 
-LEFT_S = 0.125
+LEFT_S = 0.5
 """Seconds of frames that may wait for a reader to store them."""
 
 

@@ -148,11 +148,11 @@ def test_a_history_that_nobody_reads_is_written_down_now_and_then():
     first = weakref.ref(one.time_s)
     history.write(one)
     del one
-    for at in range(10, 200, 10):
+    for at in range(10, 600, 10):
         history.write(frames_from(at, 10))
     assert first() is None
-    history.write(frames_from(200, 3000))
-    np.testing.assert_array_equal(history.read().stl, np.arange(2700, 3200))
+    history.write(frames_from(600, 3000))
+    np.testing.assert_array_equal(history.read().stl, np.arange(3100, 3600))
 
 
 def test_a_history_goes_on_from_another_one():
