@@ -60,7 +60,7 @@ class MicrophoneInput(Resumable):
 
     def begin(self) -> None:
         """Begin from silence at the first sample."""
-        self.level = _BlockLevel(np.zeros((max(2, self._ready.rows), 1)), 0, 1)
+        self.level = _BlockLevel(np.zeros((max(2, self._ready.rows), 1)), 1, 1.0, 0, 1)
 
     def recalibrate(
         self,
@@ -154,25 +154,29 @@ class MicrophoneInput(Resumable):
         first: index of their first frame
         """
         energy, self._energy = self._energy, np.zeros((self._ready.rows, 1))
-        mean_square = energy / (count / energy.shape[1]) / self._reference**2
-        self.level = _BlockLevel(mean_square, first, self._ready.frames)
+        self.level = _BlockLevel(energy, count, self._reference, first, self._ready.frames)
 
 
 class _BlockLevel:
-    """Level of blocks, computed when needed from their `mean_square` (row, block).
+    """Level of blocks, computed when needed from their `energy` (row, block).
 
-    One row counts as two. Each block has `frames` frames; `first` is the index of the first one.
+    One row counts as two. The blocks have `count` samples in all, and each has `frames` frames;
+    `first` is the index of the first one.
     """
 
-    def __init__(self, mean_square: NDArray[np.float64], first: int, frames: int) -> None:
-        self._mean_square, self._first, self._frames = mean_square, first, frames
+    def __init__(
+        self, energy: NDArray[np.float64], count: int, reference: float, first: int, frames: int
+    ) -> None:
+        self._energy, self._count, self._reference = energy, count, reference
+        self._first, self._frames = first, frames
 
     def __call__(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """The level at frames (n,) in dB (row, n), at least LOWEST_DB."""
-        last = self._mean_square.shape[1] - 1
-        block = np.clip((index - self._first) // self._frames, 0, last)
-        mean_square = np.maximum(self._mean_square[:, block], 1e-20)
-        level = np.maximum(10.0 * np.log10(mean_square), LOWEST_DB)
+        blocks = self._energy.shape[1]
+        mean_square = self._energy / (self._count / blocks) / self._reference**2
+        block = np.clip((index - self._first) // self._frames, 0, blocks - 1)
+        known = np.maximum(mean_square[:, block], 1e-20)
+        level = np.maximum(10.0 * np.log10(known), LOWEST_DB)
         rows = np.empty((max(2, len(level)), len(index)), np.float32)
         rows[:] = level
         return rows
