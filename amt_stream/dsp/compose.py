@@ -452,39 +452,38 @@ class Rebuffer(nn.Module, Generic[Y_co]):
     def push(self, chunk: Tensor) -> Y_co | None:
         """The outputs of the blocks that `chunk` completes, joined; None if it completes none."""
         known = self._remainder
-        if known is not None and (end := known.put(chunk, self._buffers)):
-            if end < known.size:
-                known.filled[()] = end
-                return None
-            live: Any = self._modules["live"]
-            y: Y_co = live(known.held.clone())
-            known.filled[()] = 0
-            return y
-        stage, dim = self.live.stage, self.live.stage.time_dim
-        x = stage.converted(chunk)
-        self.live.check_block(x)
-        if x is chunk and x.shape[dim] <= self.size and compilable(x, self.held):
-            self._remainder = _Remainder(x.shape, dim, self.held, self.count)
+        if known is None or not known.takes(chunk, self._buffers):
+            stage: Any = self.live.stage
+            x = stage.converted(chunk)
+            self.live.check_block(x)
+            plain = x is chunk and compilable(x, self.held)
+            known = _Remainder(x.shape, stage.time_dim, self.held, self.count, plain)
+            self._remainder = known if plain else None
+            chunk = x
+        live: Any = self._modules["live"]
+        at, length, size, count = 0, known.length, self.size, known.filled.item()
         outputs = []
-        at, length, count = 0, x.shape[dim], int(self.count)
         while at < length:
-            take = min(self.size - count, length - at)
-            block = x.narrow(dim, at, take)
+            take = min(size - count, length - at)
+            block = chunk if take == length else chunk.narrow(known.dim, at, take)
             at += take
-            if take < self.size:
-                self.held.narrow(dim, count, take).copy_(block.detach())
+            if take < size:
+                part = known.parts.get((count, take))
+                if part is None:
+                    part = known.new_part(count, take)
+                part.copy_(block.detach() if block.requires_grad else block)
                 count += take
-                if count < self.size:
+                if count < size:
                     break
                 # Clone: an output may be a view of its input, and the next chunk overwrites it.
-                block = self.held.clone()
+                block = known.held.clone()
                 count = 0
-            outputs.append(self.live(block))
-        self.count.fill_(count)
+            outputs.append(live(block))
+        known.filled[()] = count
         if len(outputs) < 2:
             return outputs[0] if outputs else None
-        with one_thread(x):
-            return joined(*outputs, dims=stage.out_time_dim)
+        with one_thread(chunk):
+            return joined(*outputs, dims=live.stage.out_time_dim)
 
     def flush(self) -> Y_co | None:
         """The outputs still pending: feeds `latency` zeros, then zeros to fill the last block.
@@ -517,38 +516,35 @@ class _Remainder:
     """The buffers of a `Rebuffer`, and their parts, for chunks of a checked shape.
 
     Making a view of a part takes torch longer than copying 1 ms of audio into it.
+
+    plain: whether the buffers have memory that can be read without torch, which is faster
     """
 
-    def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor) -> None:
+    def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor, plain: bool) -> None:
         self.shape, self.dtype, self.held, self.count = shape, held.dtype, held, count
-        self.place, self.place_of_count = held.data_ptr(), count.data_ptr()
-        self.filled = count.numpy()
-        self.dim, self.length, self.size = dim, shape[dim], held.shape[dim]
-        self.parts: dict[int, Tensor] = {}
+        self.places = (held.data_ptr(), count.data_ptr()) if plain else ()
+        self.filled: Any = count.numpy() if plain else count
+        self.dim, self.length = dim, shape[dim]
+        self.parts: dict[tuple[int, int], Tensor] = {}
 
-    def put(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> int:
-        """Buffer `x`; the fill level after it, or 0 if `x` does not qualify."""
-        held = self.held
-        if (
-            buffers["held"] is not held
-            or buffers["count"] is not self.count
-            or held.data_ptr() != self.place
-            or self.count.data_ptr() != self.place_of_count
-            or (end := self.filled.item() + self.length) > self.size
-            or x.shape != self.shape
-            or x.dtype is not self.dtype
-            or x.requires_grad
-            or not compilable(x)
-            or _autocast()
-        ):
-            return 0
-        part = self.parts.get(end)
-        if part is None:
-            with torch.inference_mode(False):  # made there, it would be writable only in that mode
-                part = held.detach().narrow(self.dim, end - self.length, self.length)
-            self.parts[end] = part
-        part.copy_(x)
-        return end
+    def takes(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> bool:
+        """Whether `x` is as the chunk before, and the buffers are where they were."""
+        return (
+            buffers["held"] is self.held
+            and buffers["count"] is self.count
+            and (self.held.data_ptr(), self.count.data_ptr()) == self.places
+            and x.shape == self.shape
+            and x.dtype is self.dtype
+            and compilable(x)
+            and not _autocast()
+        )
+
+    def new_part(self, begin: int, length: int) -> Tensor:
+        """The part of the buffer from `begin` on, of this length."""
+        with torch.inference_mode(False):  # made there, it would be writable only in that mode
+            part = self.held.detach().narrow(self.dim, begin, length)
+        self.parts[begin, length] = part
+        return part
 
 
 def aligned(stage: Stage, x: Tensor) -> Outputs:
