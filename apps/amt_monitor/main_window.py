@@ -15,7 +15,7 @@ from amt_monitor.measurement_actions import MakeLog, MeasurementActions
 from amt_monitor.measurement_control import MakeEngine, MeasurementControl
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
-from amt_monitor.pane_docks import PaneDock, on_screen
+from amt_monitor.pane_docks import PaneDock, color_tabs, on_screen
 from amt_monitor.pane_updater import PaneUpdater, ShownTexts
 from amt_monitor.presets_menu import PresetOf, PresetsMenu
 from amt_monitor.recent_menu import RecentMenu
@@ -84,6 +84,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._build_actions(make_log)
         self._build_menus()
         self._close_unasked = False
+        theme.changed.connect(self._color_tabs)
         self._take_settings()
         self._restore_place()
         updates = self._draw, self._read, self.show_state, self._keep_layout
@@ -300,6 +301,14 @@ class MainWindow(QtWidgets.QMainWindow):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def childEvent(self, event: QtCore.QChildEvent) -> None:
+        super().childEvent(event)
+        if event.polished() and isinstance(event.child(), QtWidgets.QTabBar):
+            self._color_tabs()  # Qt makes a tab bar when docks need one
+
+    def _color_tabs(self) -> None:
+        color_tabs(self)
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         super().paintEvent(event)

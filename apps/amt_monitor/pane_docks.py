@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane
 from amt_monitor.pane_kinds import CURVES, HISTORY, NUMBERS, SHARES, PaneKind
+from amt_monitor.theme import theme
 
 VERSION = 1
 """Version of stored layouts."""
@@ -222,6 +223,20 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
 def _tab_bars(window: QtWidgets.QMainWindow) -> list[QtWidgets.QTabBar]:
     direct = QtCore.Qt.FindChildOption.FindDirectChildrenOnly
     return window.findChildren(QtWidgets.QTabBar, options=direct)
+
+
+def color_tabs(window: QtWidgets.QMainWindow) -> None:
+    """Fill the tab in front: a frame alone is hard to tell in a dark theme."""
+    colors = theme.colors
+    style = (
+        f"QTabBar::tab {{ padding: 5px 10px; border: 1px solid {colors.outline}; "
+        f"color: {colors.ink}; background: {colors.paper}; }} "
+        f"QTabBar::tab:selected {{ background: {colors.accent}; border-color: {colors.accent}; "
+        f"color: {colors.paper}; }}"
+    )
+    for bar in _tab_bars(window):
+        if bar.styleSheet() != style:
+            bar.setStyleSheet(style)
 
 
 def _hide_left_tab_bars(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
