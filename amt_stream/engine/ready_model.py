@@ -77,11 +77,17 @@ class ReadyModel:
             return self.device.stream(self.model, self.shape)(x)
 
     def warm(self) -> None:
-        """Run blocks of noise and silence, so that nothing is compiled while live."""
+        """Run noise and silence, so that nothing is compiled while live.
+
+        Within its latency a model has given its first output, so each of its parts has run.
+        """
         generator = torch.Generator().manual_seed(0)
         noise = torch.randn(*self.shape, self.block, generator=generator)
-        for x in (noise, noise, torch.zeros_like(noise)):
-            self._blocks(x)
+        count = max(2, math.ceil(self.model.latency / self.block))
+        stream = self.device.stream(self.model, self.shape)
+        with torch.inference_mode():
+            for x in (*[noise] * count, torch.zeros_like(noise)):
+                stream(x)
         if isinstance(self.stream, HostedStream):
             self.stream.capture(self.block)
 

@@ -6,9 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import torch
 
+from amt_stream import Chain, Delay
 from amt_stream.engine import Engine, SignalSource
 from amt_stream.engine import source_runner as intakes
+from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.meters.frames import Fault
 
@@ -194,3 +197,12 @@ def test_a_sound_that_can_wait_begins_when_the_models_are_ready(warming):
     go_on()
     assert engine.wait(20)
     assert engine.health.samples == 24_000
+
+
+def test_a_model_has_given_its_first_output_before_it_is_live():
+    """So nothing is compiled later, when sound would have to wait for it."""
+    stage = Chain(wait=Delay(4000), then=Delay(3000))
+    heard = []
+    stage.then.register_forward_hook(lambda module, given, y: heard.append(y))
+    ReadyModel(stage, 48000, 10.0, 1).warm()
+    assert torch.cat([y if isinstance(y, torch.Tensor) else y[0] for y in heard], -1).any()
