@@ -272,9 +272,9 @@ class ECMASpecificLoudness(_OfTonesAndNoise):
     out_time_dim = ECMALoudnessOutput(-1, -2)  # type: ignore[arg-type]
 
     def step(self, x: Tensor, state: State) -> tuple[ECMALoudnessOutput, State]:
-        if compiled(x):
-            return ECMALoudnessOutput(*loudness_of_parts(x)), state
         tonal, noise, _ = x.unbind(-3)
+        if compiled(x) and x.numel():
+            return ECMALoudnessOutput(*loudness_of_parts(x)), state
         e = 0.2918 / ((tonal + noise).amax(-1, keepdim=True) + EPSILON) + 0.5459
         noise = 0.5331 * noise
         most, least = torch.maximum(tonal, noise), torch.minimum(tonal, noise)
@@ -311,9 +311,9 @@ class ECMASpecificTonality(_OfTonesAndNoise):
     out_time_dim = ECMATonalityOutput(-1, -1, -2)  # type: ignore[arg-type]
 
     def step(self, x: Tensor, state: State) -> tuple[ECMATonalityOutput, State]:
-        if compiled(x):
-            return ECMATonalityOutput(*tonality_of_parts(x)), state
         tonal, noise, frequency = x.unbind(-3)
+        if compiled(x) and x.numel():
+            return ECMATonalityOutput(*tonality_of_parts(x)), state
         ratio = tonal.amax(-1, keepdim=True) / (noise.sum(-1, keepdim=True) + EPSILON)
         seen = (-torch.expm1(-35 * (ratio - 0.003))).clamp(min=0)
         specific = TONALITY * seen * tonal

@@ -46,7 +46,6 @@ ONE_FORM = {
         "state_space",
         "states",
         "svf_blocks",
-        "tonal_and_noise_in_place",
         "whole_blocks",
     ),
     *("flushing_denormals", "whole_frames", "work_alone"),
@@ -61,9 +60,15 @@ ONE_FORM = {
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
 
-CALLED_WITH_WHAT_FITS = {"cascade", "pole_cascade", "tonal_frame"}
-"""Compiled gradients and parts, which look at no shapes: those above them in FUNCTIONS did. A trial
-of one of those finds these too."""
+CALLED_WITH_WHAT_FITS = {
+    *("cascade", "pole_cascade", "advance_frames"),
+    *("loudness_of_parts", "tonality_of_parts"),
+    *("direct_form_in_place", "gammatone_sum_in_place", "envelopes_in_place"),
+    *("roughness_in_place", "fluctuation_in_place", "tonal_and_noise_in_place"),
+}
+"""Compiled gradients and parts, which look at no shapes: those above them in FUNCTIONS, or the
+stages, did. A trial of one of those finds these too. Those in place take what `Stream` has checked.
+"""
 
 
 def public_functions():

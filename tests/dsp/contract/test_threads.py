@@ -12,6 +12,7 @@ from amt_stream import Chain, Delay, Gain, Rebuffer, Stage, Stream
 from amt_stream.dsp.functional.threads import SMALL
 
 ASLEEP = """
+import sys
 import time
 import torch
 from amt_stream import (
@@ -26,7 +27,7 @@ models = [
     (Dau1997(48000), (1,), 480),
     (Paulick2024(48000), (1,), 480),
     (ModulationSpectrum(48000), (1,), 4800),
-]
+][: int(sys.argv[1])]
 
 
 def spent():
@@ -72,10 +73,11 @@ with torch.inference_mode():
 """
 
 
-def test_the_pool_sleeps():
+@pytest.mark.parametrize("some", [2, pytest.param(6, marks=pytest.mark.soak)])
+def test_the_pool_sleeps(some):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MKL")}
     environment["OMP_NUM_THREADS"] = "2"
-    subprocess.run([sys.executable, "-c", ASLEEP], check=True, env=environment)
+    subprocess.run([sys.executable, "-c", ASLEEP, str(some)], check=True, env=environment)
 
 
 class Asked(Stage):
