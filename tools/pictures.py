@@ -18,7 +18,7 @@ TESTS = (
 
 def main() -> int:
     FOLDER.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", *TESTS]
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, "AMT_PICTURES": str(FOLDER)}, check=False
     ).returncode
