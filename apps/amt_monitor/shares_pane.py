@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from amt_monitor.effects_run import Effects, EffectsRun
 from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import ElidedLabel, Pane
-from amt_monitor.share_table import ShareColumn, ShareTable
+from amt_monitor.share_table import EARS, ShareColumn, ShareTable
 from amt_monitor.specific_pane import SPECIFIC, SpecificQuality
 from amt_monitor.widgets import combo_box, tool_button
 from amt_stream.dsp.design import nominal_midband
@@ -41,7 +41,6 @@ SHARE = "share in %"
 MEASURING = "Measuring the last seconds again, with 3 dB less in each band"
 NO_SOUND = "No sound is in memory: turn that on in File > Settings and start a new measurement"
 
-EARS = ("left", "right")
 EQUAL = 0.05
 """Ears whose shares differ by less, relative to them, are named together."""
 
