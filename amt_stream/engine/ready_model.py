@@ -69,12 +69,10 @@ class ReadyModel:
         device.take(model)
         self.stream = device.stream(model, self.shape)
         self.rebuffer = Rebuffer(self.stream, blocks)
-        self._silence = self._blocks(torch.zeros(*self.shape, model.block_size))
-        self.fields = scalar_fields(self._silence)
-
-    def _blocks(self, x: torch.Tensor) -> Any:
         with torch.inference_mode():
-            return self.device.stream(self.model, self.shape)(x)
+            silence = torch.zeros(*self.shape, model.block_size)
+            self._silence: Any = device.stream(model, self.shape)(silence)
+        self.fields = scalar_fields(self._silence)
 
     def warm(self) -> None:
         """Run noise and silence, so that nothing is compiled while live.
