@@ -31,9 +31,13 @@ from amt_stream.dsp.functional.ecma418_modulation import (
     spread,
     spread_of,
 )
+from amt_stream.dsp.functional.lanes import LANES, lanes_of, put, where
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
 from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.tiles import SPAN, load, store
+
+_lanes = lanes_of(LANES)
 
 GRID = Grid(hop=512, wait=35, period=256)
 
@@ -622,48 +626,56 @@ def _windows(x: Array, y: Array, windows: Array) -> None:
 
     The first is -1 for a band that is quiet, and -2 for one that is no number.
     """
-    smooth = np.empty(SIZE)
+    _smooth(x, y)
     for band in range(x.shape[0]):
-        first, last = _window_of(x[band], smooth)
+        first, last = _window_of(x[band], y[band])
         windows[band, 0], windows[band, 1] = first, last
         for t in range(SIZE):
             y[band, t] = x[band, t] if first >= 0 and first <= t <= last else 0.0
 
 
 @kernel
-def _smoothed(x: Array, y: Array) -> float:
-    """Fill `y` from `MARGIN` on with running medians, and give the highest."""
-    half = MEDIAN // 2
-    window = x[MARGIN - half - 1 : MARGIN + half].copy()
-    window.sort()
-    most = 0.0
-    for t in range(MARGIN, SIZE - MARGIN):
-        old, new = x[t - half - 1], x[t + half]
-        i = 0
-        while i + 1 < MEDIAN and window[i] != old:
-            i += 1
-        while i + 1 < MEDIAN and window[i + 1] < new:
-            window[i] = window[i + 1]
-            i += 1
-        while i > 0 and window[i - 1] > new:
-            window[i] = window[i - 1]
-            i -= 1
-        window[i] = new
-        y[t] = np.rint(window[half] * 1e8) / 1e8
-        most = max(most, y[t])
-    return most
+def _smooth(x: Array, y: Array) -> None:
+    """Fill `y` (band, 2048) with running medians of up to `LANES` bands, but for the margins."""
+    bands, half = x.shape[0], MEDIAN // 2
+    tile, ordered = np.zeros((SPAN + MEDIAN, LANES)), np.zeros((MEDIAN + 1, LANES))
+    ordered[MEDIAN] = np.inf
+    for start in range(MARGIN, SIZE - MARGIN, SPAN):
+        length = min(SPAN, SIZE - MARGIN - start)
+        load(x, 0, bands, start - half - 1, length + MEDIAN, tile)
+        if start == MARGIN:
+            for band in range(bands):
+                ordered[:MEDIAN, band] = np.sort(tile[:MEDIAN, band])
+        for t in range(length):
+            # The new value joins the ordered ones, which from the old one on move a place back.
+            old, new = _lanes(tile, t, 0), _lanes(tile, t + MEDIAN, 0)
+            before = _lanes(ordered, 0, 0)
+            joined = where(before < new, before, new)
+            for i in range(MEDIAN):
+                after = _lanes(ordered, i + 1, 0)
+                least = where(after < new, after, new)
+                following = where(before > least, before, least)
+                put(where(joined < old, joined, following), ordered, i, 0)
+                before, joined = after, following
+            put(_lanes(ordered, half, 0), tile, t, 0)
+        store(tile, 0, bands, start, length, y)
+    for band in range(bands):
+        for t in range(MARGIN, SIZE - MARGIN):
+            y[band, t] = np.rint(y[band, t] * 1e8) / 1e8
 
 
 @kernel
 def _window_of(x: Array, smooth: Array) -> tuple[int, int]:
-    """The compiled form of `_window`."""
+    """The compiled form of `_window`, of an envelope and its running medians."""
     quiet = -1, -1
     total = 0.0
     for t in range(SIZE):
         total += x[t]
-    if not abs(total) < np.inf:  # NaN must not be sorted
+    if not abs(total) < np.inf:
         return -2, -2
-    most = _smoothed(x, smooth)
+    most = 0.0
+    for t in range(MARGIN, SIZE - MARGIN):
+        most = max(most, smooth[t])
     if most <= SILENT_PA:
         return quiet
     least = np.rint(0.01 * most * 1e8) / 1e8
