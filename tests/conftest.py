@@ -59,6 +59,7 @@ def pytest_configure(config):
         import torch
 
         torch.set_num_threads(1)  # the workers share the cores
+        give_large_pieces_back()
     elif config.getoption("numprocesses", None) and config.args_source.name == "TESTPATHS":
         cache, now = getattr(config, "cache", None), state_of_sources()
         compiled = cache.get(KERNELS, None) if cache else None
@@ -87,6 +88,16 @@ def ignore_by_a_function():
     os.environ[IGNORED] = " ".join(names)
     for name in names:
         signal.signal(getattr(signal, name), lambda number, frame: None)
+
+
+M_MMAP_THRESHOLD = -3
+
+
+def give_large_pieces_back():
+    """Else glibc keeps the memory of large tensors: with each one that is freed it keeps larger."""
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library than glibc
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2_000_000)
 
 
 def keep_bytecode():

@@ -167,7 +167,7 @@ def test_a_frame_of_a_spectrum_is_the_same_among_others(dtype):
 @pytest.mark.parametrize("frames", [1, 33])
 def test_lower_skirts(dtype, frames):
     s = Excitation("reference").to(dtype)
-    kept = select_components(intensities(dtype, 2, 2, frames))
+    kept = select_components(intensities(dtype, 2, frames))
     level = 10 * torch.log10(kept + 1e-3) + 6 + 40 * noise(960, dtype=dtype).abs()
     same(lower_skirts, kept, level, s.filters(), rtol=2)
 
