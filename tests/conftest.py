@@ -194,9 +194,13 @@ def may_stand_back() -> bool:
     return bool(allowed)
 
 
-# Files that take longest: each worker begins with one of them.
+# Files that take longest: each worker begins with one of them. Those that take most memory, for
+# gradients, come before a worker holds what others have imported and compiled.
 LONGEST = [
     "test_torch",
+    "test_loss",
+    "test_shown",
+    "test_fused",
     "test_lost_devices",
     "test_fake_device",
     "test_page",
