@@ -79,5 +79,9 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy")
 """Decorator of a compiled form. It starts no threads, because one thread runs the models."""
 
+bare_kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
+"""The same for what allocates nothing: references to arrays are not counted, which takes as long as
+small pieces of work."""
+
 recurrence: Any = cached_njit(nogil=True, fastmath=FAST - {"reassoc"}, error_model="numpy")
 """The same without reordering, for recurrences whose small steps float32 would then lose."""

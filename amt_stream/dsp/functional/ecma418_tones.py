@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.dispatch import Array, bare_kernel
 from amt_stream.dsp.functional.ecma418 import (
     AROUND,
     BANDS,
@@ -118,6 +118,11 @@ class Memory(NamedTuple):
     centered: mean autocorrelation of two targets, less its mean (2, lag)
     power: of lines of their transform, in single precision (2, line)
     candidates: lines of a target (line,)
+    sums: of the samples of a target in each lane (6, LANES)
+    most: highest powers in each lane, in single precision (1, LANES)
+    three: powers of neighboring lines (3,)
+    totals: energy of each band, and its inverse (2, band)
+    native: of each target, as `last` in `State` of `tonal_and_noise` (3, target)
     """
 
     first: Array
@@ -130,6 +135,11 @@ class Memory(NamedTuple):
     centered: Array
     power: Array
     candidates: Array
+    sums: Array
+    most: Array
+    three: Array
+    totals: Array
+    native: Array
 
 
 class _Own(threading.local):
@@ -152,13 +162,18 @@ class _Own(threading.local):
             np.zeros((2, lags + LANES)),
             np.zeros((2, half), np.float32),
             np.zeros(half, np.int32),
+            np.zeros((6, LANES)),
+            np.zeros((1, LANES), np.float32),
+            np.zeros(3),
+            np.zeros((2, bands)),
+            np.zeros((3, bands)),
         )
 
 
 _own = _Own()
 
 
-@kernel
+@bare_kernel
 def _store(x: Array, start: int, first: int, begun: int, sound: Array) -> None:
     """Put the positive part of a frame of the bands from `first` on into the ring `sound`."""
     parts = sound.shape[2] // HOP
@@ -170,7 +185,7 @@ def _store(x: Array, start: int, first: int, begun: int, sound: Array) -> None:
             out[t] = v if v > 0 or v != v else 0.0
 
 
-@kernel
+@bare_kernel
 def _transform(sound: Array, hop: int, lines: Array, memory: Memory) -> None:
     """Spectra of the hop number `hop` of all bands, followed by as many zeros."""
     x, y = memory.first, memory.second
@@ -197,7 +212,7 @@ def _transform(sound: Array, hop: int, lines: Array, memory: Memory) -> None:
         re[0], im[0] = zi[0], 0.0
 
 
-@kernel
+@bare_kernel
 def _segment(lines: Array, begun: int, start: int, factor: float, y: Array) -> None:
     """The spectrum (2, line) of the autocorrelation of a block, `start` hops and more apart.
 
@@ -233,7 +248,7 @@ def _segment(lines: Array, begun: int, start: int, factor: float, y: Array) -> N
         im[f] = factor * q + turn * h
 
 
-@kernel
+@bare_kernel
 def _autocorrelate(
     sound: Array, lines: Array, begun: int, threshold: Array, memory: Memory, plan: Plan
 ) -> None:
@@ -242,7 +257,7 @@ def _autocorrelate(
     sound, lines: hops and their spectra, of which `begun` modulo 4 is the earliest
     """
     bands, hop = sound.shape[0], sound.shape[2]
-    total, inverse = np.empty(bands), np.empty(bands)
+    total, inverse = memory.totals[0], memory.totals[1]
     for band in range(bands):
         u = sound[band].reshape(4 * hop)
         energy = 0.0
@@ -276,18 +291,21 @@ def _autocorrelate(
     for band in range(bands):
         loudness = basis_loudness(total[band] * (0.5 / hop), threshold[plan.first + band])
         scale = loudness * total[band] / (2 * hop)
-        _normalize(
-            sound[band], begun, plan.used[band], total[band], scale, memory, memory.padded[band]
-        )
+        low, high = plan.used[band]
+        out = memory.padded[band, : high + 1]
+        _normalize(sound[band], begun, low, total[band], scale, memory.energy, out)
 
 
-@kernel
+@bare_kernel
 def _normalize(
-    sound: Array, begun: int, used: Array, total: float, scale: float, memory: Memory, y: Array
+    sound: Array, begun: int, least: int, total: float, scale: float, memory: Array, y: Array
 ) -> None:
-    """Divide an autocorrelation by the energy of the parts that overlap, and scale it."""
-    hop, low, high = sound.shape[1], np.uintp(used[0]), np.uintp(used[1])
-    square, energy = memory.energy[0], memory.energy[1]
+    """Divide an autocorrelation by the energy of the parts that overlap, and scale it.
+
+    y: its lags 0, and `least` and more
+    """
+    hop, low, high = sound.shape[1], np.uintp(least), np.uintp(y.size - 1)
+    square, energy = memory[0], memory[1]
     for k in range(4):
         u, out = sound[(begun + k) % 4], square[k * hop :]
         for t in range(hop):
@@ -299,18 +317,33 @@ def _normalize(
         left += square[t]
     for t in range(high, end):
         right += square[t]
-    count = high - low + np.uintp(1)
-    for k in range(count):
+    one, four = np.uintp(1), np.uintp(4)
+    two, three = one + one, four - one
+    count = high - low + one
+    whole = count // four * four
+    for k in range(np.uintp(0), whole, four):
+        # Four sums at a time, so that few additions wait for the last.
+        a, b = end - high + k, high - four - k
+        a1, b1 = square[a], square[b + three]
+        a2, b2 = a1 + square[a + one], b1 + square[b + two]
+        a3, b3 = a2 + square[a + two], b2 + square[b + one]
+        energy[k] = left * right
+        energy[k + one] = (left + a1) * (right + b1)
+        energy[k + two] = (left + a2) * (right + b2)
+        energy[k + three] = (left + a3) * (right + b3)
+        left += a3 + square[a + three]
+        right += b3 + square[b]
+    for k in range(whole, count):
         energy[k] = left * right
         left += square[end - high + k]
-        right += square[high - np.uintp(1) - k]
+        right += square[high - one - k]
     floor = LEAST_SHARE * total
     y[0] *= scale / (total + EPSILON)
     for k in range(count):
         y[high - k] *= scale / (max(np.sqrt(energy[k]), floor) + EPSILON)
 
 
-@kernel
+@bare_kernel
 def _average(
     given: Array, bands: Array, low: int, high: int, rows: Array, target: int, y: Array
 ) -> None:
@@ -344,7 +377,7 @@ PHASES = turns(LINES)
 """Of all lines."""
 
 
-@kernel
+@bare_kernel
 def _powers_of_lines(x: Array, row: int, count: int, line: int, sums: Array, power: Array) -> None:
     """Squared magnitudes of three of `LINES` around `line` of the first `count` samples of a row.
 
@@ -383,7 +416,7 @@ def _powers_of_lines(x: Array, row: int, count: int, line: int, sums: Array, pow
         power[near] = a * a + b * b
 
 
-@kernel
+@bare_kernel
 def _highest(
     x: Array, row: int, count: int, line: int, step: int, sums: Array, power: Array
 ) -> int:
@@ -409,7 +442,7 @@ def _highest(
         line = min(max(line + move, 0), LINES // 2)
 
 
-@kernel
+@bare_kernel
 def _search(x: Array, pair: Array, memory: Memory, plan: Plan, y: Array) -> None:
     """The strongest of `LINES` of two targets: four times its share, at most all, and in Hz.
 
@@ -436,7 +469,16 @@ def _search(x: Array, pair: Array, memory: Memory, plan: Plan, y: Array) -> None
         t = pair[part]
         count = plan.lags[t, 1] - plan.lags[t, 0] + 1
         power_at, hz = _strongest(
-            x, part, count, power, pair[2] // 2, plan.least[t], memory.candidates
+            x,
+            part,
+            count,
+            power,
+            pair[2] // 2,
+            plan.least[t],
+            memory.candidates,
+            memory.sums,
+            memory.most,
+            memory.three,
         )
         total = y[1, t]
         tonal = 4 / count * np.sqrt(power_at)
@@ -445,16 +487,26 @@ def _search(x: Array, pair: Array, memory: Memory, plan: Plan, y: Array) -> None
         y[2, t] = hz + 0 * total
 
 
-@kernel
+@bare_kernel
 def _strongest(
-    x: Array, row: int, count: int, powers: Array, half: int, least: float, candidates: Array
+    x: Array,
+    row: int,
+    count: int,
+    powers: Array,
+    half: int,
+    least: float,
+    candidates: Array,
+    sums: Array,
+    many: Array,
+    three: Array,
 ) -> tuple[float, float]:
     """Squared magnitude and frequency in Hz of the strongest of `LINES` of `count` samples.
 
     x: (row, sample), 0 beyond the samples
     powers: of `half` + 1 lines of a shorter transform, times any factor (row, line)
+    candidates, sums, many, three: of `Memory`
     """
-    power, step, many = powers[row], LINES // (2 * half), np.empty((1, LANES), np.float32)
+    power, step = powers[row], LINES // (2 * half)
     most = _lanes(powers, row, 0)
     for f in range(LANES, half, LANES):
         v = _lanes(powers, row, f)
@@ -474,7 +526,6 @@ def _strongest(
                 candidates[found] = f
                 top = found if power[f] > power[candidates[top]] else top
                 found += 1
-    sums, three = np.empty((6, LANES)), np.empty(3)
     # The highest line first, which rules out most others.
     best, at = 0.0, 0
     for i in range(-1, found):
@@ -500,7 +551,7 @@ def _strongest(
     return best, at * FS / LINES
 
 
-@kernel
+@bare_kernel
 def _estimate(
     plan: Plan,
     memory: Memory,
@@ -521,7 +572,7 @@ def _estimate(
     hops, targets = begun // plan.frames, plan.lags.shape[0]
     _transform(sound, hops % 4, lines, memory)
     _autocorrelate(sound, lines, hops + 1, threshold, memory, plan)
-    native, averaged = np.empty((3, targets)), memory.energy[0]
+    native, averaged = memory.native, memory.energy[0]
     for k in range(plan.pairs.shape[0]):
         pair = plan.pairs[k]
         for part in range(2):
@@ -551,7 +602,19 @@ def _estimate(
             before[t] = native[part, t]
 
 
-@kernel
+@bare_kernel
+def _smoothed(u: float, c: int, smooth: Array, smoothing: Array, weights: Array) -> float:
+    """The output of low-pass number `c` for `u`."""
+    v = 0.0
+    for k in range(smooth.shape[1]):
+        s = smooth[0, k, c]
+        u = s + (smoothing[0, c] * s + smoothing[2, c] * u)
+        smooth[0, k, c] = u
+        v += weights[k, c] * u
+    return v
+
+
+@bare_kernel
 def _reduce(
     late: Array,
     begun: int,
@@ -564,7 +627,6 @@ def _reduce(
 ) -> None:
     """Low-pass and noise reduction of the frame that is due, into `y` (3, band, frame)."""
     bands, at = y.shape[1], (begun + 1) % (WAIT + 1)
-    slow = np.empty(3)
     for band in range(bands):
         tonal, total, hz = 0.0, 0.0, 0.0
         # The low-pass begins at frame 0, though the mean over time looks beyond it.
@@ -572,17 +634,10 @@ def _reduce(
             tonal, total, hz = late[0, band, at], late[1, band, at], late[2, band, at]
         rest = total - tonal
         ratio = tonal / ((rest if rest > 0 or rest != rest else 0.0) + EPSILON)
-        given = tonal, ratio if not ratio > MOST_SNR else MOST_SNR, total
-        for part in range(3):
-            c = part * bands + band
-            u, v = given[part], 0.0
-            for k in range(smooth.shape[1]):
-                s = smooth[0, k, c]
-                u = s + (smoothing[0, c] * s + smoothing[2, c] * u)
-                smooth[0, k, c] = u
-                v += weights[k, c] * u
-            slow[part] = v
-        tonal, ratio, total = slow
+        ratio = ratio if not ratio > MOST_SNR else MOST_SNR
+        tonal = _smoothed(tonal, band, smooth, smoothing, weights)
+        ratio = _smoothed(ratio, bands + band, smooth, smoothing, weights)
+        total = _smoothed(total, 2 * bands + band, smooth, smoothing, weights)
         share = -np.expm1(-GATE[0] * (ratio / gate[band] - GATE[1]))
         tonal *= share if share > 0 or share != share else 0.0
         noise = total - tonal
@@ -591,7 +646,7 @@ def _reduce(
         y[2, band, frame] = hz
 
 
-@kernel
+@bare_kernel
 def tonal_frames(
     x: Array,
     threshold: Array,

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.dispatch import Array, bare_kernel
 from amt_stream.dsp.functional.lanes import LANES, lanes_of, put, transpose
 
 _lanes = lanes_of(LANES)
@@ -41,7 +41,7 @@ def twists(longest: int, dtype: type = np.float64) -> Array:
     return y
 
 
-@kernel
+@bare_kernel
 def _quarters(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
     """A pass of radix 4: `length` butterflies of `width` neighbors each."""
     step, apart = turn.shape[0] // (4 * length), length * width
@@ -70,7 +70,7 @@ def _quarters(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
             put(p * s3 + q * c3, y, 1, n + 3 * width)
 
 
-@kernel
+@bare_kernel
 def _halves(x: Array, y: Array, apart: int) -> None:
     """The last pass of an odd number of doublings, of radix 2."""
     for k in range(0, apart, LANES):
@@ -80,7 +80,7 @@ def _halves(x: Array, y: Array, apart: int) -> None:
             put(a - b, y, part, k + apart)
 
 
-@kernel
+@bare_kernel
 def _transform_columns(x: Array, y: Array, turn: Array, rows: int, columns: int) -> bool:
     """Transform each column; whether the result is in `y`, else it is in `x`."""
     there, length, width = False, rows // 4, columns
@@ -99,7 +99,7 @@ def _transform_columns(x: Array, y: Array, turn: Array, rows: int, columns: int)
     return there
 
 
-@kernel
+@bare_kernel
 def _twist(x: Array, y: Array, twist: Array, rows: int, columns: int) -> None:
     """Turn each element of a matrix and transpose it."""
     size = rows * columns
@@ -114,7 +114,7 @@ def _twist(x: Array, y: Array, twist: Array, rows: int, columns: int) -> None:
             transpose(x, 1, k * columns + n, columns, y, n * rows + k, rows)
 
 
-@kernel
+@bare_kernel
 def transform(x: Array, y: Array, turn: Array, twist: Array, size: int) -> bool:
     """The transform of `size` samples; whether the result is in `y`, else it is in `x`.
 
