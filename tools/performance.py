@@ -40,7 +40,7 @@ One listener: two ears for `moore2016`, one channel for the others.
 
 {by_block}
 
-A computer that sleeps between blocks takes up to twice that, because its caches are cold;
+A computer that sleeps between blocks takes two to three times that, because its caches are cold;
 `Health.load` shows what it takes on yours.
 In float64, with blocks of 10 ms: {doubles}.
 
