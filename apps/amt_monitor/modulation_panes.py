@@ -9,7 +9,7 @@ from amt_monitor.big_number import REFERENCE, SMALLEST, SMALLEST_CAPTION, resize
 from amt_monitor.modulation_map_pane import ColorScale, ModulationMapPane
 from amt_monitor.pane import Pane
 from amt_monitor.theme import tint
-from amt_stream.meters.rows import EARS, NO_READING, Strongest, below_db, strongest
+from amt_stream.meters.rows import NO_READING, SIDES, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -71,7 +71,7 @@ class ModulationMapsPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("modulation", "Modulation spectrum", "both ears")
-        self.maps = [ModulationMapPane(ear) for ear in EARS]
+        self.maps = [ModulationMapPane(ear) for ear in SIDES]
         beside = QtWidgets.QHBoxLayout()
         for ear in self.maps:
             beside.addWidget(ear, 1)

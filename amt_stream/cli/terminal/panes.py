@@ -35,7 +35,7 @@ from amt_stream.cli.terminal.pictures import (
 )
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.level_ballistics import LevelBallistics
-from amt_stream.meters.rows import EARS, band_texts, below_db, hz_text, reading_text
+from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
 from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED_WORDS, caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
@@ -250,7 +250,7 @@ class EarMeters(Picture):
         for y in range(height):
             left, right = (
                 _meter_piece(*column[y], ear, y == height - 1, uncalibrated)
-                for ear, column in zip(("left", "right"), columns, strict=True)
+                for ear, column in zip(SIDES, columns, strict=True)
             )
             lines.append([left, (f"{scale.get(y, ''):^5}", "second"), right])
         numbers = "     ".join(f"{text:^3}" for text in texts)
@@ -458,7 +458,7 @@ class ModulationPane(Picture):
         level = np.stack([level[:, bands].max(axis=1) for bands in columns], axis=1)
         count = len(spectrum.mfc)
         tall = min(4, max(1, (height - 5) // count))
-        titles = "   ".join(f"{cut(f'{ear} ear', room):<{len(columns)}}" for ear in EARS)
+        titles = "   ".join(f"{cut(f'{ear} ear', room):<{len(columns)}}" for ear in SIDES)
         lines: list[Line] = [
             [(cut(f"Modulation spectrum, {spectrum.model}", width), "second")],
             [(f"{'':11}{titles}", "second")],

@@ -21,7 +21,6 @@ from .limit_monitor import Stood as Stood
 from .limited import LimitEvents as LimitEvents
 from .limited import columns_of as columns_of
 from .loudness import LoudnessReadings as LoudnessReadings
-from .modulation import EARS as EARS
 from .modulation import RANGE_DB as RANGE_DB
 from .modulation import ModulationReadings as ModulationReadings
 from .modulation import Strongest as Strongest
@@ -29,6 +28,7 @@ from .modulation import below_db as below_db
 from .modulation import hz_text as hz_text
 from .modulation import strongest as strongest
 from .programme import ProgrammeReadings as ProgrammeReadings
+from .readings import SIDES as SIDES
 from .readings import Readings as Readings
 from .readings import choose as choose
 from .readings import column_named as column_named

@@ -19,6 +19,7 @@ from amt_stream.meters.accumulators.ecma418 import (
 )
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.band_shares import BARK
 from amt_stream.meters.frames import LATER, Frames
 from amt_stream.meters.rows.column import EXCEEDED, HIGHEST, RENEWED, Column, Meaning, counting
 from amt_stream.meters.rows.readings import (
@@ -32,8 +33,6 @@ from amt_stream.meters.rows.readings import (
 
 METHOD = "By the hearing model of ECMA-418-2."
 SINGLE = "The single value of the standard"
-BARK = 0.5
-"""Spacing of the bands in Bark_HMS."""
 EARS = ", both ears"
 
 

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.block import in_seven_digits
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.readings import Uncounted
+from amt_stream.meters.rows.readings import SIDES, Uncounted
 
-EARS = ("left", "right")
 RANGE_DB = 30.0
 """Displayed range in dB below the strongest cell."""
 
@@ -36,7 +35,7 @@ class Strongest(NamedTuple):
     @property
     def ear(self) -> str:
         """Its ears as text."""
-        return "both ears" if len(self.ears) > 1 else f"{EARS[self.ears[0]]} ear"
+        return "both ears" if len(self.ears) > 1 else f"{SIDES[self.ears[0]]} ear"
 
     def __str__(self) -> str:
         return f"{self.where}, {self.ear}, rms {self.rms:.3g}"
@@ -103,7 +102,7 @@ class ModulationReadings(Uncounted):
         band, modulation = self._places
         self.cells = tuple(
             (ear, *pair)
-            for ear in EARS
+            for ear in SIDES
             for pair in zip(
                 in_seven_digits(fc[band]), in_seven_digits(mfc[modulation]), strict=True
             )
