@@ -13,7 +13,7 @@ from amt_stream.cli.progress import Progress
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
-from amt_stream.meters.rows import EARS, NO_READING
+from amt_stream.meters.rows import NO_READING, SIDES
 
 if TYPE_CHECKING:
     from amt_stream.offline.explain import Explanation
@@ -103,7 +103,7 @@ def _share_names(found: "Explanation") -> Sequence[str]:
     """Names of the shares of each ear, such as "loudness left"."""
     names = []
     for name, share in found.shares.items():
-        names += [f"{name} {ear}" for ear in EARS] if len(share) == 2 else [name]
+        names += [f"{name} {ear}" for ear in SIDES] if len(share) == 2 else [name]
     return names
 
 

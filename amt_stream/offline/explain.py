@@ -26,7 +26,7 @@ from amt_stream.meters.band_shares import (
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import EARS, JoinedRows, readings_of
+from amt_stream.meters.rows import SIDES, JoinedRows, readings_of
 from amt_stream.offline.jobs import each
 from amt_stream.offline.measure import measure
 from amt_stream.offline.whole_sound import WholeSound, read_whole
@@ -100,7 +100,7 @@ class Explanation:
     @property
     def places(self) -> tuple[str, ...]:
         """Where there is less, in `changes`: in both ears, left, right; of one channel in both."""
-        return (BOTH, *EARS) if len(self.changes["laeq"]) > 1 else (BOTH,)
+        return (BOTH, *SIDES) if len(self.changes["laeq"]) > 1 else (BOTH,)
 
     def to_dict(self) -> JsonDict:
         """Everything as JSON has it; None for NaN."""
@@ -209,7 +209,7 @@ def _run(sound: WholeSound, field: str) -> _MeasuredSound:
     models = Preset(("ecma",), {"field": field}).models(sound.fs, channels)
     recording = ArrayRecording(half, sound.fs)
     frames = [_slim(one) for one in analyze(recording, models, louder, tail=True)]
-    columns = [f"laeq_{side}_db" for side in EARS] if channels == 2 else ["laeq_db"]
+    columns = [f"laeq_{side}_db" for side in SIDES] if channels == 2 else ["laeq_db"]
     summary = measure(half, sound.fs, "spl", louder, columns=columns, step_ms=STEP_MS).summary
     return _MeasuredSound(frames, [summary[name] for name in columns])
 

@@ -128,12 +128,12 @@ class ShareTable(QtWidgets.QWidget):
         middle = round(inside.center().x() if ears == 2 else inside.left()) + 0.5
         self._paint_heading(painter, one, room)
         if ears == 2 and one.shares is not None:
-            for side, ear in enumerate(EARS):
-                painter.setPen(QtGui.QColor(getattr(colors, ear)))
+            for side, role in enumerate(EARS):
+                painter.setPen(QtGui.QColor(getattr(colors, role)))
                 beside = QtCore.QRectF(middle - 100 - GAP, line, 100, line)
                 if side:
                     beside.moveLeft(middle + GAP)
-                self._write(painter, ear, beside, Align.AlignLeft if side else Align.AlignRight)
+                self._write(painter, role, beside, Align.AlignLeft if side else Align.AlignRight)
         top = self._tops.get(one.title, 1.0)
         length = inside.width() / ears if ears else 0.0
         high = min(HIGHEST_BAR, max(2.0, round(BAR * row)))
