@@ -23,6 +23,14 @@ BEGINNING = ""
 
 Entry = JsonDict
 
+MOST_RUNS = 1_000_000
+"""Of a session; a larger number has not been counted, and a database may not hold it."""
+
+
+def is_run(value: object) -> bool:
+    """Whether a value from a file is the number of a run."""
+    return type(value) is int and 0 <= value <= MOST_RUNS
+
 
 def canonical(value: object) -> str:
     """The canonical text of a JSON value."""
@@ -51,6 +59,7 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
                 whole = isinstance(entry, dict) and all(
                     isinstance(entry.get(key), kind) for key, kind in ENTRY.items()
                 )
+                whole = whole and is_run(entry["run"])
             except (ValueError, RecursionError):
                 whole = False
             if not whole:

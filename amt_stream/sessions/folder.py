@@ -24,7 +24,7 @@ from pathlib import Path
 
 from amt_stream.core.files import NotThatFile, require_file
 from amt_stream.core.json_types import JsonDict
-from amt_stream.sessions.chain import CHAIN, HashChain, head_of
+from amt_stream.sessions.chain import CHAIN, HashChain, head_of, is_run
 from amt_stream.sessions.files import (
     SessionError,
     as_session_error,
@@ -268,7 +268,7 @@ def read_descriptions(path: Path) -> list[JsonDict]:
             if (
                 not isinstance(description, dict)
                 or description.get("session") != SCHEMA
-                or not isinstance(description.get("run"), int)
+                or not is_run(description.get("run"))
             ):
                 raise SessionError(f"{path / name} does not describe a session")
             found.append(description)

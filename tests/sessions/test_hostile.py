@@ -1,13 +1,15 @@
 """Folders that somebody else has prepared: a sentence, soon, and nothing is written elsewhere."""
 
+import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
 
 import pytest
 
-from amt_stream.sessions import SessionError, SoundLog, verify
+from amt_stream.sessions import Session, SessionError, SoundLog, verify
 from tests.sessions.conftest import FS
 
 ENDLESS = (
@@ -50,6 +52,18 @@ def test_a_log_goes_on_in_no_such_table(written, new_log, at, tmp_path, script):
         assert "rows.sqlite.damaged" in log.folder.repaired[0]
         log(at(lambda time_s: time_s)[0])
     assert (folder / "rows.sqlite.damaged").exists()
+
+
+@pytest.mark.parametrize("run", [2**63, 10**30, -1, True])
+@pytest.mark.parametrize("name", ["session.json", "chain.jsonl"])
+def test_a_run_that_nobody_counted_is_refused(written, tmp_path, name, run):
+    """One larger than the integers of a database ended in a traceback."""
+    folder = written(tmp_path / "night")
+    text, count = re.subn(r'"run": ?1\b', f'"run": {json.dumps(run)}', (folder / name).read_text())
+    assert count
+    (folder / name).write_text(text)
+    with pytest.raises(SessionError, match=r"not an entry of a chain|not describe a session"):
+        [*Session(folder).rows()]
 
 
 @pytest.mark.parametrize("name", ["session.json", "chain.jsonl", "rows.sqlite",
