@@ -58,18 +58,30 @@ class Component:
         begin = first - round(self.start * fs)
         if not self._sounds(fs, begin, begin + count):
             return None
-        index = np.arange(begin, begin + count)
-        if self.period is not None:
-            index = np.where(index >= 0, index % round(self.period * fs), -1)
-        end = None if self.duration is None else round(self.duration * fs)
-        on = (index >= 0) if end is None else (index >= 0) & (index < end)
-        gain = on * P0 * 10.0 ** (self.level_db / 20.0)
+        index = self._index(fs, begin, count)
+        first, last = int(index.min()), int(index.max())
+        gain = np.full(count, P0 * 10.0 ** (self.level_db / 20.0))
+        end = math.inf if self.duration is None else round(self.duration * fs)
+        if first < 0 or last >= end:
+            gain *= (index >= 0) & (index < end)
         ramp = round(self.ramp * fs)
-        if ramp:
+        # Between the ramps both are exactly 1.
+        if ramp and first < ramp:
             gain *= _raised_cosine((index + 0.5) / ramp)
-            if end is not None:
-                gain *= _raised_cosine((end - index - 0.5) / ramp)
+        if ramp and last >= end - ramp:
+            gain *= _raised_cosine((end - index - 0.5) / ramp)
         return gain * self.carrier(index, fs)
+
+    def _index(self, fs: int, begin: int, count: int) -> NDArray[np.int64]:
+        """Samples since the last start, from `begin` after the first one; -1 before that."""
+        if self.period is None:
+            return np.arange(begin, begin + count)
+        period = round(self.period * fs)
+        at = begin % period
+        if begin >= 0 and at + count <= period:
+            return np.arange(at, at + count)
+        index = np.arange(begin, begin + count)
+        return np.where(index >= 0, index % period, -1)
 
     def _sounds(self, fs: int, begin: int, end: int) -> bool:
         """Whether it is on anywhere in [begin, end), in samples after its start."""
