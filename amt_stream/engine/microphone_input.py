@@ -174,10 +174,10 @@ class _BlockLevel:
         """The level at frames (n,) in dB (row, n), at least LOWEST_DB."""
         blocks = self._energy.shape[1]
         mean_square = self._energy / (self._count / blocks) / self._reference**2
-        block = np.clip((index - self._first) // self._frames, 0, blocks - 1)
-        known = np.maximum(mean_square[:, block], 1e-20)
-        level = np.maximum(10.0 * np.log10(known), LOWEST_DB)
+        level = np.maximum(10.0 * np.log10(np.maximum(mean_square, 1e-20)), LOWEST_DB)
         rows = np.empty((max(2, len(level)), len(index)), np.float32)
+        if blocks > 1:
+            level = level[:, np.clip((index - self._first) // self._frames, 0, blocks - 1)]
         rows[:] = level
         return rows
 
