@@ -1,6 +1,7 @@
 """An image whose columns move left, the newest at the right."""
 
 import time
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +134,7 @@ class WaterfallLayer(Layer):
         painter.save()
         painter.setClipping(False)
         strip = QtCore.QRect(inside.right() + KEY_LEFT, inside.top(), KEY, inside.height())
-        painter.drawImage(strip, image_of(np.arange(STEPS, dtype=np.uint8)[::-1, None]))
+        painter.drawImage(strip, _all_colors())
         painter.restore()
 
     def paint(self, painter: QtGui.QPainter) -> None:
@@ -184,3 +185,9 @@ class WaterfallLayer(Layer):
         left, wide = first * self._wide, count * self._wide
         painter.drawImage(QtCore.QRect(left, 0, wide, image.height()), image_of(numbers))
         painter.end()
+
+
+@cache
+def _all_colors() -> QtGui.QImage:
+    """All colors, that of the lowest value at the bottom."""
+    return image_of(np.arange(STEPS, dtype=np.uint8)[::-1, None])
