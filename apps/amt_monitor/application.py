@@ -1,5 +1,6 @@
 """The Qt application: its name, its icon, its font, its desktop file."""
 
+import os
 import sys
 from importlib.resources import as_file, files
 
@@ -22,6 +23,8 @@ def application() -> QtWidgets.QApplication:
 
     Wayland takes the icon of a window from the desktop file of this name.
     """
+    # Qt would split what takes microseconds among threads, and wake them 500 times a second.
+    os.environ.setdefault("QT_NO_GUI_THREADPOOL", "1")
     app = QtWidgets.QApplication.instance() or QtWidgets.QApplication([NAME, *sys.argv[1:]])
     assert isinstance(app, QtWidgets.QApplication)
     app.setApplicationName(NAME)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -24,6 +25,9 @@ SMALL = 900, 600
 
 TABS = 28
 """Pixels of a tab bar."""
+
+_handles: WeakKeyDictionary[QtWidgets.QWidget, QtGui.QWindow | None] = WeakKeyDictionary()
+"""Those of windows: an object that nobody keeps is made anew for each call, which is slow."""
 
 AREA = QtCore.Qt.DockWidgetArea.TopDockWidgetArea
 
@@ -146,7 +150,7 @@ class PaneWindow(QtWidgets.QWidget):
 
 def on_screen(window: QtWidgets.QWidget) -> bool:
     """Whether a window is visible, on a screen that is on."""
-    handle = window.windowHandle()
+    handle = _handles[window] = window.windowHandle()
     return not window.isMinimized() and handle is not None and handle.isExposed()
 
 
