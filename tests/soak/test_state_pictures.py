@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import io
 import os
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -52,6 +53,8 @@ LIMIT = Limit("laf_db", 80.0, name="loud")
 PATIENCE_S = 30.0
 ENOUGH_S = 2.2
 """Seconds that are measured before a picture."""
+LONG_LOST = "00:(0[3-9]|[1-5])"
+"""In the banner of a microphone that has been lost for 3 s."""
 
 
 class Shown(NamedTuple):
@@ -62,7 +65,7 @@ class Shown(NamedTuple):
 
 
 class Case(NamedTuple):
-    """How a state comes about: faults of the sound, its level, and what a user does.
+    """How a state comes about: faults of the sound, its level, and what a user does then.
 
     The level is that of a source of 130 dB at full scale, which is measured as one of 100 dB.
     """
@@ -74,7 +77,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "lost": Case((Injection("unplug", 4.0, 600.0),)),
+    "lost": Case(does="unplug"),
     # Again and again: until a browser has started, one would be over.
     "too slow": Case(tuple(Injection("late", float(at), 1.2) for at in range(3, 60, 3))),
     "clipped": Case((Injection("clip", 2.0, 600.0),)),
@@ -112,6 +115,16 @@ def engine_of(case, request=None):
     source, models = source_of(case), model_of()
     readings = FollowedReadings(table_of(case, source, models).rows)
     return Engine(source, models, [readings], calibration=calibration_of(case))
+
+
+def unplug(source):
+    """From the next block on, as `FaultSource` has no fault of now."""
+    source.faults.append(Injection("unplug", 0.0, 600.0))
+    source._ahead.append((0, 600 * FS, len(source.faults) - 1))
+
+
+def is_long_lost(state, banner):
+    return state != "lost" or re.search(LONG_LOST, banner) is not None
 
 
 @contextlib.contextmanager
@@ -159,13 +172,15 @@ def in_window(qtbot, open_window, state, case):  # noqa: F811
     window.wall_view.resize(*SIZE)
     window.wall_view.show()
     qtbot.waitUntil(lambda: window.measurement.measured_s > ENOUGH_S)
-    if case.does:
+    if case.does == "unplug":
+        unplug(window.measurement.engine.source)
+    elif case.does:
         window.actions_by_name[case.does].trigger()
 
     def shown():
         window.show_state()
-        since = "00:03" if state == "lost" else ""
-        return window.bar.chip.state == state and since in window.state_view.banner.text()
+        there = window.bar.chip.state == state
+        return there and is_long_lost(state, window.state_view.banner.text())
 
     with resetting(window.measurement.engine, state):
         qtbot.waitUntil(shown)
@@ -202,16 +217,18 @@ def on_page(state, case, colors):
         with Browser(*SIZE, dark=colors == "dark") as browser:
             browser.open(web.address)
             browser.until("document.getElementById('elapsed').textContent >= '00:00:03'")
-            if case.does:
+            if case.does == "unplug":
+                unplug(engines[0].source)
+            elif case.does:
                 browser.evaluate(f"document.getElementById('{case.does}').click()")
             shown = f"document.getElementById('state').textContent === '{states_text([state])}'"
             if state == "lost":
-                shown += (
-                    " && /00:(0[3-9]|[1-5])/.test(document.getElementById('banner').textContent)"
-                )
+                banner = "document.getElementById('banner').textContent"
+                shown += f" && /{LONG_LOST}/.test({banner})"
             with resetting(engines[0], state):
                 if state not in ("lost", "stopped"):
-                    shown += " && document.querySelector('.light').textContent !== 'not known'"
+                    light = "document.querySelector('.light').textContent"
+                    shown += f" && !{light}.startsWith('Not known')"
                 end = time.monotonic() + PATIENCE_S
                 while True:
                     browser.until(shown)
@@ -240,9 +257,8 @@ def in_terminal(state, case, colors, folder):
             words = f" {SIGNS[state].glyph} {states_text([state])}"
 
             def shown():
-                since = "00:03" if state == "lost" else ""
                 header, banner = app.query_one("#header").text, app.query_one("#banner").text
-                return header.startswith(words) and since in banner
+                return header.startswith(words) and is_long_lost(state, banner)
 
             async def until(holds):
                 end = time.monotonic() + PATIENCE_S
@@ -252,7 +268,9 @@ def in_terminal(state, case, colors, folder):
 
             try:
                 await until(lambda: readings.measured_s > ENOUGH_S)
-                if case.does:
+                if case.does == "unplug":
+                    unplug(engine.source)
+                elif case.does:
                     await pilot.press({"stop": "s", "pause": "space", "freeze": "f"}[case.does])
                 with resetting(engine, state):
                     await until(shown)
