@@ -16,8 +16,10 @@ LOW, HIGH, TICK = 20.0, 130.0, 10
 """Of the scale, in dB SPL."""
 STEPS = 10, 20, 40
 """Between its numbers: the least for which there is room."""
-WIDE, TICKED, BETWEEN = 12, 5, 34
+LEAST, MOST, TICKED, BETWEEN = 12, 40, 5, 34
 """Pixels of a meter, of a tick, and between the meters, where the numbers of the scale stand."""
+SHARE = 0.2
+"""Of the width: a meter."""
 
 
 class LevelMeters(QtWidgets.QWidget):
@@ -89,8 +91,9 @@ class LevelMeters(QtWidgets.QWidget):
 
     def _groove(self, place: int) -> QtCore.QRect:
         line, middle = self.fontMetrics().height(), self.width() // 2
-        left = middle + BETWEEN // 2 + 2 if place else middle - BETWEEN // 2 - 2 - WIDE
-        return QtCore.QRect(left, line + 4, WIDE, self.height() - 3 * line - 12)
+        wide = min(MOST, max(LEAST, round(SHARE * self.width())))
+        left = middle + BETWEEN // 2 + 2 if place else middle - BETWEEN // 2 - 2 - wide
+        return QtCore.QRect(left, line + 4, wide, self.height() - 3 * line - 12)
 
     def _half(self, place: int) -> QtCore.QRect:
         """The meter of an ear, with its texts."""
@@ -143,7 +146,7 @@ class LevelMeters(QtWidgets.QWidget):
             color = QtGui.QColor(colors.accent)
             painter.fillRect(bar, hatching(colors.accent) if self.uncalibrated else color)
         if ear.held > LOW:
-            held = QtCore.QRect(groove.left(), self._height(ear.held), WIDE, 2)
+            held = QtCore.QRect(groove.left(), self._height(ear.held), groove.width(), 2)
             painter.fillRect(held.intersected(groove), QtGui.QColor(colors.ink))
         painter.setPen(QtGui.QColor(colors.outline))
         painter.drawRect(groove.adjusted(0, 0, -1, 0))
