@@ -84,7 +84,7 @@ class ReadingGrid(NumberGrid):
     def show_elapsed(self, measured_s: float) -> None:
         """Write once the time that averages and maxima cover."""
         if self._is_counted:
-            self.elapsed.setText(f"Over {elapsed_text(measured_s)}")
+            self.elapsed.setText(f"Measured {elapsed_text(measured_s)}")
 
     def show_band(self, name: str, text: str) -> None:
         """Write the uncertainty beside a large number; "" if unknown."""

@@ -49,7 +49,7 @@ def test_chosen_numbers_are_those_of_the_rows_and_are_kept(qtbot, look, tmp_path
     assert pane.texts() == tuple(reading_text(name, look.values[name]) for name in names)
     assert pane.texts()[0] == "60.0"
     assert len(pane.grid.groups) == 3
-    assert pane.grid.elapsed.text() in ("Over 00:00:01", "Over 00:00:02")
+    assert pane.grid.elapsed.text() in ("Measured 00:00:01", "Measured 00:00:02")
     assert pane.head.indexOf(pane.grid.elapsed_box) > 0
     again = pane_of(look, Settings(settings.path))
     qtbot.addWidget(again)

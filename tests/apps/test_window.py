@@ -283,11 +283,11 @@ def test_new_numbers_do_not_lay_out_the_window_again(qtbot, open_window, tone_en
         timer.stop()
     labels = window.state_view.line, pane_in(window, "moore2016").grid.elapsed
     for label in labels:
-        label.setText("Over 00:00:11")
+        label.setText("Measured 00:00:11")
     lay_out()
     requests = LayoutRequests(window)
     for label in labels:
-        label.setText("Over 00:00:12")
+        label.setText("Measured 00:00:12")
     pane_in(window, "history").legend.setText("LTL 40.0, max 81.0")
     lay_out()
     assert requests.count == 0
