@@ -6,12 +6,10 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.limits import Limit, limit_of
 from amt_stream.meters.rows.limit_words import (
     forecast_words,
-    short_words,
     state_of,
     state_words,
     value_words,
 )
-from amt_stream.meters.rows.limited import so_far
 from amt_stream.service.message import Message
 
 
@@ -30,12 +28,11 @@ def _message(row: Message, limits: Sequence[Limit]) -> Message:
 
 def _texts(row: Message, limit: Limit) -> JsonDict:
     values: JsonMap = row.content
-    early = state_words(limit, values).capitalize() if so_far(limit, values) else ""
     return {
         "name": limit.name,
         "state": state_of(limit, values),
-        "word": short_words(limit, values),
+        "word": state_words(limit, values),
         "value": value_words(limit, values),
         "without": value_words(limit, {}),
-        "more": ". ".join(filter(None, (early, forecast_words(limit, values)))),
+        "more": forecast_words(limit, values),
     }

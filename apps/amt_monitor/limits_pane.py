@@ -125,8 +125,7 @@ class LimitsPane(Pane):
         values, held = view.values, view.held
         for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):
             light.show_state(state_of(limit, values, held))
-            text = state_words(limit, values, held)
-            state.setText(text[:1].upper() + text[1:])
+            state.setText(state_words(limit, values, held))
             told = value_words(limit, values, held), forecast_words(limit, values, held)
             words.setText(tied("\n".join(filter(None, told))))
 

@@ -428,21 +428,22 @@ def test_the_words_of_a_limit_are_those_of_all_displays():
     row = {"laeq_15min_db": 97.31, limit.state: "amber"}
     row |= {"laeq_15min_allowed_99p5_db": 98.24, "laeq_15min_until_99p5_s": 840.0}
     forecast = "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"
-    assert state_words(limit, row) == "close to the limit"
+    assert state_words(limit, row) == "Close to the limit"
     assert value_words(limit, row) == "LAeq,15min 97.3 dB, limit 99.5 dB"
     assert forecast_words(limit, row) == forecast
     assert value_words(limit, row, ["lost"]) == "LAeq,15min --- dB, limit 99.5 dB"
-    assert state_words(limit, row, ["lost"]) == "not known: lost"
+    assert state_words(limit, row, ["lost"]) == "Not known: lost"
     assert forecast_words(limit, row, ["lost"]) == ""
     messages = [Message("header", {"limits": [limit.to_dict()]}), Message("row", row)]
     (page,) = limit_texts(messages)[0].content["of"]
     told = [page[key] for key in ("state", "word", "value", "without", "more")]
-    wanted = ["amber", "close", "LAeq,15min 97.3 dB, limit 99.5 dB"]
+    wanted = ["amber", "Close to the limit", "LAeq,15min 97.3 dB, limit 99.5 dB"]
     assert told == [*wanted, "LAeq,15min --- dB, limit 99.5 dB", forecast]
     early = {limit.state: "amber", "laeq_15min_db": 101.0}
     (page,) = limit_texts([messages[0], Message("row", early)])[0].content["of"]
-    assert page["more"] == "Above the limit so far, in a window that is not whole"
+    assert page["word"] == state_words(limit, early) == "Above the limit so far"
+    assert page["more"] == "Only part of its time is measured yet"
     lower = Limit("laeq_15min_db", 30.0, below=True)
     missed = {"laeq_15min_db": 28.0, lower.state: "red"}
-    assert state_words(lower, missed) == "below the limit"
+    assert state_words(lower, missed) == "Below the limit"
     assert value_words(lower, missed) == "LAeq,15min 28.0 dB, at least 30 dB"

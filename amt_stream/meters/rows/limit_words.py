@@ -9,13 +9,12 @@ from amt_stream.meters.rows.limited import forecast, so_far, value_and_threshold
 from amt_stream.meters.rows.words import reading_text
 
 WORDS = {
-    "green": ("within", "the limit"),
-    "amber": ("close", "to the limit"),
-    "red": ("over", "the limit"),
-    "unknown": ("not known", "yet"),
-    "uncalibrated": ("not judged", "without calibration"),
+    "green": "within the limit",
+    "amber": "close to the limit",
+    "red": "over the limit",
+    "unknown": "not known yet",
+    "uncalibrated": "not judged without calibration",
 }
-"""The words of each state; the first ones stand alone where room is short."""
 
 PROJECTED = "with silence for the rest"
 """What a level is projected with, to a window or a day that is not complete."""
@@ -38,19 +37,14 @@ def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()
 
 
 def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """As "over the limit"; "below the limit" for a lower limit."""
+    """As "Over the limit"; "Below the limit" for a lower limit, which is missed."""
     if why := silence(held):
-        return f"not known: {why}"
+        return f"Not known: {why}"
     state = state_of(limit, values)
+    words = "below the limit" if limit.below and state == "red" else WORDS[state]
     if so_far(limit, values):
-        return f"{limit.side} the limit so far, in a window that is not whole"
-    return f"{short_words(limit, values)} {WORDS[state][1]}"
-
-
-def short_words(limit: Limit, values: Mapping[str, Any]) -> str:
-    """As "over"; "below" for a lower limit, which is not exceeded but missed."""
-    state = state_of(limit, values)
-    return "below" if limit.below and state == "red" else WORDS[state][0]
+        words = f"{limit.side} the limit so far"
+    return words[:1].upper() + words[1:]
 
 
 def value_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
@@ -60,13 +54,18 @@ def value_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
 
 
 def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """As "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"; "" if none."""
+    """As "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"; "" if none.
+
+    Before it, why a level that is above the limit so far is not over it.
+    """
     if silence(held):
         return ""
     allowed, until = forecast(limit, values)
     parts = [] if until is None else [f"{_duration(until)} left at this level"]
     parts += [] if allowed is None else [f"up to {allowed:.1f} dB allowed from now on"]
-    return f"Forecast: {'; '.join(parts)}" if parts else ""
+    found = ["Only part of its time is measured yet"] if so_far(limit, values) else []
+    found += [f"Forecast: {'; '.join(parts)}"] if parts else []
+    return ". ".join(found)
 
 
 def window_words(state: JsonMap) -> str:
