@@ -37,11 +37,12 @@ class HistoryPane(Pane):
     """The history of columns of one unit: their mean, and lightly their range.
 
     history: shared with other panes; this pane adds the new rows
+    limited: the readings of limits, which are shown at first
     """
 
-    def __init__(self, history: ReadingHistory) -> None:
+    def __init__(self, history: ReadingHistory, limited: Sequence[str] = ()) -> None:
         super().__init__("history", "History")
-        self.history = history
+        self.history, self._limited = history, limited
         self.plot = TimePlot("history_plot", lane=True)
         self.plot.setAccessibleName("levels against time")
         self.plot.viewed.connect(self._view)
@@ -164,7 +165,7 @@ class HistoryPane(Pane):
                     action.setCheckable(True)
                     action.setData(one.name)
                     action.setToolTip(f"{one.quantity}, {one.statistic}")
-        self.choose(first_of(columns))
+        self.choose(first_of(columns, self._limited))
 
     def draw(self, again: bool = False) -> None:
         if self.layers.draw(again):

@@ -1,7 +1,7 @@
 """The curves of the history plot: readings, colors, scale."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ FIRST = (
     *("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs"),
     *("spectrum_peak_db", "lzf_1000hz_db"),
 )
-"""The default choice: those with the unit of the first one that exists."""
+"""The usual readings: those with the unit of the first one that exists."""
 
 DECIBELS = ("phon", "dB", "LUFS", "LU", "dBTP")
 STEP_DB, LEAST_DB = 10.0, 40.0
@@ -52,9 +52,11 @@ def unit_of(name: str) -> str:
     return caption_of(name).unit
 
 
-def first_of(columns: "Sequence[Column]") -> list[str]:
+def first_of(columns: "Sequence[Column]", limited: Iterable[str] = ()) -> list[str]:
+    """The default choice: the readings of limits, and the usual ones of the unit of the first."""
     names = [column.name for column in columns]
-    wanted = [name for name in FIRST if name in names] or names[:1]
+    usual = [name for name in FIRST if name in names] or names[:1]
+    wanted = [*dict.fromkeys([name for name in limited if name in names] + usual)]
     return [name for name in wanted if unit_of(name) == unit_of(wanted[0])][:MOST]
 
 
@@ -133,9 +135,9 @@ def top_of(high: float) -> float:
     )
 
 
-def ticks_of(low: float, high: float) -> tuple[tuple[float, str], ...]:
-    """About five round numbers."""
-    rough = (high - low) / 6
+def ticks_of(low: float, high: float, count: int = 6) -> tuple[tuple[float, str], ...]:
+    """About so many round numbers."""
+    rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(t * power for t in (1, 2, 5, 10) if t * power >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -113,7 +113,9 @@ def _of_all(
     if view.readings is not None and not view.readings.rows.gives_cells:
         rows = view.readings.rows
         history = ReadingHistory(rows.columns, rows.step_ms / 1000)
-        yield PaneKind("history", "History", HISTORY, 1, partial(HistoryPane, history), always=True)
+        limited = tuple(one.column for one in view.readings.limits)
+        make = partial(HistoryPane, history, limited)
+        yield PaneKind("history", "History", HISTORY, 1, make, always=True)
         yield PaneKind("distribution", "Distribution", None, 1, partial(DistributionPane, history))
     if shared_in(view):
         title = "Shares by band and ear"

@@ -35,11 +35,12 @@ class StoredHistoryPane(HistoryPane):
 
     def __init__(self, results: Results) -> None:
         there = [one for name, one in results.columns.items() if name in results.rows.columns]
-        super().__init__(ReadingHistory(there, results.step_s))
+        limits = tuple(map(limit_of, results.header.get("limits", ())))
+        super().__init__(ReadingHistory(there, results.step_s), [one.column for one in limits])
         self.live.hide()
         self._header = results.header
         self.layers.events = tuple(results.events)
-        self.layers.limits = tuple(map(limit_of, results.header.get("limits", ())))
+        self.layers.limits = limits
         self.take([results.rows])
         self.draw()
         # Just before the end: at the end the axis would count backwards.

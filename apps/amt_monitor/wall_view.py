@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,17 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.big_number import BigNumber
 from amt_monitor.curve_layers import polygon, runs
 from amt_monitor.history_pyramid import FACTOR
+from amt_monitor.history_traces import (
+    DECIBELS,
+    STEP_DB,
+    symbol_of,
+    ticks_of,
+    top_of,
+    unit_of,
+)
 from amt_monitor.limits_pane import Light
 from amt_monitor.message_bar import Banner
+from amt_monitor.plot import PlotAxis
 from amt_monitor.theme import (
     CONTRAST_DARK,
     DARK,
@@ -27,6 +36,7 @@ from amt_monitor.theme import (
 from amt_monitor.top_bar import StateChip, elapsed_text
 from amt_monitor.widgets import plain_label, tied
 from amt_stream.core.safe_text import plain
+from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limit_words import (
@@ -53,16 +63,17 @@ USUAL = (
 FIRST, OTHERS = 2, 1
 """Shares of the height: the first number, and the others below it."""
 
-MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.12
-"""Of the height: the margin, a line of words, the first number, the limit, the last 15 min."""
+MARGIN, WORDS, DIGITS, BAND, STRIP = 0.025, 0.04, 0.42, 0.18, 0.14
+"""Of the height: the margin, a line of words, the first number, the limit, the last minutes."""
 
 SIZES = {"state_chip": 1.1, "banner": 1.0, "wall_state": 1.6, "wall_limit": 1.0}
-SIZES |= {"wall_message": 0.7, "wall_others": 0.7}
+SIZES |= {"wall_message": 0.7, "wall_others": 0.7, "wall_strip": 0.65}
 """Font sizes relative to a line of words."""
 LEAST = 14
 """Pixels of the smallest letters."""
 
-STRIP_S = 900.0
+STRIP_S = {60: 20, 300: 60, 900: 300}
+"""Seconds that the strip covers, and those between its ticks: the first that have all so far."""
 SHAPES = {"green": "●", "amber": "▲", "red": "■"}
 
 LARGEST = 4000
@@ -166,7 +177,8 @@ class WallView(QtWidgets.QWidget):
             if number.caption.counted:
                 number.show_note(elapsed_text(view.measured_s), "the time that it covers")
         self._show_limit(view)
-        self.strip.show_rows(history, next(iter(self.numbers), ""))
+        limits = view.readings.limits if view.readings is not None else ()
+        self.strip.show_rows(history, next(iter(self.numbers), ""), limits)
         self._fit()
 
     def _show_limit(self, view: "ViewState") -> None:
@@ -186,8 +198,7 @@ class WallView(QtWidgets.QWidget):
         if of is not None:
             self.light.show_state(state_of(of, values, held))
             self._color_band()
-            words = state_words(of, values, held)
-            self.state.setText(words[:1].upper() + words[1:])
+            self.state.setText(state_words(of, values, held))
             told = value_words(of, values, held), forecast_words(of, values, held)
             self.limit.setText(tied(". ".join(filter(None, told))))
 
@@ -252,46 +263,123 @@ class WallView(QtWidgets.QWidget):
 
 
 class LastMinutes(QtWidgets.QWidget):
-    """The course of one reading over the last 15 min."""
+    """The course of one reading over the last minutes, on its scale, with its limits."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: tuple[str, int] = "", -1
+        self.setObjectName("wall_strip")
+        self.name, self.span_s = "", 0
+        self.thresholds: tuple[float, ...] = ()
+        self._shown: tuple[object, ...] = ()
         self._cells: NDArray[np.float64] = np.empty(0)
 
-    def show_rows(self, history: "ReadingHistory | None", name: str) -> None:
-        there = history is not None and name in [one.name for one in history.columns]
-        self.setVisible(there)
-        if not there or history is None:
+    def show_rows(
+        self, history: "ReadingHistory | None", first: str, limits: Sequence[Limit]
+    ) -> None:
+        """Show the reading of a limit: that of the first number, if it has one."""
+        stored = [] if history is None else [one.name for one in history.columns]
+        limited = [one.column for one in limits]
+        wanted = [*([first] if first in limited else limited), first]
+        name = next((one for one in wanted if one in stored), "")
+        self.setVisible(bool(name))
+        if not name or history is None:
             return
         now_s = history.now_s
-        level = history.level_for(now_s - STRIP_S, now_s, max(1, self.width()))
+        span_s = next((span for span in STRIP_S if now_s <= span), max(STRIP_S))
+        level = history.level_for(now_s - span_s, now_s, max(1, self.width()))
         cell_s = history.step_s * FACTOR**level
-        last, count = int(now_s / cell_s), int(STRIP_S / cell_s)
-        if (shown := (name, last)) != self._shown:
+        last, count = int(now_s / cell_s), int(span_s / cell_s)
+        thresholds = tuple(one.threshold for one in limits if one.column == name)
+        if (shown := (name, span_s, last, thresholds)) != self._shown:
             self._shown = shown
+            self.name, self.span_s, self.thresholds = name, span_s, thresholds
             self._cells = history.cells([name], level, last - count, last + 1).mean[0]
             self.update()
 
+    @property
+    def scale(self) -> PlotAxis:
+        """Of round numbers around the readings and the limits."""
+        values = np.array([*self._cells[np.isfinite(self._cells)], *self.thresholds])
+        return strip_axis(unit_of(self.name), values)
+
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        painter, colors = QtGui.QPainter(self), colors_of(self)
+        painter, colors, metrics = QtGui.QPainter(self), colors_of(self), self.fontMetrics()
+        line, axis, align = metrics.height(), self.scale, QtCore.Qt.AlignmentFlag
+        about = f"{symbol_of(self.name)}\n{unit_of(self.name)}"
+        left = max(map(metrics.horizontalAdvance, about.split("\n"))) + line
+        left += max(metrics.horizontalAdvance(text) for _, text in axis.ticks) + line // 3
+        inside = QtCore.QRectF(left, line / 2, self.width() - left - 2, self.height() - 1.7 * line)
         painter.setPen(QtGui.QColor(colors.second))
-        line = self.fontMetrics().height()
-        beside = QtCore.QRect(0, 0, self.fontMetrics().horizontalAdvance("15 min  "), self.height())
-        painter.drawText(beside, QtCore.Qt.AlignmentFlag.AlignVCenter, "15 min")
-        known = self._cells[np.isfinite(self._cells)]
-        if not len(known):
-            return
-        low, high = float(known.min()), float(known.max())
-        middle, half = (low + high) / 2, max(5.0, 0.55 * (high - low))
-        x = np.linspace(beside.right(), self.width() - 2, len(self._cells))
-        y = self.height() / 2 - (self._cells - middle) / half * (self.height() / 2 - 4)
-        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
-        pen = QtGui.QPen(QtGui.QColor(colors.ltl), max(2.0, line / 12))
+        painter.drawText(self.rect(), align.AlignLeft | align.AlignVCenter, about)
+
+        def height(value: Any) -> Any:
+            return inside.bottom() - inside.height() * (value - axis.low) / (axis.high - axis.low)
+
+        free = float(self.height())
+        for value, text in axis.ticks:
+            self._line(painter, colors.grid, inside.left(), height(value), inside.right())
+            room = QtCore.QRectF(0, height(value) - line / 2, left - line // 3, line)
+            if room.bottom() <= free:
+                painter.setPen(QtGui.QColor(colors.second))
+                painter.drawText(room, align.AlignRight | align.AlignVCenter, text)
+                free = room.top()
+        step_s = STRIP_S[self.span_s]
+        for ago_s in range(0, self.span_s + 1, step_s):
+            x = inside.right() - inside.width() * ago_s / self.span_s
+            room = QtCore.QRectF(x - 4 * line, inside.bottom() + 0.2 * line, 8 * line, line)
+            flag = align.AlignHCenter
+            if ago_s in (0, self.span_s):  # at the edges
+                flag = align.AlignLeft if ago_s else align.AlignRight
+                room = QtCore.QRectF(x if ago_s else x - 8 * line, room.y(), 8 * line, line)
+            painter.drawText(room, flag, ago_text(ago_s))
+        pen = QtGui.QPen(QtGui.QColor(colors.ltl), max(2.0, line / 8))
         pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         painter.setPen(pen)
+        x = np.linspace(inside.left(), inside.right(), len(self._cells))
+        y = height(self._cells)
         for first, end in runs(np.isfinite(y)):
             painter.drawPolyline(polygon(np.stack((x[first:end], y[first:end]), axis=1)))
+        for threshold in self.thresholds:
+            at, text = height(threshold), f"limit {threshold:g}"
+            self._line(painter, colors.red, inside.left(), at, inside.right(), dashed=True)
+            above = at - line if at - line >= 0 else at
+            wide = metrics.horizontalAdvance(text)
+            room = QtCore.QRectF(inside.left() + line / 3, above, wide, line)
+            painter.fillRect(room, QtGui.QColor(colors.paper))
+            painter.drawText(room, align.AlignLeft | align.AlignVCenter, text)
+
+    def _line(
+        self,
+        painter: QtGui.QPainter,
+        color: str,
+        left: float,
+        y: float,
+        right: float,
+        dashed: bool = False,
+    ) -> None:
+        pen = QtGui.QPen(QtGui.QColor(color), 2 if dashed else 1)
+        if dashed:
+            pen.setStyle(QtCore.Qt.PenStyle.DashLine)
+        painter.setPen(pen)
+        painter.drawLine(QtCore.QLineF(left, round(y), right, round(y)))
+
+
+def strip_axis(unit: str, values: NDArray[np.float64]) -> PlotAxis:
+    """A scale of few round numbers: of levels in whole tens, else from 0."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    if unit in DECIBELS:
+        low = STEP_DB * np.floor(low / STEP_DB)
+        high = max(STEP_DB * np.ceil((high + 1) / STEP_DB), low + 2 * STEP_DB)
+    else:
+        low, high = min(0.0, low), top_of(high)
+    return PlotAxis(low, high, ticks_of(low, high, 3))
+
+
+def ago_text(seconds: int) -> str:
+    if not seconds:
+        return "now"
+    return f"-{seconds} s" if seconds < 120 else f"-{seconds // 60} min"
 
 
 class WallMenu(QtWidgets.QMenu):

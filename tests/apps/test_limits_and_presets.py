@@ -94,7 +94,11 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     assert again.measurement.readings.limits == wanted
     again.close_now()
     # What the program is given precedes what was kept.
-    assert start("--limit", "laf_db>80").measurement.readings.limits == (Limit("laf_db", 80.0),)
+    given = start("--limit", "laf_db>80")
+    assert given.measurement.readings.limits == (Limit("laf_db", 80.0),)
+    history = given.docks["history"].pane
+    assert history.chosen == ["laf_db", "laeq_db"], "not the reading of the limit"
+    qtbot.waitUntil(lambda: [one.value for one in history.layers.thresholds.items] == [80.0])
 
 
 def tab_to(qtbot, dialog, widget):

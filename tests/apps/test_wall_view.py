@@ -1,18 +1,22 @@
 """The wall view: what is measured, for a whole room."""
 
+import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
+from amt_monitor.plot import PlotAxis
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.theme import CONTRAST_DARK, DARK, theme
+from amt_monitor.wall_view import strip_axis
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
+from tests.apps.texts import recorded
 
 Key = QtCore.Qt.Key
 FS = 48000
@@ -93,6 +97,31 @@ def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
     assert wall.band.width() > 0.9 * wall.width()
     assert wall.others.text() == "● LAF 80.0 dB, limit 99 dB"
     qtbot.waitUntil(lambda: wall.strip.isVisible() and len(wall.strip._cells) > 0, timeout=5000)
+
+
+def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
+    limits = [Limit("laeq_1s_db", 85.0, name="loud")]
+    window, wall = on_wall(limits=limits)
+    window.choose_wall_numbers(["laf_db"])
+    wall.resize(1280, 800)
+    strip = wall.strip
+    qtbot.waitUntil(lambda: len(strip._cells) > 0 and strip.isVisible(), timeout=10000)
+    # Of LAF, the first number, there is no limit.
+    assert (strip.name, strip.span_s, strip.thresholds) == ("laeq_1s_db", 60, (85.0,))
+    with recorded() as boxes:
+        strip.grab()
+    texts = [text for text, _ in boxes]
+    assert {"LAeq,1s\ndB", "limit 85", "90", "-60 s", "-20 s", "now"} <= {*texts}
+    picture = strip.grab().toImage()
+    at = next(box for text, box in boxes if text == "limit 85").bottom()
+    colors = [
+        picture.pixelColor(x, round(at) + y).name() for x in range(strip.width()) for y in range(12)
+    ]
+    assert colors.count(DARK.red) > strip.width() / 3
+    assert strip_axis("dB", np.array([61.2, 85.0])) == PlotAxis(
+        60.0, 90.0, ((60.0, "60"), (70.0, "70"), (80.0, "80"), (90.0, "90"))
+    )
+    assert strip_axis("sone", np.array([3.3])).low == 0.0
 
 
 def test_it_is_dark_in_every_theme(qtbot, on_wall):

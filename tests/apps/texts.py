@@ -130,7 +130,7 @@ def _painted(widget, window):
     if isinstance(widget, Plot):
         widget._ground = None
     room = _rect(widget, window)
-    with _recorded() as boxes:
+    with recorded() as boxes:
         widget.render(QtGui.QPixmap(widget.size()), QtCore.QPoint(), flags=FLAT)
     return [Text(text, box.translated(room.topLeft()), room) for text, box in boxes]
 
@@ -139,7 +139,7 @@ FLAT = QtWidgets.QWidget.RenderFlag.DrawWindowBackground
 
 
 @contextmanager
-def _recorded():
+def recorded():
     """Collects each text that is painted meanwhile, with its box."""
     found, before = [], vars(QtGui.QPainter)["drawText"]
 

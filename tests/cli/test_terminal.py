@@ -309,6 +309,23 @@ def test_a_limit_that_is_exceeded_has_a_shape_and_a_word(sound_file, tone):
     drive(engine, meter, look)
 
 
+def test_the_history_shows_the_reading_of_a_limit_and_the_limit(sound_file, tone):
+    path = sound_file(tone(70.0, 30.0))
+    limits = ("--limit", "laeq_15min_db>85", "--full-scale-db", 100)
+    engine, meter = made("--source", path, "--model", "moore2016,spl", *limits)
+
+    async def look(app, pilot):
+        pane = app.query_one("HistoryPicture")
+        await until(app, lambda _: "LAeq,15min 70.0   ─ LAF 70.0 dB" in pane.text)
+        (line,) = (line for line in pane._lines if "limit 85" in "".join(text for text, _ in line))
+        drawn, role = line[-1]
+        assert drawn.startswith(" limit 85 ╌╌╌")
+        assert role == "red"
+        assert len(drawn) > 50
+
+    drive(engine, meter, look)
+
+
 def test_the_modulation_of_both_ears_is_drawn():
     engine, meter = made("--source", "am-tone", "--model", "king2019")
 

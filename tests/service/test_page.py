@@ -129,6 +129,15 @@ document.getElementById('also').textContent = ' · samples lost +2';
 """The longest that the main reading and the state get, until the page shows the next row."""
 
 
+BOTTOM = "document.getElementById('%s').getBoundingClientRect().bottom"
+FILLED = """(() => {
+  const [hero, last] = ['#hero', '#hero .second'].map((one) => document.querySelector(one));
+  const { top, bottom } = hero.getBoundingClientRect();
+  return (last.getBoundingClientRect().bottom - top) / (bottom - top);
+})()"""
+"""How far down the numbers reach in their place."""
+
+
 def overlap(one, other):
     return all(one[k] < other[k + 2] - 1 and other[k] < one[k + 2] - 1 for k in (0, 1))
 
@@ -146,7 +155,7 @@ def misplaced(texts, width):
     return outside, [pair for pair in pairs if overlap(*(one["box"] for one in pair))]
 
 
-FORECAST = r"Above the limit so far, in a window that is not whole\. "
+FORECAST = r"Only part of its time is measured yet\. "
 FORECAST += r"Forecast: (\d+ (s|min) left at this level; )?up to \d\d\.\d dB allowed from now on"
 CLOSE = """(() => {
   const rules = ['line-height: 0.2', 'margin: 0', 'padding: 0'].map((one) => `${one} !important;`);
@@ -162,9 +171,10 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
         url = one.address
         one.until(is_row)
         browser.open(url)
-        browser.until(f"{LIGHT}?.textContent === 'close'")
+        browser.until(f"{LIGHT}?.textContent === 'Above the limit so far'")
         more = browser.until("document.querySelector('.limit .more').textContent")
         assert re.fullmatch(FORECAST, more.replace("\xa0", " "))
+        assert browser.evaluate(text("legend")) == "LAeq,15min, dBLAF, dB", "not that of the limit"
         if folder := os.environ.get("AMT_PICTURES"):
             browser.until(f"{text('elapsed')} >= '00:00:25'")
             (Path(folder) / "page.png").write_bytes(browser.picture())
@@ -177,6 +187,12 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
                 time.sleep(0.6)  # until all is drawn at this size
                 assert misplaced(browser.evaluate(LONGEST + WRITTEN), width) == ([], []), width
                 assert browser.evaluate("document.documentElement.scrollWidth") <= width
+                if width > 390:
+                    limits, history = (
+                        browser.evaluate(BOTTOM % of) for of in ("limits", "history")
+                    )
+                    assert limits == pytest.approx(history, abs=1), "a column has an empty end"
+                    assert browser.evaluate(FILLED) > 0.7
 
         look()
         browser.evaluate("document.querySelectorAll('details').forEach((d) => d.open = true)")
@@ -196,7 +212,7 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         url = one.address
         one.until(is_row)
         browser.open(url)
-        browser.until(f"{LIGHT}?.textContent === 'over'")
+        browser.until(f"{LIGHT}?.textContent === 'Over the limit'")
         hero, limits, history = browser.evaluate(places)
         reading = "document.querySelector('.limit .words').textContent"
         assert re.fullmatch(r"LAF [\d.]+\sdB, limit 45\sdB", browser.evaluate(reading))
@@ -210,7 +226,7 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         with Browser(400, 200) as overlay:  # has no list of limits, so the number tells of its own
             overlay.open(f"{url}?view=laf&transparent=1")
             told = "document.querySelector('.number .what')"
-            overlay.until(f"{told}?.dataset.words === 'over'")
+            overlay.until(f"{told}?.dataset.words === 'Over the limit'")
             shown = f"[{told}, document.querySelector('#limits')].map((o) => o.checkVisibility())"
             assert overlay.evaluate(shown) == [True, False]
         one.process.kill()
@@ -218,7 +234,7 @@ def test_a_phone_shows_one_number_its_limit_and_its_history():
         assert browser.evaluate(text("banner")).startswith("No connection to the meter")
         browser.until("document.querySelector('#hero .value').textContent === '---'")
         browser.until(f"{text('state')} === 'No connection'")
-        browser.until(f"{LIGHT}.textContent === 'not known'")
+        browser.until(f"{LIGHT}.textContent === 'Not known: no connection'")
         assert browser.evaluate(reading) == "LAF --- dB, limit 45\xa0dB"
         assert browser.evaluate("document.querySelector('#hero .last').textContent").startswith(
             "last "

@@ -145,12 +145,15 @@ class MeterApp(App[None]):
         self._traced = self._main_traces(named)
 
     def _main_traces(self, named: set[str]) -> list[str]:
-        """Two instantaneous readings of one unit: of the large numbers first."""
-        there = [one for one in self.history.main_columns if one.statistic == "instantaneous"]
-        there = there or self.history.main_columns
+        """Two readings of one unit: of the first limit, else of the large numbers first."""
+        readings, columns = self.meter.readings, self.history.main_columns
+        limits = () if readings is None else readings.limits
+        there = [one for one in columns if one.statistic == "instantaneous"] or columns
         there.sort(key=lambda one: (one.name not in named, not one.name.startswith("ltl")))
-        same = [one.name for one in there if one.unit == there[0].unit]
-        return same[:2]
+        limited = [one for limit in limits for one in columns if one.name == limit.column]
+        there = [*limited[:1], *there]
+        same = dict.fromkeys(one.name for one in there if one.unit == there[0].unit)
+        return [*same][:2]
 
     def compose(self) -> ComposeResult:
         yield Picture(id="header", classes="line")
@@ -267,7 +270,9 @@ class MeterApp(App[None]):
         self.query_one(LimitPane).draw(meter.readings.limits, view)
         picture = self.query_one(HistoryPicture)
         if not (self.frozen and picture.text):
-            picture.draw(self.history, self._traced, view.values, lost_s)
+            limits = [one for one in meter.readings.limits if one.column in self._traced]
+            thresholds = [one.threshold for one in limits]
+            picture.draw(self.history, self._traced, view.values, lost_s, thresholds)
 
     def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
         meter, width = self.meter, self.size.width

@@ -32,6 +32,7 @@ from amt_stream.cli.terminal.pictures import (
     shared_columns,
     tick_line,
     trace,
+    with_limit,
 )
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.level_ballistics import LevelBallistics
@@ -282,7 +283,7 @@ def _scale(height: int) -> dict[int, str]:
 
 
 class HistoryPicture(Picture):
-    """Two readings over time, in braille; where no sound was, it is hatched."""
+    """Two readings over time, in braille, and their limits; where no sound was, it is hatched."""
 
     span = 0
     """Which of SPANS_S is drawn."""
@@ -300,7 +301,12 @@ class HistoryPicture(Picture):
         self.next_span()
 
     def draw(
-        self, history: ReadingHistory, names: Sequence[str], values: Any, lost_s: float
+        self,
+        history: ReadingHistory,
+        names: Sequence[str],
+        values: Any,
+        lost_s: float,
+        thresholds: Sequence[float] = (),
     ) -> None:
         width, height = self.size.width, self.size.height - 2
         if height < 2 or width < 20 or not names:
@@ -331,11 +337,14 @@ class HistoryPicture(Picture):
         gaps = missing.reshape(-1, 2).all(axis=1)
         unit = caption_of(names[0]).unit
         floor = LOWEST_DB if unit in ("phon", "dB") else None
-        known = high[np.isfinite(high)]
+        known = np.array([*high[np.isfinite(high)], *thresholds])
         ends = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
         low, top = nice_range(*ends, floor)
         roles = ("ltl", "stl")
         picture = braille([trace(row, low, top, height) for row in high], roles, gaps)
+        for threshold in thresholds:
+            y = round((top - threshold) / (top - low) * (height - 1))
+            picture[y] = with_limit(picture[y], f"limit {threshold:g}")
         labels = _value_labels(low, top, height)
         self._below = [
             [(f"{labels.get(y, ''):>4}", "second"), ("│", "grid"), *line]
@@ -549,7 +558,7 @@ class LimitPane(Picture):
                 value_words(limit, view.values, held),
                 forecast_words(limit, view.values, held),
             ]
-            text = f" {MARKS.get(state, '○')} {words[:1].upper()}{words[1:]}"
+            text = f" {MARKS.get(state, '○')} {words}"
             for part in filter(None, parts):
                 if len(text) + len(part) + 3 <= width:
                     text += f"   {part}"

@@ -4,6 +4,7 @@ A picture is lines of pieces, a text and its role each; `palette` gives each rol
 """
 
 import math
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -17,6 +18,9 @@ Line: TypeAlias = list[Piece]
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 SHADES = {"█": -3.0, "▓": -9.0, "▒": -15.0, "░": -24.0}
 """Characters, and the lowest level of each in dB relative to the strongest cell."""
+
+DASH = "╌"
+"""Stands for a limit."""
 
 HATCH = "╱"
 """Stands for sound that is missing, or for a level that is not calibrated."""
@@ -106,6 +110,21 @@ def braille(
         looks = [*roles[: len(traces)], "grid"]
         lines.append([(text[a:b], looks[number[a]]) for a, b in zip(starts, ends, strict=True)])
     return lines
+
+
+def with_limit(line: Line, label: str) -> Line:
+    """A line of a picture with a limit where nothing else is, and its label from the left on."""
+    found: Line = []
+    at = 0
+    for text, role in line:
+        for part in re.findall(r" +|[^ ]+", text):
+            if part[0] == " ":
+                words = f" {label} ".ljust(at + len(part), DASH)[at : at + len(part)]
+                found.append((words, "red"))
+            else:
+                found.append((part, role))
+            at += len(part)
+    return found
 
 
 def meter(share: float, held: float, height: int) -> list[tuple[str, bool]]:

@@ -134,7 +134,7 @@ function drawLimits(row, stale) {
     const [light, reading, more] = limit.parts;
     const texts = (frozen ? frozen.limits : told.get(whose))?.find((one) => one.name === limit.name);
     const state = known && texts ? texts.state : "unknown";
-    light.textContent = known && texts ? texts.word : "not known";
+    light.textContent = known && texts ? texts.word : MEASURING.includes(reached()) ? "Not known yet" : `Not known: ${reached()}`;
     light.dataset.state = state;
     // Over another picture the number has the words itself, those of the worst of its limits.
     const own = columns.find((one) => one.column.name === limit.column)?.what.dataset;
@@ -157,7 +157,7 @@ connection.addEventListener("header", ({ detail: header }) => {
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
   const numbers = header.columns.filter((one) => !ofLimits.has(one.name) && one.statistic !== "forecast" && (one.unit !== "" || !keys.has(one.name)));
   showLimits();
-  const chosen = view.length ? numbers.filter((one) => view.some((name) => isCalled(one, name))) : numbers.slice(0, MOST);
+  const chosen = view.length ? numbers.filter((one) => view.some((name) => isCalled(one, name))) : numbers.filter((one, k) => k < MOST || limits.some((limit) => limit.column === one.name));
   showMissing(numbers, Object.keys(header.source.microphones || {}));
   columns = chosen.map(button);
   hero = heroes(numbers);
@@ -165,9 +165,12 @@ connection.addEventListener("header", ({ detail: header }) => {
   at("hero").title = hero.map((one) => one.name).join(", ");
   at("numbers").replaceChildren(...columns.map((one) => one.made));
   at("numbers").style.setProperty("--columns", String(Math.min(columns.length, 3)));
-  const first = numbers.find((one) => one.unit === "phon") || numbers[0];
-  drawn = numbers.filter((one) => first && one.unit === first.unit && one.statistic === "instantaneous").slice(0, 2).map((one) => one.name);
-  if (drawn.some((name) => name.startsWith("ltl_"))) drawn.reverse(); // the wider line lies below
+  const judged = limits.map((limit) => numbers.find((one) => one.name === limit.column)).find(Boolean);
+  const first = judged || numbers.find((one) => one.unit === "phon") || numbers[0];
+  const alike = numbers.filter((one) => first && one.unit === first.unit && (one === judged || one.statistic === "instantaneous"));
+  alike.sort((one, other) => (other === judged) - (one === judged));
+  drawn = alike.slice(0, 2).map((one) => one.name);
+  drawn.sort((one, other) => other.startsWith("ltl_") - one.startsWith("ltl_")); // the wider line lies below
   at("source").textContent = sourceName(header);
   at("kept").textContent = header.kept_sound_s ? `The last ${header.kept_sound_s} s of sound are in memory.` : "";
   at("replay").hidden = !header.kept_sound_s;
@@ -565,7 +568,7 @@ function drawCourse({ pen, thick }, area, x, found, name) {
   }
   const color = shade(colorOf(name));
   pen.strokeStyle = pen.fillStyle = color;
-  pen.lineWidth = (name.startsWith("ltl_") ? 2.5 : 1.25) * thick;
+  pen.lineWidth = (name.startsWith("ltl_") ? 2.5 : name.startsWith("stl_") ? 1.25 : 2) * thick;
   const floor = area.top + area.height;
   for (const run of runs) {
     const line = new Path2D();
