@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
 TESTS = (
     "tests/apps/test_scripted_session.py",
+    "tests/apps/test_shares_pane.py::test_shares_are_those_of_the_last_whole_second",
     "tests/service/test_page.py::test_no_text_of_the_page_is_cut_or_lies_on_another",
 )
 

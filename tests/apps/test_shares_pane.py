@@ -1,6 +1,11 @@
-"""Shares by band and ear, each second: those of `explain`, and in words."""
+"""Shares by band and ear, each second: those of `explain`, and in words.
+
+With AMT_PICTURES=FOLDER in the environment it leaves a picture of the pane there.
+"""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +29,9 @@ SOUND = [
     Tone(500.0, level_db=60, ear="left"),
     Tone(4000.0, level_db=60, modulation=70.0, ear="right"),
 ]
+
+
+SIZE = 900, 320
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +64,9 @@ def test_shares_are_those_of_the_last_whole_second(pane, made):
         pane.texts()[2] == f"most at 4 kHz, right ear: {100 * pane.shares['roughness'][1, 7]:.0f} %"
     )
     assert pane.table.accessibleDescription().startswith("loudness: most at 4 kHz, right ear")
+    if folder := os.environ.get("AMT_PICTURES"):
+        pane.resize(*SIZE)
+        pane.grab().save(str(Path(folder) / "shares.png"))
 
 
 def test_what_is_lost_or_starts_again_has_none(pane, made):
