@@ -171,15 +171,20 @@ class Plot(QtWidgets.QWidget):
     def points(self, x: Values, y: Values) -> NDArray[np.float64]:
         area, grain = self.inside, self.grain
         wide, high = area.width() - 1, area.height() - 1
-        places = np.empty((len(x), 2))
-        places[:, 0] = (np.asarray(x) - self.x.low) * (wide / (self.x.high - self.x.low))
-        places[:, 1] = (np.asarray(y) - self.y.low) * (-high / (self.y.high - self.y.low))
-        np.minimum(places[:, 1], FAR * high, out=places[:, 1])
-        np.maximum(places[:, 1], -FAR * high, out=places[:, 1])
-        places += area.left(), area.bottom()
+        # Columns that lie together are read and written faster.
+        across, up = places = np.empty((2, len(x)))
+        across[:] = (np.asarray(x) - self.x.low) * (wide / (self.x.high - self.x.low))
+        up[:] = (np.asarray(y) - self.y.low) * (-high / (self.y.high - self.y.low))
+        np.minimum(up, FAR * high, out=up)
+        np.maximum(up, -FAR * high, out=up)
+        across += area.left()
+        up += area.bottom()
         if grain != 1.0:
-            return np.rint(places * grain) / grain
-        return np.rint(places, out=places)
+            places *= grain
+        np.rint(places, out=places)
+        if grain != 1.0:
+            places /= grain
+        return places.T
 
     def values(self, place: QtCore.QPointF) -> tuple[float, float]:
         across = (place.x() - self.inside.left()) / max(1, self.inside.width() - 1)
