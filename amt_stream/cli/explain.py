@@ -36,6 +36,7 @@ def run_explain(args: ExplainOptions) -> int:
                 highest_hz=args.highest_hz,
                 jobs=args.jobs,
                 report=lambda done, runs: progress.update(0, done / runs),
+                channels=args.channels,
             )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error

@@ -35,13 +35,19 @@ def run_match(args: MatchOptions) -> int:
     say_when_compiling()
     of = MEASURES[args.by]
     try:
-        found = match(files, by=args.by, calibration=args.full_scale_db, field=args.field or "free")
+        found = match(
+            files,
+            by=args.by,
+            calibration=args.full_scale_db,
+            field=args.field or "free",
+            channels=args.channels,
+        )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
     if of.in_pascal and not all(one.calibrated for one in found):
         say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
     for file, target, one in zip(files, targets, found, strict=False):
-        _write(target, file, one.gain_db)
+        _write(target, file, one.gain_db, args.channels)
     if args.json:
         sounds = [{"file": str(f), **asdict(one)} for f, one in zip(files, found, strict=True)]
         print(json.dumps({"by": args.by, "unit": of.unit, "sounds": sounds}, indent=1))
@@ -85,11 +91,13 @@ def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:
     return targets
 
 
-def _write(target: Path, file: Path, gain_db: float) -> None:
-    """Write a sound with its gain, completely or not at all."""
+def _write(target: Path, file: Path, gain_db: float, channels: tuple[int, ...] | None) -> None:
+    """Write the chosen channels of a sound with its gain, completely or not at all."""
     import soundfile
 
     samples, fs = soundfile.read(file, dtype="float32", always_2d=True)
+    if channels:
+        samples = samples[:, [channel - 1 for channel in channels]]
     content = io.BytesIO()
     louder = samples * np.float32(10 ** (gain_db / 20))
     soundfile.write(content, louder, fs, "FLOAT", format="WAV")

@@ -761,6 +761,9 @@ class MatchOptions(Options):
         Choice(("ltl", "zwicker", "ecma", "lufs", "laeq")),
         default="ltl",
     )
+    channels: tuple[int, ...] | None = changed(
+        InputSettings, "channels", about="one or two channels of each file: 1, or 1,2"
+    )
     full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
     field: str | None = changed(ModelSettings, "field", usual="free")
     out: str | None = setting(
@@ -777,6 +780,9 @@ class ExplainOptions(Options):
 
     file: str = setting(
         "FILE", "a file of sound with one or two channels, of 1 s or more", default=""
+    )
+    channels: tuple[int, ...] | None = changed(
+        InputSettings, "channels", about="one or two channels of the file: 1, or 1,2"
     )
     bands: str = setting(
         "--bands WIDTH",

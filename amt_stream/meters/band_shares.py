@@ -9,6 +9,10 @@ LOWEST_HZ, HIGHEST_HZ = 31.5, 16_000.0
 BARK = 0.5
 """Spacing of the bands of the model in Bark_HMS."""
 
+LEAST_VALUE = 0.02
+"""A quality of at most this many sone_HMS, asper, vacil_HMS or tu_HMS is inaudible, and which band
+it is of is chance: none is named, and bands have no share."""
+
 
 def band_limits(
     parts: int = 1, lowest_hz: float = LOWEST_HZ, highest_hz: float = HIGHEST_HZ

@@ -16,6 +16,7 @@ from amt_stream.core.safe_text import brief
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.band_shares import (
     HIGHEST_HZ,
+    LEAST_VALUE,
     LOWEST_HZ,
     as_shares,
     band_limits,
@@ -77,7 +78,7 @@ class Explanation:
     values: the single value of each quality of the sound, of both ears, by its name; None if there
         is none
     shares: shares of loudness, roughness and tonality of each band, (ear, band): parts of 1 of the
-        value of both ears, or NaN if the sound has nothing of it
+        value of both ears, or NaN if the sound has at most 0.02 of it
     shares_by_second: the same of each second of the sound, (second, ear, band)
     changes: change of each value, in its unit, with 3 dB less in a band, (place, band)
     calibrated: whether the calibration of the sound is known
@@ -134,6 +135,7 @@ def explain(
     highest_hz: float = HIGHEST_HZ,
     jobs: int = 1,
     report: Callable[[int, int], None] = lambda done, runs: None,
+    channels: Sequence[int] | None = None,
 ) -> Explanation:
     """Find the share of each band and ear in a sound's qualities, and those with 3 dB less there.
 
@@ -153,13 +155,14 @@ def explain(
     lowest_hz, highest_hz: middle of the lowest and of the highest band; each band costs a run
     jobs: number of processes
     report: called after each run, with the number of runs so far and of all
+    channels: one or two channels of the sound (1, 2, ...); by default all
 
     Raises SourceError for invalid sound, and ValueError for unknown bands and a sound too short.
     """
     began = time.monotonic()
     if bands not in WIDTHS:
         raise ValueError(f"bands is {brief(repr(bands))}: there are {', '.join(WIDTHS)}")
-    whole = read_whole(sound, fs, calibration, Preset(("ecma",)).most_channels)
+    whole = read_whole(sound, fs, calibration, Preset(("ecma",)).most_channels, channels)
     if len(whole.samples) < LEAST_S * whole.fs:
         raise ValueError(
             f"the sound has {len(whole.samples) / whole.fs:.2g} s, of which roughness does not "
@@ -169,15 +172,14 @@ def explain(
     limits = limits[limits[:, 0] < whole.fs / 2]
     run = _run(whole, field)
     report(1, len(limits) + 1)
-    channels = range(whole.samples.shape[1])
-    values = _values(whole, [run for _ in channels])
+    ears = range(whole.samples.shape[1])
+    values = _values(whole, [run for _ in ears])
     shares, by_second = _shares(run, band_weights(limits))
     for name in SHARED:
-        if not values[name]:
-            # What the specific values have is rounding.
+        if (values[name] or 0.0) <= LEAST_VALUE:
             shares[name].fill(np.nan)
             by_second[name].fill(np.nan)
-    places = [{*channels}, *({channel} for channel in channels)][: 2 * len(channels) - 1]
+    places = [{*ears}, *({ear} for ear in ears)][: 2 * len(ears) - 1]
     changes = {name: np.full((len(places), len(limits)), np.nan) for name in QUALITIES}
     again = each(partial(_with_less, whole, field, limits, run, places), range(len(limits)), jobs)
     for band, found in enumerate(again):

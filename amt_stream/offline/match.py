@@ -104,6 +104,7 @@ def match(
     by: str = "ltl",
     calibration: float | Calibration | None = None,
     field: str = "free",
+    channels: Sequence[int] | None = None,
 ) -> list[Match]:
     """The gain of each sound that makes it as loud as the first one.
 
@@ -117,6 +118,7 @@ def match(
     calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
         comment of a file, if there is one
     field: "free", "diffuse" or "eardrum", for loudness models
+    channels: one or two channels of every sound (1, 2, ...); by default all
 
     Raises SourceError for invalid sound, and ValueError for an unknown measure, for a sound without
     loudness, and if no gain of at most 60 dB suffices.
@@ -136,7 +138,7 @@ def match(
     target = math.nan
     for place, given in enumerate(sounds):
         name = str(given) if isinstance(given, str | Path) else f"sound {place + 1}"
-        sound = read_whole(given, fs, calibration, most)
+        sound = read_whole(given, fs, calibration, most, channels)
         before = _level(sound, of, field, 0.0)
         if before == -math.inf or (of.unit == "phon" and before <= 0):
             raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")

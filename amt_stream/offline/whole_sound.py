@@ -1,6 +1,7 @@
 """A whole sound in memory, for what measures it several times."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,25 +33,36 @@ class WholeSound:
 
 
 def read_whole(
-    given: object, fs: int | None, calibration: float | Calibration | None, most: int
+    given: object,
+    fs: int | None,
+    calibration: float | Calibration | None,
+    most: int,
+    channels: Sequence[int] | None = None,
 ) -> WholeSound:
     """Read a path, or an array with its rate, of at most so many channels.
 
     calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
         comment of a file, if there is one
+    channels: one or two channels (1, 2, ...); by default all
 
     Raises SourceError for invalid sound, and ValueError for an array without a rate.
     """
     from amt_stream.offline.analysis import ArrayRecording, CheckedFile
 
+    class File(CheckedFile):
+        _remedy = "repair the file"
+
+    class InMemory(ArrayRecording):
+        _remedy = "repair the sound"
+
     one = UNCALIBRATED if calibration is None else calibration
     levels = [one if isinstance(one, Calibration) else Calibration(one)]
     if isinstance(given, str | Path):
-        sound = CheckedFile(given, most=most)
+        sound: CheckedFile = File(given, channels, most=most)
         if calibration is None and (stored := calibrations_in(sound.path)):
             levels = [stored.get(channel, UNCALIBRATED) for channel in sound.channels]
     elif fs is None:
         raise ValueError("fs is missing: give the sampling rate of the array in hertz")
     else:
-        sound = ArrayRecording(given, fs, most=most)
+        sound = InMemory(given, fs, channels, most=most)
     return WholeSound(np.concatenate(list(sound.blocks())), sound.fs, levels)

@@ -16,6 +16,7 @@ from amt_monitor.widgets import combo_box, tool_button
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.band_shares import (
     BARK,
+    LEAST_VALUE,
     as_shares,
     band_limits,
     band_weights,
@@ -111,7 +112,7 @@ class _SharesOf:
         found = self._seconds.get(second)
         if found is None:
             return None
-        if found.value <= self.quality.least * found.frames:
+        if found.value <= LEAST_VALUE * found.frames:
             return np.full(found.parts.shape, np.nan)
         return as_shares(found.parts)
 

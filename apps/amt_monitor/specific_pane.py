@@ -11,6 +11,7 @@ from amt_monitor.spectrogram_pane import CHANNELS
 from amt_monitor.spectrum_pane import HZ_TICKS, hertz_text
 from amt_monitor.waterfall_pane import CurvesOf, LastMinutePane
 from amt_monitor.widgets import plain_label
+from amt_stream.meters.band_shares import LEAST_VALUE
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
 
@@ -25,7 +26,6 @@ class SpecificQuality(NamedTuple):
     name: as in "specific roughness"
     value, specific, hz: outputs of the model that have its value, that in bands, and a frequency
         or rate, if there is one
-    least: up to this value nothing is named
     strongest: sentence on the band with the highest specific value; `{band}` is its center
         frequency, and `{hz}` the model's frequency or rate
     smallest_top: of the color scale
@@ -33,7 +33,6 @@ class SpecificQuality(NamedTuple):
 
     name: str
     value: str
-    least: float
     strongest: str
     smallest_top: float
     specific: str = "specific"
@@ -41,12 +40,10 @@ class SpecificQuality(NamedTuple):
 
 
 QUALITIES = (
-    SpecificQuality("loudness", "n", 0.02, "loudest at {band} Hz", 0.1),
-    SpecificQuality("tonality", "t", 0.02, "strongest tone at {hz} Hz", 0.1, hz="hz"),
-    SpecificQuality(
-        "roughness", "r", 0.02, "roughest at {band} Hz, modulated by {hz} Hz", 0.05, hz="hz"
-    ),
-    SpecificQuality("fluctuation", "f", 0.02, "most at {band} Hz", 0.05),
+    SpecificQuality("loudness", "n", "loudest at {band} Hz", 0.1),
+    SpecificQuality("tonality", "t", "strongest tone at {hz} Hz", 0.1, hz="hz"),
+    SpecificQuality("roughness", "r", "roughest at {band} Hz, modulated by {hz} Hz", 0.05, hz="hz"),
+    SpecificQuality("fluctuation", "f", "most at {band} Hz", 0.05),
 )
 
 OF_ALL = {"tonality": "tone_hz", "roughness": "modulation_hz"}
@@ -110,7 +107,7 @@ class SpecificQualityPane(LastMinutePane):
         values = frames.values
         each = getattr(values, self._of.value)[:, place]
         channel = int(np.argmax(np.nan_to_num(each)))
-        if not each[channel] > self._of.least:
+        if not each[channel] > LEAST_VALUE:
             return ""
         specific = getattr(values, self._of.specific)[channel, place]
         band, hz = int(np.argmax(np.nan_to_num(specific))), None

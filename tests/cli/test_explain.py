@@ -166,12 +166,29 @@ def test_what_a_sound_lacks_has_no_share():
     assert empty.to_dict()["shares"] == {"roughness": [[None, None]]}
 
 
+def test_what_nobody_hears_has_no_share():
+    heard, inaudible = tone(500, 60), tone(500, 7)
+    found = explain(
+        np.stack([heard, inaudible, heard], 1),
+        FS,
+        FULL_SCALE_DB,
+        lowest_hz=1000,
+        highest_hz=2000,
+        channels=[2],
+    )
+    assert 0 < found.values["loudness"] < 0.02
+    assert np.isnan(found.shares["loudness"]).all()
+    assert np.isnan(found.shares_by_second["loudness"]).all()
+
+
 @pytest.mark.parametrize(
     ("samples", "more", "words"),
     [
         (T[: FS // 2], [], "the sound has 0.5 s, of which roughness does not count the first"),
         (T, ["--lowest-hz", "2000", "--highest-hz", "500"], "give two ascending frequencies"),
         (T, ["--bands", "sixth"], "--bands"),
+        (T, ["-c", "3"], "a.wav has no channel 3: it has 1, counted from 1"),
+        (np.append(T, np.nan), [], "channel 1: repair the file"),
     ],
 )
 def test_a_mistake_is_one_sentence(said, sound_file, samples, more, words):

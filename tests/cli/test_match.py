@@ -41,6 +41,23 @@ def test_json_has_each_sound_and_what_is_uncalibrated_is_said(said, sound_file):
     assert "uncalibrated" not in err
 
 
+def test_chosen_channels_are_matched_and_written(said, sound_file, tmp_path):
+    three = sound_file(np.stack([NOISE, NOISE / 4, NOISE / 2], 1), name="three.wav")
+    a = sound_file(NOISE, name="a.wav")
+    status, _, err = said("match", three, three, "--by", "laeq")
+    assert status == 1
+    assert "has 3 channels: choose one (channels 1), or two" in err
+    pair = sound_file(np.stack([NOISE, NOISE / 4], 1), name="pair.wav")
+    status, out, _ = said("match", pair, three, "-c", "2", "--by", "laeq", "--out", "equal")
+    assert status == 0
+    assert out.splitlines()[3].split()[2] == "+0.00"
+    written = soundfile.read(tmp_path / "equal" / "three.wav")[0]
+    np.testing.assert_allclose(written, NOISE / 4, atol=1e-7)
+    status, _, err = said("match", pair, a, "-c", "2", "--by", "laeq")
+    assert (status, err.count("\n")) == (1, 1)
+    assert "a.wav has no channel 2: it has 1" in err
+
+
 def test_a_gain_beyond_full_scale_is_said(said, sound_file):
     peaks = np.where(np.arange(FS) % 4000, NOISE, 0.9)
     a, b = sound_file(NOISE * 10, name="a.wav"), sound_file(peaks, name="b.wav")
