@@ -450,7 +450,7 @@ def _fault(header: JsonMap, summary: JsonMap) -> str:
             window = [stood.get(key, 0.0) for key in ("heard_s", "window_s", "projection")]
             if not all(type(part) in NUMBER and math.isfinite(part) for part in window):
                 fault = "summary limits have no window"
-            if stood["worst"] is not None and (at_s is None or not math.isfinite(at_s)):
+            if stood["worst"] is not None and (at_s is None or not 0 <= at_s <= LONGEST_S):
                 fault = "summary limits worst_s is not a time"
     return fault
 

@@ -1,8 +1,10 @@
 """A header or a summary that somebody has edited: a page, or a refusal in one sentence."""
 
 import copy
+import functools
 import json
 import math
+from operator import getitem
 
 import numpy as np
 import pytest
@@ -27,7 +29,9 @@ def told():
         step_ms=100,
         limits=["momentary_lufs>-40,amber=-50"],
     )
-    return {"header": found.header, "summary": found.summary}, list(found.rows)
+    began = np.datetime64("2026-11-22T10:00:00", "ms")
+    rows = [{**row, "utc": f"{began + round(1000 * row['time_s'])}Z"} for row in found.rows]
+    return {"header": found.header, "summary": found.summary}, rows
 
 
 def places(value, path=()):
@@ -49,6 +53,26 @@ def put(data, path, junk):
     return edited
 
 
+def page_of(edited, rows, path):
+    """The page, or the sentence that refuses it."""
+    lines = [{"header": edited["header"]}, *rows, {"summary": edited["summary"]}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    try:
+        return report_page(read_results(path))
+    except Refusal as refusal:
+        return refusal
+
+
+@pytest.mark.parametrize("junk", [1e300, -1e300])
+def test_a_number_beyond_all_measure_is_a_page_or_a_sentence(told, tmp_path, junk):
+    """A time beyond all calendars ended the report with a traceback."""
+    data, rows = told
+    numbers = [p for p in places(data) if type(functools.reduce(getitem, p, data)) in (int, float)]
+    assert ("summary", "limits", 0, "worst_s") in numbers
+    for place in numbers:
+        page_of(put(data, place, junk), rows, tmp_path / "rows.jsonl")
+
+
 @pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.soak)])
 def test_whatever_is_edited_there_is_a_page_or_a_sentence(told, tmp_path, times):
     """Every place is edited so often, with other junk each time."""
@@ -58,12 +82,9 @@ def test_whatever_is_edited_there_is_a_page_or_a_sentence(told, tmp_path, times)
     every = [place for place in places(data) if place]
     for number, place in enumerate(every * times):
         edited = put(data, place, JUNK[(3 * number + number // len(every)) % len(JUNK)])
-        lines = [{"header": edited["header"]}, *rows, {"summary": edited["summary"]}]
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        try:
-            page = report_page(read_results(path))
-        except Refusal as refusal:
-            refusals.append(str(refusal))
+        page = page_of(edited, rows, path)
+        if isinstance(page, Refusal):
+            refusals.append(str(page))
         else:
             pages += 1
             assert "</html>" in page
