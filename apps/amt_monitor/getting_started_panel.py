@@ -66,7 +66,7 @@ class GettingStartedPanel(QtWidgets.QWidget):
         about = "close these steps; Help > Getting started shows them again"
         self.skip = tool_button("got_it", "Skip", about, self._close)
         row = QtWidgets.QHBoxLayout(self)
-        row.setContentsMargins(12, 6, 8, 6)
+        row.setContentsMargins(12, 4, 8, 4)
         row.setSpacing(8)
         row.addWidget(self.title)
         row.addSpacing(8)

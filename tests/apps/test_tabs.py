@@ -1,6 +1,6 @@
 """Tabs of panes that have no room beside each other."""
 
-from pyqtgraph.Qt import QtWidgets
+from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.theme import theme
 from tests.apps.texts import engine_of
@@ -12,6 +12,45 @@ def tab_bars(window):
     """Those that are seen with more than one tab: Qt keeps others for later."""
     direct = window.findChildren(QtWidgets.QTabBar)
     return [bar for bar in direct if bar.parent() is window and bar.isVisible() and bar.count() > 1]
+
+
+def covered(window):
+    """Each tab bar with the pane that it lies over."""
+    panes = [dock.pane for dock in window.docks.values() if dock.is_seen]
+    boxes = {
+        pane.objectName(): QtCore.QRect(pane.mapTo(window, QtCore.QPoint()), pane.size())
+        for pane in panes
+        if pane.window() is window
+    }
+    return [
+        (bar.tabText(0), name)
+        for bar in tab_bars(window)
+        for name, box in boxes.items()
+        if box.intersects(bar.geometry())
+    ]
+
+
+def test_no_tab_bar_lies_over_a_pane(qtbot, open_window):
+    """In the smallest window too, with the first steps above the panes and without them."""
+    window = open_window(engine_of("loudness and level"))
+    sizes = [(window.minimumWidth(), window.minimumHeight()), SMALL, (1280, 800)]
+    assert window.first_start.isVisible()
+    for size in (*sizes, None, *sizes):
+        if size is None:
+            window.first_start.closed.emit()
+            window.first_start.hide()
+            continue
+        window.resize(*size)
+        qtbot.waitUntil(lambda size=size: (window.width(), window.height()) == size)
+        window.area.restore_default()
+        qtbot.wait(200)
+        assert bool(tab_bars(window)) == (size[0] < 1000)
+        assert covered(window) == [], size
+        for dock in [one for one in window.docks.values() if not one.isVisible()]:
+            dock.toggleViewAction().trigger()
+            qtbot.wait(50)
+            dock.close()
+        assert covered(window) == [], size
 
 
 def test_the_tab_in_front_is_filled(qtbot, open_window):
