@@ -346,13 +346,17 @@ def test_many_readings_stand_in_a_table_that_scrolls(sound_file, tone):
     engine, meter = made("--source", path, *models)
 
     async def look(app, pilot):
-        text = await until(app, lambda text: "more lines: scroll" in text)
+        text = await until(app, lambda text: re.search(r" \d+ more below ↓", text))
         assert "laeq" not in text
         table = app.query_one("TablePane")
         table.on_mouse_scroll_down()
         await until(app, lambda _: table.first == 1)
+        await press(app, "down", "down", "up")
+        await until(app, lambda _: table.first == 2)
+        await press(app, *["down"] * 40)
+        await until(app, lambda text: re.search(r" \d+ more above ↑", text))
         await pilot.resize_terminal(200, 60)
-        await until(app, lambda text: "more lines" not in text)
+        await until(app, lambda text: "more below" not in text and "more above" not in text)
 
     drive(engine, meter, look)
 

@@ -57,7 +57,7 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         lines = [f"{one.label:>7}  {one.about}" for one in KEYS]
         lines += ["      H  history: the last minute, 10 minutes, hour"]
-        lines += ["      T  light or dark"]
+        lines += ["      T  light or dark", "     ↑↓  readings that have no room"]
         yield Static("\n".join(["Keys", "", *lines, "", "? closes this list"]), id="help")
 
     def on_click(self) -> None:
@@ -106,6 +106,8 @@ class MeterApp(App[None]):
         Binding("f", "freeze", "Freeze"),
         Binding("question_mark", "help", "Help"),
         Binding("h", "span", "History"),
+        Binding("down", "more(1)", "More readings"),
+        Binding("up", "more(-1)", "More readings"),
         Binding("t", "light_or_dark", "Colors"),
         Binding("ctrl+c", "interrupt", "Interrupt", priority=True),
     ]
@@ -339,6 +341,12 @@ class MeterApp(App[None]):
 
     def action_do(self, name: str) -> None:
         self.meter.act(name)
+        self._pictures = 0
+
+    def action_more(self, lines: int) -> None:
+        """Show other lines of the table."""
+        for table in self.query(TablePane):
+            table.move(lines)
         self._pictures = 0
 
     def action_press(self, name: str) -> None:

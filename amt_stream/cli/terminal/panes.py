@@ -52,6 +52,8 @@ MOVE_S = 0.5
 LOWEST_DB, HIGHEST_DB = 20.0, 130.0
 SPANS_S = {"last minute": 60.0, "last 10 minutes": 600.0, "last hour": 3600.0}
 TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
+MORE = "88 more below ↓"
+"""The widest text about lines of the table that have no room."""
 MARKS = {"green": "●", "amber": "▲", "red": "■"}
 """The shape of each state of a limit; others have a ring."""
 
@@ -498,7 +500,7 @@ class TablePane(Picture):
     """The other readings, each with its words; as many columns as fit."""
 
     first = 0
-    """The line at the top, which the mouse's wheel moves."""
+    """The line at the top, which the wheel and the arrow keys move."""
 
     most = 1
     """Lines at most."""
@@ -506,19 +508,23 @@ class TablePane(Picture):
     def draw(
         self, groups: Mapping[str, Sequence[Cell]], values: Mapping[str, Any], lost: bool
     ) -> None:
-        width, height = self.size.width, self.most
-        if not width:
+        height = self.most
+        if not self.size.width:
             return
         cells = [cell for group in groups.values() for cell in group]
         texts = ["  ".join(" ".join(one) for one in cell.values(values, lost)) for cell in cells]
         right = max(map(len, texts), default=0)
-        names = [f"{cell.words}  {cell.symbol}".rstrip() for cell in cells]
-        if max(map(len, names), default=0) + right + 2 > width:
-            names = [cell.symbol or cell.words for cell in cells]
-        wide = min(width, max(map(len, names), default=0) + right + 2)
-        across = max(1, (width + 3) // (wide + 3))
-        wide = (width + 3) // across - 3
-        down = -(-len(cells) // across)
+        whole = [f"{cell.words}  {cell.symbol}".rstrip() for cell in cells]
+        for width in (self.size.width, self.size.width - len(MORE) - 3):
+            names = whole
+            if max(map(len, names), default=0) + right + 2 > width:
+                names = [cell.symbol or cell.words for cell in cells]
+            wide = min(width, max(map(len, names), default=0) + right + 2)
+            across = max(1, (width + 3) // (wide + 3))
+            wide = (width + 3) // across - 3
+            down = -(-len(cells) // across)
+            if down <= height:
+                break
         self.first = max(0, min(self.first, down - height))
         self.styles.height = min(down, height)
         lines: list[Line] = []
@@ -532,17 +538,21 @@ class TablePane(Picture):
                     ("   ", "ink"),
                 ]
             lines.append(line[:-1])
-        if down > self.first + height and lines:
-            lines[-1] = [
-                (cut(f"{down - self.first - height + 1} more lines: scroll", width), "second")
-            ]
+        if down > height and lines:
+            below = down - self.first - height
+            words = f"{below} more below ↓" if below else f"{self.first} more above ↑"
+            gap = self.size.width - sum(len(text) for text, _ in lines[-1]) - len(words)
+            lines[-1] += [(" " * max(0, gap), "ink"), (words, "second")]
         self.show(lines)
 
+    def move(self, lines: int) -> None:
+        self.first += lines
+
     def on_mouse_scroll_down(self) -> None:
-        self.first += 1
+        self.move(1)
 
     def on_mouse_scroll_up(self) -> None:
-        self.first = max(0, self.first - 1)
+        self.move(-1)
 
 
 class LimitPane(Picture):
