@@ -296,9 +296,11 @@ def open_microphone(
             if not microphones:
                 calibration = uncalibrated(calibration)
             if len(missing) < len(heard):
+                calibrated = ",".join(str(c) for c in heard if c not in missing)
                 say(
                     f"channel {missing[0]} of {source.name!r} has no calibration, so readings are "
                     f"uncalibrated: amt-stream calibrate -c {missing[0]}"
+                    + ("" if microphones else f", or measure with -c {calibrated} alone")
                 )
     return Input(source, heard, calibration, microphones=microphones)
 

@@ -73,6 +73,7 @@ def test_each_channel_has_its_own(run, home, playing, sound_file):
     assert "listening to channel 2 only (-c 1 measures another) of virtual_mic" in second.err
     assert "listening to channel 1 only (-c 2 measures another) of virtual_mic" in first.err
     assert "channel 1 of 'virtual_mic' has no calibration" in half.err
+    assert "amt-stream calibrate -c 1, or measure with -c 2 alone" in half.err
     assert {one["calibrated"] for one in half.about["calibration"]} == {False}
     levels = [one["full_scale_db_spl"] for one in whole.about["calibration"]]
     assert levels == pytest.approx([124.0, 134.0], abs=0.005)
