@@ -67,8 +67,8 @@ LINES = [  # blocks of lines that are typed
 PYTHON = [  # blocks that run here, after what makes the things that they name
     ("archives.md", "import pandas"),
     ("calibration.md", "from amt_stream import measure"),
-    ("embedding.md", "# Noise that is to be 1 sone loud."),
     ("events.md", "import json, soundfile"),
+    ("learning.md", "# Noise that is to be 1 sone loud."),
     ("learning.md", "# A gain that makes a tone as loud as noise."),
     ("sessions.md", "from amt_stream.sessions import"),
     ("sessions.md", "from amt_stream.sessions.report import"),
