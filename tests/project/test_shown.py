@@ -106,6 +106,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("station.md", "groups:"): "Prometheus's own; tests/service/test_metrics.py has its metrics",
     ("obs.md", "openssl rand"): "other machines; tests/service/test_page.py has such tokens",
     ("lab.md", "import pyxdf"): "needs a file of LabRecorder; tests/service/test_lsl.py",
+    ("wire.md", "import json"): "a meter that runs; tests/service/test_page.py has such clients",
     ("wire.md", "[[inputs.mqtt_consumer]]"): "Telegraf's own; tests/service/test_mqtt.py has rows",
     ("plugin.md", "from fractions import Fraction"): "tests/meters/test_plugin.py",
     ("gpu.md", "live = Stream("): "needs a GPU; tests/cuda/checks.py",
