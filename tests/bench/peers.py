@@ -49,10 +49,13 @@ def torch_amt(name: str, fs: int, **options: Any) -> Callable[[], Callable[[], A
     return make
 
 
-def mosqito() -> Callable[[], Any]:
-    from mosqito.sq_metrics import loudness_zwtv
+def mosqito(name: str, **options: Any) -> Callable[[], Callable[[], Any]]:
+    def make() -> Callable[[], Any]:
+        from mosqito import sq_metrics
 
-    return lambda: loudness_zwtv(PASCAL[0], 48000, field_type="free")
+        return lambda: getattr(sq_metrics, name)(PASCAL[0], 48000, **options)
+
+    return make
 
 
 def phonometry(name: str) -> Callable[[], Callable[[], Any]]:
@@ -74,7 +77,9 @@ def pyloudnorm() -> Callable[[], Any]:
 PEERS = (
     Peer("pyloudnorm", "BS.1770, integrated loudness only", "bs1770", pyloudnorm),
     Peer("phonometry", "ISO 532-1 over time", "zwicker", phonometry("loudness_zwicker")),
-    Peer("mosqito", "ISO 532-1 over time", "zwicker", mosqito),
+    Peer("mosqito", "ISO 532-1 over time", "zwicker", mosqito("loudness_zwtv", field_type="free")),
+    Peer("mosqito", "ECMA-418-2, loudness", "ecma_loudness", mosqito("loudness_ecma")),
+    Peer("mosqito", "ECMA-418-2, roughness", "ecma_roughness", mosqito("roughness_ecma")),
     Peer("phonometry", "ISO 532-3", "moore2016", phonometry("loudness_moore_glasberg_time")),
     Peer("torch_amt", "Moore 2016, two ears", "moore2016", torch_amt("Moore2016", 32000)),
     Peer("torch_amt", "Glasberg & Moore 2002", "gm2002", torch_amt("Glasberg2002", 32000)),
