@@ -59,7 +59,7 @@ def test_the_page_says_what_an_installation_takes():
     minors = " and ".join(one["python"].rpartition(".")[0] for one in others)
     for one in others:
         assert one["readings_passed"] == figures["readings_passed"]
-        assert f"Python {minors}, with PyTorch for NVIDIA GPUs ({one['gigabytes']} GB)" in page
+        assert f"Python {minors}, with PyTorch for NVIDIA GPUs ({one['gigabytes']:.1f} GB)" in page
 
 
 @pytest.mark.parametrize(
