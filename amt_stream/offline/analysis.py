@@ -42,8 +42,8 @@ class CheckedFile:
 
     `name` is its path as given. `channels` are one or two numbers (1, 2, ...); by default all, if
     there are at most `most`. With `replace_invalid`, invalid samples are read as 0, and `replaced`
-    counts them. `cut_off` says what is missing if the file ends earlier than its header says, or
-    "".
+    counts them; None is for callers that do not offer it. `cut_off` says what is missing if the
+    file ends earlier than its header says, or "".
 
     Raises SourceError if it is not a sound file or has more channels, and InvalidSample for NaN,
     infinity or a sample beyond LARGEST_SAMPLE.
@@ -52,13 +52,13 @@ class CheckedFile:
     cut_off = ""
     begin = 0
     """The first sample to read."""
-    _remedy = "repair the file, or replace such samples by 0 (--replace-invalid)"
+    _repair, _replace = "repair the file", "--replace-invalid"
 
     def __init__(
         self,
         path: str | Path,
         channels: Sequence[int] | None = None,
-        replace_invalid: bool = False,
+        replace_invalid: bool | None = False,
         most: int = 2,
     ) -> None:
         self.path, self.name = Path(path), str(path)
@@ -115,13 +115,16 @@ class CheckedFile:
         self._pick = channel_slice(channels, offered, self.name, most)
         self.channels = tuple(range(1, offered + 1)[self._pick])
 
-    def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool) -> None:
+    def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool | None) -> None:
         self.samples = self.replaced = 0
         for block in blocks:
             invalid = ~_valid(block)
             if invalid.any() and not replace_invalid:
                 at, column = np.argwhere(invalid)[0]
-                self._refuse(block[at, column], self.samples + int(at), int(column))
+                remedy = self._repair
+                if replace_invalid is not None:
+                    remedy += f", or replace such samples by 0 ({self._replace})"
+                self._refuse(block[at, column], self.samples + int(at), int(column), remedy)
             self.replaced += int(np.count_nonzero(invalid))
             self.samples += len(block)
 
@@ -136,10 +139,10 @@ class CheckedFile:
         finally:
             file.stop()
 
-    def _refuse(self, value: float, sample: int, column: int) -> None:
+    def _refuse(self, value: float, sample: int, column: int, remedy: str) -> None:
         raise InvalidSample(
             f"{self.name} has {value} at sample {sample} ({sample / self.fs:.6f} s), channel "
-            f"{self.channels[column]}: {self._remedy}"
+            f"{self.channels[column]}: {remedy}"
         )
 
 
@@ -154,14 +157,14 @@ class ArrayRecording(CheckedFile):
     Other arguments are those of `CheckedFile`. Raises SourceError for another shape, rate or type.
     """
 
-    _remedy = "repair the sound, or replace such samples by 0 (replace_invalid=True)"
+    _repair, _replace = "repair the sound", "replace_invalid=True"
 
     def __init__(
         self,
         x: object,
         fs: float,
         channels: Sequence[int] | None = None,
-        replace_invalid: bool = False,
+        replace_invalid: bool | None = False,
         most: int = 2,
         name: str = "array",
     ) -> None:

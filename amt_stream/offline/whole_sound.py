@@ -49,20 +49,14 @@ def read_whole(
     """
     from amt_stream.offline.analysis import ArrayRecording, CheckedFile
 
-    class File(CheckedFile):
-        _remedy = "repair the file"
-
-    class InMemory(ArrayRecording):
-        _remedy = "repair the sound"
-
     one = UNCALIBRATED if calibration is None else calibration
     levels = [one if isinstance(one, Calibration) else Calibration(one)]
     if isinstance(given, str | Path):
-        sound: CheckedFile = File(given, channels, most=most)
+        sound = CheckedFile(given, channels, None, most)
         if calibration is None and (stored := calibrations_in(sound.path)):
             levels = [stored.get(channel, UNCALIBRATED) for channel in sound.channels]
     elif fs is None:
         raise ValueError("fs is missing: give the sampling rate of the array in hertz")
     else:
-        sound = InMemory(given, fs, channels, most=most)
+        sound = ArrayRecording(given, fs, channels, None, most)
     return WholeSound(np.concatenate(list(sound.blocks())), sound.fs, levels)
