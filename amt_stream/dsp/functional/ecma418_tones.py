@@ -119,7 +119,7 @@ class Memory(NamedTuple):
     power: of lines of their transform, in single precision (2, line)
     candidates: lines of a target (line,)
     sums: of the samples of a target in each lane (6, LANES)
-    most: highest powers in each lane, in single precision (1, LANES)
+    many: highest powers in each lane, in single precision (1, LANES)
     three: powers of neighboring lines (3,)
     totals: energy of each band, and its inverse (2, band)
     native: of each target, as `last` in `State` of `tonal_and_noise` (3, target)
@@ -136,7 +136,7 @@ class Memory(NamedTuple):
     power: Array
     candidates: Array
     sums: Array
-    most: Array
+    many: Array
     three: Array
     totals: Array
     native: Array
@@ -298,14 +298,15 @@ def _autocorrelate(
 
 @bare_kernel
 def _normalize(
-    sound: Array, begun: int, least: int, total: float, scale: float, memory: Array, y: Array
+    sound: Array, begun: int, least: int, total: float, scale: float, scratch: Array, y: Array
 ) -> None:
     """Divide an autocorrelation by the energy of the parts that overlap, and scale it.
 
+    scratch: for squares of the samples, and energies (2, sample)
     y: its lags 0, and `least` and more
     """
     hop, low, high = sound.shape[1], np.uintp(least), np.uintp(y.size - 1)
-    square, energy = memory[0], memory[1]
+    square, energy = scratch[0], scratch[1]
     for k in range(4):
         u, out = sound[(begun + k) % 4], square[k * hop :]
         for t in range(hop):
@@ -477,7 +478,7 @@ def _search(x: Array, pair: Array, memory: Memory, plan: Plan, y: Array) -> None
             plan.least[t],
             memory.candidates,
             memory.sums,
-            memory.most,
+            memory.many,
             memory.three,
         )
         total = y[1, t]
