@@ -33,6 +33,7 @@ from amt_monitor.theme import (
     theme,
     tint,
 )
+from amt_monitor.time_plot import ago
 from amt_monitor.top_bar import StateChip, elapsed_text
 from amt_monitor.widgets import plain_label, tied
 from amt_stream.core.safe_text import plain
@@ -331,7 +332,7 @@ class LastMinutes(QtWidgets.QWidget):
             if ago_s in (0, self.span_s):  # at the edges
                 flag = align.AlignLeft if ago_s else align.AlignRight
                 room = QtCore.QRectF(x if ago_s else x - 8 * line, room.y(), 8 * line, line)
-            painter.drawText(room, flag, ago_text(ago_s))
+            painter.drawText(room, flag, ago(-ago_s, step_s) if ago_s else "now")
         pen = QtGui.QPen(QtGui.QColor(colors.ltl), max(2.0, line / 8))
         pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
         painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
@@ -374,12 +375,6 @@ def strip_axis(unit: str, values: NDArray[np.float64]) -> PlotAxis:
     else:
         low, high = min(0.0, low), top_of(high)
     return PlotAxis(low, high, ticks_of(low, high, 3))
-
-
-def ago_text(seconds: int) -> str:
-    if not seconds:
-        return "now"
-    return f"-{seconds} s" if seconds < 120 else f"-{seconds // 60} min"
 
 
 class WallMenu(QtWidgets.QMenu):
