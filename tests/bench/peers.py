@@ -4,11 +4,13 @@ They process a whole sound at once; ours go block by block, 10 ms each. Of each 
 installed (extra `peers`), the least of two turns, which is what other work disturbs least.
 """
 
+import importlib
 import importlib.metadata
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,22 +51,17 @@ def torch_amt(name: str, fs: int, **options: Any) -> Callable[[], Callable[[], A
     return make
 
 
-def mosqito(name: str, **options: Any) -> Callable[[], Callable[[], Any]]:
-    def make() -> Callable[[], Any]:
-        from mosqito import sq_metrics
+def of_one_channel(module: str, name: str, **options: Any) -> Callable[[], Callable[[], Any]]:
+    """A function of another program that takes one channel and its rate."""
 
-        return lambda: getattr(sq_metrics, name)(PASCAL[0], 48000, **options)
+    def make() -> Callable[[], Any]:
+        function = getattr(importlib.import_module(module), name)
+        return lambda: function(PASCAL[0], 48000, **options)
 
     return make
 
 
-def phonometry(name: str) -> Callable[[], Callable[[], Any]]:
-    def make() -> Callable[[], Any]:
-        import phonometry
-
-        return lambda: getattr(phonometry, name)(PASCAL[0], 48000)
-
-    return make
+mosqito, phonometry = (partial(of_one_channel, one) for one in ("mosqito.sq_metrics", "phonometry"))
 
 
 def pyloudnorm() -> Callable[[], Any]:
@@ -111,6 +108,16 @@ def cost(work: Callable[[], Any]) -> float:
     return min(found)
 
 
+def cost_of_other(make: Callable[[], Callable[[], Any]]) -> float | None:
+    """The cost of what another program does, or None where it is not installed."""
+    with one_core():
+        try:
+            work = make()
+        except ImportError:
+            return None
+        return cost(work)
+
+
 def of_ours(name: str) -> float:
     """Thread CPU seconds per second of sound of our model; of `bs1770`, with its meter."""
     if name == "bs1770":
@@ -121,12 +128,9 @@ def of_ours(name: str) -> float:
 
 def measured(peer: Peer) -> list[dict[str, Any]]:
     """A line, or none where the program is not installed."""
-    with one_core():
-        try:
-            work = peer.make()
-        except ImportError:
-            return []
-        theirs = cost(work)
+    theirs = cost_of_other(peer.make)
+    if theirs is None:
+        return []
     version = importlib.metadata.version(peer.package)
     about = {"program": peer.package, "version": version, "task": peer.task, "ours": peer.ours}
     costs = {"their_cost": round(theirs, 4), "our_cost": round(of_ours(peer.ours), 4)}

@@ -6,7 +6,6 @@ MoSQITo computes whole files. It is measured where the extra `peers` is installe
 """
 
 import time
-import warnings
 
 import pytest
 import torch
@@ -22,6 +21,7 @@ from amt_stream import (
 )
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.offline.benchmark import calibration_loop, machine
+from tests.bench import peers
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
@@ -40,20 +40,6 @@ def seconds_of_blocks(model, ears):
             live.push(block)
             taken.append((time.thread_time_ns() - start) / 1e9)
     return taken[len(taken) // 5 :]  # the first blocks load the kernels and fill the caches
-
-
-def share_of_mosqito(name):
-    """CPU share of a function of MoSQITo over a second, or None where it is not installed."""
-    pascal = NOISE[:FS].double().numpy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of another project are no failures of ours
-        try:
-            from mosqito import sq_metrics
-        except ImportError:
-            return None
-        start = time.thread_time_ns()
-        getattr(sq_metrics, name)(pascal, FS)
-        return (time.thread_time_ns() - start) / 1e9
 
 
 @pytest.mark.parametrize(
@@ -80,6 +66,6 @@ def test_hearing_model(model, peer):
         print(f"  {ears} ears {summary(shares)}, longest block {min(longest):.2f} ms")
         assert all(share > 0 for share in shares)
     if peer is not None:
-        share = share_of_mosqito(peer)
+        share = peers.cost_of_other(peers.mosqito(peer))
         whole = "not installed" if share is None else f"{share / calibration_loop():.1f}"
         print(f"  mosqito, one ear: {whole}")

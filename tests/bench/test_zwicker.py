@@ -4,13 +4,13 @@ MoSQITo computes whole files. It is measured where the extra `peers` is installe
 """
 
 import time
-import warnings
 
 import pytest
 import torch
 
 from amt_stream import Stream, ZwickerTimeVarying
 from amt_stream.offline.benchmark import machine
+from tests.bench import peers
 from tests.bench.summary import summary
 
 pytestmark = pytest.mark.bench
@@ -34,20 +34,6 @@ def shares(block_ms, channels=1, **options):
     return taken[len(taken) // 10 :]  # the first blocks load the kernels and fill the caches
 
 
-def peer():
-    """CPU share of MoSQITo over the whole sound, or None where it is not installed."""
-    pascal = NOISE.double().numpy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of another project are no failures of ours
-        try:
-            from mosqito.sq_metrics import loudness_zwtv
-        except ImportError:
-            return None
-        start = time.thread_time_ns()
-        loudness_zwtv(pascal, FS, field_type="free")
-        return (time.thread_time_ns() - start) / 1e9 / SECONDS
-
-
 def test_zwicker_over_time():
     forms = {
         "10 ms blocks": (10, {}),
@@ -65,6 +51,6 @@ def test_zwicker_over_time():
     for name, taken in runs.items():
         print(f"  {name:34} {summary(taken)}")
         assert len(taken) > 2
-    share = peer()
+    share = peers.cost_of_other(peers.mosqito("loudness_zwtv", field_type="free"))
     whole = "not installed" if share is None else f"whole  {share:.3f}"
     print(f"  {'mosqito':34} {whole}")
