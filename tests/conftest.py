@@ -90,14 +90,18 @@ def ignore_by_a_function():
         signal.signal(getattr(signal, name), lambda number, frame: None)
 
 
+def call_glibc(name: str, *arguments: int):
+    if sys.platform == "linux":
+        with contextlib.suppress(AttributeError):  # another C library
+            getattr(ctypes.CDLL(None), name)(*arguments)
+
+
 M_MMAP_THRESHOLD = -3
 
 
 def give_large_pieces_back():
     """Else glibc keeps the memory of large tensors: with each one that is freed it keeps larger."""
-    if sys.platform == "linux":
-        with contextlib.suppress(AttributeError):  # another C library than glibc
-            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2_000_000)
+    call_glibc("mallopt", M_MMAP_THRESHOLD, 2_000_000)
 
 
 def keep_bytecode():
@@ -340,9 +344,7 @@ class Memory:
         gc.unfreeze()  # a measurement that a test still held when all was frozen is garbage now
         gc.collect()
         gc.freeze()  # no later look at all that is left
-        if sys.platform == "linux":
-            with contextlib.suppress(AttributeError):  # another C library than glibc
-                ctypes.CDLL(None).malloc_trim(0)
+        call_glibc("malloc_trim", 0)
         self._least_mb = self.now_mb()
 
 

@@ -25,7 +25,7 @@ LAYOUT = ("blocks", "weight", "_below", "apart", "ends", "bend", "above")
 # Changed as a whole it is the same: only ratios of what it gives are used. Its width and reach are
 # changed with the source.
 ONLY_RATIOS = ("loudness", "smoothing")
-# Another table of the stage that `third_octave` is of, whose checks find it.
+# `third_octave` has the same table, and its checks find a change of it.
 WITH_THIRD_OCTAVES = ("octave", "", "smoothing")
 
 
@@ -207,17 +207,18 @@ def test_each_changed_table_fails(model, factor):
 
 
 @pytest.fixture
-def made_anew():
-    """What is kept of published tables in this process is made of those that the test changes."""
-    for kept in (ear_taps, scales._sone_table):
-        kept.cache_clear()
+def empty_caches():
+    """Empty what is cached of published tables, before a test changes one and after it."""
+    cached = ear_taps, scales._sone_table
+    for one in cached:
+        one.cache_clear()
     yield
-    for kept in (ear_taps, scales._sone_table):
-        kept.cache_clear()
+    for one in cached:
+        one.cache_clear()
 
 
 @pytest.mark.soak
-@pytest.mark.usefixtures("made_anew")
+@pytest.mark.usefixtures("empty_caches")
 @pytest.mark.parametrize("factor", [1.02, 0.98])
 @pytest.mark.parametrize(("model", "name", "column"), ALL_COLUMNS)
 def test_each_changed_column_fails(monkeypatch, model, name, column, factor):
