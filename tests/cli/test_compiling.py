@@ -74,5 +74,6 @@ def test_a_microphone_is_heard_while_its_models_are_compiled(playing, tmp_path):
     (path,) = log.glob("*.wav")
     heard, _ = soundfile.read(path, dtype="float32")
     assert len(heard) >= 48_000
+    heard = heard[:48_000]  # later a busy computer may lose some, which no row is of
     (at,) = np.flatnonzero((played == heard[0]).all(-1))
     np.testing.assert_array_equal(heard, played[at : at + len(heard)])
