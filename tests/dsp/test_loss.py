@@ -40,9 +40,7 @@ def test_gradients_of_the_model_at_a_gain(accuracy):
 
 
 def test_float32_and_each_sound_of_a_batch_learn_alike():
-    # Of the model that takes least memory, of which gradients need much.
-    model = Moore2016(FS, accuracy="coarse")
-    loss = LoudnessLoss(FS, "ltl", reduction="none", model=model)
+    loss = LoudnessLoss(FS, "ltl", reduction="none")
     sounds = torch.cat([noise(1, 2, 1600), noise(1, 2, 1600, level_db=80, seed=1)])
 
     def slopes(loss, sounds):
@@ -55,6 +53,23 @@ def test_float32_and_each_sound_of_a_batch_learn_alike():
     assert (single - exact).abs().amax() <= 1e-4 * exact.abs().amax()
     one_by_one = torch.cat([slopes(loss, sound[None]) for sound in sounds])
     assert (one_by_one - exact).abs().amax() <= 1e-12 * exact.abs().amax()
+
+
+def test_what_is_kept_for_the_gradient_grows_by_60_mb_for_a_second_of_sound():
+    def kept_mb(samples):
+        loss, kept = LoudnessLoss(FS, "stl"), {}
+
+        def keep(x):
+            storage = x.untyped_storage()
+            kept[storage.data_ptr()] = storage.nbytes()
+            return x
+
+        sound = noise(1, 2, samples).float().requires_grad_()
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+            loss(sound, target=1.0)
+        return sum(kept.values()) / 1e6
+
+    assert 2.5 < kept_mb(3200) - kept_mb(1600) < 3.1  # 50 ms
 
 
 @pytest.mark.quick

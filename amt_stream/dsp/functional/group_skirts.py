@@ -26,6 +26,7 @@ from amt_stream.dsp.functional.dispatch import (
 )
 from amt_stream.dsp.functional.elementary import exponential, logarithm
 from amt_stream.dsp.functional.excitation import LEVEL_SLOPE
+from amt_stream.dsp.functional.gradient import Tensors, differentiable
 from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
@@ -104,24 +105,38 @@ def group_skirts(
     indices = ("ends", groups.ends, (count + 1,)), ("above", groups.above, each)
     fit("group_skirts", torch.int64, *indices)
     rows = prod(lead)
-    if compiled(intensity, density, *(t for t in groups if t.is_floating_point())):
-        y = intensity.new_empty(*lead, channels)
-        sound = array(intensity).reshape(rows, components), array(density).reshape(rows, count)
-        tables: object = Groups(*map(array, groups))  # type: ignore[arg-type]
-        if not _group_skirts(*sound, tables, shift_db, y.numpy().reshape(rows, channels)):
+    flat = intensity.reshape(rows, components), density.reshape(rows, count)
+
+    def fast(*given: Tensor) -> Tensors:
+        y = intensity.new_empty(rows, channels)
+        if not _group_skirts(*map(array, given), tables, shift_db, y.numpy()):
             raise _not_of_groups(components, channels)
-        return y
+        return (y,)
+
+    def plain(*given: Tensor) -> Tensors:
+        # A few frames at a time, because each has groups x channels terms.
+        parts = zip(*(x.split(16) for x in given), strict=True)
+        return (torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]),)
+
+    def backward(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
+        into = tuple(v.new_empty(v.shape) for v in given)
+        sound = (*map(array, given), tables, shift_db, array(slopes[0]))
+        _group_skirts_backward(*sound, *(v.numpy() for v in into))
+        return into
+
+    if compilable(*flat) and compiled(*(t for t in groups if t.is_floating_point())):
+        tables: Any = Groups(*map(array, groups))  # type: ignore[arg-type]
+        (y,) = fast(*flat) if compiled(*flat) else differentiable(fast, backward, plain, *flat)
+        return y.view(*lead, channels)
     if compilable(intensity):  # elsewhere this would copy from the device
         indexed = array(groups.ends), array(groups.above), array(groups.center)
         if not _parted(*indexed, components):
             raise _not_of_groups(components, channels)
-    flat = intensity.reshape(rows, components), density.reshape(rows, count)
     if gpu.serves(*flat):
         y = gpu.group_skirts(*flat, *groups, shift_db, LEVEL_SLOPE, STEEPNESS)
-        return y.view(*lead, channels)
-    # A few frames at a time, because each has groups x channels terms.
-    parts = zip(*(x.split(16) for x in flat), strict=True)
-    return torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]).view(*lead, channels)
+    else:
+        (y,) = plain(*flat)
+    return y.view(*lead, channels)
 
 
 def _not_of_groups(components: int, channels: int) -> ValueError:
@@ -156,7 +171,10 @@ def _plain(intensity: Tensor, density: Tensor, groups: Groups, shift_db: float) 
     z = (STEEPNESS * (s[:, None] - sv[:, None] * t[:, None])).clamp(min=0)
     changed = s1 + s2 * m
     lean = changed[:, None] - (changed * (middle + m) + s)[:, None] * t[:, None]
-    half_spread = STEEPNESS**2 / 2 * (q - m.square()).clamp(min=0)[:, None] * lean.square()
+    variance = q - m.square()
+    # Below 0 only by rounding, which is to stop no gradient.
+    variance = variance + (-variance.detach()).clamp(min=0)
+    half_spread = STEEPNESS**2 / 2 * variance[:, None] * lean.square()
     weight = torch.exp(-z) * (1 + z + (z - 1) * half_spread)
     channel = torch.arange(channels, device=ends.device)
     covered = channel[:, None] >= above
@@ -346,6 +364,15 @@ def _add_apart(
 
 
 @kernel
+def _turns(first: int, last: float, channels: int) -> int:
+    """Registers of channels from `first` to `last`, where a skirt ends."""
+    turns = (channels - first + LANES - 1) // LANES
+    if last < channels:  # False for NaN, which then shows in all channels
+        turns = max(0, min(turns, (int(last) + LANES - first) // LANES))
+    return turns
+
+
+@kernel
 def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float, y: Array) -> bool:
     """Write the excitation into `y`; False, with nothing written, if the groups do not fit."""
     above, count, channels = groups.above, groups.middle.size, groups.center.size
@@ -375,9 +402,7 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
             if least[g] < flattest[first]:
                 _add_apart(intensity[n], g, groups, lines, t, flattest, total)
                 continue
-            turns = (channels - first + LANES - 1) // LANES
-            if last[g] < channels:  # False for NaN, which then shows in all channels
-                turns = max(0, min(turns, (int(last[g]) + LANES - first) // LANES))
+            turns = _turns(first, last[g], channels)
             power, var = powers[g], spread[g]
             z0, z1, lean0, lean1 = k * z_offset[g], k * z_slope[g], lean_offset[g], lean_slope[g]
             # Unsigned indices, and a fixed count per register, so that the loop vectorizes.
@@ -394,3 +419,144 @@ def _group_skirts(intensity: Array, density: Array, groups: Any, shift_db: float
         for i in range(channels):
             out[i] = total[i]
     return True
+
+
+@kernel
+def _apart_backward(
+    x: Array,
+    g: int,
+    groups: Any,
+    lines: Array,
+    t: Array,
+    flattest: Array,
+    slope: Array,
+    into: Array,
+) -> tuple[float, float, float]:
+    """The gradient of `_add_apart`.
+
+    slope: gradient of the excitation (channel,), padded; into: that of the components
+    Returns the gradients of s0, s1 and s2; by_z is the gradient of z.
+    """
+    number = into.dtype.type
+    zero, one, half, k = number(0), number(1), number(0.5), number(STEEPNESS)
+    first, channels = groups.above[g], groups.center.size
+    along, ts, floors = slope[first:channels], t[first:channels], flattest[first:channels]
+    by_s0, by_s1, by_s2 = zero, zero, zero
+    for j in range(groups.ends[g], groups.ends[g + 1]):
+        power, d = x[j], groups.apart[j]
+        v = groups.middle[g] + d
+        own = lines[9, g + 1] + d * (lines[7, g] + half * d * lines[8, g])
+        by_power, by_own = zero, zero
+        for i in range(along.size):
+            distance = one - v * ts[i]
+            z = max(k * max(own, floors[i]) * distance, zero)
+            falling = along[i] * exponential(-z)
+            by_power += falling * (one + z)
+            by_own -= falling * z * distance if own > floors[i] else zero
+        into[j] = by_power
+        by_own *= k * power
+        by_s0 += by_own
+        by_s1 += by_own * d
+        by_s2 += by_own * half * d * d
+    return by_s0, by_s1, by_s2
+
+
+@kernel
+def _together_backward(
+    g: int,
+    turns: int,
+    groups: Any,
+    moments: Array,
+    lines: Array,
+    t: Array,
+    slope: Array,
+    into: Array,
+) -> tuple[float, float, float]:
+    """The same of a group whose components go together, over `turns` registers of channels."""
+    number = into.dtype.type
+    zero, one, two, half, k = number(0), number(1), number(2), number(0.5), number(STEEPNESS)
+    p, m, q = moments[0, 0, g], moments[1, 0, g], moments[2, 0, g]
+    z_offset, lean_offset, lean_slope, var = lines[0, g], lines[2, g], lines[3, g], lines[4, g]
+    s0, s1, s2, middle = lines[9, g + 1], lines[7, g], lines[8, g], groups.middle[g]
+    z0, z1 = k * z_offset, k * lines[1, g]
+    by_p, by_z0, by_z1, by_lean0, by_lean1, by_var = zero, zero, zero, zero, zero, zero
+    first = groups.above[g]
+    reached = slice(first, first + turns * LANES)
+    along, ts = slope[reached], t[reached]
+    for i in range(along.size):
+        z = z0 - z1 * ts[i]
+        lean = lean_offset - lean_slope * ts[i]
+        falling = along[i] * exponential(-z)
+        part = (z - one) * lean
+        spread = var * lean * lean
+        by_p += falling * (one + z + (z - one) * spread)
+        by_z = falling * (z + (z - two) * spread)
+        by_z0 -= by_z
+        by_z1 += by_z * ts[i]
+        by_lean0 += falling * part
+        by_lean1 -= falling * part * ts[i]
+        by_var += falling * part * lean
+    # From here on, by the definitions in `_group_lines`, backward.
+    by_lean1 *= two * p * var
+    by_lean0 = two * p * var * by_lean0 + by_lean1 * (middle + m)
+    by_z1 *= k * p
+    by_z0 = k * p * by_z0 + by_lean1 + by_z1 * middle
+    by_s0 = by_z1 * m + by_z0
+    by_s1 = by_lean0 + by_z1 * q + by_z0 * m
+    by_s2 = by_lean0 * m + half * by_z0 * q
+    by_m = by_lean1 * lean_offset + by_lean0 * s2 + by_z1 * s0 + by_z0 * s1
+    by_q = by_z1 * s1 + half * by_z0 * s2
+    by_var *= p * number(STEEPNESS**2 / 2)
+    by_q += by_var
+    by_m -= two * by_var * m
+    part = one / (p if p != zero else one)
+    for j in range(groups.ends[g], groups.ends[g + 1]):
+        d = groups.apart[j]
+        into[j] = by_p + part * (by_m * (d - m) + by_q * (d * d - q))
+    return by_s0, by_s1, by_s2
+
+
+@kernel
+def _group_skirts_backward(
+    intensity: Array,
+    density: Array,
+    groups: Any,
+    shift_db: float,
+    y: Array,
+    into_intensity: Array,
+    into_density: Array,
+) -> None:
+    """Write the gradients of intensity and density, from that of the excitation `y`."""
+    above, ends, slope, bend = groups.above, groups.ends, groups.slope, groups.bend
+    count, channels, dtype = groups.middle.size, groups.center.size, y.dtype
+    zero, by_level = dtype.type(0), dtype.type(-LEVEL_SLOPE * DB)
+    t, flattest = np.empty(channels + LANES, dtype), np.empty(channels + LANES, dtype)
+    _channel_lines(groups.center, t, flattest)
+    reach, along = np.empty(count, dtype), np.zeros(channels + LANES, dtype)
+    _reaches(groups.apart, ends, reach)
+    moments, lines = np.empty((3, 1, count), dtype), np.empty((10, count + 2), dtype)
+    least, last, by_s = lines[5], lines[6], np.empty(count + 2, dtype)
+    for n in range(y.shape[0]):
+        x, into = intensity[n], into_intensity[n]
+        _moments_of_one(x, groups.apart, ends, moments)
+        _group_lines(density[n], moments, 0, groups, reach, shift_db, lines)
+        along[:channels] = y[n]
+        by_s[:] = zero
+        for g in range(count):
+            first = above[g]
+            if first == channels:
+                into[ends[g] : ends[g + 1]] = zero
+                continue
+            if least[g] < flattest[first]:
+                s0, s1, s2 = _apart_backward(x, g, groups, lines, t, flattest, along, into)
+            else:
+                turns = _turns(first, last[g], channels)
+                s0, s1, s2 = _together_backward(g, turns, groups, moments, lines, t, along, into)
+            by_s[g] += slope[0, g] * s1 + bend[0, g] * s2
+            by_s[g + 1] += s0 + slope[1, g] * s1 + bend[1, g] * s2
+            by_s[g + 2] += slope[2, g] * s1 + bend[2, g] * s2
+        by_s[1] += by_s[0]
+        by_s[count] += by_s[count + 1]
+        for g in range(count):
+            power = density[n, g]
+            into_density[n, g] = by_level * by_s[g + 1] / power if power >= SILENCE else zero
