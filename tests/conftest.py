@@ -202,9 +202,7 @@ def may_stand_back() -> bool:
 # gradients, come before a worker holds what others have imported and compiled.
 LONGEST = [
     "test_torch",
-    "test_loss",
-    "test_shown",
-    "test_fused",
+    "test_transforms",
     "test_lost_devices",
     "test_fake_device",
     "test_page",
