@@ -1,4 +1,4 @@
-"""ECMA-418-2:2025, tonal and noise loudness of a whole sound: simple, slow, independent.
+"""ECMA-418-2:2025, loudness and tonality of a whole sound: simple, slow, independent.
 
 Blocks are cut one by one, bands are convolutions with sampled impulse responses, autocorrelations
 are those of numpy on twice the block. It shares only the published tables with the package.
@@ -114,3 +114,17 @@ def tonal_and_noise(x):
     gate = np.maximum(0, 1 - np.exp(-20 * (ratio / (c / F**e)[:, None] - 0.07)))
     tonal = gate * tonal
     return np.stack([tonal, np.maximum(total - tonal, 0), frequency])
+
+
+def loudness(x):
+    """Specific loudness (frame, 53), from frame 0 on."""
+    tonal, noise, _ = tonal_and_noise(x)
+    e = 0.2918 / ((tonal + noise).max(0) + EPS) + 0.5459
+    return ((tonal**e + (0.5331 * noise) ** e) ** (1 / e)).T
+
+
+def tonality(x):
+    """Specific tonality (frame, 53), from frame 0 on."""
+    tonal, noise, _ = tonal_and_noise(x)
+    ratio = tonal.max(0) / (noise.sum(0) + EPS)
+    return (2.8758615 * np.maximum(0, 1 - np.exp(-35 * (ratio - 0.003))) * tonal).T

@@ -1,6 +1,7 @@
 """Sounds and readings of the checks of ECMA-418-2."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,16 @@ from amt_stream.offline.selftest.sounds import ComponentSound
 
 DEFINITION = "ECMA-418-2:2025, definition of the unit"
 PROGRAMS = "two other programs, tests/data/ecma418_2.json"
+PLAIN = "independent calculation, tests/data/independent_ecma418.py"
+PLAIN_MODULATION = "independent calculation, tests/data/independent_ecma418_modulation.py"
+
+CROWDED = "32 tones, 61 to 5630 Hz, 45 dB SPL each"
+# In some bands of each length of blocks, tones are hardly told from noise.
+CROWD = (
+    *(61, 73, 88, 97, 113, 124, 139, 151, 310, 337, 359, 388, 412, 431, 463, 489),
+    *(1190, 1270, 1310, 1390, 1430, 1510, 1570, 1630),
+    *(4130, 4330, 4510, 4730, 4930, 5170, 5390, 5630),
+)
 
 
 def values(metric: Metric) -> Callable[[Any], Any]:
@@ -35,6 +46,36 @@ def mean(metric: Metric) -> Of:
 def percentile(metric: Metric, percent: float) -> Of:
     """The value that is exceeded in so many percent of the time."""
     return lambda y: float(np.percentile(values(metric)(y), 100 - percent))
+
+
+def at_time(metric: Metric, time_s: float, bark: float | None = None) -> Of:
+    """The value at a time, or the specific value there of a band."""
+    frame = round(time_s * metric.frame_rate) - 1
+    if bark is None:
+        return lambda y: float(getattr(y, metric.letter)[0, frame])
+    return lambda y: float(y.specific[0, frame, round(2 * bark) - 1])
+
+
+def calculated_at(metric: Metric, unit: str, percent: float, source: str) -> Callable[..., Any]:
+    """Makes readings from an independent calculation: a value, its time, and its band if any."""
+    letter = metric.letter.upper()
+
+    def reading(value: float, time_s: float, bark: float | None = None) -> Requirement:
+        of, what = at_time(metric, time_s, bark), f"{letter} at {time_s:g} s"
+        if bark is None:
+            return Requirement(what, of, value, unit, percent, source, scale="%")
+        what = f"{letter}' at {time_s:g} s, {bark:g} Bark"
+        return Requirement(what, of, value, f"{unit}/Bark_HMS", percent, source, scale="%")
+
+    return reading
+
+
+def tones(
+    model: str, words: str, duration: float, on: Iterable[Tone], *readings: Requirement
+) -> Trial:
+    """Tones without ramps, all at once."""
+    components = tuple(replace(tone, duration=duration, ramp=0.0) for tone in on)
+    return Trial(model, ComponentSound(words, duration, components, 1), readings, {"fs": 48000})
 
 
 def unramped(model: str, f: float, level_db: float, *readings: Requirement, **more: Any) -> Trial:

@@ -4,7 +4,16 @@ from functools import partial
 from typing import Any
 
 from amt_stream.meters.accumulators.ecma418 import FLUCTUATION
-from amt_stream.offline.selftest.ecma418 import DEFINITION, percentile, unramped, values
+from amt_stream.meters.signals import Tone
+from amt_stream.offline.selftest.ecma418 import (
+    DEFINITION,
+    PLAIN_MODULATION,
+    calculated_at,
+    percentile,
+    tones,
+    unramped,
+    values,
+)
 from amt_stream.offline.selftest.requirement import Requirement, published
 
 PROGRAMS = "two readings of the standard, tests/data/ecma418_2_fluctuation.json"
@@ -25,6 +34,7 @@ STEADY = Requirement(
     "highest F", highest_fluctuation, 0.0, "vacil_HMS", 0.0, "a steady tone does not fluctuate"
 )
 
+_at = calculated_at(FLUCTUATION, "vacil_HMS", 0.1, PLAIN_MODULATION)
 _tone = partial(unramped, "ecma_fluctuation")
 
 CHECKS = (
@@ -32,4 +42,16 @@ CHECKS = (
     _tone(1000, 60, _f(0.86220), duration=6.5, modulation=8),
     _tone(250, 60, _f(0.90766), duration=6.5, modulation=4),
     _tone(1000, 60, STEADY, duration=2.5),
+    _tone(12000, 50, _at(0.3403732, 2.0), duration=3.5, modulation=6),
+    # Twice the slower rate is the faster one, if the search for slow ones finds it.
+    tones(
+        "ecma_fluctuation",
+        "1000 Hz, 57 and 55 dB SPL, fully modulated by 1.025 and 2.05 Hz",
+        3.5,
+        (
+            Tone(1000, level_db=57, modulation=1.025),
+            Tone(1000, level_db=55, modulation=2.05),
+        ),
+        _at(0.2810210, 2.0),
+    ),
 )

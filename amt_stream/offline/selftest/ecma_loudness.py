@@ -3,7 +3,18 @@
 from functools import partial
 
 from amt_stream.meters.accumulators.ecma418 import LOUDNESS
-from amt_stream.offline.selftest.ecma418 import DEFINITION, PROGRAMS, mean, unramped
+from amt_stream.meters.signals import Tone
+from amt_stream.offline.selftest.ecma418 import (
+    CROWD,
+    CROWDED,
+    DEFINITION,
+    PLAIN,
+    PROGRAMS,
+    calculated_at,
+    mean,
+    tones,
+    unramped,
+)
 from amt_stream.offline.selftest.requirement import Requirement, published
 
 N = mean(LOUDNESS)
@@ -13,6 +24,7 @@ def _n(sone: float, source: str = PROGRAMS) -> Requirement:
     return Requirement("N", N, sone, "sone_HMS", 0.5, source, scale="%")
 
 
+_at = calculated_at(LOUDNESS, "sone_HMS", 0.05, PLAIN)
 _tone = partial(unramped, "ecma_loudness")
 
 CHECKS = (
@@ -24,4 +36,16 @@ CHECKS = (
     _tone(1000, 60, _n(2.3868), modulation=70),
     _tone(1000, 40, _n(1.0123), field="diffuse"),
     _tone(1000, 40, published("N", N, 1.0, "sone_HMS", 0.5, DEFINITION, "%"), fs=44100),
+    tones(
+        "ecma_loudness",
+        CROWDED,
+        0.5,
+        (Tone(f, level_db=45) for f in CROWD),
+        _at(1.864696, 0.08),
+        _at(5.308661, 0.4),
+        _at(0.1285201, 0.4, 1.5),
+        _at(0.2864966, 0.4, 4.5),
+        _at(0.3236657, 0.4, 11.5),
+        _at(0.04606786, 0.4, 14.5),
+    ),
 )

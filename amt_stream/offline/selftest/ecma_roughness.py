@@ -4,7 +4,16 @@ from functools import partial
 from typing import Any
 
 from amt_stream.meters.accumulators.ecma418 import ROUGHNESS
-from amt_stream.offline.selftest.ecma418 import DEFINITION, percentile, unramped, values
+from amt_stream.meters.signals import Tone
+from amt_stream.offline.selftest.ecma418 import (
+    DEFINITION,
+    PLAIN_MODULATION,
+    calculated_at,
+    percentile,
+    tones,
+    unramped,
+    values,
+)
 from amt_stream.offline.selftest.requirement import Requirement, published
 
 PROGRAMS = "two other programs, tests/data/ecma418_2_roughness.json"
@@ -25,7 +34,7 @@ def _r(asper: float) -> Requirement:
 
 
 def _hz(hz: float) -> Requirement:
-    return Requirement("modulation rate", rate, hz, "Hz", 0.2, "the rate of the sound")
+    return Requirement("modulation rate", rate, hz, "Hz", 0.002, "the rate of the sound")
 
 
 UNIT = published("R", R, 1.0, "asper", 1.0, DEFINITION, "%")
@@ -34,6 +43,16 @@ STEADY = Requirement(
     "highest R", highest_roughness, 0.0, "asper", 0.0, "a steady tone is not rough"
 )
 
+# Modulated so little that the noise reduction passes a part of it.
+NOISY = (
+    *(3000, 3207, 3355, 3614, 3769, 3877, 4137, 4365, 4624, 4806, 5050, 5374, 5653, 5888),
+    *(6161, 6495, 6739, 7136, 7433, 7869, 8098, 8583, 8987, 9441, 9795, 10338, 10865),
+    *(11351, 11841),
+)
+
+_at = calculated_at(ROUGHNESS, "asper", 0.1, PLAIN_MODULATION)
+# Blocks begin at other samples.
+_at_44100 = calculated_at(ROUGHNESS, "asper", 0.5, PLAIN_MODULATION)
 _tone = partial(unramped, "ecma_roughness", duration=1.2)
 
 CHECKS = (
@@ -44,4 +63,13 @@ CHECKS = (
     _tone(1000, 60, STEADY),
     _tone(1000, 60, _r(1.0048), modulation=70, field="diffuse"),
     _tone(1000, 60, UNIT, modulation=70, fs=44100),
+    _tone(8000, 25, _at(0.04062401, 0.6), _hz(70), modulation=70),
+    tones(
+        "ecma_roughness",
+        "29 tones, 3 to 11.8 kHz, 45 dB SPL each, modulated by 20 %, 70 Hz",
+        1.2,
+        (Tone(f, level_db=45, modulation=70, depth=0.2) for f in NOISY),
+        _at(0.2030408, 0.8),
+    ),
+    _tone(1000, 20, _at_44100(0.1384559, 0.8), modulation=50, fs=44100),
 )
