@@ -33,7 +33,7 @@ def test_two_hundred_engines_in_every_order(record, monkeypatch):
 
     # pytest keeps what is logged, with all that it tells of.
     monkeypatch.setattr(logging.getLogger("amt_stream"), "disabled", True)
-    started_and_stopped(power_meter, times=100, seed=2)  # arenas of threads fill up
+    started_and_stopped(power_meter, times=300, seed=2)  # arenas of threads fill up
     before, began = resident_mb(), time.monotonic()
     started_and_stopped(power_meter, times=200, seed=3)
     took_s, grown = time.monotonic() - began, resident_mb() - before
