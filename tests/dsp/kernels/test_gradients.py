@@ -14,8 +14,10 @@ from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
 from amt_stream.dsp.functional.relaxation import relax
 from amt_stream.dsp.functional.svf import svf
+from amt_stream.dsp.functional.zwicker import decayed
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.dsp.stages.excitation import CAMS, grouped
+from amt_stream.dsp.stages.zwicker import ZwickerLoudness
 from tests.dsp.kernels.forms import plainly
 
 
@@ -73,6 +75,14 @@ def skirts(frames, scale):
     return run, (between(0.2, 2, frames, len(f)), between(0.2, 2, frames, len(tables["middle"])))
 
 
+def decays(frames):
+    """Cores that fall, at once and over many frames, and rise."""
+    core = between(0.1, 3, 2, frames, 4) * between(0, 1, 2, frames, 4, seed=1).round()
+    zi, started = between(0.1, 3, 2, 3, 4, seed=2), torch.tensor([True, False])
+    table = ZwickerLoudness().double().decay
+    return lambda core, zi: decayed(core, table, zi.double(), started), (core + 0.01, zi)
+
+
 def bank(kind, time, first, envelope):
     """Channels with all and with two of the filters, the envelopes of some bands."""
     bands, states = 3, (noise(2, 2, first, 2, seed=5), noise(2, 2, 3, 2, seed=6))
@@ -108,6 +118,7 @@ CASES = {
     "wide skirts": lambda time: skirts(time, 1e5),
     "some skirts of least steepness": lambda time: skirts(time, 1e9),
     "skirts of least steepness": lambda time: skirts(time, 1e13),
+    "decay": decays,
     "one-poles": lambda time: bank(OnePoles, time, 1, True),
     "one-poles without a low-pass": lambda time: bank(OnePoles, time, 0, False),
     "band-passes": lambda time: bank(BandPasses, time, 1, True),
