@@ -1,5 +1,6 @@
 """Tonal and noise parts of specific loudness by autocorrelation (ECMA-418-2:2025, 6.2)."""
 
+from math import pi
 from typing import NamedTuple
 
 import numpy as np
@@ -82,8 +83,13 @@ def _tone(a: Tensor, bands: tuple[int, int], window: Tensor) -> tuple[Tensor, Te
     used = window[bands[0] : bands[1] + 1, None, : a.shape[-1]]
     count = used.sum(-1)
     centered = (a - ((a * used).sum(-1) / count)[..., None]) * used
-    lines = torch.fft.rfft(centered, LINES)
-    most, at = (lines.real.square() + lines.imag.square()).max(-1)
+    with torch.no_grad():
+        lines = torch.fft.rfft(centered, LINES)
+        at = (lines.real.square() + lines.imag.square()).argmax(-1)
+    # The strongest line alone, as gradients would keep all.
+    lag = torch.arange(a.shape[-1], device=a.device)
+    turn = (at[..., None] * lag % LINES).to(a.dtype) * (2 * pi / LINES)
+    most = sum((centered * part).sum(-1).square() for part in (turn.cos(), turn.sin()))
     tonal = 4 / count * most.clamp(min=QUIET**2).sqrt()
     return torch.minimum(tonal, total), total, at * (FS / LINES) + 0 * total
 
