@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.core.safe_text import brief
+from amt_stream.core.safe_text import brief, sentence
 from amt_stream.meters.frames import Chunk, Event, Fault
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.sessions.chain import CHAIN, present, read_chain
@@ -107,7 +107,7 @@ class Session:
                 with opened(self.path) as connection:
                     yield from _selected(connection, table, run, order)
             except sqlite3.Error as error:
-                raise SessionError(f"{path} cannot be read: {error}") from error
+                raise SessionError(f"{path} cannot be read: {sentence(error)}") from error
 
     def last_sample(self, since: int) -> int:
         """Sample of the last row of all runs from `since` on; -1 if there is none."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeGuard
 
+from amt_stream.core.safe_text import sentence
 from amt_stream.meters.frames import Event
 from amt_stream.sessions.chain import REMOVED, Entry, first_break, head_of, is_locked, present
 from amt_stream.sessions.database import MOST_ROWS, TABLES, sha256_of_rows, table_columns
@@ -117,7 +118,7 @@ def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> N
             for table in TABLES:
                 _compare_table(connection, table, entries, verdict)
     except sqlite3.Error as error:
-        verdict.edited.append(f"{DATABASE} cannot be read: {error}")
+        verdict.edited.append(f"{DATABASE} cannot be read: {sentence(error)}")
 
 
 def _compare_table(

@@ -5,6 +5,7 @@ import json
 import random
 import re
 import shutil
+import sqlite3
 
 import pytest
 
@@ -131,6 +132,18 @@ def test_sound_at_no_place_is_refused(whole, sample):
     path.write_text("\n".join([json.dumps(json.loads(first) | {"sample": sample}), *others, ""]))
     with pytest.raises(SessionError, match="cannot be read"):
         list(Session(folder).sound())
+
+
+def test_what_sqlite_says_of_a_name_is_on_one_line(whole):
+    folder = whole("sqlite")
+    path = folder / "rows.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        of_rows = "sql = 'CREATE', name = 'ro' || char(10) || 'ws' WHERE name = 'rows'"
+        connection.execute(f"UPDATE sqlite_master SET {of_rows}")
+    (sentence,) = {*read_all(folder)}
+    assert r"malformed database schema (ro\nws)" in sentence
+    assert r"malformed database schema (ro\nws)" in " ".join(verify(folder).edited)
 
 
 def test_tables_whose_names_cannot_be_read_are_told_and_put_aside(whole, new_log):

@@ -573,6 +573,8 @@ def stage_trials(name, count, rng):
         shape = another_shape(rng, case.shape, kept)
         if not small(shape) and not refused_when_huge(stage, shape):
             continue
+        if small(shape) and not held(stage, case, shape):
+            continue
         x = resized(valid, shape)
         way = rng.choice(["called", "whole", "step", "stream"] if small(shape) else ["whole"])
         way = "whole" if way == "called" and name in STEPPED else way
@@ -603,6 +605,14 @@ def refused_when_huge(stage, shape):
         isinstance(sizes, int | tuple) and -axis <= len(shape) and shape[axis] >= HUGE
         for axis, sizes in stage.fixed_axes.items()
     )
+
+
+def held(stage, case, shape):
+    """Whether the state of so many values at a time fits in memory, in each of the forms."""
+    lead = without(case.shape, stage.time_dim)
+    values = sum(v.numel() for v in stage.initial_state(lead).values())
+    time = shape[stage.time_dim] if len(shape) >= -stage.time_dim else 1
+    return values / prod(lead) * prod(shape) / max(1, time) <= HELD / 8
 
 
 def called(function, args):
