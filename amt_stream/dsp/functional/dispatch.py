@@ -27,7 +27,7 @@ def compilable(*tensors: Tensor) -> bool:
     """
     # Tensors of torch.func look ordinary but have no memory; those of forward-mode differentiation
     # have a tangent that a kernel would drop.
-    if is_compiling() or forward_ad._current_level >= 0 or _transform() is not None:
+    if followed():
         return False
     if _trace() is not None:
         raise RuntimeError(
@@ -47,6 +47,11 @@ def readable(x: Tensor) -> bool:
     while torch._C._functorch.is_gradtrackingtensor(x):
         x = torch._C._functorch.get_unwrapped(x)
     return not torch._C._functorch.is_functorch_wrapped_tensor(x)
+
+
+def followed() -> bool:
+    """Whether torch traces or transforms what runs, for which it must see each operation."""
+    return is_compiling() or forward_ad._current_level >= 0 or _transform() is not None
 
 
 def transforming() -> bool:

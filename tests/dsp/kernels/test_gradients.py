@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from amt_stream.dsp.functional import modulation
+from amt_stream.dsp.functional import dispatch, modulation
+from amt_stream.dsp.functional import group_skirts as module_of_skirts
 from amt_stream.dsp.functional.direct_form import direct_form
 from amt_stream.dsp.functional.first_order import first_order
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
@@ -220,3 +221,24 @@ def test_silence_behind_the_sound_costs_no_more():
     kept = gx.abs()
     assert kept[..., -100:].amin() > 0
     assert not ((kept > 0) & (kept < 1e-290)).any()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "skirts" in name])
+def test_where_no_kernel_serves_the_gradient_of_skirts_is_computed_again(name, monkeypatch):
+    """As on a GPU, where torch would keep gigabytes for a second of sound."""
+    f, given = CASES[name](40)
+    values, slopes = gradients(f, given)
+    monkeypatch.setattr(dispatch, "compilable", lambda *tensors: False)
+    monkeypatch.setattr(module_of_skirts, "compilable", lambda *tensors: False)
+    again, others = gradients(f, given)
+    same(again, values, 1e-12)
+    same(others, slopes, 1e-11)
+    kept = []
+
+    def keep(x):
+        kept.append(x.untyped_storage().nbytes())
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda x: x):
+        f(*(v.clone().requires_grad_() for v in given))
+    assert sum(kept) < 4 * sum(v.numel() for v in given) * 8
