@@ -307,7 +307,7 @@ FEW = [
         "zwicker-third-octave levels, 25 to 80 Hz",
         "zwicker-28 third-octave levels, sharpness",
         "zwicker-third-octave levels, 6300 and 8000 Hz, sharpness",
-        "ecma_roughness-8000 Hz, 25 dB SPL, fully modulated by 70 Hz",
+        "ecma_roughness-8000 Hz, 26.5 dB SPL, fully modulated by 70 Hz",
         "bs1770--20, -32.9 dBFS, 3 s each",
     )
 ]

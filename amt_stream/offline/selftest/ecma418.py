@@ -73,8 +73,8 @@ def calculated_at(metric: Metric, unit: str, percent: float, source: str) -> Cal
 def tones(
     model: str, words: str, duration: float, on: Iterable[Tone], *readings: Requirement
 ) -> Trial:
-    """Tones without ramps, all at once."""
-    components = tuple(replace(tone, duration=duration, ramp=0.0) for tone in on)
+    """Tones without ramps, all at once; those of no duration last as long as the sound."""
+    components = tuple(replace(tone, duration=tone.duration or duration, ramp=0.0) for tone in on)
     return Trial(model, ComponentSound(words, duration, components, 1), readings, {"fs": 48000})
 
 

@@ -42,7 +42,8 @@ CHECKS = (
     _tone(1000, 60, _f(0.86220), duration=6.5, modulation=8),
     _tone(250, 60, _f(0.90766), duration=6.5, modulation=4),
     _tone(1000, 60, STEADY, duration=2.5),
-    _tone(12000, 50, _at(0.3403732, 2.0), duration=3.5, modulation=6),
+    # Of one band, the amplitude is just above the least one.
+    _tone(12000, 50, _at(0.09358137, 2.0), duration=3.5, modulation=14.83),
     # Twice the slower rate is the faster one, if the search for slow ones finds it.
     tones(
         "ecma_fluctuation",

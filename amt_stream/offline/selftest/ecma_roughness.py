@@ -53,6 +53,8 @@ NOISY = (
 _at = calculated_at(ROUGHNESS, "asper", 0.1, PLAIN_MODULATION)
 # Blocks begin at other samples.
 _at_44100 = calculated_at(ROUGHNESS, "asper", 0.5, PLAIN_MODULATION)
+# Envelopes of an end are not those of analytic signals.
+_after_end = calculated_at(ROUGHNESS, "asper", 1.5, PLAIN_MODULATION)
 _tone = partial(unramped, "ecma_roughness", duration=1.2)
 
 CHECKS = (
@@ -63,13 +65,43 @@ CHECKS = (
     _tone(1000, 60, STEADY),
     _tone(1000, 60, _r(1.0048), modulation=70, field="diffuse"),
     _tone(1000, 60, UNIT, modulation=70, fs=44100),
-    _tone(8000, 25, _at(0.04062401, 0.6), _hz(70), modulation=70),
+    # Of one band, the amplitude is just above the least one.
+    _tone(8000, 26.5, _at(0.04897928, 0.6), _hz(70), modulation=70),
     tones(
         "ecma_roughness",
         "29 tones, 3 to 11.8 kHz, 45 dB SPL each, modulated by 20 %, 70 Hz",
         1.2,
         (Tone(f, level_db=45, modulation=70, depth=0.2) for f in NOISY),
         _at(0.2030408, 0.8),
+    ),
+    tones(
+        "ecma_roughness",
+        "500, 850, 2500, 7000 Hz, 55 dB SPL each, modulated by 38, 45, 63, 111 Hz, 0.7 s",
+        1.6,
+        (
+            Tone(f, level_db=55, modulation=hz, duration=0.7)
+            for f, hz in ((500, 38), (850, 45), (2500, 63), (7000, 111))
+        ),
+        _at(0.5829167, 0.14),
+        _at(0.07526688, 0.5, 5),
+        _at(0.1195052, 0.5, 8),
+        _at(0.04636402, 0.5, 20.5),
+        _after_end(0.4193743, 1.4),
+    ),
+    # The weaker modulation is just strong enough to count, in its own band or beside the other.
+    tones(
+        "ecma_roughness",
+        "1000 Hz, 60 and 47.1 dB SPL, fully modulated by 45 and 90 Hz",
+        1.2,
+        (Tone(1000, level_db=60, modulation=45), Tone(1000, level_db=47.1, modulation=90)),
+        _at(0.6967978, 0.6),
+    ),
+    tones(
+        "ecma_roughness",
+        "1000 and 6000 Hz, 60 and 29.2 dB SPL, fully modulated by 70 and 110 Hz",
+        1.2,
+        (Tone(1000, level_db=60, modulation=70), Tone(6000, level_db=29.2, modulation=110)),
+        _at(1.004305, 0.6),
     ),
     _tone(1000, 20, _at_44100(0.1384559, 0.8), modulation=50, fs=44100),
 )
