@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pyqtgraph.Qt import QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.reading_cell import ReadingCell
@@ -225,6 +225,13 @@ class ProgrammePane(ReadingPane):
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._bars.setDirection(BESIDE if self.height() < LOW else BELOW)
+
+    def minimumSizeHint(self) -> QtCore.QSize:
+        """With the bars beside each other, as they are in the least height."""
+        least = super().minimumSizeHint()
+        if self._bars.direction() == BELOW:
+            least -= QtCore.QSize(0, self.peak.minimumHeight() + self._bars.spacing())
+        return least
 
     def _rescale(self) -> None:
         self.momentary.set_scale(EBU_SCALES[self.scale.currentText()])

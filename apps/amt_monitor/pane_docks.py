@@ -1,7 +1,7 @@
 """Docks that hold the panes, and their layout."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
@@ -157,7 +157,8 @@ def on_screen(window: QtWidgets.QWidget) -> bool:
 def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     """Numbers at the top, history below, curves at the bottom; others are closed.
 
-    Panes without room become tabs: curves of the history, then numbers of other numbers.
+    Panes without room become tabs: curves of the history, then numbers of other numbers, and in
+    the end the history of the numbers.
     """
     for dock in docks:
         window.removeDockWidget(dock)
@@ -170,32 +171,35 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     if numbers and (window.width() < SMALL[0] or window.height() < SMALL[1]):
         lines = [[numbers[0]]]
     below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
-    if len(below[1]) > 1 and _least_width(below[1]) > window.width():
-        # The first curve is in front.
-        below[1], hidden = below[1][:1], below[1][1:]
-    else:
-        hidden = []
+    curves = below[1]
+    if len(curves) > 1 and _least_width(curves) > window.width():
+        below[1] = curves[:1]
     rows = [*lines, *filter(None, below)]
-    placed = [dock for line in lines for dock in line]
-    behind = [(numbers[0], dock) for dock in numbers if dock not in placed]
-    unseen = [(below[1][0], dock) for dock in hidden]
+    seen = [dock for row_of in rows for dock in row_of]
+    behind = [(row_of[0], dock) for row_of in (numbers, curves) for dock in row_of]
+    behind = [pair for pair in behind if pair[1] not in seen]
+    room = _room(window)
 
-    def high(part: Sequence[PaneDock]) -> int:
-        """With the docks behind its tabs."""
-        backs = [back for front, back in (*behind, *unseen) if front in part]
-        return _least_height([*part, *backs])
+    def needed() -> int:
+        """Height of all rows, each with the docks behind its tabs and with the bar of these."""
+        backs = [[back for front, back in behind if front in row_of] for row_of in rows]
+        pairs = zip(rows, backs, strict=True)
+        return sum(_least_height([*row_of, *more]) + TABS * bool(more) for row_of, more in pairs)
 
-    around = [bar.height() for bar in (window.menuWidget(), window.statusBar()) if bar]
-    room = window.height() - sum(around) - TABS * (1 + bool(hidden))
-    if sum(map(high, rows)) > room and all(below):
-        curves = rows.pop()
-        behind += [(below[0][0], curve) for curve in curves]
-    while sum(map(high, rows)) > room and len(lines) > 1:
-        last = lines.pop()
-        rows.remove(last)
-        # Place the docks at the front of tabs first.
-        behind = [*_tabbed(lines[-1], last, window.width()), *behind]
-    behind += unseen
+    def drop(at: int) -> None:
+        """Make a row, and the docks behind it, tabs of the row above."""
+        last = rows.pop(at)
+        more = [back for front, back in behind if front in last]
+        rows[at - 1], tabs = _with_tabs(rows[at - 1], [*last, *more], window.width())
+        behind[:] = [*tabs, *(pair for pair in behind if pair[0] not in last)]
+
+    if needed() > room and all(below):
+        drop(len(rows) - 1)
+    for at in range(len(lines) - 1, 0, -1):
+        if needed() > room:
+            drop(at)
+    if needed() > room and len(rows) > 1:
+        drop(1)
     for row_of in rows:
         window.addDockWidget(AREA, row_of[0])
     for above, beneath in pairwise(rows):
@@ -261,21 +265,38 @@ def _lines(docks: Sequence[PaneDock], width: int) -> list[list[PaneDock]]:
     return [[dock] for dock in docks]
 
 
-def _tabbed(
+def _with_tabs(
     line: Sequence[PaneDock], behind: Sequence[PaneDock], width: int
-) -> Iterator[tuple[PaneDock, PaneDock]]:
-    """Each dock of `behind`, with the dock whose tab it becomes.
+) -> tuple[list[PaneDock], list[tuple[PaneDock, PaneDock]]]:
+    """The docks that stay beside each other, and each other one with that whose tab it becomes.
 
     That is the dock with the fewest tabs for which the row has room.
     """
     widths, tabs = {dock: _least_width([dock]) for dock in line}, dict.fromkeys(line, 1)
+    pairs = []
     for dock in sorted(behind, key=lambda one: -_least_width([one])):
         least, spare = _least_width([dock]), width - sum(widths.values()) - SPLIT * len(line)
         wider = {one: max(least - widths[one], 0) for one in line}
         front = min(line, key=lambda one: (max(wider[one] - spare, 0), tabs[one], wider[one]))
         widths[front] += wider[front]
         tabs[front] += 1
-        yield front, dock
+        pairs.append((front, dock))
+    if len(line) > 1 and sum(widths.values()) + SPLIT * (len(line) - 1) > width:
+        return _with_tabs(line[:-1], [line[-1], *behind], width)
+    return [*line], pairs
+
+
+def _room(window: QtWidgets.QMainWindow) -> int:
+    """Height for docks; what lies above them may not have been laid out yet since it changed."""
+    high = [bar_height(bar, window.width()) for bar in (window.menuWidget(), window.statusBar())]
+    return window.height() - sum(high)
+
+
+def bar_height(bar: QtWidgets.QWidget | None, width: int) -> int:
+    """What it asks for at a width."""
+    if bar is None:
+        return 0
+    return bar.heightForWidth(width) if bar.hasHeightForWidth() else bar.sizeHint().height()
 
 
 def _least_width(line: Sequence[PaneDock]) -> int:

@@ -3,9 +3,10 @@
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.theme import theme
-from tests.apps.texts import engine_of
+from tests.apps.texts import engine_of, faults_of
 
 SMALL = 820, 560
+LEAST = 800, 520
 
 
 def tab_bars(window):
@@ -30,18 +31,22 @@ def covered(window):
     ]
 
 
+def resize(qtbot, window, size):
+    window.resize(*size)
+    qtbot.waitUntil(lambda: (window.width(), window.height()) == size)
+
+
 def test_no_tab_bar_lies_over_a_pane(qtbot, open_window):
     """In the smallest window too, with the first steps above the panes and without them."""
     window = open_window(engine_of("loudness and level"))
-    sizes = [(window.minimumWidth(), window.minimumHeight()), SMALL, (1280, 800)]
+    assert (window.minimumWidth(), window.minimumHeight()) == LEAST
+    sizes = [LEAST, SMALL, (1280, 800)]
     assert window.first_start.isVisible()
     for size in (*sizes, None, *sizes):
         if size is None:
-            window.first_start.closed.emit()
-            window.first_start.hide()
+            window.first_start.skip.click()
             continue
-        window.resize(*size)
-        qtbot.waitUntil(lambda size=size: (window.width(), window.height()) == size)
+        resize(qtbot, window, size)
         window.area.restore_default()
         qtbot.wait(200)
         assert bool(tab_bars(window)) == (size[0] < 1000)
@@ -53,10 +58,32 @@ def test_no_tab_bar_lies_over_a_pane(qtbot, open_window):
         assert covered(window) == [], size
 
 
+def test_tabs_of_another_layout_are_gone_at_once(qtbot, open_window):
+    """Before Qt lays anything out."""
+    window = open_window(engine_of("loudness and level"))
+    for size in ((1024, 600), (1024, 768)):
+        resize(qtbot, window, size)
+        window.area.restore_default()
+    assert covered(window) == []
+
+
+def test_the_history_is_a_tab_of_the_numbers_where_both_have_no_room(qtbot, open_window):
+    window = open_window(engine_of("programme"))
+    assert window.first_start.isVisible()
+    resize(qtbot, window, LEAST)
+    window.area.restore_default()
+    qtbot.wait(300)
+    assert covered(window) == []
+    assert faults_of(window) == []
+    window.first_start.skip.click()
+    qtbot.waitUntil(lambda: window.docks["history"].is_seen)
+    assert window.docks["bs1770"].is_seen
+    assert covered(window) == []
+
+
 def test_the_tab_in_front_is_filled(qtbot, open_window):
     window, before = open_window(engine_of("five models")), theme.choice
-    window.resize(*SMALL)
-    qtbot.waitUntil(lambda: (window.width(), window.height()) == SMALL)
+    resize(qtbot, window, SMALL)
     window.area.restore_default()
     qtbot.waitUntil(lambda: len(tab_bars(window)) > 0)
     try:

@@ -213,7 +213,11 @@ def faults_in(qtbot, window, sizes, themes):
     return faults, count
 
 
+def faults_of(window):
+    """The texts that are cut or covered."""
+    return _looked_at(window)[1]
+
+
 def _looked_at(window):
-    """All texts, and those that are cut or covered."""
     texts = texts_of(window)
     return texts, [*cut(window), *cut_texts(texts), *overlapping(texts)]
