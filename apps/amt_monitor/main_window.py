@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 SEEN_MS, HIDDEN_MS = (33, 200, 400, 2000), (250, 1000, 1000, 2000)
 """Between two updates of curves, numbers, state and stored layout, seen and hidden."""
 
+FIT_MS = 100
+"""From the last change of the window's size to a layout that has room in it."""
+
 LOST, FAILED = 3, 1
 
 ROOMY = 700
@@ -90,6 +93,8 @@ class MainWindow(QtWidgets.QMainWindow):
         updates = self._draw, self._read, self.show_state, self._keep_layout
         self._timers = [*map(self._timer, SEEN_MS, updates)]
         self._seen = True
+        self._fit_timer = QtCore.QTimer(self, singleShot=True, interval=FIT_MS)
+        self._fit_timer.timeout.connect(self.area.fit_window)
         # Else a button would have the focus at first, and Enter in haste would press it.
         self.setFocus()
         self.device.refresh()
@@ -319,6 +324,10 @@ class MainWindow(QtWidgets.QMainWindow):
                 if dock.isVisible():
                     painter.drawRect(dock.geometry().adjusted(-1, -1, 0, 0))
 
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_timer.start()
+
     def changeEvent(self, event: QtCore.QEvent) -> None:
         super().changeEvent(event)
         minimized = event.type() == QtCore.QEvent.Type.WindowStateChange and self.isMinimized()
@@ -360,6 +369,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self.freeze()
         self.actions_by_name.show_state(measurement)
         self.state_view.show_state(measurement, self.height() < ROOMY, self.frozen)
+        self._fit_timer.start()  # a banner or a message takes room too
         self._show_wall()
         engine, state = measurement.engine, measurement.state
         if engine is not None:

@@ -1,7 +1,7 @@
 """The panes of a measurement, in docks."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 LAYOUTS = "layouts"
 """The settings' key for layouts, by the names of the panes."""
+
+
+class WholeLayout(NamedTuple):
+    """A layout that has no room now: its text, the size that it needs, and what is closed."""
+
+    text: str
+    needs: QtCore.QSize
+    closed: set[str]
 
 
 class PaneArea:
@@ -37,6 +45,8 @@ class PaneArea:
         self.docks: dict[str, PaneDock] = {}
         self.begun = 0
         self._read: Any = None
+        self._room = QtCore.QSize()
+        self._whole: WholeLayout | None = None
 
     @property
     def is_seen(self) -> bool:
@@ -102,19 +112,60 @@ class PaneArea:
         return bytes(self._window.saveState(VERSION).toBase64().data()).decode()
 
     def restore(self, text: str) -> None:
+        self._forget_room()
+        self._restore(text)
+
+    def _restore(self, text: str) -> None:
         self._window.restoreState(QtCore.QByteArray.fromBase64(text.encode()), VERSION)
 
     def keep(self) -> None:
         if self.docks:
-            kept = self._settings.get(LAYOUTS, {}) | {self.name: self.layout()}
+            now = self.layout() if self._whole is None else self._whole.text
+            kept = self._settings.get(LAYOUTS, {}) | {self.name: now}
             self._settings.put(**{LAYOUTS: kept})
 
     def restore_default(self) -> None:
+        self._forget_room()
+        self._lay_out()
+
+    def _lay_out(self) -> None:
         lay_out(self._window, list(self.docks.values()))
+
+    def fit_window(self) -> None:
+        """Make panes tabs while the window is too small for their layout, and restore it later.
+
+        For when there is more or less room: what a user opens or moves stays as it is.
+        """
+        above = self._window.menuWidget()
+        room = self._window.size() - QtCore.QSize(0, 0 if above is None else above.height())
+        layout = self._window.layout()
+        if room == self._room or layout is None or not self.docks:
+            return
+        self._room, needs = room, layout.minimumSize()
+        if self._whole is not None and self._whole.closed != self._closed:
+            self._whole = None  # it has been changed since
+        if self._whole is not None and _fits(self._whole.needs, room):
+            self._restore(self._whole.text)
+            self._whole = None
+        elif not _fits(needs, room):
+            whole = self._whole or WholeLayout(self.layout(), needs, set())
+            self._lay_out()
+            self._whole = whole._replace(closed=self._closed)
+
+    def _forget_room(self) -> None:
+        self._room, self._whole = QtCore.QSize(), None
+
+    @property
+    def _closed(self) -> set[str]:
+        return {name for name, dock in self.docks.items() if dock.isHidden()}
 
     @property
     def made(self) -> list[Pane]:
         return [dock.pane for dock in self.docks.values() if dock.pane is not None]
+
+
+def _fits(needs: QtCore.QSize, room: QtCore.QSize) -> bool:
+    return needs.width() <= room.width() and needs.height() <= room.height()
 
 
 def _read_in(view: ViewState) -> Any:

@@ -81,6 +81,39 @@ def test_the_history_is_a_tab_of_the_numbers_where_both_have_no_room(qtbot, open
     assert covered(window) == []
 
 
+def test_a_window_that_is_made_small_has_tabs_until_it_is_large_again(qtbot, open_window):
+    """By hand, without restoring a layout."""
+    window = open_window(engine_of("five models"))
+    window.first_start.skip.click()
+    resize(qtbot, window, (1280, 800))
+    seen = lambda: {name for name, dock in window.docks.items() if dock.is_seen}  # noqa: E731
+    whole = {*window.docks} - {"limits", "distribution", "numbers", "events", "health", "ears"}
+    qtbot.waitUntil(lambda: seen() == whole)
+    for size in ((1024, 600), LEAST):
+        resize(qtbot, window, size)
+        qtbot.waitUntil(lambda: covered(window) == [] and faults_of(window) == [])
+        assert len(tab_bars(window)) > 0
+        window.area.keep()
+    resize(qtbot, window, (1280, 800))
+    qtbot.waitUntil(lambda: seen() == whole)
+    assert tab_bars(window) == []
+    assert covered(window) == []
+
+
+def test_what_is_closed_in_a_small_window_stays_closed(qtbot, open_window):
+    window = open_window(engine_of("five models"))
+    window.first_start.skip.click()
+    resize(qtbot, window, (1280, 800))
+    qtbot.waitUntil(lambda: window.docks["zwicker"].is_seen)
+    resize(qtbot, window, LEAST)
+    qtbot.waitUntil(lambda: len(tab_bars(window)) > 0)
+    window.docks["zwicker"].close()
+    resize(qtbot, window, (1280, 800))
+    qtbot.wait(300)
+    assert window.docks["zwicker"].isHidden()
+    assert window.docks["history"].is_seen
+
+
 def test_the_tab_in_front_is_filled(qtbot, open_window):
     window, before = open_window(engine_of("five models")), theme.choice
     resize(qtbot, window, SMALL)
