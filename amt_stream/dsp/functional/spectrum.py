@@ -24,6 +24,7 @@ def running_spectrum(
     that the phase at the center does not matter.
 
     cosine, sine: windowed and scaled, flat: for each window `halves` rows of `bins` values
+    halves: samples of half of each window, in descending order
     bins: of each window, a multiple of `LANES`
     zi: (..., 2 * max(halves) - hop) samples before `x` (..., time)
     """
@@ -31,6 +32,8 @@ def running_spectrum(
     whole_blocks("running_spectrum", time, hop)
     if any(b % LANES for b in bins):
         raise ValueError(f"running_spectrum: bins are {bins}: give multiples of {LANES}")
+    if list(halves) != sorted(halves, reverse=True):
+        raise ValueError(f"running_spectrum: halves are {halves}: give them in descending order")
     values = sum(h * b for h, b in zip(halves, bins, strict=True))
     before = (*lead, 2 * max(halves) - hop)
     tables = ("cosine", cosine, (values,)), ("sine", sine, (values,))
@@ -58,8 +61,10 @@ def _plain(
     sizes = [h * b for h, b in zip(halves, bins, strict=True)]
     re, im = [], []
     for h, b, c, s in zip(halves, bins, cosine.split(sizes), sine.split(sizes), strict=True):
-        re.append(even[..., :h] @ c.view(h, b))
-        im.append(odd[..., :h] @ s.view(h, b))
+        # Of the longer window's, since the gradient of a part is as long as the whole.
+        even, odd = even[..., :h], odd[..., :h]
+        re.append(even @ c.view(h, b))
+        im.append(odd @ s.view(h, b))
     return torch.cat(re, -1).square() + torch.cat(im, -1).square()
 
 

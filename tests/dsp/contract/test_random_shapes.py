@@ -18,6 +18,7 @@ from amt_stream.dsp.functional.fir import fir
 from amt_stream.dsp.functional.group_skirts import group_skirts
 from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.relaxation import relax
+from amt_stream.dsp.functional.spectrum import running_spectrum
 from amt_stream.dsp.stages import Excitation
 from tests.dsp.contract import random_shapes
 from tests.dsp.contract.random_shapes import FUNCTIONS
@@ -118,6 +119,10 @@ F64 = torch.float64
         (lambda: agc(torch.ones(3), torch.ones(2), torch.ones(3)), "give it 2 axes or more"),
         (lambda: agc(torch.ones(0, 3), torch.ones(2), torch.ones(3)), "1 or more on each axis"),
         (lambda: relax(torch.ones(3), torch.ones(4), torch.ones(())), "rate has shape"),
+        (
+            lambda: running_spectrum(*[torch.ones(2)] * 3, (1, 2), (16, 16), 2, torch.ones(2)),
+            r"halves are \(1, 2\): give them in descending order",
+        ),
         (
             lambda: direct_form(*(torch.ones(n) for n in ((9,), (2, 3), (2, 3), (1, 2)))),
             r"b has shape \(2, 3\): give \(1, 3\)",
