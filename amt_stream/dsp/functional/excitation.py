@@ -15,6 +15,7 @@ from torch import Tensor
 from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.dsp.functional.elementary import exponential
+from amt_stream.dsp.functional.gradient import by_parts
 from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
@@ -117,9 +118,8 @@ def lower_skirts(intensity: Tensor, level: Tensor, filters: Filters) -> Tensor:
     if gpu.serves(intensity, level):
         y = gpu.skirts(intensity.reshape(shape), level.reshape(shape), *filters, LEVEL_SLOPE)
         return y.view(*lead, channels)
-    # A few frames at a time, because each has components x channels terms.
-    parts = zip(intensity.reshape(shape).split(16), level.reshape(shape).split(16), strict=True)
-    y = torch.cat([_plain_lower_skirts(i, x, filters) for i, x in parts])
+    given = intensity.reshape(shape), level.reshape(shape)
+    y = by_parts(lambda i, x: _plain_lower_skirts(i, x, filters), given, filters)
     return y.view(*lead, channels)
 
 

@@ -1,10 +1,12 @@
-"""Compiled gradients of compiled forms: sample by sample in torch, training would take minutes."""
+"""Gradients that torch would take minutes or gigabytes for: compiled ones, and those of parts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from amt_stream.dsp.functional.dispatch import followed
 
 Tensors = tuple[Tensor, ...]
 Forward = Callable[..., Tensors]
@@ -18,6 +20,36 @@ def differentiable(forward: Forward, backward: Backward, plain: Forward, *given:
     plain: the same in torch, for gradients of the gradient
     """
     y: Tensors = _Differentiable.apply(forward, backward, plain, *given)
+    return y
+
+
+TOGETHER = 16
+"""Rows that `by_parts` computes together."""
+
+
+def by_parts(f: Callable[..., Tensor], given: Tensors, tables: Tensors) -> Tensor:
+    """`f(*given)` for a few rows at a time, where each row has many terms.
+
+    For the gradient each part is computed again, or torch would keep the terms of all; not where
+    `tables`, which `f` uses too, need a gradient.
+    """
+
+    def whole(*given: Tensor) -> Tensors:
+        parts = zip(*(v.split(TOGETHER) for v in given), strict=True)
+        return (torch.cat([f(*part) for part in parts]),)
+
+    def backward(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
+        found = []
+        for *part, slope in zip(*(v.split(TOGETHER) for v in (*given, *slopes)), strict=True):
+            with torch.enable_grad():
+                again = [v.detach().requires_grad_() for v in part]
+                found.append(torch.autograd.grad(f(*again), again, slope))
+        return tuple(torch.cat(parts) for parts in zip(*found, strict=True))
+
+    if followed() or any(table.requires_grad for table in tables):
+        (y,) = whole(*given)
+    else:
+        (y,) = differentiable(whole, backward, whole, *given)
     return y
 
 

@@ -21,13 +21,12 @@ from amt_stream.dsp.functional.dispatch import (
     array,
     compilable,
     compiled,
-    followed,
     kernel,
     recurrence,
 )
 from amt_stream.dsp.functional.elementary import exponential, logarithm
 from amt_stream.dsp.functional.excitation import LEVEL_SLOPE
-from amt_stream.dsp.functional.gradient import Tensors, differentiable
+from amt_stream.dsp.functional.gradient import Tensors, by_parts, differentiable
 from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
@@ -43,9 +42,6 @@ FLATTEST = 0.1 / STEEPNESS
 
 NEGLIGIBLE = 5e-4
 """Excitation re 0 dB at which a group's skirt ends; more would cost 0.001 phon near threshold."""
-
-TOGETHER = 16
-"""Frames that the plain form computes together, as each has groups x channels terms."""
 
 ROWS = 4
 """Rows whose moments are summed together."""
@@ -118,16 +114,7 @@ def group_skirts(
         return (y,)
 
     def plain(*given: Tensor) -> Tensors:
-        parts = zip(*(x.split(TOGETHER) for x in given), strict=True)
-        return (torch.cat([_plain(i, d, groups, shift_db) for i, d in parts]),)
-
-    def recomputed(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
-        found = []
-        for *sound, slope in zip(*(v.split(TOGETHER) for v in (*given, *slopes)), strict=True):
-            with torch.enable_grad():
-                i, d = (v.detach().requires_grad_() for v in sound)
-                found.append(torch.autograd.grad(_plain(i, d, groups, shift_db), (i, d), slope))
-        return tuple(torch.cat(parts) for parts in zip(*found, strict=True))
+        return (by_parts(lambda i, d: _plain(i, d, groups, shift_db), given, groups),)
 
     def backward(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
         into = tuple(v.new_empty(v.shape) for v in given)
@@ -145,10 +132,8 @@ def group_skirts(
             raise _not_of_groups(components, channels)
     if gpu.serves(*flat):
         y = gpu.group_skirts(*flat, *groups, shift_db, LEVEL_SLOPE, STEEPNESS)
-    elif followed() or any(t.requires_grad for t in groups):
-        (y,) = plain(*flat)
     else:
-        (y,) = differentiable(plain, recomputed, plain, *flat)
+        (y,) = plain(*flat)
     return y.view(*lead, channels)
 
 

@@ -6,8 +6,10 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 
 from amt_stream.dsp.functional import dispatch, modulation
+from amt_stream.dsp.functional import excitation as module_of_single_skirts
 from amt_stream.dsp.functional import group_skirts as module_of_skirts
 from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.excitation import Filters, lower_skirts
 from amt_stream.dsp.functional.first_order import first_order
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
 from amt_stream.dsp.functional.group_skirts import Groups, group_skirts
@@ -16,7 +18,7 @@ from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
 from amt_stream.dsp.functional.relaxation import relax
 from amt_stream.dsp.functional.svf import svf
 from amt_stream.dsp.functional.zwicker import decayed
-from amt_stream.dsp.scales import erb_number_to_hz
+from amt_stream.dsp.scales import erb, erb_number_to_hz
 from amt_stream.dsp.stages.excitation import CAMS, grouped
 from amt_stream.dsp.stages.zwicker import ZwickerLoudness
 from tests.dsp.kernels.forms import plainly
@@ -76,6 +78,17 @@ def skirts(frames, scale):
     return run, (between(0.2, 2, frames, len(f)), between(0.2, 2, frames, len(tables["middle"])))
 
 
+def single_skirts(frames):
+    f, fc = torch.linspace(20, 2000, 40).double(), torch.linspace(100, 3000, 33).double()
+    below = torch.searchsorted(f, fc)
+
+    def run(x, level):
+        filters = Filters(*(t.to(x.dtype) for t in (f, fc, 4 / erb(fc))), below)
+        return (lower_skirts(x, level, filters),)
+
+    return run, (between(0.2, 2, frames, 40), between(20, 90, frames, 40, seed=1))
+
+
 def decays(frames):
     """Cores that fall, at once and over many frames, and rise."""
     core = between(0.1, 3, 2, frames, 4) * between(0, 1, 2, frames, 4, seed=1).round()
@@ -119,6 +132,7 @@ CASES = {
     "wide skirts": lambda time: skirts(time, 1e5),
     "some skirts of least steepness": lambda time: skirts(time, 1e9),
     "skirts of least steepness": lambda time: skirts(time, 1e13),
+    "skirts of single components": single_skirts,
     "decay": decays,
     "one-poles": lambda time: bank(OnePoles, time, 1, True),
     "one-poles without a low-pass": lambda time: bank(OnePoles, time, 0, False),
@@ -229,7 +243,8 @@ def test_where_no_kernel_serves_the_gradient_of_skirts_is_computed_again(name, m
     f, given = CASES[name](40)
     values, slopes = gradients(f, given)
     monkeypatch.setattr(dispatch, "compilable", lambda *tensors: False)
-    monkeypatch.setattr(module_of_skirts, "compilable", lambda *tensors: False)
+    for module in (module_of_skirts, module_of_single_skirts):
+        monkeypatch.setattr(module, "compilable", lambda *tensors: False)
     again, others = gradients(f, given)
     same(again, values, 1e-12)
     same(others, slopes, 1e-11)
