@@ -118,11 +118,14 @@ from .sessions.compare import compare as compare
 
 __version__: str
 from .dsp.models import ECMA418 as ECMA418
+from .dsp.models import DanielWeber as DanielWeber
 from .dsp.models import ECMA418Output as ECMA418Output
 from .dsp.models import ECMAFluctuation as ECMAFluctuation
 from .dsp.models import ECMALoudness as ECMALoudness
 from .dsp.models import ECMARoughness as ECMARoughness
 from .dsp.models import ECMATonality as ECMATonality
+from .dsp.stages import DanielWeberOutput as DanielWeberOutput
+from .dsp.stages import DanielWeberRoughness as DanielWeberRoughness
 from .dsp.stages import ECMAEarFilter as ECMAEarFilter
 from .dsp.stages import ECMAEnvelopes as ECMAEnvelopes
 from .dsp.stages import ECMAFilterbank as ECMAFilterbank

@@ -41,7 +41,7 @@ class Output:
 
     field: field of the model's output
     unit: unit of the values
-    axes: axes without time: "ear", "channel", "erb_number", "bark", "bark_hms" or
+    axes: axes without time: "ear", "channel", "erb_number", "bark", "half_bark", "bark_hms" or
         "hz"
     takes: argument that the model needs to compute it, if any
     """
@@ -286,6 +286,21 @@ SHIPPED = (
         checks="amt_stream.offline.selftest.ecma",
         pane="amt_monitor.model_panes:ecma_pane",
         includes=("ecma_loudness", "ecma_tonality", "ecma_roughness", "ecma_fluctuation"),
+    ),
+    Entry(
+        name="daniel_weber",
+        title="Roughness, Daniel & Weber",
+        method="roughness over time: Daniel & Weber (1997), for comparison with ECMA-418-2",
+        model="amt_stream.dsp.models:DanielWeber",
+        readings="amt_stream.meters.rows.daniel_weber:DanielWeberReadings",
+        outputs={
+            "daniel_weber_specific_roughness": Output(
+                "specific", "asper/Bark", ("channel", "half_bark")
+            ),
+        },
+        row_step_ms=100,
+        checks="amt_stream.offline.selftest.daniel_weber",
+        pane="amt_monitor.model_panes:daniel_weber_pane",
     ),
     Entry(
         name="bs1770",

@@ -60,7 +60,8 @@ IN_PASCAL = Calibration(pa_to_db_spl(PASCAL / math.sqrt(2)), source="samples in 
 class Axis:
     """An axis of an output.
 
-    name: "erb_number" in Cam, "bark", "bark_hms" (the bands of ECMA-418-2), "hz", "ear", "channel"
+    name: "erb_number" in Cam, "bark", "half_bark", "bark_hms" (the bands of ECMA-418-2), "hz",
+        "ear", "channel"
     center_hz: center frequencies of auditory filters, or None
     """
 
@@ -541,5 +542,5 @@ def axis_of(name: str, size: int, frequencies: NDArray[np.float64] | None = None
     if name == "erb_number":
         erb_number: NDArray[np.float64] = 1.75 + 0.25 * np.arange(float(size))
         return Axis(name, erb_number, erb_number_to_hz(erb_number))
-    step = {"bark": 0.1, "bark_hms": 0.5}.get(name, 1.0)
+    step = {"bark": 0.1, "half_bark": 0.5, "bark_hms": 0.5}.get(name, 1.0)
     return Axis(name, step * np.arange(1.0, size + 1.0))

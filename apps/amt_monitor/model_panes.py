@@ -21,6 +21,9 @@ TARGET_LUFS = -23.0
 PEAK_LIMIT_DBTP = -1.0
 """The limit of the true peak (EBU R 128)."""
 
+ECMA = "ECMA-418-2:2025"
+HIGHER = ", higher of both channels"
+
 EBU_SCALES = {
     "EBU +9": LevelBarScale(EBU_9.low, EBU_9.high, tuple(range(-18, 10, 3)), signed=True),
     "EBU +18": LevelBarScale(EBU_18.low, EBU_18.high, tuple(range(-36, 19, 6)), signed=True),
@@ -113,40 +116,45 @@ def ecma_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
         cells("roughness", "r10_asper"),
         cells("fluctuation", "f10_vacil"),
     )
-    about = "ECMA-418-2:2025, fluctuation provisional"
+    about = f"{ECMA}, fluctuation provisional"
     return ReadingPane(entry, about, large, small, names, tiles=True)
 
 
 def ecma_loudness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     large = ["sone"], ["mean_sone"], ["max_sone"]
-    return _ecma_pane(entry, names, "clause 8", large, ("n5", "n50"), ", both ears")
+    return _metric_pane(entry, names, f"{ECMA}, clause 8", large, ("n5", "n50"), ", both ears")
 
 
 def ecma_tonality_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     large = ["tu", "hz"], ["mean_tu"], ["max_tu"]
-    return _ecma_pane(entry, names, "clause 6", large, ("t5",), ", higher of both channels")
+    return _metric_pane(entry, names, f"{ECMA}, clause 6", large, ("t5",), HIGHER)
 
 
 def ecma_roughness_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     large = ["asper", "hz"], ["r10_asper"], ["max_asper"]
-    return _ecma_pane(entry, names, "clause 7", large, ("mean", "r50"), ", both ears")
+    return _metric_pane(entry, names, f"{ECMA}, clause 7", large, ("mean", "r50"), ", both ears")
 
 
 def ecma_fluctuation_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
     large = ["vacil"], ["f10_vacil"], ["max_vacil"]
-    clause = "clause 9, provisional"
-    return _ecma_pane(entry, names, clause, large, ("mean", "f50"), ", both ears")
+    method = f"{ECMA}, clause 9, provisional"
+    return _metric_pane(entry, names, method, large, ("mean", "f50"), ", both ears")
 
 
-def _ecma_pane(
+def daniel_weber_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
+    large = ["asper"], ["r10_asper"], ["max_asper"]
+    return _metric_pane(entry, names, "Daniel & Weber (1997)", large, ("mean", "r50"), HIGHER)
+
+
+def _metric_pane(
     entry: Entry,
     names: Collection[str],
-    clause: str,
+    method: str,
     large: Sequence[Sequence[str]],
     small: Sequence[str],
     of_both: str,
 ) -> ReadingPane:
-    """A metric of ECMA-418-2.
+    """A metric with its statistics.
 
     large: the ends of the names of large readings
     small: other statistics
@@ -155,7 +163,7 @@ def _ecma_pane(
     unit = large[0][0]
     first = [[ReadingCell(f"{entry.name}_{end}") for end in cells] for cells in large]
     then = [[ReadingCell(f"{entry.name}_{end}_{unit}")] for end in (*small, "left", "right")]
-    about = f"ECMA-418-2:2025, {clause}"
+    about = method
     if f"{entry.name}_left_{unit}" in names:
         about += of_both
     return ReadingPane(entry, about, first, then, names)

@@ -71,7 +71,7 @@ def test_gm2002_has_those_of_moore2016_with_a_prefix():
     assert prefixed == [f"gm2002_{name}" for name in plain]
 
 
-@pytest.mark.parametrize("name", ["zwicker", *ECMA, "spl"])
+@pytest.mark.parametrize("name", ["zwicker", *ECMA, "daniel_weber", "spl"])
 def test_each_of_two_channels_has_every_column(name):
     mono, stereo = readings(name), readings(name, 2)
     sides = [c.name for c in stereo.offered if SIDE.search(c.name)]

@@ -1,3 +1,4 @@
+from .daniel_weber import DanielWeber as DanielWeber
 from .dau1997 import Dau1997 as Dau1997
 from .ecma418 import ECMALoudness as ECMALoudness
 from .ecma418 import ECMATonality as ECMATonality

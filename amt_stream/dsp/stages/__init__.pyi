@@ -6,6 +6,8 @@ from .bs1770 import BS1770 as BS1770
 from .bs1770 import BS1770Output as BS1770Output
 from .compression import BrokenStickCompression as BrokenStickCompression
 from .compression import PowerCompression as PowerCompression
+from .daniel_weber import DanielWeberOutput as DanielWeberOutput
+from .daniel_weber import DanielWeberRoughness as DanielWeberRoughness
 from .drnl import DRNLFilterbank as DRNLFilterbank
 from .drnl import FastDRNLFilterbank as FastDRNLFilterbank
 from .ear import EarFilter as EarFilter

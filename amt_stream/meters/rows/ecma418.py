@@ -51,6 +51,8 @@ class Shown:
     fields: fields of `ECMA418Output` that have the metric, its specific values and its frequency
     hz: what the model's output `hz` is, as quantity, label, symbol and sentence, if there is one
     least: values up to this have no such frequency
+    stem: what its columns' names begin with, by default that of the standard's metric
+    method: sentence on the method
     """
 
     metric: Metric
@@ -64,6 +66,8 @@ class Shown:
     fields: tuple[str, ...]
     hz: tuple[str, str, str, str] | None = None
     least: float = 0.0
+    stem: str = ""
+    method: str = METHOD
 
 
 class ECMAReadings(Readings):
@@ -77,7 +81,7 @@ class ECMAReadings(Readings):
     def __init__(self, channels: int, shown: Shown, model: str | None = None) -> None:
         self._channels, self._shown = channels, shown
         letter, unit = shown.metric.letter, shown.metric.unit
-        self._stem = f"ecma_{shown.quantity.removesuffix(' strength')}"
+        self._stem = shown.stem or f"ecma_{shown.quantity.removesuffix(' strength')}"
         self._model = model or self._stem
         statistic = rf"mean|max|{letter}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?"
         self._pattern = re.compile(
@@ -117,7 +121,7 @@ class ECMAReadings(Readings):
             words, about = [kind, f"Average {quantity}", f"{letter} mean"], shown.mean
         else:
             words, about = ["instantaneous", quantity.capitalize(), letter], shown.now
-        words += [f"{about} {METHOD}", RENEWED if percent else ""]
+        words += [f"{about} {shown.method}", RENEWED if percent else ""]
         column = Meaning(quantity, *words).column(
             *(name, unit, self._model, found["side"], found["window"]),
             both if self._channels == 2 else "",

@@ -21,6 +21,7 @@ from amt_stream import Stream
 from amt_stream.dsp.functional import (
     adaptation,
     banded,
+    daniel_weber,
     ecma418_envelope,
     ecma418_fluctuation,
     ecma418_roughness,
@@ -47,6 +48,7 @@ from amt_stream.dsp.stages import (
     AdaptLoop,
     BinauralLoudness,
     CoreLoudness,
+    DanielWeberRoughness,
     ECMAEnvelopes,
     ECMAFilterbank,
     ECMASpecificFluctuation,
@@ -193,6 +195,12 @@ def tonal_and_noise_case(rng):
     tables = ecma418_tonal.TonalTables(*stage.registered(*ecma418_tonal.TonalTables._fields))
     state = ecma418_tonal.State(**stage.initial_state((53,)))
     return ecma418_tonal.tonal_and_noise, (x, tables, state)
+
+
+def excited_case(rng):
+    rows, stage = lead(rng), made(DanielWeberRoughness)
+    tables = stage.registered("bark", "audible", "slope", "reached")
+    return daniel_weber.excited, (noise(*rows, 2, 3200), *tables)
 
 
 def envelopes_case(rng):
@@ -405,6 +413,7 @@ FUNCTIONS = {
     "third_octaves": third_octaves_case,
     "tonal_and_noise": tonal_and_noise_case,
     "envelopes": envelopes_case,
+    "excited": excited_case,
     "roughness": roughness_case,
     "fluctuation": fluctuation_case,
     "weighted": weighted_case,

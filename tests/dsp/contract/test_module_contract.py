@@ -71,6 +71,8 @@ CASES = {
     "CoreLoudness": Case(amt.CoreLoudness, (2, 3, 28), level_db),
     "Delay": Case(partial(amt.Delay, 3), (2, 3, 16)),
     "DRNLFilterbank": Case(lambda **o: amt.DRNLFilterbank(BANDS, 8000, **o), (2, 16)),
+    "DanielWeber": Case(amt.DanielWeber, (1, 9600)),
+    "DanielWeberRoughness": Case(amt.DanielWeberRoughness, (1, 9600)),
     "Dau1997": Case(lambda **o: amt.Dau1997(8000, 300.0, 600.0, **o), (2, 16), slope_over=1e-8),
     "ECMA418": Case(amt.ECMA418, (1, 2048)),
     "ECMAEarFilter": Case(amt.ECMAEarFilter, (2, 64)),
@@ -193,7 +195,7 @@ LEARNERS = [
 ]
 
 
-DEAR = ("ECMA418", "ECMAFluctuation", "ECMARoughness", "ECMATonality")
+DEAR = ("DanielWeber", "ECMA418", "ECMAFluctuation", "ECMARoughness", "ECMATonality")
 """Chains of which each stage is tried by itself, as is `ECMALoudness`: in `make soak`."""
 
 

@@ -214,6 +214,7 @@ DEAR = {
     *product(
         ("repeated", "watched"),
         (
+            "DanielWeber",
             "ECMA418",
             "ECMAFluctuation",
             "ECMALoudness",

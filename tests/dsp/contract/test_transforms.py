@@ -100,8 +100,8 @@ def test_a_live_stream_is_exported_and_compiled_with_its_state():
             assert_close([form(block) for block in blocks], expected)
 
 
-DEAR = ("ECMA418", "ECMAFluctuation", "ECMALoudness", "ECMARoughness", "ECMATonality")
-DEAR += ("ECMATonalNoise",)
+DEAR = ("DanielWeber", "ECMA418", "ECMAFluctuation", "ECMALoudness", "ECMARoughness")
+DEAR += ("ECMATonality", "ECMATonalNoise")
 """Chains of which each stage is transformed by itself, and other chains are, and the dearest stage:
 in `make soak`."""
 
