@@ -37,7 +37,12 @@ for trial in sorted(selftest.trials(sys.argv[1:]), key=samples):
 
 # Pieces of source whose numbers, all of them, are constants of a model. What is not here is no
 # constant of any: sizes and steps of grids and blocks, bounds that keep numbers finite (SILENT,
-# HIGH, where two laws meet, NEGLIGIBLE, TINY), the design of resampler and ear filter.
+# HIGH, where two laws meet, NEGLIGIBLE, TINY), the design of resampler and ear filter. Of
+# ECMA-418-2 it is also what decides which lines fluctuation strength fits and joins and which
+# blocks are quiet (NEAR, LOWEST, shares of the highest), where a sound changes only if it is just
+# there; and 1 ms of the lags, of which 2 % are less than a sample. Its models share ear, bands and
+# the law of loudness, and tonality all but its last step: what they share is changed in
+# `ecma_loudness`.
 SHARED = {
     "dsp/scales.py": (
         "P0 = 20e-6",
@@ -124,6 +129,82 @@ CONSTANTS = {
             "y[r, n] = 0.47 * fast + 0.53 * slow",
         ),
     },
+    "ecma_loudness": {
+        "dsp/functional/ecma418.py": (
+            "LOWEST_WIDTH, GROWTH = 81.9289, 0.1618",
+            "GROWTH * 0.5 * np.arange",
+            "np.maximum(0.5 / BANDWIDTHS, 0.002)",
+            "np.maximum(4 / BANDWIDTHS,",
+            "LOUDNESS = 0.0211964",
+            "WIDTH = 0.5",
+            "KNEES_DB = (15, 25, 35, 45, 55, 65, 75, 85)",
+            "EXPONENTS = (1.0, 0.6602, 0.0864, 0.6384, 0.0328, 0.4068, 0.2082, 0.3994, 0.6434)",
+            "GATE = (20.0, 0.07)",
+            "RISES = 10 ** (-0.075 *",
+            "np.diff(EXPONENTS) / 1.5",
+            "0.2918 / (most + EPSILON) + 0.5459, ",
+            "0.5331 * noise[band]",
+        ),
+        "dsp/scales.py": ("P0 = 20e-6",),
+        "dsp/stages/ecma418.py": (
+            "FADE = 240",
+            "LOW_PASS_S = 6 / (32 * 7)",
+            "(18.21, 0.36)",
+            "(12.14, 0.36)",
+            "(417.54, 0.71)",
+            "(962.68, 0.69)",
+            "(512 / 70 /",
+            "-15 *",
+            " 50 *",
+            "-60 *",
+            " 24 +",
+            "d + 11 *",
+        ),
+    },
+    "ecma_tonality": {
+        "dsp/functional/ecma418.py": (
+            "TONALITY = 2.8758615",
+            "-35 * (tonal[at] / (total + EPSILON) - 0.003))",
+        ),
+    },
+    "ecma_roughness": {
+        "dsp/functional/ecma418_modulation.py": (
+            "0.58449 + 0.37106 * 0.5 * (1 + np.tanh(1.6407 * (spread - 2.5804)))",
+        ),
+        "dsp/functional/ecma418_roughness.py": (
+            "ROUGHNESS = 0.0180685",
+            "LEAST = 0.074376",
+            "RISE_S, FALL_S = 0.0625, 0.5",
+            "72.6937 * (1 - 1.1739 * np.exp(-5.4583 *",
+            "np.where(low, 0.3560, 0.8024), np.where(low, 0.8049, 0.9333)",
+            "0.2471 + 0.0129 * np.maximum(octave + 3.4253,",
+            "1.0967 - 0.0640 *",
+            "0.0856 * s[k] / (median",
+            "0.05 * most else min(max(w[k] - 0.1407,",
+            "y[k[i]] > 0.05 * highest",
+            "bands[0, band], 1.2822,",
+            "if not off < 0.04",
+            "1 + 0.1 * abs(center / total - f[loudest]) ** 0.749",
+            "_weight_of(base, best, 0.7066,",
+            "PEAKS = 10",
+        ),
+        "dsp/stages/ecma418_modulation.py": (
+            "(0.5 - 0.5 * np.cos(turn))",
+            "0.1891 * np.exp(0.012 *",
+        ),
+    },
+    "ecma_fluctuation": {
+        "dsp/functional/ecma418_fluctuation.py": (
+            "FLUCTUATION = 0.003840572",
+            "LEAST = 5.2519",
+            "(50 * 0.75)",
+            "BEST = 4.8659",
+            "LOW_SLOPE, LOW_POWER = 0.33048, 0.85902",
+            "HIGH_SLOPE, HIGH_POWER = 0.21792, 4.6728",
+            "0.092623 * np.abs(np.log2(CENTERS / 1000)) ** 1.24",
+            "0.79577 * abs(center / total - base) ** 0.43461",
+        ),
+    },
     "bs1770": {
         "dsp/design.py": (
             "3.999843853973347 / 20",
@@ -171,7 +252,12 @@ CONSTANTS = {
         ),
     },
 }
-WHOLE = ("1250, 2540, 4050, 15000)", "MOMENTARY, SHORT_TERM = 40, 300")
+WHOLE = (
+    "1250, 2540, 4050, 15000)",
+    "MOMENTARY, SHORT_TERM = 40, 300",
+    "FADE = 240",
+    "PEAKS = 10",
+)
 """Pieces whose numbers count things and have to stay whole."""
 
 

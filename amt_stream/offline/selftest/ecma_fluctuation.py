@@ -34,7 +34,7 @@ STEADY = Requirement(
     "highest F", highest_fluctuation, 0.0, "vacil_HMS", 0.0, "a steady tone does not fluctuate"
 )
 
-_at = calculated_at(FLUCTUATION, "vacil_HMS", 0.1, PLAIN_MODULATION)
+_at = calculated_at(FLUCTUATION, "vacil_HMS", 0.05, PLAIN_MODULATION)
 _tone = partial(unramped, "ecma_fluctuation")
 
 CHECKS = (

@@ -24,7 +24,7 @@ def _n(sone: float, source: str = PROGRAMS) -> Requirement:
     return Requirement("N", N, sone, "sone_HMS", 0.5, source, scale="%")
 
 
-_at = calculated_at(LOUDNESS, "sone_HMS", 0.05, PLAIN)
+_at = calculated_at(LOUDNESS, "sone_HMS", 0.03, PLAIN)
 _tone = partial(unramped, "ecma_loudness")
 
 CHECKS = (
@@ -36,6 +36,7 @@ CHECKS = (
     _tone(1000, 60, _n(2.3868), modulation=70),
     _tone(1000, 40, _n(1.0123), field="diffuse"),
     _tone(1000, 40, published("N", N, 1.0, "sone_HMS", 0.5, DEFINITION, "%"), fs=44100),
+    _tone(1000, 95, _at(16.26341, 0.4)),
     tones(
         "ecma_loudness",
         CROWDED,

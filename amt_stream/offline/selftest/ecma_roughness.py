@@ -65,6 +65,7 @@ CHECKS = (
     _tone(1000, 60, STEADY),
     _tone(1000, 60, _r(1.0048), modulation=70, field="diffuse"),
     _tone(1000, 60, UNIT, modulation=70, fs=44100),
+    _tone(8000, 60, _at(0.1680015, 0.6), modulation=30),
     # Of one band, the amplitude is just above the least one.
     _tone(8000, 26.5, _at(0.04897928, 0.6), _hz(70), modulation=70),
     tones(

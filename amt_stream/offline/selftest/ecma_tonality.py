@@ -36,7 +36,7 @@ def _hz(hz: float) -> Requirement:
     return Requirement("frequency", frequency, hz, "Hz", 0.01, PROGRAMS)
 
 
-_at = calculated_at(TONALITY, "tu_HMS", 0.05, PLAIN)
+_at = calculated_at(TONALITY, "tu_HMS", 0.03, PLAIN)
 _tone = partial(unramped, "ecma_tonality")
 
 CHECKS = (
