@@ -206,8 +206,9 @@ def test_a_changed_table_fails(model, path, name):
     assert first_failure(model, built_with((path, name), 1.02)) is not None
 
 
-# `ecma` has the tables of the models of its parts, whose checks find a change of them.
-SENSITIVE = [name for name in selftest.models() if name != "ecma"]
+# `ecma` has the tables of the models of its parts, whose checks find a change of them. Those of
+# `daniel_weber` find some; docs/accuracy.md says so.
+SENSITIVE = [name for name in selftest.models() if name not in ("ecma", "daniel_weber")]
 
 
 @pytest.mark.soak
