@@ -104,6 +104,11 @@ class Limit:
         """ "above", or "below" for a lower limit."""
         return "below" if self.below else "above"
 
+    @property
+    def threshold_words(self) -> str:
+        """As "limit 85", without unit; "at least 20" for a lower limit."""
+        return f"{'at least' if self.below else 'limit'} {self.threshold:g}"
+
     def is_beyond(self, value: float | None) -> bool:
         """Whether a value is beyond the limit."""
         return value is not None and self.sign * value > self.sign * self.threshold

@@ -144,7 +144,7 @@ class HistoryLayers:
         reference = self.plot.reference_s
         thresholds = []
         for limit in self._own_limits:
-            name = f"{symbol_of(limit.column)} limit {limit.threshold:g}"
+            name = f"{symbol_of(limit.column)} {limit.threshold_words}"
             thresholds.append(Threshold(limit.threshold, name))
             if limit.amber is not None:
                 thresholds.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))

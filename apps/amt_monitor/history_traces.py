@@ -103,7 +103,7 @@ class GrowingScale:
 
     def axis(self, values: NDArray[np.float64], now_s: float) -> PlotAxis:
         """The axis for what is seen now; `now_s` is the time of the newest value."""
-        low, high = self._range_of(values[np.isfinite(values)])
+        low, high = range_of(self.unit, values)
         if self._range is not None:
             before_low, before_high = self._range
             if low <= before_low and high >= before_high:
@@ -118,14 +118,23 @@ class GrowingScale:
         self._range = low, high
         return PlotAxis(low, high, ticks_of(low, high))
 
-    def _range_of(self, known: NDArray[np.float64]) -> tuple[float, float]:
-        low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-        if self.unit not in DECIBELS:
-            return 0.0, top_of(high)
-        high = STEP_DB * math.ceil((high + 2) / STEP_DB)
-        if self.unit == "phon" or high > FLOOR:
-            return FLOOR, max(high, FLOOR + LEAST_DB)
-        return min(STEP_DB * math.floor(low / STEP_DB), high - LEAST_DB), high
+
+def range_of(
+    unit: str, values: NDArray[np.float64], floor: bool = True, least_db: float = LEAST_DB
+) -> tuple[float, float]:
+    """Round numbers around values, from 0; levels in whole tens.
+
+    floor: whether the range of levels above 20 dB begins there
+    least_db: its least extent
+    """
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    if unit not in DECIBELS:
+        return 0.0, top_of(high)
+    high = STEP_DB * math.ceil((high + 2) / STEP_DB)
+    if floor and (unit == "phon" or high > FLOOR):
+        return FLOOR, max(high, FLOOR + least_db)
+    return min(STEP_DB * math.floor(low / STEP_DB), high - least_db), high
 
 
 def top_of(high: float) -> float:

@@ -12,14 +12,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.big_number import BigNumber
 from amt_monitor.curve_layers import polygon, runs
 from amt_monitor.history_pyramid import FACTOR
-from amt_monitor.history_traces import (
-    DECIBELS,
-    STEP_DB,
-    symbol_of,
-    ticks_of,
-    top_of,
-    unit_of,
-)
+from amt_monitor.history_traces import range_of, symbol_of, ticks_of, unit_of
 from amt_monitor.limits_pane import Light
 from amt_monitor.message_bar import Banner
 from amt_monitor.plot import PlotAxis
@@ -75,6 +68,8 @@ LEAST = 14
 
 STRIP_S = {60: 20, 300: 60, 900: 300}
 """Seconds that the strip covers, and those between its ticks: the first that have all so far."""
+LEAST_DB = 20.0
+"""Least extent of the scale of levels: it is low, and begins above 20 dB."""
 SHAPES = {"green": "●", "amber": "▲", "red": "■"}
 
 LARGEST = 4000
@@ -270,7 +265,7 @@ class LastMinutes(QtWidgets.QWidget):
         super().__init__()
         self.setObjectName("wall_strip")
         self.name, self.span_s = "", 0
-        self.thresholds: tuple[float, ...] = ()
+        self.limits: tuple[Limit, ...] = ()
         self._shown: tuple[object, ...] = ()
         self._cells: NDArray[np.float64] = np.empty(0)
 
@@ -290,18 +285,19 @@ class LastMinutes(QtWidgets.QWidget):
         level = history.level_for(now_s - span_s, now_s, max(1, self.width()))
         cell_s = history.step_s * FACTOR**level
         last, count = int(now_s / cell_s), int(span_s / cell_s)
-        thresholds = tuple(one.threshold for one in limits if one.column == name)
-        if (shown := (name, span_s, last, thresholds)) != self._shown:
+        own = tuple(one for one in limits if one.column == name)
+        if (shown := (name, span_s, last, own)) != self._shown:
             self._shown = shown
-            self.name, self.span_s, self.thresholds = name, span_s, thresholds
+            self.name, self.span_s, self.limits = name, span_s, own
             self._cells = history.cells([name], level, last - count, last + 1).mean[0]
             self.update()
 
     @property
     def scale(self) -> PlotAxis:
         """Of round numbers around the readings and the limits."""
-        values = np.array([*self._cells[np.isfinite(self._cells)], *self.thresholds])
-        return strip_axis(unit_of(self.name), values)
+        values = np.array([*self._cells, *(one.threshold for one in self.limits)])
+        low, high = range_of(unit_of(self.name), values, floor=False, least_db=LEAST_DB)
+        return PlotAxis(low, high, ticks_of(low, high, 3))
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter, colors, metrics = QtGui.QPainter(self), colors_of(self), self.fontMetrics()
@@ -341,8 +337,8 @@ class LastMinutes(QtWidgets.QWidget):
         y = height(self._cells)
         for first, end in runs(np.isfinite(y)):
             painter.drawPolyline(polygon(np.stack((x[first:end], y[first:end]), axis=1)))
-        for threshold in self.thresholds:
-            at, text = height(threshold), f"limit {threshold:g}"
+        for limit in self.limits:
+            at, text = height(limit.threshold), limit.threshold_words
             self._line(painter, colors.red, inside.left(), at, inside.right(), dashed=True)
             above = at - line if at - line >= 0 else at
             wide = metrics.horizontalAdvance(text)
@@ -364,17 +360,6 @@ class LastMinutes(QtWidgets.QWidget):
             pen.setStyle(QtCore.Qt.PenStyle.DashLine)
         painter.setPen(pen)
         painter.drawLine(QtCore.QLineF(left, round(y), right, round(y)))
-
-
-def strip_axis(unit: str, values: NDArray[np.float64]) -> PlotAxis:
-    """A scale of few round numbers: of levels in whole tens, else from 0."""
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
-    if unit in DECIBELS:
-        low = STEP_DB * np.floor(low / STEP_DB)
-        high = max(STEP_DB * np.ceil((high + 1) / STEP_DB), low + 2 * STEP_DB)
-    else:
-        low, high = min(0.0, low), top_of(high)
-    return PlotAxis(low, high, ticks_of(low, high, 3))
 
 
 class WallMenu(QtWidgets.QMenu):

@@ -167,11 +167,16 @@ def test_limits_of_the_unit_are_lines(open_history, levels):
     pane = open_history(levels, rows_of(levels, range(1, 300)))
     pane.layers.limits = (
         Limit("laeq_db", 105.0, amber=99.0, name="venue"),
+        Limit("laeq_db", 60.0, name="masking", below=True),
         Limit("ltl_phon", 80.0, name="other"),
     )
     pane.draw()
     lines = [tuple(line) for line in pane.layers.thresholds.items]
-    assert lines == [(105.0, "LAeq limit 105", "red"), (99.0, "99", "amber")]
+    assert lines == [
+        (105.0, "LAeq limit 105", "red"),
+        (99.0, "99", "amber"),
+        (60.0, "LAeq at least 60", "red"),
+    ]
     assert pane.plot.y.high >= 105.0
 
 

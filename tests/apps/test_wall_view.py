@@ -6,10 +6,9 @@ from pyqtgraph.Qt import QtCore
 
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
-from amt_monitor.plot import PlotAxis
+from amt_monitor.history_traces import range_of
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.theme import CONTRAST_DARK, DARK, theme
-from amt_monitor.wall_view import strip_axis
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.limits import Limit
@@ -107,7 +106,7 @@ def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
     strip = wall.strip
     qtbot.waitUntil(lambda: len(strip._cells) > 0 and strip.isVisible(), timeout=10000)
     # Of LAF, the first number, there is no limit.
-    assert (strip.name, strip.span_s, strip.thresholds) == ("laeq_1s_db", 60, (85.0,))
+    assert (strip.name, strip.span_s, strip.limits) == ("laeq_1s_db", 60, (limits[0],))
     with recorded() as boxes:
         strip.grab()
     texts = [text for text, _ in boxes]
@@ -118,10 +117,9 @@ def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
         picture.pixelColor(x, round(at) + y).name() for x in range(strip.width()) for y in range(12)
     ]
     assert colors.count(DARK.red) > strip.width() / 3
-    assert strip_axis("dB", np.array([61.2, 85.0])) == PlotAxis(
-        60.0, 90.0, ((60.0, "60"), (70.0, "70"), (80.0, "80"), (90.0, "90"))
-    )
-    assert strip_axis("sone", np.array([3.3])).low == 0.0
+    assert range_of("dB", np.array([61.2, np.nan, 85.0]), floor=False, least_db=20.0) == (60, 90)
+    assert range_of("dB", np.array([61.2, 85.0])) == (20, 90)
+    assert range_of("sone", np.array([3.3])) == (0, 4)
 
 
 def test_it_is_dark_in_every_theme(qtbot, on_wall):

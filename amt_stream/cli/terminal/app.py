@@ -273,8 +273,7 @@ class MeterApp(App[None]):
         picture = self.query_one(HistoryPicture)
         if not (self.frozen and picture.text):
             limits = [one for one in meter.readings.limits if one.column in self._traced]
-            thresholds = [one.threshold for one in limits]
-            picture.draw(self.history, self._traced, view.values, lost_s, thresholds)
+            picture.draw(self.history, self._traced, view.values, lost_s, limits)
 
     def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
         meter, width = self.meter, self.size.width

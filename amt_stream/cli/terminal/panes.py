@@ -308,7 +308,7 @@ class HistoryPicture(Picture):
         names: Sequence[str],
         values: Any,
         lost_s: float,
-        thresholds: Sequence[float] = (),
+        limits: Sequence["Limit"] = (),
     ) -> None:
         width, height = self.size.width, self.size.height - 2
         if height < 2 or width < 20 or not names:
@@ -339,14 +339,14 @@ class HistoryPicture(Picture):
         gaps = missing.reshape(-1, 2).all(axis=1)
         unit = caption_of(names[0]).unit
         floor = LOWEST_DB if unit in ("phon", "dB") else None
-        known = np.array([*high[np.isfinite(high)], *thresholds])
+        known = np.array([*high[np.isfinite(high)], *(one.threshold for one in limits)])
         ends = (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
         low, top = nice_range(*ends, floor)
         roles = ("ltl", "stl")
         picture = braille([trace(row, low, top, height) for row in high], roles, gaps)
-        for threshold in thresholds:
-            y = round((top - threshold) / (top - low) * (height - 1))
-            picture[y] = with_limit(picture[y], f"limit {threshold:g}")
+        for limit in limits:
+            y = round((top - limit.threshold) / (top - low) * (height - 1))
+            picture[y] = with_limit(picture[y], limit.threshold_words)
         labels = _value_labels(low, top, height)
         self._below = [
             [(f"{labels.get(y, ''):>4}", "second"), ("│", "grid"), *line]

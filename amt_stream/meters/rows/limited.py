@@ -52,9 +52,8 @@ def value_and_threshold(limit: Limit, value: float | None, more: str = "") -> tu
     """As "LAeq,30min" and "97.3 dB, limit 99 dB"; `more` comes after the value."""
     caption = caption_of(limit.column)
     read = f"{reading_text(limit.column, value)} {caption.unit}".rstrip() + more
-    threshold = f"{limit.threshold:g} {caption.unit}".rstrip()
-    side = "at least" if limit.below else "limit"
-    return caption.symbol or caption.words, f"{read}, {side} {threshold}"
+    threshold = f"{limit.threshold_words} {caption.unit}".rstrip()
+    return caption.symbol or caption.words, f"{read}, {threshold}"
 
 
 def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:

@@ -543,7 +543,7 @@ function hatch({ pen, em, thick }, area, left, right) {
 
 function drawThreshold({ pen, em, thick }, area, limit) {
   const y = Math.round(area.y(limit.at)) + 0.5;
-  const text = `${short(connection.column(limit.column))} limit ${limit.at}`;
+  const text = `${short(connection.column(limit.column))} ${limit.above === undefined ? "at least" : "limit"} ${limit.at}`;
   pen.strokeStyle = pen.fillStyle = shade("red");
   pen.lineWidth = thick;
   pen.setLineDash([em / 3, em / 3]);
