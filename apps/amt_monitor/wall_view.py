@@ -300,6 +300,8 @@ class LastMinutes(QtWidgets.QWidget):
         return PlotAxis(low, high, ticks_of(low, high, 3))
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        if not self.name:
+            return
         painter, colors, metrics = QtGui.QPainter(self), colors_of(self), self.fontMetrics()
         line, axis, align = metrics.height(), self.scale, QtCore.Qt.AlignmentFlag
         about = f"{symbol_of(self.name)}\n{unit_of(self.name)}"

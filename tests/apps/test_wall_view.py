@@ -9,6 +9,7 @@ from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.history_traces import range_of
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.theme import CONTRAST_DARK, DARK, theme
+from amt_monitor.wall_view import WallView
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.limits import Limit
@@ -120,6 +121,16 @@ def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
     assert range_of("dB", np.array([61.2, np.nan, 85.0]), floor=False, least_db=20.0) == (60, 90)
     assert range_of("dB", np.array([61.2, 85.0])) == (20, 90)
     assert range_of("sone", np.array([3.3])) == (0, 4)
+
+
+def test_it_can_be_opened_before_the_first_reading(qtbot):
+    wall = WallView()
+    qtbot.addWidget(wall)
+    with qtbot.captureExceptions() as raised:
+        wall.show()
+        qtbot.waitExposed(wall)
+        wall.grab()
+    assert raised == []
 
 
 def test_it_is_dark_in_every_theme(qtbot, on_wall):
