@@ -51,6 +51,7 @@ class PaneUpdater:
         self.frozen = False
         self._frozen_in = 0
         self._drawn: Frames | None = None
+        self._drawn_in: set[str] = set()
 
     @property
     def held(self) -> list[str]:
@@ -84,7 +85,7 @@ class PaneUpdater:
         view = self._refresh()
         if view is None or view.newest is self._drawn or not (seen := self._area.seen):
             return
-        self._drawn = view.newest
+        self._drawn, self._drawn_in = view.newest, {*seen}
         for pane in seen.values():
             pane.move(view)
 
@@ -107,10 +108,16 @@ class PaneUpdater:
 
     def show_status(self, hidden: bool = False) -> None:
         """Mark readings that are to be doubted, in hidden panes too where asked."""
-        view = self.held_view
-        if view is not None:
-            for pane in self._area.made if hidden else self._area.seen.values():
-                pane.show_status(view)
+        view, seen = self.held_view, self._area.seen
+        if view is None:
+            return
+        for pane in self._area.made if hidden else seen.values():
+            pane.show_status(view)
+        if view.held:
+            for name in seen.keys() - self._drawn_in:
+                seen[name].move(view)
+                seen[name].read(view)
+            self._drawn_in |= seen.keys()
 
     def results(self) -> "Results | None":
         engine, readings = self._measurement.engine, self._measurement.readings

@@ -176,6 +176,19 @@ def test_freeze_holds_the_picture_and_not_the_measurement(qtbot, open_window, to
     qtbot.waitUntil(lambda: "frozen" not in state(window), timeout=5000)
 
 
+def test_a_pane_that_is_opened_while_the_panes_are_frozen_is_drawn(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    dock = window.docks["specific_loudness"]
+    window.tabifyDockWidget(dock, window.docks["waterfall"])
+    window.docks["waterfall"].raise_()
+    qtbot.waitUntil(lambda: not dock.is_seen, timeout=5000)
+    qtbot.wait(300)  # the others are drawn meanwhile
+    dock.pane.curves[0].set([], [])
+    qtbot.keyClick(window, Key.Key_F)
+    dock.raise_()
+    qtbot.waitUntil(lambda: len(dock.pane.curves[0].y) > 0, timeout=5000)
+
+
 def test_a_new_measurement_lets_go_of_the_picture_and_has_all_its_history(
     qtbot, open_window, tone_engine
 ):
