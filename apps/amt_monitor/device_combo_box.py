@@ -12,6 +12,9 @@ from amt_stream.engine.devices.identity import is_alias
 LETTERS = 60
 """Largest width in characters."""
 
+INSET = 2
+"""Pixels at the sides of its text together."""
+
 
 class DeviceComboBox(QtWidgets.QComboBox):
     """Input devices by name; the first entry is the input that the program was started with.
@@ -58,6 +61,23 @@ class DeviceComboBox(QtWidgets.QComboBox):
         self._listing.blockSignals(True)
         self._listing.kill()
         self._listing.waitForFinished(2000)
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        painter, option = QtWidgets.QStylePainter(self), QtWidgets.QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QtWidgets.QStyle.ComplexControl.CC_ComboBox, option)
+        option.currentText = self.shown_text
+        painter.drawControl(QtWidgets.QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    @property
+    def shown_text(self) -> str:
+        """What is chosen, as far as it has room."""
+        option = QtWidgets.QStyleOptionComboBox()
+        self.initStyleOption(option)
+        kind, part = QtWidgets.QStyle.ComplexControl.CC_ComboBox, QtWidgets.QStyle.SubControl
+        room = self.style().subControlRect(kind, option, part.SC_ComboBoxEditField, self).width()
+        side = QtCore.Qt.TextElideMode.ElideRight
+        return self.fontMetrics().elidedText(option.currentText, side, room - INSET)
 
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         # The mouse wheel over the closed list must not end a measurement.

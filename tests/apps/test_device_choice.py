@@ -20,6 +20,22 @@ def test_the_wheel_over_the_closed_list_chooses_nothing(qtbot):
     assert (choice.currentIndex(), chosen) == (0, [])
 
 
+def test_a_long_name_ends_in_dots_where_it_has_no_room(qtbot):
+    choice = DeviceComboBox()
+    qtbot.addWidget(choice)
+    choice.name_first("a microphone with a name that is far too long for a small window")
+    drawn = []
+    for width in (200, 900):
+        choice.setMaximumWidth(width)
+        choice.resize(width, 26)
+        choice.show()
+        qtbot.waitExposed(choice)
+        drawn.append(choice.shown_text)
+    assert drawn[0].endswith("…")
+    assert drawn[1] == choice.currentText()
+    assert choice.fontMetrics().horizontalAdvance(drawn[0]) < 200
+
+
 def test_what_is_played_is_listed_beside_the_microphones_and_told_apart(qtbot, virtual_mic):
     choice = DeviceComboBox()
     qtbot.addWidget(choice)
