@@ -13,7 +13,7 @@ WORDS = {
     "amber": "close to the limit",
     "red": "over the limit",
     "unknown": "not known yet",
-    "uncalibrated": "not judged without calibration",
+    "uncalibrated": "not judged: uncalibrated",
 }
 
 PROJECTED = "with silence for the rest"
