@@ -42,6 +42,8 @@ def pixels(browser):
 
 NUMBERS = "[...document.querySelectorAll('.number')]"
 VALUES = "[...document.querySelectorAll('.number .value')].map((one) => one.textContent)"
+BROKEN = """[...document.querySelectorAll('.what .whole')]
+  .filter((one) => one.getClientRects().length > 1).map((one) => one.textContent)"""
 CAPTIONS = "[...document.querySelectorAll('.number .what')].map((one) => one.textContent)"
 LIGHT = "document.querySelector('.light')"
 THERE = f"{VALUES}.some((one) => one !== '---')"
@@ -187,6 +189,7 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
                 time.sleep(0.6)  # until all is drawn at this size
                 assert misplaced(browser.evaluate(LONGEST + WRITTEN), width) == ([], []), width
                 assert browser.evaluate("document.documentElement.scrollWidth") <= width
+                assert browser.evaluate(BROKEN) == [], "a caption breaks at a hyphen"
                 if width > 390:
                     limits, history = (
                         browser.evaluate(BOTTOM % of) for of in ("limits", "history")

@@ -43,6 +43,18 @@ const root = document.documentElement;
 root.dataset.theme = asked.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 for (const id of ["all", "specific"]) at(id).open = view.length > 0 || matchMedia("(min-width: 56rem)").matches;
 
+// A text whose words with a hyphen stay on one line.
+function write(element, text) {
+  if (element.textContent === text) return;
+  element.replaceChildren(...text.split(/(\S+-\S+)/).map((part, k) => {
+    if (k % 2 === 0) return part;
+    const made = document.createElement("span");
+    made.className = "whole";
+    made.append(part);
+    return made;
+  }));
+}
+
 function button(column) {
   const made = document.createElement("button");
   made.className = "number";
@@ -54,7 +66,7 @@ function button(column) {
     parts[name].className = name;
     made.append(parts[name], name === "what" ? "" : " ");
   }
-  parts.what.textContent = caption(column);
+  write(parts.what, caption(column));
   parts.unit.textContent = column.unit;
   parts.value.textContent = "---";
   made.addEventListener("click", () => toggle(column));
@@ -385,7 +397,7 @@ function showNumbers() {
     parts[k].classList.toggle("uncalibrated", Boolean(level(column)));
   });
   if (hero.length) {
-    at("hero").querySelector(".what").textContent = caption(hero[0]);
+    write(at("hero").querySelector(".what"), caption(hero[0]));
     at("hero").querySelector(".last").textContent = stale ? `last ${words(hero[0], row[hero[0].name])} ${hero[0].unit}` : "";
     at("hero").classList.toggle("doubtful", grey(hero[0]));
   }
