@@ -1,10 +1,14 @@
-"""The meter in the terminal: its screen on a real engine, its keys, and lines of text."""
+"""The meter in the terminal: its screen on a real engine, its keys, and lines of text.
+
+With AMT_PICTURES=FOLDER in the environment it leaves a picture of the screen there.
+"""
 
 import asyncio
 import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +30,7 @@ from amt_stream.engine import Engine, FaultSource, Injection, PushSource, Signal
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import fault_words, phon_text
 from amt_stream.sessions.outputs import FollowedReadings
+from tests.service.browser import Browser
 
 FS = 48000
 SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
@@ -134,6 +139,33 @@ async def until(app, holds, timeout=20.0):
         assert time.monotonic() < end, text
         await asyncio.sleep(0.05)
     return text
+
+
+HISTORY_S = 61.0
+"""Seconds that are measured before a picture."""
+
+
+def test_what_a_text_shows_of_the_terminal(tmp_path):
+    words = ("--source", "demo", "--model", "moore2016", "--limit", "ltl_phon>85")
+    engine, meter = made(*words)
+    folder, path = os.environ.get("AMT_PICTURES"), tmp_path / "terminal.svg"
+
+    async def look(app, pilot):
+        if not app.theme.endswith("dark"):
+            await press(app, "t")
+        parts = "Loudness, long-term", "History, last minute", "Specific loudness, left", "limit 85"
+        await until(app, lambda text: all(one in text for one in (*parts, "● Within the limit")))
+        if folder:
+            await asyncio.sleep(HISTORY_S)
+        title = "amt-stream meter --terminal"
+        path.write_text(app.export_screenshot(title=title), encoding="utf-8")
+
+    drive(engine, meter, look, (100, 30))
+    assert "Loudness" in path.read_text(encoding="utf-8")
+    if folder:
+        with Browser(1280, 800) as browser:
+            browser.open(path.as_uri())
+            (Path(folder) / "terminal.png").write_bytes(browser.picture())
 
 
 def faults_of(app, text, width, height):

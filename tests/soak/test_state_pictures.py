@@ -1,6 +1,7 @@
 """Each state of a measurement on each display, at a third of its size: real engines and screens.
 
-With AMT_PICTURES=FOLDER in the environment it leaves a sheet of all pictures there.
+With AMT_PICTURES=FOLDER in the environment it leaves a sheet of all pictures there, and each of
+them in a folder of its own.
 """
 
 import asyncio
@@ -330,10 +331,13 @@ def test_each_state_is_told_apart_from_afar(qtbot, open_window, tmp_path, record
     finally:
         theme.choose(before)
     if folder := os.environ.get("AMT_PICTURES"):
-        sheet(pictures).save(Path(folder) / f"states_{colors}.png", optimize=True)
+        of_all = "states" if colors == "light" else f"states_{colors}"
+        sheet(pictures).save(Path(folder) / f"{of_all}.png", optimize=True)
+        single = Path(folder) / of_all
+        single.mkdir(exist_ok=True)
         for state, row in pictures.items():
             for name, one in row.items():
-                one.picture.save(Path(folder) / f"{colors}_{state.replace(' ', '_')}_{name}.png")
+                one.picture.save(single / f"{state.replace(' ', '_')}_{name}.png")
     for name in DISPLAYS:
         chips = {state: far_chip(row[name]) for state, row in pictures.items() if name in row}
         alike = {
