@@ -53,7 +53,7 @@ class TopBar(QtWidgets.QWidget):
             row.addWidget(button)
         row.addStretch(1)
         row.addWidget(self.device, 30)
-        row.addWidget(self.calibration)
+        row.addWidget(self.calibration, 0, QtCore.Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.calibrated)
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
