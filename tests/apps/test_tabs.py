@@ -1,18 +1,12 @@
 """Tabs of panes that have no room beside each other."""
 
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore
 
 from amt_monitor.theme import theme
-from tests.apps.texts import engine_of, faults_of
+from tests.apps.texts import engine_of, faults_of, tab_bars
 
 SMALL = 820, 560
 LEAST = 800, 520
-
-
-def tab_bars(window):
-    """Those that are seen with more than one tab: Qt keeps others for later."""
-    direct = window.findChildren(QtWidgets.QTabBar)
-    return [bar for bar in direct if bar.parent() is window and bar.isVisible() and bar.count() > 1]
 
 
 def covered(window):

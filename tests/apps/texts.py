@@ -213,6 +213,12 @@ def faults_in(qtbot, window, sizes, themes):
     return faults, count
 
 
+def tab_bars(window):
+    """Those that are seen with more than one tab: Qt keeps others for later."""
+    direct = window.findChildren(QtWidgets.QTabBar)
+    return [bar for bar in direct if bar.parent() is window and bar.isVisible() and bar.count() > 1]
+
+
 def faults_of(window):
     """The texts that are cut or covered."""
     return _looked_at(window)[1]
