@@ -323,6 +323,7 @@ class LastMinutes(QtWidgets.QWidget):
                 painter.drawText(room, align.AlignRight | align.AlignVCenter, text)
                 free = room.top()
         step_s = STRIP_S[self.span_s]
+        painter.setPen(QtGui.QColor(colors.second))
         for ago_s in range(0, self.span_s + 1, step_s):
             x = inside.right() - inside.width() * ago_s / self.span_s
             room = QtCore.QRectF(x - 4 * line, inside.bottom() + 0.2 * line, 8 * line, line)
