@@ -189,7 +189,7 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
                 time.sleep(0.6)  # until all is drawn at this size
                 assert misplaced(browser.evaluate(LONGEST + WRITTEN), width) == ([], []), width
                 assert browser.evaluate("document.documentElement.scrollWidth") <= width
-                assert browser.evaluate(BROKEN) == [], "a caption breaks at a hyphen"
+                assert browser.evaluate(BROKEN) == [], "a caption breaks at a hyphen or a unit"
                 if width > 390:
                     limits, history = (
                         browser.evaluate(BOTTOM % of) for of in ("limits", "history")

@@ -43,10 +43,10 @@ const root = document.documentElement;
 root.dataset.theme = asked.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 for (const id of ["all", "specific"]) at(id).open = view.length > 0 || matchMedia("(min-width: 56rem)").matches;
 
-// A text whose words with a hyphen stay on one line.
+// A text whose words with a hyphen, and numbers with their units, stay on one line each.
 function write(element, text) {
   if (element.textContent === text) return;
-  element.replaceChildren(...text.split(/(\S+-\S+)/).map((part, k) => {
+  element.replaceChildren(...text.split(/(\S+-\S+|\d+ \S+)/).map((part, k) => {
     if (k % 2 === 0) return part;
     const made = document.createElement("span");
     made.className = "whole";
