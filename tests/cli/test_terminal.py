@@ -141,7 +141,7 @@ async def until(app, holds, timeout=20.0):
     return text
 
 
-HISTORY_S = 61.0
+HISTORY_S = 64.0
 """Seconds that are measured before a picture."""
 
 
