@@ -111,13 +111,13 @@ class PaneUpdater:
         view, seen = self.held_view, self._area.seen
         if view is None:
             return
-        for pane in self._area.made if hidden else seen.values():
-            pane.show_status(view)
         if view.held:
             for name in seen.keys() - self._drawn_in:
                 seen[name].move(view)
                 seen[name].read(view)
             self._drawn_in |= seen.keys()
+        for pane in self._area.made if hidden else seen.values():
+            pane.show_status(view)
 
     def results(self) -> "Results | None":
         engine, readings = self._measurement.engine, self._measurement.readings
