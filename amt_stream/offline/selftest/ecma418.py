@@ -18,7 +18,6 @@ PROGRAMS = "two other programs, tests/data/ecma418_2.json"
 PLAIN = "independent calculation, tests/data/independent_ecma418.py"
 PLAIN_MODULATION = "independent calculation, tests/data/independent_ecma418_modulation.py"
 
-CROWDED = "32 tones, 61 to 5630 Hz, 45 dB SPL each"
 # In some bands of each length of blocks, tones are hardly told from noise.
 CROWD = (
     *(61, 73, 88, 97, 113, 124, 139, 151, 310, 337, 359, 388, 412, 431, 463, 489),
@@ -76,6 +75,12 @@ def tones(
     """Tones without ramps, all at once; those of no duration last as long as the sound."""
     components = tuple(replace(tone, duration=tone.duration or duration, ramp=0.0) for tone in on)
     return Trial(model, ComponentSound(words, duration, components, 1), readings, {"fs": 48000})
+
+
+def crowd(model: str, *readings: Requirement) -> Trial:
+    """Tones so close that, in some bands of each length of blocks, they are like noise."""
+    words = "32 tones, 61 to 5630 Hz, 45 dB SPL each"
+    return tones(model, words, 0.5, (Tone(f, level_db=45) for f in CROWD), *readings)
 
 
 def unramped(model: str, f: float, level_db: float, *readings: Requirement, **more: Any) -> Trial:

@@ -3,16 +3,13 @@
 from functools import partial
 
 from amt_stream.meters.accumulators.ecma418 import LOUDNESS
-from amt_stream.meters.signals import Tone
 from amt_stream.offline.selftest.ecma418 import (
-    CROWD,
-    CROWDED,
     DEFINITION,
     PLAIN,
     PROGRAMS,
     calculated_at,
+    crowd,
     mean,
-    tones,
     unramped,
 )
 from amt_stream.offline.selftest.requirement import Requirement, published
@@ -37,11 +34,8 @@ CHECKS = (
     _tone(1000, 40, _n(1.0123), field="diffuse"),
     _tone(1000, 40, published("N", N, 1.0, "sone_HMS", 0.5, DEFINITION, "%"), fs=44100),
     _tone(1000, 95, _at(16.26341, 0.4)),
-    tones(
+    crowd(
         "ecma_loudness",
-        CROWDED,
-        0.5,
-        (Tone(f, level_db=45) for f in CROWD),
         _at(1.864696, 0.08),
         _at(5.308661, 0.4),
         _at(0.1285201, 0.4, 1.5),
