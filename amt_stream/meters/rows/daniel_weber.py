@@ -2,9 +2,10 @@
 
 from amt_stream.meters.accumulators.ecma418 import Metric
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.ecma418 import ECMAReadings, Shown
+from amt_stream.meters.rows.ecma418 import MetricReadings, Shown
 
 SHOWN = Shown(
+    "daniel_weber",
     Metric("r", "asper", 10, 0.1),
     "roughness",
     "asper",
@@ -15,12 +16,11 @@ SHOWN = Shown(
     ("r10", "max"),
     binaural=False,
     fields=("r", "specific"),
-    stem="daniel_weber",
     method="After Daniel & Weber (1997).",
 )
 
 
-class DanielWeberReadings(ECMAReadings):
+class DanielWeberReadings(MetricReadings):
     """Of `DanielWeber`: statistics of the windows within the sound.
 
     The edge of a sound in a window would read as rough: the model has it for steady sounds.

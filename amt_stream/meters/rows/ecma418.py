@@ -40,6 +40,7 @@ EARS = ", both ears"
 class Shown:
     """A metric as columns.
 
+    stem: what the names of its columns begin with
     metric: its rules; the model's output of its letter has its values
     quantity: its name
     unit: as in the standard
@@ -51,10 +52,10 @@ class Shown:
     fields: fields of `ECMA418Output` that have the metric, its specific values and its frequency
     hz: what the model's output `hz` is, as quantity, label, symbol and sentence, if there is one
     least: values up to this have no such frequency
-    stem: what its columns' names begin with, by default that of the standard's metric
     method: sentence on the method
     """
 
+    stem: str
     metric: Metric
     quantity: str
     unit: str
@@ -66,12 +67,11 @@ class Shown:
     fields: tuple[str, ...]
     hz: tuple[str, str, str, str] | None = None
     least: float = 0.0
-    stem: str = ""
     method: str = METHOD
 
 
-class ECMAReadings(Readings):
-    """A metric of ECMA-418-2: the present value, and its mean, maximum and percentiles.
+class MetricReadings(Readings):
+    """A metric: the present value, and its mean, maximum and percentiles.
 
     model: name of the model in the catalog, by default that of this metric alone
     """
@@ -81,7 +81,7 @@ class ECMAReadings(Readings):
     def __init__(self, channels: int, shown: Shown, model: str | None = None) -> None:
         self._channels, self._shown = channels, shown
         letter, unit = shown.metric.letter, shown.metric.unit
-        self._stem = shown.stem or f"ecma_{shown.quantity.removesuffix(' strength')}"
+        self._stem = shown.stem
         self._model = model or self._stem
         statistic = rf"mean|max|{letter}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?"
         self._pattern = re.compile(
@@ -211,6 +211,7 @@ class ECMAReadings(Readings):
 
 SHOWN = (
     Shown(
+        "ecma_loudness",
         LOUDNESS,
         "loudness",
         "sone_HMS",
@@ -222,6 +223,7 @@ SHOWN = (
         fields=("n", "specific_n"),
     ),
     Shown(
+        "ecma_tonality",
         TONALITY,
         "tonality",
         "tu_HMS",
@@ -240,6 +242,7 @@ SHOWN = (
         least=TONALITY.above,
     ),
     Shown(
+        "ecma_roughness",
         ROUGHNESS,
         "roughness",
         "asper",
@@ -259,6 +262,7 @@ SHOWN = (
         least=0.02,
     ),
     Shown(
+        "ecma_fluctuation",
         FLUCTUATION,
         "fluctuation strength",
         "vacil_HMS",
@@ -274,24 +278,24 @@ SHOWN = (
 """All metrics."""
 
 
-def ecma_loudness_readings(channels: int) -> ECMAReadings:
+def ecma_loudness_readings(channels: int) -> MetricReadings:
     """Of `ECMALoudness`."""
-    return ECMAReadings(channels, SHOWN[0])
+    return MetricReadings(channels, SHOWN[0])
 
 
-def ecma_tonality_readings(channels: int) -> ECMAReadings:
+def ecma_tonality_readings(channels: int) -> MetricReadings:
     """Of `ECMATonality`."""
-    return ECMAReadings(channels, SHOWN[1])
+    return MetricReadings(channels, SHOWN[1])
 
 
-def ecma_roughness_readings(channels: int) -> ECMAReadings:
+def ecma_roughness_readings(channels: int) -> MetricReadings:
     """Of `ECMARoughness`."""
-    return ECMAReadings(channels, SHOWN[2])
+    return MetricReadings(channels, SHOWN[2])
 
 
-def ecma_fluctuation_readings(channels: int) -> ECMAReadings:
+def ecma_fluctuation_readings(channels: int) -> MetricReadings:
     """Of `ECMAFluctuation`."""
-    return ECMAReadings(channels, SHOWN[3])
+    return MetricReadings(channels, SHOWN[3])
 
 
 SLOW, FAST = 4, 15
@@ -307,7 +311,7 @@ class ECMA418Readings(Readings):
     kept = (*Readings.kept, "_parts", "_last", "_number")
 
     def __init__(self, channels: int) -> None:
-        self._parts = [ECMAReadings(channels, shown, "ecma") for shown in SHOWN]
+        self._parts = [MetricReadings(channels, shown, "ecma") for shown in SHOWN]
         self.headlines = self.of_interval = tuple(n for one in self._parts for n in one.headlines)
         offered = [column for one in self._parts for column in one.offered]
         usual = [column.name for one in self._parts for column in one.columns]
@@ -349,7 +353,7 @@ class ECMA418Readings(Readings):
         values = type(frames.values)(*(np.take(v, at, axis=dim) for v, dim in dims))
         return _picked(frames, at, time_s, values)
 
-    def _split(self, frames: Frames) -> Iterator[tuple[ECMAReadings, Frames, NDArray[np.int64]]]:
+    def _split(self, frames: Frames) -> Iterator[tuple[MetricReadings, Frames, NDArray[np.int64]]]:
         """Each metric's readings and frames, and how many of these there are up to each frame."""
         for one, shown in zip(self._parts, SHOWN, strict=True):
             rate = shown.metric.frame_rate
