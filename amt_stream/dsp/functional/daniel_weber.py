@@ -95,22 +95,19 @@ def _excited(
                 y[r, 1, last, at] += im
                 last += 1
             per_bark = max(slope[k] - rise * np.log10(power / reference), zero)
-            passed = np.exp(-neper * per_bark * (step * (last + 1) - step - z))
-            further = np.exp(-neper * per_bark * step)
-            for i in range(last, channels):
-                heard = power * passed * passed
-                if heard < least:
-                    break
-                if heard > reached[0, i]:
-                    y[r, 0, i, at] += passed * re
-                    y[r, 1, i, at] += passed * im
-                passed *= further
-            passed = np.exp(-neper * fall * (z - step * first - step))
-            for i in range(first - 1, -1, -1):
-                heard = power * passed * passed
-                if heard < least:
-                    break
-                if heard > reached[1, i]:
-                    y[r, 0, i, at] += passed * re
-                    y[r, 1, i, at] += passed * im
-                passed *= down
+            upward = np.exp(-neper * per_bark * (step * (last + 1) - step - z))
+            downward = np.exp(-neper * fall * (z - step * first - step))
+            sides = (
+                (last, channels, 1, upward, np.exp(-neper * per_bark * step)),
+                (first - 1, -1, -1, downward, down),
+            )
+            for side in range(2):
+                start, end, way, passed, further = sides[side]
+                for i in range(start, end, way):
+                    heard = power * passed * passed
+                    if heard < least:
+                        break
+                    if heard > reached[side, i]:
+                        y[r, 0, i, at] += passed * re
+                        y[r, 1, i, at] += passed * im
+                    passed *= further
