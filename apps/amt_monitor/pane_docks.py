@@ -288,11 +288,11 @@ def _with_tabs(
 
 def _room(window: QtWidgets.QMainWindow) -> int:
     """Height for docks; what lies above them may not have been laid out yet since it changed."""
-    high = [bar_height(bar, window.width()) for bar in (window.menuWidget(), window.statusBar())]
+    high = [_bar_height(bar, window.width()) for bar in (window.menuWidget(), window.statusBar())]
     return window.height() - sum(high)
 
 
-def bar_height(bar: QtWidgets.QWidget | None, width: int) -> int:
+def _bar_height(bar: QtWidgets.QWidget | None, width: int) -> int:
     """What it asks for at a width."""
     if bar is None:
         return 0
