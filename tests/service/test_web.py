@@ -88,6 +88,8 @@ def ending_of(connection):
 
 
 def test_whoever_comes_gets_the_header_and_then_what_all_get(served):
+    with client(served) as before:
+        received(before, is_row)  # the page has begun
     with client(served) as one:
         first = json.loads(one.recv(timeout=30))
         assert first["header"]["models"][0]["name"] == "spl"
