@@ -9,6 +9,7 @@ from torch import Tensor
 
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.daniel_weber import CHANNELS, FAINT, SPACING, excited
+from amt_stream.dsp.functional.threads import one_thread
 from amt_stream.dsp.scales import P0
 from amt_stream.dsp.streaming import Shape, Stage, State, output, with_time
 
@@ -25,6 +26,9 @@ RATES = 129
 
 PLATEAUS = {4: 2, 5: 5, 16: 16, 20: 16, 21: 21, 42: 42}
 """Curve of the figure that a channel has; those below 4 and above 42 have the nearest."""
+
+SHALLOW = 1e-10
+"""Power of modulation, 1 for all of it, below which rounding alone decides what it is like."""
 
 ASPER = 0.2482
 """0.25 in the paper; with this, the sound that defines 1 asper has it."""
@@ -93,7 +97,8 @@ class DanielWeberRoughness(Stage):
         if torch.compiler.is_compiling():  # a graph of any number of windows
             specific = self._of_window(windows)
         else:  # one after another, because each takes megabytes
-            specific = torch.stack([self._of_window(v) for v in windows.unbind(-2)], -2)
+            with one_thread(x[..., :HOP]):  # as if this were the only one
+                specific = torch.stack([self._of_window(v) for v in windows.unbind(-2)], -2)
         r = SPACING * specific.sum(-1)
         return DanielWeberOutput(r, specific), {"past": samples[..., -HOP:]}
 
@@ -110,7 +115,7 @@ class DanielWeberRoughness(Stage):
         # Lines other than 0 Hz have a mirror image.
         power = 2 * rough.square().sum((-2, -1))
         product = 2 * (rough[..., 2:, :, :] * rough[..., :-2, :, :]).sum((-2, -1))
-        size = power.clamp(min=FAINT).sqrt()
+        size = power.clamp(min=SHALLOW).sqrt()
         likeness = (product / (size[..., 2:] * size[..., :-2])).square()
         alone = torch.ones_like(likeness[..., :2])
         both = torch.cat((likeness, alone), -1) * torch.cat((alone, likeness), -1)

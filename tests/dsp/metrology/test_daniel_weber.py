@@ -129,6 +129,18 @@ def test_both_forms_give_the_same(dtype):
     torch.testing.assert_close(compiled, plain, rtol=0, atol=tolerance)
 
 
+@pytest.mark.parametrize("loudness", [1, 0.1, 0.02])
+def test_rounding_leads_no_further(loudness):
+    """Also next to channels with a single line, whose envelopes are steady but for rounding."""
+    x, stage = loudness * noises(), DanielWeberRoughness()
+    with torch.no_grad():
+        single, double = stage(x.float()).specific, stage.double()(x).specific
+        moved = stage(x * (1 + 1e-15)).specific
+    assert double.max() > 0.01
+    assert (single - double).abs().max() < 1e-5 * double.max()
+    assert (moved - double).abs().max() < 1e-13 * double.max()
+
+
 def test_a_sample_that_is_no_number_shows():
     x = noises()
     x[0, 9000] = torch.nan
