@@ -188,7 +188,8 @@ def _frame(
     )
     y = interpolated(nodes, begun, GRID)
     y = sharpened(y, spread(y), ROUGHNESS)
-    keep = torch.where(y >= state.smooth, RISE, FALL)
+    rising, falling = (torch.full_like(y, v) for v in (RISE, FALL))  # two numbers make float32
+    keep = torch.where(y >= state.smooth, rising, falling)
     y = y * (1 - keep) + state.smooth * keep
     y = torch.where(begun + 1 > GRID.wait, y, 0.0)
     (low, high), both = (around(v, begun, GRID)[..., 1:3].unbind(-1) for v in (nodes, rates))
