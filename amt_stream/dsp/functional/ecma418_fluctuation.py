@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.dispatch import Array, array, compiled, copied, kernel
 from amt_stream.dsp.functional.ecma418 import (
     BANDS,
@@ -458,26 +459,35 @@ def _tuned(x: _Spectra, start: Tensor) -> Tensor:
 
     Its gradient is that of the place of the minimum, not of the steps to it.
     """
-    steps = torch.arange(-1, 2, dtype=start.dtype, device=start.device)
-
-    def slopes(x: _Spectra, f: Tensor) -> tuple[Tensor, Tensor]:
-        error = _fitted(x.at_rates(), f + RATE * DX * steps, start).error
-        low, middle, high = error.split(1, -1)
-        return (high - low) / (2 * DX), (high - 2 * middle + low) / DX**2
-
-    f, goes_on = start.detach(), torch.ones_like(start, dtype=torch.bool)
     with torch.no_grad():
-        for _ in range(STEPS):
-            slope, bend = slopes(x, f)
-            steep = slope.abs() >= CAP * bend.abs()
-            change = torch.where(steep, CAP, slope.abs() / torch.where(steep, 1.0, bend.abs()))
-            step = torch.where(goes_on, 0.25 * slope.sign() * change, 0.0)
-            f = f - RATE * step
-            goes_on = goes_on & (step.abs() > TOLERANCE)
-    slope, bend = slopes(x, f)
+        f = _descended(x, start)
+    slope, bend = _slopes(x, start, f)
     bend = bend.detach()
     moved = torch.where(bend > 0, slope - slope.detach(), 0.0) / torch.where(bend > 0, bend, 1.0)
     return f - RATE * moved
+
+
+def _slopes(x: _Spectra, start: Tensor, f: Tensor) -> tuple[Tensor, Tensor]:
+    """Slope and bend of the error at `f`, of the lines that a fit at `start` uses."""
+    steps = torch.arange(-1, 2, dtype=f.dtype, device=f.device)
+    error = _fitted(x.at_rates(), f + RATE * DX * steps, start).error
+    low, middle, high = error.split(1, -1)
+    return (high - low) / (2 * DX), (high - 2 * middle + low) / DX**2
+
+
+def _descended(x: _Spectra, start: Tensor) -> Tensor:
+    """Where steps from `start` toward less error end."""
+    if gpu.serves(*x, start):
+        return gpu.descended(*x, start, RATE, SIZE, DX, CAP, TOLERANCE, STEPS, SMALL)
+    f, goes_on = start, torch.ones_like(start, dtype=torch.bool)
+    for _ in range(STEPS):
+        slope, bend = _slopes(x, start, f)
+        steep = slope.abs() >= CAP * bend.abs()
+        change = torch.where(steep, CAP, slope.abs() / torch.where(steep, 1.0, bend.abs()))
+        step = torch.where(goes_on, 0.25 * slope.sign() * change, 0.0)
+        f = f - RATE * step
+        goes_on = goes_on & (step.abs() > TOLERANCE)
+    return f
 
 
 def _series(base: Tensor, f: Tensor, heard: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:

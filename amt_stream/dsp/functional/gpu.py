@@ -1,7 +1,7 @@
 """Recurrences on a GPU: one launch each, instead of thousands in the plain form.
 
 Each is a torch operator, so that it works with fake tensors, graphs and exports; the kernels are in
-`gpu_kernels`. Gradients, and devices without Triton, use the plain form.
+`gpu_kernels`. Gradients but those of `decayed`, and devices without Triton, use the plain form.
 """
 
 from collections.abc import Callable
@@ -34,11 +34,16 @@ def _there() -> bool:
 
 def serves(*tensors: Tensor) -> bool:
     """Whether to use the kernels: on a GPU, with no gradient needed and no transform active."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
+        return False
+    return possible(*tensors)
+
+
+def possible(*tensors: Tensor) -> bool:
+    """Whether the kernels can be used: on a GPU, and no transform is active."""
     if tensors[0].device.type not in DEVICES or torch.compiler.is_compiling():
         return False
     if forward_ad._current_level >= 0 or _transform() is not None:
-        return False
-    if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
         return False
     return all(x.dtype in _FLOATS for x in tensors) and _there()
 
@@ -228,6 +233,25 @@ def decayed(
     return y, zf
 
 
+@_operator(lambda core, zi, coefficients, begun, y, zf, step: (_new(core), _new(zi)))
+def decayed_backward(
+    core: Tensor,
+    zi: Tensor,
+    coefficients: Tensor,
+    begun: Tensor,
+    y: Tensor,
+    zf: Tensor,
+    step: int,
+) -> tuple[Tensor, Tensor]:
+    """Gradients of `core` and `zi` in `decayed`, from those of its results."""
+    into_core, into_zi, (frames, bands) = _new(core), _new(zi), core.shape[-2:]
+    size = core.numel() // frames
+    given = core, zi, coefficients, begun, y, zf, _new(zi, frames, step, 2, size)
+    into = into_core, into_zi, size, frames, bands
+    _launch("decayed_backward", (_programs(size),), *given, *into, STEP=step)
+    return into_core, into_zi
+
+
 @_operator(
     lambda core, upper, floors, slopes, points: (
         _new(core, *core.shape[:-1]) if core.dim() > 1 else core.new_empty(()),
@@ -341,3 +365,40 @@ def first_state(
     given = x, a, b, c, d, zi, y, zf, size, time, d.numel()
     _launch("first_state", (_programs(size),), *given)
     return y, zf
+
+
+@_operator(lambda real, imaginary, length, start, *numbers: _new(start))
+def descended(
+    real: Tensor,
+    imaginary: Tensor,
+    length: Tensor,
+    start: Tensor,
+    rate: float,
+    values: int,
+    dx: float,
+    cap: float,
+    tolerance: float,
+    steps: int,
+    small: float,
+) -> Tensor:
+    """`ecma418_fluctuation._descended`; the last seven arguments are its constants."""
+    y, lines = _new(start), real.shape[-1]
+    _launch(
+        "descended",
+        (start.numel(),),
+        real,
+        imaginary,
+        length,
+        start,
+        y,
+        lines,
+        WIDTH=1 << (lines - 1).bit_length(),
+        RATE=rate,
+        VALUES=values,
+        DX=dx,
+        CAP=cap,
+        TOLERANCE=tolerance,
+        STEPS=steps,
+        SMALL=small,
+    )
+    return y

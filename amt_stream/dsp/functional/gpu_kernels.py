@@ -337,6 +337,40 @@ def third_octaves(
 
 
 @triton.jit
+def network(u, fast, slow, c0, c1, c2, c3, c4, c5):
+    """Both voltages after one step with the input `u`."""
+    linked = fast > slow
+    falling = tl.where(linked, fast * c2 - slow * c3, fast * c4)
+    falling = tl.where(falling < u, u, falling)
+    charge = fast * c0 - slow * c1
+    charge = tl.where(linked & (charge < falling), charge, falling)
+    rising = tl.where((u - fast < 1e-5) & (u <= slow), u, (slow - u) * c5 + u)
+    falls = u < fast
+    # NaN stays, because no comparison with it holds.
+    return tl.where(falls, falling, u + 0 * fast), tl.where(falls, charge, rising)
+
+
+@triton.jit
+def network_backward(u, fast, slow, by_fast, by_slow, c0, c1, c2, c3, c4, c5):
+    """Gradients of `u`, `fast` and `slow` in `network`, from those of its results."""
+    linked = fast > slow
+    falling = tl.where(linked, fast * c2 - slow * c3, fast * c4)
+    below = falling < u
+    apart = linked & (fast * c0 - slow * c1 < tl.where(below, u, falling))
+    through = by_fast + tl.where(apart, 0.0, by_slow)
+    into_u = tl.where(below, through, 0.0)
+    into_fast = tl.where(apart, c0 * by_slow, 0.0)
+    into_fast += tl.where(below, 0.0, tl.where(linked, c2, c4) * through)
+    into_slow = tl.where(apart, -c1 * by_slow, 0.0)
+    into_slow -= tl.where(below, 0.0, tl.where(linked, c3 * through, 0.0))
+    falls = u < fast
+    charged = (u - fast < 1e-5) & (u <= slow)
+    into_u = tl.where(falls, into_u, by_fast + tl.where(charged, by_slow, (1 - c5) * by_slow))
+    rising = tl.where(charged, 0.0, c5 * by_slow)
+    return into_u, tl.where(falls, into_fast, 0.0), tl.where(falls, into_slow, rising)
+
+
+@triton.jit
 def decayed(
     core,
     coefficients,
@@ -368,17 +402,9 @@ def decayed(
         for k in range(1, STEP + 1):
             part += 1
             u = last + part / STEP * (new - last)
-            linked = fast > slow
-            falling = tl.where(linked, fast * c2 - slow * c3, fast * c4)
-            falling = tl.where(falling < u, u, falling)
-            charge = fast * c0 - slow * c1
-            charge = tl.where(linked & (charge < falling), charge, falling)
-            rising = tl.where((u - fast < 1e-5) & (u <= slow), u, (slow - u) * c5 + u)
-            falls = u < fast
+            after_fast, after_slow = network(u, fast, slow, c0, c1, c2, c3, c4, c5)
             now = runs | (k == STEP)
-            slow = tl.where(now, tl.where(falls, charge, rising), slow)
-            # NaN stays, because no comparison with it holds.
-            fast = tl.where(now, tl.where(falls, falling, u + 0 * fast), fast)
+            fast, slow = tl.where(now, after_fast, fast), tl.where(now, after_slow, slow)
         runs = there | runs
         last = new
         tl.store(y + at, fast, there)
@@ -386,6 +412,82 @@ def decayed(
     tl.store(zf + first, fast, there)
     tl.store(zf + first + bands, slow, there)
     tl.store(zf + first + 2 * bands, last, there)
+
+
+@triton.jit
+def decayed_backward(
+    core,
+    zi,
+    coefficients,
+    begun,
+    y,
+    zf,
+    kept,
+    into_core,
+    into_zi,
+    size,
+    frames,
+    bands,
+    STEP: tl.constexpr,
+    LANES: tl.constexpr,
+):
+    """kept: room for the voltages before each step (frames, STEP, 2, row, band)"""
+    lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
+    there = lane < size
+    row, band = lane // bands, lane % bands
+    c0, c1 = tl.load(coefficients), tl.load(coefficients + 1)
+    c2, c3 = tl.load(coefficients + 2), tl.load(coefficients + 3)
+    c4, c5 = tl.load(coefficients + 4), tl.load(coefficients + 5)
+    first = row * 3 * bands + band
+    fast, slow = tl.load(zi + first, there, 0.0), tl.load(zi + first + bands, there, 0.0)
+    oldest = tl.load(zi + first + 2 * bands, there, 0.0)
+    begins = tl.load(begun + row, there, 1) != 0
+    at = row * frames * bands + band
+    keep = lane
+    last = oldest
+    for n in range(frames):
+        new = tl.load(core + at, there, 0.0).to(tl.float64)
+        part = tl.zeros_like(last)
+        for k in range(1, STEP + 1):
+            tl.store(kept + keep, fast, there)
+            tl.store(kept + keep + size, slow, there)
+            keep += 2 * size
+            part += 1
+            u = last + part / STEP * (new - last)
+            after_fast, after_slow = network(u, fast, slow, c0, c1, c2, c3, c4, c5)
+            now = begins | (n > 0) | (k == STEP)
+            fast, slow = tl.where(now, after_fast, fast), tl.where(now, after_slow, slow)
+        last = new
+        at += bands
+    by_fast, by_slow = tl.load(zf + first, there, 0.0), tl.load(zf + first + bands, there, 0.0)
+    by_last = tl.load(zf + first + 2 * bands, there, 0.0)
+    for n in range(frames):
+        at -= bands
+        new = tl.load(core + at, there, 0.0).to(tl.float64)
+        earlier = there & (n + 1 < frames)
+        last = tl.load(core + at - bands, earlier, 0.0).to(tl.float64)
+        last = tl.where(n + 1 < frames, last, oldest)
+        by_fast += tl.load(y + at, there, 0.0).to(tl.float64)
+        by_new = by_last
+        by_last = tl.zeros_like(by_new)
+        part = by_last + STEP
+        for k in range(STEP):
+            keep -= 2 * size
+            fast, slow = tl.load(kept + keep, there, 0.0), tl.load(kept + keep + size, there, 0.0)
+            u = last + part / STEP * (new - last)
+            into_u, into_fast, into_slow = network_backward(
+                u, fast, slow, by_fast, by_slow, c0, c1, c2, c3, c4, c5
+            )
+            now = begins | (n + 1 < frames) | (k == 0)
+            by_u = tl.where(now, into_u, 0.0)
+            by_fast, by_slow = tl.where(now, into_fast, by_fast), tl.where(now, into_slow, by_slow)
+            by_new += part / STEP * by_u
+            by_last += (1 - part / STEP) * by_u
+            part -= 1
+        tl.store(into_core + at, by_new, there)
+    tl.store(into_zi + first, by_fast, there)
+    tl.store(into_zi + first + bands, by_slow, there)
+    tl.store(into_zi + first + 2 * bands, by_last, there)
 
 
 @triton.jit
@@ -681,3 +783,103 @@ def first_state(x, a, b, c, d, zi, y, zf, size, time, channels, LANES: tl.conste
         s = keep * s + drive * v
         at += 1
     tl.store(zf + lane, s, there)
+
+
+@triton.jit
+def sine(x):
+    """sin(x) of up to a few thousand; the library's keeps arrays in memory for greater ones."""
+    turns = tl.floor(x * 0.3183098861837907 + 0.5)
+    r = (x - turns * 3.141592653589793) - turns * 1.2246467991473532e-16
+    z = r * r
+    y = z * 1.9572941063391263e-20 - 8.22063524662433e-18
+    y = y * z + 2.8114572543455206e-15
+    y = y * z - 7.647163731819816e-13
+    y = y * z + 1.6059043836821613e-10
+    y = y * z - 2.505210838544172e-08
+    y = y * z + 2.7557319223985893e-06
+    y = y * z - 0.0001984126984126984
+    y = y * z + 0.008333333333333333
+    y = y * z - 0.16666666666666666
+    even = turns - 2 * tl.floor(0.5 * turns) == 0
+    return tl.where(even, 1.0, -1.0) * (r + r * z * y)
+
+
+@triton.jit
+def of_window(k, f, length, RATE: tl.constexpr, VALUES: tl.constexpr):
+    """The spectrum of exp(j 2 pi f n) in a window about n = 0."""
+    v = 3.141592653589793 * (k / VALUES - f / RATE)
+    low = sine(v)
+    center = tl.abs(low) < 1e-8
+    return tl.where(center, length, sine(length * v) / tl.where(center, 1.0, low))
+
+
+@triton.jit
+def error_of(
+    k,
+    used,
+    real,
+    imaginary,
+    length,
+    f,
+    RATE: tl.constexpr,
+    VALUES: tl.constexpr,
+    SMALL: tl.constexpr,
+):
+    """Error of the fit of a constant and a line at `f`; see `ecma418_fluctuation._fitted`."""
+    up, down = of_window(k, f, length, RATE, VALUES), of_window(k, -f, length, RATE, VALUES)
+    zero = tl.where(used, of_window(k, 0 * f, length, RATE, VALUES), 0.0)
+    even, odd = tl.where(used, up + down, 0.0), tl.where(used, up - down, 0.0)
+    zero_zero, even_even, odd_odd = tl.sum(zero * zero), tl.sum(even * even), tl.sum(odd * odd)
+    of_zero, of_even = tl.sum(zero * real), tl.sum(even * real)
+    of_odd = tl.sum(odd * imaginary)
+    share = tl.sum(zero * even) / zero_zero
+    rest = even_even - share * share * zero_zero
+    left = of_even - share * of_zero
+    there = rest > SMALL * even_even
+    a = tl.where(there, left, 0.0) / tl.where(there, rest, 1.0)
+    there = odd_odd > SMALL * zero_zero
+    b = tl.where(there, of_odd, 0.0) / tl.where(there, odd_odd, 1.0)
+    total = tl.sum(tl.where(used, real * real + imaginary * imaginary, 0.0))
+    return total - of_zero * of_zero / zero_zero - a * left - b * of_odd
+
+
+@triton.jit
+def descended(
+    real,
+    imaginary,
+    length,
+    start,
+    y,
+    lines,
+    WIDTH: tl.constexpr,
+    RATE: tl.constexpr,
+    VALUES: tl.constexpr,
+    DX: tl.constexpr,
+    CAP: tl.constexpr,
+    TOLERANCE: tl.constexpr,
+    STEPS: tl.constexpr,
+    SMALL: tl.constexpr,
+    LANES: tl.constexpr,
+):
+    """The lanes of a program are the lines of one spectrum."""
+    row = tl.program_id(0).to(tl.int64)
+    k = tl.arange(0, WIDTH)
+    re = tl.load(real + row * lines + k, k < lines, 0.0)
+    im = tl.load(imaginary + row * lines + k, k < lines, 0.0)
+    size, f = tl.load(length + row), tl.load(start + row)
+    most = tl.minimum(tl.maximum(tl.floor(f * VALUES / RATE + 0.5) + 8, 17), lines)
+    used = k < most
+    cap, n = f * 0 + CAP, 0  # in `where`, a number is float32
+    step = cap
+    while (n < STEPS) & (tl.abs(step) > TOLERANCE):
+        low = error_of(k, used, re, im, size, f - RATE * DX, RATE, VALUES, SMALL)
+        middle = error_of(k, used, re, im, size, f, RATE, VALUES, SMALL)
+        high = error_of(k, used, re, im, size, f + RATE * DX, RATE, VALUES, SMALL)
+        slope = (high - low) / (2 * DX)
+        bend = tl.abs((high - 2 * middle + low) / (DX * DX))
+        steep = tl.abs(slope) >= CAP * bend
+        step = 0.25 * tl.where(steep, cap, tl.abs(slope) / tl.where(steep, 1.0, bend))
+        step = tl.where(slope > 0, step, tl.where(slope < 0, -step, 0.0))
+        f -= RATE * step
+        n += 1
+    tl.store(y + row, f)

@@ -301,13 +301,14 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
     given = ("coefficients", coefficients, (6,)), ("zi", zi, (*lead, 3, bands))
     fit("decayed", torch.float64, *given)
     fit("decayed", torch.bool, ("begun", begun, lead))
-    if gpu.serves(core, coefficients, zi):
-        y, zf = gpu.decayed(core, coefficients, zi, begun, STEP)
-        return y, zf
-    if not (compiled(coefficients) and compilable(core, zi)):
+    on_gpu = gpu.serves(coefficients) and gpu.possible(core, zi)
+    if not (on_gpu or (compiled(coefficients) and compilable(core, zi))):
         return _plain_decayed(core, coefficients, zi, begun)
 
     def fast(core: Tensor, zi: Tensor) -> Tensors:
+        if on_gpu:
+            y, zf = gpu.decayed(core, coefficients, zi, started, STEP)
+            return y, zf
         y, zf = core.new_empty(core.shape), zi.clone(memory_format=torch.contiguous_format)
         _decayed(array(core), array(coefficients), zf.numpy(), array(started), y.numpy())
         return y, zf
@@ -316,6 +317,9 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
         return _plain_decayed(core, coefficients, zi, started)
 
     def backward(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
+        if on_gpu:
+            core, zi = gpu.decayed_backward(*given, coefficients, started, *slopes, STEP)
+            return core, zi
         into = tuple(v.new_empty(v.shape) for v in given)
         tables = *map(array, given), array(coefficients), array(started), *map(array, slopes)
         _decayed_backward(*tables, *(v.numpy() for v in into))
@@ -323,7 +327,8 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
 
     started = begun.reshape(-1)
     rows = core.reshape(-1, time, bands), zi.reshape(-1, 3, bands)
-    y, zf = fast(*rows) if compiled(*rows) else differentiable(fast, backward, plain, *rows)
+    alone = gpu.serves(*rows) if on_gpu else compiled(*rows)
+    y, zf = fast(*rows) if alone else differentiable(fast, backward, plain, *rows)
     return y.view(core.shape), zf.view(zi.shape)
 
 

@@ -25,6 +25,13 @@ from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
 from amt_stream.dsp.functional import dispatch, gpu, gpu_kernels
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
 from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.ecma418_fluctuation import (
+    RATE,
+    SEARCH,
+    SIZE,
+    _analyzed,
+    high_rate_gains,
+)
 from amt_stream.dsp.functional.excitation import Filters, lower_skirts
 from amt_stream.dsp.functional.fir import windows
 from amt_stream.dsp.functional.first_order import first_order
@@ -120,6 +127,18 @@ def decay(dtype):
     return decayed(core, coefficients, noise(2, 3, 21, seed=1).square(), begun)
 
 
+def gradient_of_decay(dtype):
+    """Rising, falling and equal values; rows that begin, and those that go on."""
+    with torch.inference_mode(False), torch.enable_grad():
+        core, zi = noise(2, 6, 21).square().to(dtype), noise(2, 3, 21, seed=1).square()
+        core[:, 3:5] *= 0.01
+        coefficients = torch.tensor([0.99, 0.02, 0.98, 0.01, 0.97, 0.95]).double()
+        given = core.requires_grad_(), zi.requires_grad_()
+        y = decayed(core, coefficients, zi, torch.tensor([True, False]))
+        slopes = noise(2, 6, 21, seed=2).to(dtype), noise(2, 3, 21, seed=3)
+        return torch.autograd.grad(y, given, slopes)
+
+
 def pattern(dtype):
     core = noise(1, 9, 20, seed=3).square().to(dtype)
     core[:, 5:8] = 0
@@ -173,11 +192,22 @@ def sums_of_windows(dtype):
     return [windows(x, bank, 1), windows(x, bank[:1], 1), windows(x[:, :39], bank, 3)]
 
 
+def places_of_lines(_):
+    """Two windows of three envelopes: a sine, one near the limit of both, noise; float64 alone."""
+    n = torch.arange(SIZE, dtype=torch.float64)
+    x = torch.stack([1 + (2 * torch.pi * f / RATE * n).cos() for f in (4.1, 0.9)])
+    x = torch.cat([x, 1 + noise(1, SIZE).abs()])
+    threshold, gains, search = (torch.as_tensor(v) for v in (0.01, high_rate_gains(), SEARCH))
+    return _analyzed(torch.cat([x, x * (n < 1500)]), threshold, gains[:6], search)
+
+
 CASES = {
     "adapt": loops,
     "agc": automatic_gain,
     "bank": banks,
     "decayed": decay,
+    "decayed_backward": gradient_of_decay,
+    "descended": places_of_lines,
     "direct_form": sections,
     "first_order": low_passes,
     "first_state": systems_of_one_state,
