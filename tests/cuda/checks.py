@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf, isfinite
+from math import ceil, inf, isfinite
 
 import numpy as np
 import torch
@@ -25,9 +25,12 @@ SINGLE, DOUBLE = 1e-5, 1e-9
 """How far from float64 on the CPU, re the largest number: in float32, and in float64."""
 
 TURNS = 500
-"""Blocks at their real pace, of which times are told."""
+"""Blocks of 10 ms at their real pace, or as many longer ones as last as long, for their times."""
 
 LISTENERS = 64, 250, 1000
+
+LEARNED = "Moore2016", "Glasberg2002", "ZwickerTimeVarying", "BS1770"
+"""Models of which a gradient is computed."""
 
 MODELS: dict[str, tuple[Callable[[], Stage], tuple[int, ...]]] = {
     "Moore2016": (partial(Moore2016, FS), (1, 2)),
@@ -43,6 +46,12 @@ MODELS: dict[str, tuple[Callable[[], Stage], tuple[int, ...]]] = {
     "ThirdOctaves": (partial(amt.ThirdOctaves, FS), (1, 2)),
     "Octaves": (partial(amt.Octaves, FS), (1, 2)),
     "NarrowBandSpectrum": (partial(amt.NarrowBandSpectrum, FS), (1, 2)),
+    "ECMALoudness": (partial(amt.ECMALoudness, FS), (1, 1)),
+    "ECMATonality": (partial(amt.ECMATonality, FS), (1, 1)),
+    "ECMARoughness": (partial(amt.ECMARoughness, FS), (1, 1)),
+    "ECMAFluctuation": (partial(amt.ECMAFluctuation, FS), (1, 1)),
+    "ECMA418": (partial(amt.ECMA418, FS), (1, 1)),
+    "DanielWeber": (partial(amt.DanielWeber, FS), (1, 1)),
 }
 
 
@@ -92,17 +101,19 @@ def hosted(stage, x, device):
 
 
 def given(live, x):
-    """All that a stream gives of loud and soft blocks and silence, in float64."""
+    """All that a stream gives of loud and soft parts and silence, over twice its latency."""
+    count = len(LOUDNESSES) + 2 * ceil(live.stage.latency / x.shape[live.stage.time_dim])
+    factors = [LOUDNESSES[n * len(LOUDNESSES) // count] for n in range(count)]
     with torch.no_grad():
-        return [fields(live((loudness * x).to(live.stage.dtype))) for loudness in LOUDNESSES]
+        return [fields(live((loudness * x).to(live.stage.dtype))) for loudness in factors]
 
 
 def distance(got, expected):
     """The largest difference re the largest number, of each output; what is infinite is the same.
 
-    Infinite where one is a number and the other is none.
+    Infinite where one is a number and the other is none, and where nothing but 0 is expected.
     """
-    far = 0.0
+    far, some = 0.0, False
     for a, b in zip(zip(*got, strict=True), zip(*expected, strict=True), strict=True):
         a, b = (torch.stack([v.double() for v in block]) for block in (a, b))
         sane = b.isfinite()
@@ -111,8 +122,8 @@ def distance(got, expected):
         difference = (a - b)[sane].abs()
         peak = b[sane].abs().amax().item() if sane.any() else 0.0
         if peak:
-            far = max(far, difference.amax().item() / peak)
-    return far
+            far, some = max(far, difference.amax().item() / peak), True
+    return far if some else inf
 
 
 def of_stage(name, device=None):
@@ -145,6 +156,7 @@ def of_model(name, turns=TURNS, device=None):
     row = of_numbers(Row(name, True), lambda: make().float(), x, device)
     row = replace(row, launches=launches(make().float(), x, device))
     live, captured = hosted(make().float(), x, device)
+    turns = max(1, turns * BLOCK // x.shape[-1])
     return in_time(replace(row, holds=row.holds and captured), live, x, turns)
 
 
@@ -156,6 +168,19 @@ def of_listeners(count, turns=TURNS, device=None):
     apart = distance(heard, [[v[:1].expand_as(v) for v in y] for y in heard])
     held = captured and apart <= SINGLE
     return in_time(Row(f"Moore2016, {count} listeners", held, single=apart), live, x, turns)
+
+
+def of_gradient(name, device="cuda"):
+    """The gradient of all that a model gives of 0.2 s is that of the CPU."""
+    make, shape = MODELS[name]
+    found = []
+    for where in ("cpu", device):
+        x = noise(*shape, FS // 5).double().to(where).requires_grad_()
+        y = fields(make().double().to(where)(x))
+        torch.stack([v.sum() for v in y if v.requires_grad]).sum().backward()
+        found.append([[x.grad.cpu()]])
+    far = distance(found[1], found[0])
+    return Row(f"{name}, gradient", far <= DOUBLE, double=far)
 
 
 def in_time(row, live, x, turns):
@@ -216,4 +241,5 @@ def rows() -> Iterator[Row]:
     yield from map(of_stage, CASES)
     yield from map(of_model, MODELS)
     yield from map(of_listeners, LISTENERS)
+    yield from map(of_gradient, LEARNED)
     yield from map(of_engine, ("engine", "callback"))

@@ -60,6 +60,12 @@ def test_an_engine_holds():
     assert not checks.of_engine("callback", "cuda:99").holds
 
 
+def test_a_gradient_holds():
+    row = checks.of_gradient("BS1770", "cpu")
+    assert row.holds
+    assert row.double == 0.0
+
+
 class Reads(Stage):
     """Asks for a number in its step."""
 
