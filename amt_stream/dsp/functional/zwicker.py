@@ -318,8 +318,8 @@ def decayed(core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor) -> tu
 
     def backward(given: Tensors, outputs: Tensors, slopes: Tensors, needed: object) -> Tensors:
         if on_gpu:
-            core, zi = gpu.decayed_backward(*given, coefficients, started, *slopes, STEP)
-            return core, zi
+            (core, zi), (y, zf) = given, slopes
+            return tuple(gpu.decayed_backward(core, zi, coefficients, started, y, zf, STEP))
         into = tuple(v.new_empty(v.shape) for v in given)
         tables = *map(array, given), array(coefficients), array(started), *map(array, slopes)
         _decayed_backward(*tables, *(v.numpy() for v in into))
