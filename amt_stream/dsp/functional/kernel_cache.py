@@ -1,5 +1,6 @@
 """Disk cache of compiled kernels; a damaged or missing entry is recompiled."""
 
+import contextlib
 import hashlib
 import logging
 import pickle
@@ -8,8 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import nrtdynmod
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
@@ -58,7 +62,7 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: object, target_context: object) -> Any:
         found = None
         try:
-            rtsys.initialize(target_context)
+            self._start_runtime(target_context)
             with self._guard_against_spurious_io_errors():
                 # Not by `super().load_overload`, which first loads all that a compiler needs: half
                 # a second, 50 MB and scipy.linalg. Numba loads them before it compiles.
@@ -71,8 +75,35 @@ class KernelCache(FunctionCache):
 
     def save_overload(self, sig: object, data: object) -> None:
         compiling.ends()
+        self._keep(lambda: super(KernelCache, self).save_overload(sig, data))
+
+    def _start_runtime(self, target_context: object) -> None:
+        """Start what counts references; numba compiles it anew, which maps 28 MB of LLVM."""
+        with global_compiler_lock:
+            compile_anew = nrtdynmod.compile_nrt_functions
+            nrtdynmod.compile_nrt_functions = self._runtime
+            try:
+                rtsys.initialize(target_context)
+            finally:
+                nrtdynmod.compile_nrt_functions = compile_anew
+
+    def _runtime(self, target_context: Any) -> Any:
+        files = CheckedFiles(self._cache_path, f"numba_runtime{CHECKED}", llvmlite.__version__)
+        codegen = target_context.codegen()
+        key = codegen.magic_tuple()
+        with contextlib.suppress(Damaged):
+            if (found := files.load(key)) is not None:
+                return codegen.unserialize_library(found)
+        module, library = nrtdynmod.create_nrt_module(target_context)
+        library.enable_object_caching()
+        library.add_ir_module(module)
+        library.finalize()
+        self._keep(lambda: files.save(key, library.serialize_using_object_code()))
+        return library
+
+    def _keep(self, save: Callable[[], object]) -> None:
         try:
-            super().save_overload(sig, data)
+            save()
         except Exception as error:
             _say(f"compiled kernels cannot be cached: {error}")
 
