@@ -139,7 +139,7 @@ def nearly_linear_phase(gain: np.ndarray, fs: float, taps: int, late: int) -> np
     response[:late] += EARLY_GAIN * (rise / (1 - EARLY_PART)) ** 2 * ringing[:late]
     cut = np.fft.rfft(response, GRID)
     restored = np.fft.rfft(minimum_phase(gain / np.abs(cut), GRID)) * cut
-    return np.fft.irfft(restored, GRID)[:taps]
+    return np.fft.irfft(restored, GRID)[:taps].copy()  # a view would hold the whole grid
 
 
 EARLY_GAIN, EARLY_PART, EARLY_HZ = 1.0, 0.4, (500.0, 2000.0)
