@@ -8,6 +8,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.theme import axis_size, hatching, set_font, theme
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.level_ballistics import SILENCE_DB, LevelBallistics
+from amt_stream.meters.rows.limit_words import silence
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -26,6 +27,7 @@ class LevelMeters(QtWidgets.QWidget):
     """Two meters with a scale between them; a click clears CLIP.
 
     full_scale_db: of each ear, in dB SPL; the headroom is counted from it
+    resting: whether nothing is measured: the meters are empty, and the last levels grey
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,7 @@ class LevelMeters(QtWidgets.QWidget):
         self.setObjectName("level_meters")
         self.ears = LevelBallistics(), LevelBallistics()
         self.full_scale_db: tuple[float, ...] = ()
-        self.uncalibrated = False
+        self.uncalibrated = self.resting = False
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         set_font(self, False, axis_size(self))
         self._ground: QtGui.QPixmap | None = None
@@ -50,6 +52,12 @@ class LevelMeters(QtWidgets.QWidget):
         for ear in self.ears:
             ear.clipped = False
         self.update()
+
+    def rest(self, resting: bool) -> None:
+        if resting != self.resting:
+            self.resting = resting
+            self.update()
+        self.refresh(texts=True)
 
     def headroom(self, place: int) -> str:
         """The level below full scale, as "-34 dBFS"."""
@@ -140,12 +148,12 @@ class LevelMeters(QtWidgets.QWidget):
     def _paint_meter(self, painter: QtGui.QPainter, place: int, groove: QtCore.QRect) -> None:
         colors, ear = theme.colors, self.ears[place]
         painter.fillRect(groove, QtGui.QColor(colors.ground))
-        if ear.level > LOW:
+        if ear.level > LOW and not self.resting:
             bar = QtCore.QRect(groove)
             bar.setTop(self._height(ear.level) + 1)
             color = QtGui.QColor(colors.accent)
             painter.fillRect(bar, hatching(colors.accent) if self.uncalibrated else color)
-        if ear.held > LOW:
+        if ear.held > LOW and not self.resting:
             held = QtCore.QRect(groove.left(), self._height(ear.held), groove.width(), 2)
             painter.fillRect(held.intersected(groove), QtGui.QColor(colors.ink))
         painter.setPen(QtGui.QColor(colors.outline))
@@ -165,7 +173,7 @@ class LevelMeters(QtWidgets.QWidget):
         else:
             painter.setPen(second)
             painter.drawText(half, center, "LR"[place])
-        painter.setPen(QtGui.QColor(colors.ink))
+        painter.setPen(second if self.resting else QtGui.QColor(colors.ink))
         half.moveTop(groove.bottom() + 5)
         painter.drawText(half, center, ear.text)
         painter.setPen(second)
@@ -183,7 +191,7 @@ class LevelPane(Pane):
 
     def move(self, view: "ViewState") -> None:
         heard = view.heard
-        if heard is None:
+        if heard is None or self.meters.resting:
             return
         # Faults of calm frames need not be looked up.
         clipped = heard.calm_s < 0 and bool((heard.fault & int(Fault.CLIP)).any())
@@ -213,4 +221,4 @@ class LevelPane(Pane):
         self.about.setText("dB, uncalibrated" if uncalibrated else "dB SPL")
         if "lost" in view.held:
             self.restart()
-            self.meters.update()
+        self.meters.rest(bool(silence(view.held)))

@@ -1,8 +1,9 @@
 """The meters of the input level."""
 
-from pyqtgraph.Qt import QtCore
+from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.level_pane import LevelMeters
+from amt_monitor.theme import theme
 
 
 def test_the_meters_use_the_width_of_a_narrow_pane(qtbot):
@@ -33,3 +34,25 @@ def test_a_clip_stays_until_a_click(qtbot):
     assert meters.headroom(1) == "-34 dBFS"
     qtbot.mouseClick(meters, QtCore.Qt.MouseButton.LeftButton)
     assert not left.clipped
+
+
+def test_the_meters_are_empty_while_nothing_is_measured(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    pane = window.docks["levels"].pane
+    meters, accent = pane.meters, QtGui.QColor(theme.colors.accent)
+
+    def filled():
+        picture = meters.grab().toImage()
+        places = [groove.center().x() for groove in meters._grooves]
+        return [picture.pixelColor(x, meters._grooves[0].bottom() - 2) == accent for x in places]
+
+    qtbot.waitUntil(lambda: filled() == [True, True], timeout=5000)
+    meters.ears[0].clipped = True
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_S)
+    qtbot.waitUntil(lambda: filled() == [False, False], timeout=5000)
+    qtbot.wait(300)  # longer than numbers stand
+    assert filled() == [False, False]
+    assert pane.texts() == ("40.0", "40.0"), "the last ones"
+    assert meters.ears[0].clipped
+    qtbot.keyClick(window, QtCore.Qt.Key.Key_S)
+    qtbot.waitUntil(lambda: filled() == [True, True], timeout=15000)

@@ -257,8 +257,12 @@ def test_keys_do_what_they_do_in_the_window():
         dark = app.theme
         await press(app, "t")
         assert app.theme != dark
+        ears = app.query_one("EarMeters")
+        await until(app, lambda _: "█" in ears.text)
         await press(app, "s")
         await until(app, lambda text: "Stopped" in text)
+        await until(app, lambda _: "█" not in ears.text)
+        assert re.search(r"\d\d +\d\d", ears.text.splitlines()[-2]), "the last levels stay"
         await press(app, "space")
         assert not meter.paused
 

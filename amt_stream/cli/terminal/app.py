@@ -237,10 +237,11 @@ class MeterApp(App[None]):
         if (newest := meter.newest) is None:
             return
         heard = newest.heard or newest.newest
-        still = meter.lost_s >= LOST_S or bool(meter.stopped)
-        level = None if still else heard.level_db.max(axis=1).tolist()
+        lost, stopped = meter.lost_s >= LOST_S, bool(meter.stopped)
+        level = None if lost else heard.level_db.max(axis=1).tolist()
         level = level if level is None or len(level) > 1 else level * 2
-        self.query_one(EarMeters).draw(heard.end_s, level, self._clipped, meter.uncalibrated)
+        how = self._clipped, meter.uncalibrated, stopped
+        self.query_one(EarMeters).draw(heard.end_s, level, *how)
 
     def _draw_panes(self, view: "ViewState", lost_s: float) -> None:
         meter, lost = self.meter, lost_s > 0

@@ -37,7 +37,7 @@ from amt_stream.cli.terminal.pictures import (
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
-from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED_WORDS, caption_of
+from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED, caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
 
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 SHRINK_S = 5.0
 MOVE_S = 0.5
 """Time by which the history moves at least, as all of its lines are sent when it does."""
+UNCAL = "uncal."
+"""Where "uncalibrated" has no room."""
 LOWEST_DB, HIGHEST_DB = 20.0, 130.0
 SPANS_S = {"last minute": 60.0, "last 10 minutes": 600.0, "last hour": 3600.0}
 TICKS_HZ = (125, 250, 500, 1000, 2000, 4000, 8000)
@@ -181,9 +183,8 @@ class NumberPane(Picture):
         lines += [[(line, ink)] for line in large[:-1]]
         lines.append([(large[-1], ink), (f" {unit}", "second")])
         if status.uncalibrated:
-            whole, short = UNCALIBRATED_WORDS
-            fits = len(large[-1]) + len(whole) < width
-            lines[-2].append((f" {whole if fits else short}", "amber"))
+            fits = len(large[-1]) + len(UNCALIBRATED) < width
+            lines[-2].append((f" {UNCALIBRATED if fits else UNCAL}", "amber"))
         below = _joined("last" if lost else "", cell.values(values) if lost else others, width)
         lines.append([(below, "second" if lost else "ink")])
         high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))
@@ -228,8 +229,13 @@ class EarMeters(Picture):
         level_db: Sequence[float] | None,
         clipped: bool,
         uncalibrated: bool,
+        resting: bool = False,
     ) -> None:
-        """level_db: of left and right at a time of the sound; None where no sound comes"""
+        """Draw a moment.
+
+        level_db: of left and right at a time of the sound; None where no sound comes
+        resting: whether nothing is measured: the meters are empty, and the last levels grey
+        """
         height = self.size.height - 3
         if height < 3:
             return
@@ -237,15 +243,15 @@ class EarMeters(Picture):
         for ear, one in enumerate(self._ears):
             if level_db is None:
                 one.clear()
-            else:
+            elif not resting:
                 one.follow(time_s, level_db[ear])
             shares = [
-                float(np.clip((v - LOWEST_DB) / (HIGHEST_DB - LOWEST_DB), 0, 1))
+                0.0 if resting else float(np.clip((v - LOWEST_DB) / (HIGHEST_DB - LOWEST_DB), 0, 1))
                 for v in (one.level, one.held)
             ]
             columns.append(meter(shares[0], shares[1], height))
         texts = ["--" if level_db is None else _level_text(one.level) for one in self._ears]
-        drawn = columns, texts, clipped, uncalibrated
+        drawn = columns, texts, clipped, uncalibrated, resting
         if drawn == self._drawn and self._lines:
             return
         self._drawn, scale = drawn, _scale(height)
@@ -257,8 +263,8 @@ class EarMeters(Picture):
             )
             lines.append([left, (f"{scale.get(y, ''):^5}", "second"), right])
         numbers = "     ".join(f"{text:^3}" for text in texts)
-        lines.append([(f"{numbers:^11}", "ink")])
-        unit = "CLIP" if clipped else "dB, uncal." if uncalibrated else "dB SPL"
+        lines.append([(f"{numbers:^11}", "second" if resting else "ink")])
+        unit = "CLIP" if clipped else f"dB, {UNCAL}" if uncalibrated else "dB SPL"
         lines.append([(f"{unit:^11}", "ink reverse bold" if clipped else "second")])
         self.show(lines)
 
