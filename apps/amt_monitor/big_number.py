@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
-from amt_stream.meters.rows.captions import UNCALIBRATED_WORDS, Caption
+from amt_stream.meters.rows.captions import UNCALIBRATED, Caption
 
 WIDEST = {
     "sone": "88.88",
@@ -51,7 +51,6 @@ def note_size(size: int) -> int:
 
 
 GAP_NOTE = 6
-WHOLE, SHORT = UNCALIBRATED_WORDS
 
 
 class Extent(NamedTuple):
@@ -78,9 +77,9 @@ class BigNumber(QtWidgets.QWidget):
         self.widest = WIDEST.get(caption.unit, LEVEL)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
-            for text in (caption.words, caption.symbol, NO_READING, caption.unit, "", WHOLE)
+            for text in (caption.words, caption.symbol, NO_READING, caption.unit, "", UNCALIBRATED)
         )
-        self.uncalibrated.setToolTip(WHOLE)
+        self.uncalibrated.setToolTip(UNCALIBRATED)
         self.uncalibrated.hide()
         self.words.setVisible(captioned)
         self.symbol.setVisible(captioned)
@@ -218,11 +217,6 @@ class BigNumber(QtWidgets.QWidget):
         for label, text in notes:
             resize_text(label, note_size(size))
             wide = text_width(text, note_size(size))
-            if label is self.uncalibrated:
-                whole = text_width(WHOLE, note_size(size))
-                fits = x + whole <= self.width()
-                label.setText(WHOLE if fits else text)
-                wide = whole if fits else wide
             if stacked:
                 y -= above
                 label.setGeometry(x, y, wide, above)
@@ -233,7 +227,7 @@ class BigNumber(QtWidgets.QWidget):
     @property
     def _notes(self) -> list[tuple[QtWidgets.QLabel, str]]:
         """The notes at the unit, the lowest first, with the text that each needs room for."""
-        notes = [(self.uncalibrated, SHORT)] if self._uncalibrated else []
+        notes = [(self.uncalibrated, UNCALIBRATED)] if self._uncalibrated else []
         return [*notes, (self.note, self._spare)] if self._spare else notes
 
     def _top(self, size: int) -> int:
@@ -244,7 +238,7 @@ class BigNumber(QtWidgets.QWidget):
         return text_width(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
 
     def _speak(self) -> None:
-        doubt = WHOLE if self._uncalibrated else ""
+        doubt = UNCALIBRATED if self._uncalibrated else ""
         parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text(), doubt)
         self.digits.setAccessibleName(", ".join(part for part in parts if part))
 

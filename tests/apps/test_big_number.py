@@ -77,6 +77,17 @@ def test_doubt_is_grey_and_hatched(number):
     assert not number.digits.autoFillBackground()
 
 
+def test_it_says_in_one_word_that_it_is_uncalibrated(number):
+    number.doubt(None, True)
+    number.resize(number.minimumSizeHint())
+    number.show()
+    number.show_text("88.88")
+    word = number.uncalibrated
+    assert word.text() == "uncalibrated"
+    assert word.fontMetrics().horizontalAdvance(word.text()) <= word.width()
+    assert number.rect().contains(word.geometry())
+
+
 def test_while_the_microphone_is_lost_the_last_reading_has_room(qtbot, number):
     number.resize(number.minimumSizeHint())
     number.show()

@@ -8,8 +8,8 @@ from amt_stream.meters.rows.readings import column_named
 HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
 """The window's title and the terminal's large number show the first of these that exists."""
 
-UNCALIBRATED_WORDS = "uncalibrated", "uncal."
-"""Stands at the unit of a reading without a calibration; the second where room is short."""
+UNCALIBRATED = "uncalibrated"
+"""Stands at the unit of a reading without a calibration."""
 
 
 class Caption(NamedTuple):
