@@ -50,8 +50,10 @@ class Badge(QtWidgets.QWidget):
         return QtCore.QSize(wide, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QtCore.QSize:
-        # A badge that appears must not widen the window.
-        return QtCore.QSize(0, self.sizeHint().height())
+        """The words whole, with the thinnest ends."""
+        metrics = self.fontMetrics()
+        wide = metrics.horizontalAdvance(self.text) + 2 * LEAST_ENDS + 6 if self.text else 0
+        return QtCore.QSize(wide, self.sizeHint().height())
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         if not self.text:

@@ -16,8 +16,8 @@ from amt_stream.meters.state_signs import SIDE as SIGN_SIDE
 GOES_ON = ("pause", "stop")
 """Buttons whose text changes to "Continue"."""
 
-HEIGHT, WORDS_FROM = 44, 960
-"""Pixels of height, and of width from which buttons have words beside their icons."""
+HEIGHT, SPACE = 44, 6
+"""Pixels of height, and between its parts."""
 WORD_LEFT = 6
 """Pixels between the icon of a button and its word."""
 DEVICE = 180
@@ -46,7 +46,7 @@ class TopBar(QtWidgets.QWidget):
         self.chip = StateChip(LETTERS)
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(12, 6, 12, 6)
-        row.setSpacing(6)
+        row.setSpacing(SPACE)
         self.setMinimumHeight(HEIGHT)
         row.addWidget(self.chip)
         for button in self.buttons.values():
@@ -56,10 +56,32 @@ class TopBar(QtWidgets.QWidget):
         row.addWidget(self.calibration, 0, QtCore.Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self.calibrated)
 
+    def minimumSizeHint(self) -> QtCore.QSize:
+        return QtCore.QSize(self._needed(words=False), HEIGHT)
+
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._fit()
+
+    def event(self, event: QtCore.QEvent) -> bool:
+        if event.type() == QtCore.QEvent.Type.LayoutRequest:
+            self._fit()
+        return bool(super().event(event))
+
+    def _fit(self) -> None:
+        """Show the words of buttons where all else has room beside them, and the clock with them.
+
+        The badge, which is rare, is read whole.
+        """
+        words = self.width() >= self._needed(words=True)
         for button in self.buttons.values():
-            button.show_word(self.width() >= WORDS_FROM)
-        self.chip.show_clock(self.width() >= WORDS_FROM)
+            button.show_word(words)
+        self.chip.show_clock(words)
+
+    def _needed(self, words: bool) -> int:
+        """The least width, with or without the words of the buttons."""
+        least = int(self.layout().minimumSize().width())
+        each = self.buttons.values()
+        return least + sum(button.width_with(words) - button.least for button in each)
 
 
 class StateChip(QtWidgets.QWidget):
@@ -181,7 +203,6 @@ class _Button(QtWidgets.QToolButton):
         self.setDefaultAction(action)
         self.setObjectName(f"{action.objectName()}_button")
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-        self.setToolButtonStyle(QtCore.Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QtCore.QSize(SIDE, SIDE))
         self.setAutoRaise(True)
         action.setIconVisibleInMenu(False)
@@ -190,6 +211,19 @@ class _Button(QtWidgets.QToolButton):
         self._room = 0
         self._drawn: tuple[str, str] | None = None
         self._draw_icon()
+        self._worded, self._bare = False, int(self.sizeHint().width())
+        self.show_word(True)
+
+    @property
+    def least(self) -> int:
+        return max(self.minimumWidth(), int(self.sizeHint().width()))
+
+    def width_with(self, word: bool) -> int:
+        """The least width with its word, or with its icon alone."""
+        if word == self._worded or self.isChecked():
+            return self.least
+        text = max(map(self.fontMetrics().horizontalAdvance, self.text().split("\n")))
+        return max(self._room, self._bare + 4 + text) if word else self._bare
 
     def _draw_icon(self) -> None:
         action, colors = self.defaultAction(), theme.colors
@@ -208,9 +242,10 @@ class _Button(QtWidgets.QToolButton):
         self.setMinimumWidth(self._room)
 
     def show_word(self, shown: bool) -> None:
-        styles = QtCore.Qt.ToolButtonStyle
-        style = styles.ToolButtonTextBesideIcon if shown else styles.ToolButtonIconOnly
-        if style != self.toolButtonStyle():
+        if shown != self._worded:
+            self._worded = shown
+            styles = QtCore.Qt.ToolButtonStyle
+            style = styles.ToolButtonTextBesideIcon if shown else styles.ToolButtonIconOnly
             self.setToolButtonStyle(style)
             self.setMinimumWidth(self._room if shown else 0)
 

@@ -6,7 +6,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.badge import LEAST_ENDS, Badge
 from amt_monitor.message_bar import MessageBar
 from amt_monitor.theme import theme
-from amt_monitor.top_bar import StateChip
+from amt_monitor.top_bar import DEVICE, StateChip, TopBar
 from tests.apps.sizes import cut
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
@@ -121,6 +121,33 @@ def test_a_narrow_badge_keeps_its_word(qtbot):
     lines = range(2, badge.height() - 2)
     written = [x for x in inside if any(picture.pixelColor(x, y).lightness() < dark for y in lines)]
     assert written[-1] - written[0] > 0.7 * wide
+
+
+@pytest.mark.parametrize("words", ["uncalibrated", "channel 2 uncalibrated"])
+def test_the_badge_of_the_calibration_is_whole_in_each_width(qtbot, words):
+    texts = {"pause": "Pause", "stop": "Stop", "reset": "Reset", "mark": "Marker", "log": "Log"}
+    actions = [QtGui.QAction(text) for text in texts.values()]
+    for action, name in zip(actions, texts, strict=True):
+        action.setObjectName(name)
+    room = QtWidgets.QWidget()
+    qtbot.addWidget(room)
+    bar = TopBar(actions)
+    bar.setParent(room)
+    room.show()
+    qtbot.waitExposed(room)
+    bar.chip.show_states(["uncalibrated"], "00:00:05")
+    bar.calibration.show_text(words)
+    styles = set()
+    for width in (800, 900, 960, 1024, 1100, 1280):
+        bar.resize(width, 44)
+        bar.layout().activate()
+        needed = bar.calibration.fontMetrics().horizontalAdvance(words) + 2 * LEAST_ENDS
+        assert bar.calibration.width() > needed, width
+        parts = bar.chip, *bar.buttons.values(), bar.device, bar.calibration
+        assert all(one.width() >= one.minimumSizeHint().width() for one in parts), width
+        assert bar.device.width() >= DEVICE
+        styles.add(bar.buttons["log"].toolButtonStyle())
+    assert len(styles) == 2, "words where there is room, and only there"
 
 
 def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
