@@ -142,13 +142,7 @@ class HistoryLayers:
 
     def _note(self) -> None:
         reference = self.plot.reference_s
-        thresholds = []
-        for limit in self._own_limits:
-            name = f"{symbol_of(limit.column)} {limit.threshold_words}"
-            thresholds.append(Threshold(limit.threshold, name))
-            if limit.amber is not None:
-                thresholds.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))
-        self.thresholds.set(thresholds)
+        self.thresholds.set(thresholds_of(self._own_limits))
         notes = {event: event.text for event in self.events if event.kind == "mark"}
         notes |= {event: RESETS[event.kind] for event in self.events if event.kind in RESETS}
         moments = sorted((event.time_s - reference, text) for event, text in notes.items())
@@ -203,3 +197,14 @@ class HistoryLayers:
         last = max([x, *(one.end for one in within)]) + near + self.plot.reference_s
         texts = [event.text for event in self.events if first <= event.time_s <= last]
         return list(dict.fromkeys([*(one.word for one in within), *filter(None, texts)]))
+
+
+def thresholds_of(limits: Sequence[Limit]) -> list[Threshold]:
+    """The lines of limits in a plot."""
+    found = []
+    for limit in limits:
+        name = f"{symbol_of(limit.column)} {limit.threshold_words}"
+        found.append(Threshold(limit.threshold, name))
+        if limit.amber is not None:
+            found.append(Threshold(limit.amber, f"{limit.amber:g}", "amber"))
+    return found

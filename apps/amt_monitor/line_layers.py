@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.plot import ItemLayer, Layer
-from amt_monitor.theme import Role
+from amt_monitor.theme import Colors, Role
 
 
 class Threshold(NamedTuple):
@@ -21,18 +21,34 @@ class ThresholdLayer(ItemLayer[Threshold]):
     """Dashed horizontal lines."""
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        inside, metrics = self.plot.inside, painter.fontMetrics()
         points = self.plot.points([0.0] * len(self.items), [t.value for t in self.items])
-        heights = points[:, 1].tolist()
-        sizes = [(metrics.horizontalAdvance(t.text) + 6, metrics.height()) for t in self.items]
-        for y, threshold in zip(heights, self.items, strict=True):
-            painter.setPen(self.plot.pen(threshold.role, dashed=True))
-            painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
-        rooms = rooms_at_lines(heights, sizes, inside)
-        for room, threshold in zip(rooms, self.items, strict=True):
-            painter.setPen(self.plot.pen(threshold.role))
-            painter.fillRect(room, QtGui.QColor(self.plot.colors.paper))
-            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, threshold.text)
+        paint_thresholds(
+            painter, self.items, points[:, 1].tolist(), self.plot.inside, self.plot.colors
+        )
+
+
+def paint_thresholds(
+    painter: QtGui.QPainter,
+    thresholds: Sequence[Threshold],
+    heights: Sequence[float],
+    inside: QtCore.QRect,
+    colors: Colors,
+    thick: float = 1.0,
+) -> None:
+    """Dashed lines at these heights, each with its label on it."""
+    metrics, dashed = painter.fontMetrics(), QtCore.Qt.PenStyle.DashLine
+    inks = [QtGui.QColor(getattr(colors, one.role)) for one in thresholds]
+    for y, ink in zip(heights, inks, strict=True):
+        pen = QtGui.QPen(ink, thick, dashed)
+        pen.setCosmetic(thick <= 1.0)
+        painter.setPen(pen)
+        painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
+    sizes = [(metrics.horizontalAdvance(one.text) + 6, metrics.height()) for one in thresholds]
+    rooms = rooms_at_lines(heights, sizes, inside)
+    for room, one, ink in zip(rooms, thresholds, inks, strict=True):
+        painter.setPen(ink)
+        painter.fillRect(room, QtGui.QColor(colors.paper))
+        painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, one.text)
 
 
 def rooms_at_lines(

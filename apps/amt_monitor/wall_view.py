@@ -11,9 +11,11 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.big_number import BigNumber
 from amt_monitor.curve_layers import polygon, runs
+from amt_monitor.history_layers import thresholds_of
 from amt_monitor.history_pyramid import FACTOR
 from amt_monitor.history_traces import range_of, symbol_of, ticks_of, unit_of
 from amt_monitor.limits_pane import Light
+from amt_monitor.line_layers import paint_thresholds
 from amt_monitor.message_bar import Banner
 from amt_monitor.plot import PlotAxis
 from amt_monitor.theme import (
@@ -295,7 +297,7 @@ class LastMinutes(QtWidgets.QWidget):
     @property
     def scale(self) -> PlotAxis:
         """Of round numbers around the readings and the limits."""
-        values = np.array([*self._cells, *(one.threshold for one in self.limits)])
+        values = np.array([*self._cells, *(one.value for one in thresholds_of(self.limits))])
         low, high = range_of(unit_of(self.name), values, floor=False, least_db=LEAST_DB)
         return PlotAxis(low, high, ticks_of(low, high, 3))
 
@@ -316,7 +318,9 @@ class LastMinutes(QtWidgets.QWidget):
 
         free = float(self.height())
         for value, text in axis.ticks:
-            self._line(painter, colors.grid, inside.left(), height(value), inside.right())
+            painter.setPen(QtGui.QColor(colors.grid))
+            y = round(height(value))
+            painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
             room = QtCore.QRectF(0, height(value) - line / 2, left - line // 3, line)
             if room.bottom() <= free:
                 painter.setPen(QtGui.QColor(colors.second))
@@ -340,29 +344,10 @@ class LastMinutes(QtWidgets.QWidget):
         y = height(self._cells)
         for first, end in runs(np.isfinite(y)):
             painter.drawPolyline(polygon(np.stack((x[first:end], y[first:end]), axis=1)))
-        for limit in self.limits:
-            at, text = height(limit.threshold), limit.threshold_words
-            self._line(painter, colors.red, inside.left(), at, inside.right(), dashed=True)
-            above = at - line if at - line >= 0 else at
-            wide = metrics.horizontalAdvance(text)
-            room = QtCore.QRectF(inside.left() + line / 3, above, wide, line)
-            painter.fillRect(room, QtGui.QColor(colors.paper))
-            painter.drawText(room, align.AlignLeft | align.AlignVCenter, text)
-
-    def _line(
-        self,
-        painter: QtGui.QPainter,
-        color: str,
-        left: float,
-        y: float,
-        right: float,
-        dashed: bool = False,
-    ) -> None:
-        pen = QtGui.QPen(QtGui.QColor(color), 2 if dashed else 1)
-        if dashed:
-            pen.setStyle(QtCore.Qt.PenStyle.DashLine)
-        painter.setPen(pen)
-        painter.drawLine(QtCore.QLineF(left, round(y), right, round(y)))
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, False)
+        thresholds = thresholds_of(self.limits)
+        heights = [round(height(one.value)) for one in thresholds]
+        paint_thresholds(painter, thresholds, heights, inside.toRect(), colors, thick=2.0)
 
 
 class WallMenu(QtWidgets.QMenu):
