@@ -369,7 +369,8 @@ class MainWindow(QtWidgets.QMainWindow):
             self.freeze()
         self.actions_by_name.show_state(measurement)
         self.state_view.show_state(measurement, self.height() < ROOMY, self.frozen)
-        self._fit_timer.start()  # a banner or a message takes room too
+        if self.area.has_other_room:  # a banner or a message takes room too
+            self._fit_timer.start()
         self._show_wall()
         engine, state = measurement.engine, measurement.state
         if engine is not None:

@@ -136,12 +136,11 @@ class PaneArea:
 
         For when there is more or less room: what a user opens or moves stays as it is.
         """
-        above = self._window.menuWidget()
-        room = self._window.size() - QtCore.QSize(0, 0 if above is None else above.height())
         layout = self._window.layout()
-        if room == self._room or layout is None or not self.docks:
+        if not self.has_other_room or layout is None or not self.docks:
             return
-        self._room, needs = room, layout.minimumSize()
+        self._room = room = self._room_now
+        needs = layout.minimumSize()
         if self._whole is not None and self._whole.closed != self._closed:
             self._whole = None  # it has been changed since
         if self._whole is not None and _fits(self._whole.needs, room):
@@ -151,6 +150,16 @@ class PaneArea:
             whole = self._whole or WholeLayout(self.layout(), needs, set())
             self._lay_out()
             self._whole = whole._replace(closed=self._closed)
+
+    @property
+    def has_other_room(self) -> bool:
+        """Whether there is more or less room than when panes were last fitted into it."""
+        return bool(self._room != self._room_now)
+
+    @property
+    def _room_now(self) -> QtCore.QSize:
+        above = self._window.menuWidget()
+        return self._window.size() - QtCore.QSize(0, 0 if above is None else above.height())
 
     def _forget_room(self) -> None:
         self._room, self._whole = QtCore.QSize(), None

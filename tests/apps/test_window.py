@@ -311,6 +311,17 @@ def test_new_numbers_do_not_lay_out_the_window_again(qtbot, open_window, tone_en
         lay_out()
 
 
+def test_panes_are_fitted_again_only_for_other_room(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    waits = window._fit_timer.isActive
+    qtbot.waitUntil(lambda: not waits() and not window.area.has_other_room, timeout=5000)
+    window.show_state()
+    assert not waits()
+    window.say("a message takes room")
+    qtbot.waitUntil(waits, timeout=5000)
+    qtbot.waitUntil(lambda: not waits() and not window.area.has_other_room, timeout=5000)
+
+
 def lay_out():
     """A request goes from a widget to the one that holds it, each time events are processed."""
     for _ in range(8):
