@@ -126,7 +126,10 @@ class LimitsPane(Pane):
         for limit, light, (state, words) in zip(self._limits, self.lights, self.words, strict=True):
             light.show_state(state_of(limit, values, held))
             state.setText(state_words(limit, values, held))
-            told = value_words(limit, values, held), forecast_words(limit, values, held)
+            value = value_words(limit, values, held)
+            if words.fontMetrics().horizontalAdvance(value) > words.width():
+                value = value_words(limit, values, held, brief=True)
+            told = value, forecast_words(limit, values, held)
             words.setText(tied("\n".join(filter(None, told))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:

@@ -27,8 +27,8 @@ def plain_label(
 
 
 def tied(text: str) -> str:
-    """`text` whose units stay on the lines of their numbers."""
-    return re.sub(r"(?<=\d) ", "\N{NO-BREAK SPACE}", text)
+    """`text` whose units, and words of limits, stay on the lines of their numbers."""
+    return re.sub(r"(?<=\d) |(?<=limit|least) (?=\d)", "\N{NO-BREAK SPACE}", text)
 
 
 def tool_button(

@@ -13,6 +13,7 @@ from amt_stream.core.settings import presets_folder, tables_in, write_tables
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset, read_preset, shipped_presets
+from tests.apps.texts import engine_of
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
 CONTROL = QtCore.Qt.KeyboardModifier.ControlModifier
@@ -53,6 +54,20 @@ def dialog_in(qtbot, window):
 def begun_anew(qtbot, window, begun):
     qtbot.waitUntil(lambda: window.measurement.begun > begun, timeout=60000)
     qtbot.waitUntil(lambda: window.area.begun == window.measurement.begun, timeout=60000)
+
+
+def test_a_limit_is_told_on_one_line_of_a_narrow_pane(qtbot, open_window):
+    window = open_window(engine_of("loudness and level"))
+    window.first_start.skip.click()
+    window.resize(1280, 800)
+    pane, (_, words) = window.docks["limits"].pane, window.docks["limits"].pane.words[0]
+    window.area.restore_default()
+    qtbot.waitUntil(lambda: words.text().endswith("limit\N{NO-BREAK SPACE}85\N{NO-BREAK SPACE}dB"))
+    line = words.fontMetrics().height()
+    qtbot.waitUntil(lambda: words.heightForWidth(words.width()) < 1.5 * line, timeout=5000)
+    for wide, units in ((700, 2), (200, 1)):
+        pane.setFixedWidth(wide)
+        qtbot.waitUntil(lambda units=units: words.text().count("dB") == units, timeout=5000)
 
 
 def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):

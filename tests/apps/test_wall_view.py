@@ -70,7 +70,7 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
     seen = {picture.pixelColor(x, picture.height() // 2).name() for x in range(picture.width())}
     assert {DARK.red, DARK.paper} <= seen, "an exceeded limit is in inverse letters"
     assert wall.limit.text().startswith("LAeq,1s ")
-    assert wall.limit.text().endswith("\xa0dB, limit 50\xa0dB")
+    assert wall.limit.text().endswith("\xa0dB, limit\xa050\xa0dB")
     assert wall.source.text() == window.measurement.engine.source.name
     assert len(wall.time.text()) == 8
     for label in (wall.limit, wall.source):
@@ -100,7 +100,7 @@ def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
 
 
 def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
-    limits = [Limit("laeq_1s_db", 85.0, name="loud")]
+    limits = [Limit("laeq_1s_db", 85.0, amber=75.0, name="loud")]
     window, wall = on_wall(limits=limits)
     window.choose_wall_numbers(["laf_db"])
     wall.resize(1280, 800)
@@ -111,13 +111,14 @@ def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
     with recorded() as boxes:
         strip.grab()
     texts = [text for text, _ in boxes]
-    assert {"LAeq,1s\ndB", "limit 85", "90", "-60 s", "-20 s", "now"} <= {*texts}
+    # Its limits are drawn as in the history.
+    assert {"LAeq,1s\ndB", "LAeq,1s limit 85", "75", "90", "-60 s", "-20 s", "now"} <= {*texts}
     picture = strip.grab().toImage()
-    at = next(box for text, box in boxes if text == "limit 85").bottom()
-    colors = [
-        picture.pixelColor(x, round(at) + y).name() for x in range(strip.width()) for y in range(12)
-    ]
-    assert colors.count(DARK.red) > strip.width() / 3
+    for name, color in (("LAeq,1s limit 85", DARK.red), ("75", DARK.amber)):
+        at = round(next(box for text, box in boxes if text == name).center().y())
+        rows = range(at - 6, at + 7)
+        colors = [picture.pixelColor(x, y).name() for x in range(strip.width()) for y in rows]
+        assert colors.count(color) > strip.width() / 3
     assert range_of("dB", np.array([61.2, np.nan, 85.0]), floor=False, least_db=20.0) == (60, 90)
     assert range_of("dB", np.array([61.2, 85.0])) == (20, 90)
     assert range_of("sone", np.array([3.3])) == (0, 4)

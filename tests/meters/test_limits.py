@@ -430,6 +430,7 @@ def test_the_words_of_a_limit_are_those_of_all_displays():
     forecast = "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"
     assert state_words(limit, row) == "Close to the limit"
     assert value_words(limit, row) == "LAeq,15min 97.3 dB, limit 99.5 dB"
+    assert value_words(limit, row, brief=True) == "LAeq,15min 97.3, limit 99.5 dB"
     assert forecast_words(limit, row) == forecast
     assert value_words(limit, row, ["lost"]) == "LAeq,15min --- dB, limit 99.5 dB"
     assert state_words(limit, row, ["lost"]) == "Not known: lost"

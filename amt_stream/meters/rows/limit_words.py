@@ -47,10 +47,15 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
     return words[:1].upper() + words[1:]
 
 
-def value_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """As "LAeq,30 min 97.3 dB, limit 99 dB"; without the value of a lost microphone."""
+def value_words(
+    limit: Limit, values: Mapping[str, Any], held: Collection[str] = (), brief: bool = False
+) -> str:
+    """As "LAeq,30min 97.3 dB, limit 99 dB"; without the value of a lost microphone.
+
+    brief: with the unit once
+    """
     value = None if "lost" in held else values.get(limit.column)
-    return " ".join(value_and_threshold(limit, value))
+    return " ".join(value_and_threshold(limit, value, brief=brief))
 
 
 def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:

@@ -48,10 +48,16 @@ def so_far(limit: Limit, row: JsonMap) -> bool:
     return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
 
 
-def value_and_threshold(limit: Limit, value: float | None, more: str = "") -> tuple[str, str]:
-    """As "LAeq,30min" and "97.3 dB, limit 99 dB"; `more` comes after the value."""
+def value_and_threshold(
+    limit: Limit, value: float | None, more: str = "", brief: bool = False
+) -> tuple[str, str]:
+    """As "LAeq,30min" and "97.3 dB, limit 99 dB"; `more` comes after the value.
+
+    brief: with the unit once, as "97.3, limit 99 dB"
+    """
     caption = caption_of(limit.column)
-    read = f"{reading_text(limit.column, value)} {caption.unit}".rstrip() + more
+    unit = "" if brief else caption.unit
+    read = f"{reading_text(limit.column, value)} {unit}".rstrip() + more
     threshold = f"{limit.threshold_words} {caption.unit}".rstrip()
     return caption.symbol or caption.words, f"{read}, {threshold}"
 
