@@ -166,8 +166,7 @@ def is_live(item) -> bool:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item):
     """Beside a test that waits for sound in its time, those that only calculate stand back."""
-    if memory.has_grown():
-        memory.give_back()
+    memory.keep_small()
     if is_live(item) or not may_stand_back():
         return (yield)
     before = os.getpriority(os.PRIO_PROCESS, 0)
@@ -314,17 +313,17 @@ def pytest_xdist_make_scheduler(config, log):
     return Scheduling(config, log)
 
 
-MUCH_MB, GROWN_MB = 800, 150
+MUCH_MB, GROWN_MB, GROWN_MUCH_MB = 800, 60, 150
 """A test that finds a worker larger than the first size, and grown by the second since it last gave
-back what it could, has it do so again. Looking through all that was collected takes half a second:
-too long for each file."""
+something back, has it do so again, in hundredths of a second. Where it has grown by the third since
+it last looked through all that was collected, it looks there too, for half a second."""
 
 
 class Memory:
     """What this process holds, and how it gives back to the system what it no longer uses."""
 
     def __init__(self) -> None:
-        self._least_mb = 0.0
+        self._last_mb = self._least_mb = 0.0
 
     def now_mb(self) -> float:
         """Where no file says so, always the same: then nothing seems to grow."""
@@ -333,17 +332,27 @@ class Memory:
             return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
         return 0.0
 
-    def has_grown(self) -> bool:
-        return self.now_mb() > max(MUCH_MB, self._least_mb + GROWN_MB)
+    def keep_small(self) -> None:
+        if self.now_mb() <= max(MUCH_MB, self._last_mb + GROWN_MB):
+            return
+        collect()
+        if self.now_mb() > self._least_mb + GROWN_MUCH_MB:
+            self.give_back()
+        self._last_mb = self.now_mb()
 
     def give_back(self) -> None:
+        """All that can be, also of what was collected."""
         if "torch._dynamo" in sys.modules:
             sys.modules["torch._dynamo"].reset()
         gc.unfreeze()  # a measurement that a test still held when all was frozen is garbage now
-        gc.collect()
+        collect()
         gc.freeze()  # no later look at all that is left
-        call_glibc("malloc_trim", 0)
         self._least_mb = self.now_mb()
+
+
+def collect():
+    gc.collect()
+    call_glibc("malloc_trim", 0)
 
 
 memory = Memory()
