@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from operator import is_
 from typing import Any, Protocol
 
@@ -67,8 +67,11 @@ class Cuda:
             graph.capture_begin(capture_error_mode="thread_local")
             try:
                 work()
-            finally:
-                graph.capture_end()
+            except BaseException:
+                with suppress(RuntimeError):  # of a graph that is invalid, which is told without
+                    graph.capture_end()
+                raise
+            graph.capture_end()
         replay: Work = graph.replay
         return replay
 

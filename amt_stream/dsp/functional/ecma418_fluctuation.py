@@ -446,9 +446,12 @@ def _together(x: _Spectra, f: Tensor, valid: Tensor) -> _Fit:
     ):
         rows = torch.where(mask[..., None] & used[..., None, :], basis, 0.0)
         gram = rows @ rows.mT + torch.diag_embed(torch.where(mask, 0.0, 1.0).to(f.dtype))
-        right = rows @ y[..., None]
-        solution = torch.linalg.solve_ex(gram, right)[0].squeeze(-1)
-        error = error - (solution * right.squeeze(-1)).sum(-1, keepdim=True)
+        right = (rows @ y[..., None]).squeeze(-1)
+        if gpu.serves(gram, right):
+            solution = gpu.solved(gram, right)
+        else:
+            solution = torch.linalg.solve_ex(gram, right[..., None])[0].squeeze(-1)
+        error = error - (solution * right).sum(-1, keepdim=True)
         found.append(solution)
     a, b = found[0][..., 1:], found[1]
     return _Fit(found[0][..., :1], a.square() + b.square(), error)

@@ -71,13 +71,15 @@ def _operator(like: Callable[..., object]) -> Callable[[F], F]:
     return decorate
 
 
-def _launch(kernel: str, grid: tuple[int, ...], *given: object, **constants: object) -> None:
-    """Run a kernel on the device of the first tensor, with LANES lanes per program."""
+def _launch(
+    kernel: str, grid: tuple[int, ...], *given: object, warps: int = 1, **constants: object
+) -> None:
+    """Run a kernel on the device of the first tensor, with LANES lanes per warp of a program."""
     from amt_stream.dsp.functional import gpu_kernels
 
     given = tuple(v.contiguous() if isinstance(v, Tensor) else v for v in given)
     with torch.cuda.device_of(given[0]):
-        getattr(gpu_kernels, kernel)[grid](*given, LANES=LANES, num_warps=1, **constants)
+        getattr(gpu_kernels, kernel)[grid](*given, LANES=LANES, num_warps=warps, **constants)
 
 
 def _programs(size: int) -> int:
@@ -401,4 +403,16 @@ def descended(
         STEPS=steps,
         SMALL=small,
     )
+    return y
+
+
+@_operator(lambda a, b: _new(b))
+def solved(a: Tensor, b: Tensor) -> Tensor:
+    """Solutions x (..., n) of a x = b for symmetric `a` (..., n, n) with positive eigenvalues.
+
+    A library may copy from the host for it, which a captured graph cannot.
+    """
+    y, count = _new(b), b.shape[-1]
+    width = 1 << (count - 1).bit_length()
+    _launch("solved", (b.numel() // count,), a, b, y, count, warps=8, WIDTH=width)
     return y

@@ -27,6 +27,7 @@ KERNELS = [
     "pattern",
     "relax",
     "skirts",
+    "solved",
     "svf",
     "third_octaves",
     "windows",

@@ -201,6 +201,17 @@ def places_of_lines(_):
     return _analyzed(torch.cat([x, x * (n < 1500)]), threshold, gains[:6], search)
 
 
+def solutions(dtype):
+    basis = noise(3, 50, 80)
+    basis[1, 4] = 0.0
+    gram = basis @ basis.mT
+    gram[1, 4, 4] = 1.0
+    b = noise(3, 50, seed=1)
+    if gpu.DEVICES == {"cuda"}:
+        return torch.linalg.solve(gram, b[..., None]).squeeze(-1)
+    return gpu.solved(gram.to(dtype), b.to(dtype))
+
+
 CASES = {
     "adapt": loops,
     "agc": automatic_gain,
@@ -215,6 +226,7 @@ CASES = {
     "group_skirts": skirts_of_groups,
     "relax": relaxation,
     "skirts": skirts,
+    "solved": solutions,
     "svf": variable_sections,
     "third_octaves": third_octaves,
     "windows": sums_of_windows,
@@ -262,7 +274,7 @@ def kind(v):
     return "*" + words[v.dtype]
 
 
-def machine_code(name, given, constants, architecture):
+def machine_code(name, given, warps, constants, architecture):
     """What `cuobjdump` says of a kernel, as one compiles it for these arguments."""
     kernel = getattr(gpu_kernels, name)
     constants = {**constants, "LANES": gpu.LANES}
@@ -272,7 +284,7 @@ def machine_code(name, given, constants, architecture):
     made = triton.compile(
         ASTSource(kernel, signature, constants),
         target=GPUTarget("cuda", architecture, 32),
-        options={"num_warps": 1},
+        options={"num_warps": warps},
     )
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -289,10 +301,10 @@ def compiled(case, architectures=ALL):
     """Machine code of each kernel that a case launches; in float64 for the middle one alone."""
     launches = {}
 
-    def launch(kernel, grid, *given, **constants):
+    def launch(kernel, grid, *given, warps=1, **constants):
         for architecture in architectures[dtype]:
             key = architecture, kernel, *map(kind, given), *constants.items()
-            launches[key] = kernel, given, constants, architecture
+            launches[key] = kernel, given, warps, constants, architecture
 
     gpu._launch = launch
     gpu.DEVICES.add("cpu")
