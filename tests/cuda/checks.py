@@ -53,7 +53,7 @@ MODELS: dict[str, tuple[Callable[[], Stage], tuple[int, ...]]] = {
     "ECMATonality": (partial(amt.ECMATonality, FS), (1, 1)),
     "ECMARoughness": (partial(amt.ECMARoughness, FS), (1, 1)),
     "ECMAFluctuation": (partial(amt.ECMAFluctuation, FS), (1, 1)),
-    "ECMA418": (partial(amt.ECMA418, FS), (1, 1)),
+    "ECMA418": (partial(amt.ECMA418, FS), (1, 2)),
     "DanielWeber": (partial(amt.DanielWeber, FS), (1, 1)),
 }
 

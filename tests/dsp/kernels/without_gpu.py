@@ -207,7 +207,7 @@ def solutions(dtype):
     gram = basis @ basis.mT
     gram[1, 4, 4] = 1.0
     b = noise(3, 50, seed=1)
-    if gpu.DEVICES == {"cuda"}:
+    if {"cuda"} == gpu.DEVICES:
         return torch.linalg.solve(gram, b[..., None]).squeeze(-1)
     return gpu.solved(gram.to(dtype), b.to(dtype))
 
