@@ -71,15 +71,13 @@ def _operator(like: Callable[..., object]) -> Callable[[F], F]:
     return decorate
 
 
-def _launch(
-    kernel: str, grid: tuple[int, ...], *given: object, warps: int = 1, **constants: object
-) -> None:
+def _launch(kernel: str, grid: tuple[int, ...], *given: object, **constants: object) -> None:
     """Run a kernel on the device of the first tensor, with LANES lanes per warp of a program."""
     from amt_stream.dsp.functional import gpu_kernels
 
     given = tuple(v.contiguous() if isinstance(v, Tensor) else v for v in given)
     with torch.cuda.device_of(given[0]):
-        getattr(gpu_kernels, kernel)[grid](*given, LANES=LANES, num_warps=warps, **constants)
+        getattr(gpu_kernels, kernel)[grid](*given, **{"LANES": LANES, "num_warps": 1} | constants)
 
 
 def _programs(size: int) -> int:
@@ -414,5 +412,5 @@ def solved(a: Tensor, b: Tensor) -> Tensor:
     """
     y, count = _new(b), b.shape[-1]
     width = 1 << (count - 1).bit_length()
-    _launch("solved", (b.numel() // count,), a, b, y, count, warps=8, WIDTH=width)
+    _launch("solved", (b.numel() // count,), a, b, y, count, num_warps=8, WIDTH=width)
     return y

@@ -274,10 +274,11 @@ def kind(v):
     return "*" + words[v.dtype]
 
 
-def machine_code(name, given, warps, constants, architecture):
+def machine_code(name, given, constants, architecture):
     """What `cuobjdump` says of a kernel, as one compiles it for these arguments."""
     kernel = getattr(gpu_kernels, name)
-    constants = {**constants, "LANES": gpu.LANES}
+    constants = {"LANES": gpu.LANES, "num_warps": 1} | constants
+    warps = constants.pop("num_warps")
     names = [n for n in kernel.arg_names if n not in constants]
     signature = dict(zip(names, map(kind, given), strict=True))
     signature |= dict.fromkeys(constants, "constexpr")
@@ -301,10 +302,10 @@ def compiled(case, architectures=ALL):
     """Machine code of each kernel that a case launches; in float64 for the middle one alone."""
     launches = {}
 
-    def launch(kernel, grid, *given, warps=1, **constants):
+    def launch(kernel, grid, *given, **constants):
         for architecture in architectures[dtype]:
             key = architecture, kernel, *map(kind, given), *constants.items()
-            launches[key] = kernel, given, warps, constants, architecture
+            launches[key] = kernel, given, constants, architecture
 
     gpu._launch = launch
     gpu.DEVICES.add("cpu")
