@@ -435,6 +435,7 @@ def test_the_words_of_a_limit_are_those_of_all_displays():
     assert value_words(limit, row, ["lost"]) == "LAeq,15min --- dB, limit 99.5 dB"
     assert state_words(limit, row, ["lost"]) == "Not known: lost"
     assert forecast_words(limit, row, ["lost"]) == ""
+    assert forecast_words(limit, row | {limit.state: "uncalibrated"}) == "", "it is not judged"
     messages = [Message("header", {"limits": [limit.to_dict()]}), Message("row", row)]
     (page,) = limit_texts(messages)[0].content["of"]
     told = [page[key] for key in ("state", "word", "value", "without", "more")]

@@ -63,7 +63,7 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
 
     Before it, why a level that is above the limit so far is not over it.
     """
-    if silence(held):
+    if silence(held) or state_of(limit, values) == "uncalibrated":
         return ""
     allowed, until = forecast(limit, values)
     parts = [] if until is None else [f"{_duration(until)} left at this level"]
