@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from PIL import Image
 from websockets.sync.client import connect
 
@@ -204,6 +205,24 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
         look()
         browser.evaluate(CLOSE)
         assert misplaced(browser.evaluate(WRITTEN), 3840)[1], "else nothing was looked at"
+
+
+def test_what_is_said_of_uncalibrated_readings_has_room(tmp_path):
+    noise = 0.1 * np.random.default_rng(1).standard_normal((60 * 48000, 2))
+    soundfile.write(tmp_path / "noise.wav", noise, 48000)
+    asked = ["--web", "0", "--source", str(tmp_path / "noise.wav"), "--model", "moore2016,spl"]
+    with Served(*asked, "--limit", "laeq_15min_db>45") as one, Browser(dark=True) as browser:
+        browser.open(one.address)
+        browser.until(f"{LIGHT}?.textContent === 'Not judged: uncalibrated'")
+        browser.until("document.querySelector('#hero .level').textContent === 'uncalibrated'")
+        browser.evaluate(RECORD)
+        for width, height in ((390, 844), (1280, 800), (3840, 2160)):
+            browser.resize(width, height)
+            browser.until(f"innerWidth === {width} && drawn.size > 0 && {WRITTEN}.length > 15")
+            time.sleep(0.6)
+            digits = "document.querySelector('#hero .value').textContent = '100.0';"
+            assert misplaced(browser.evaluate(digits + WRITTEN), width) == ([], []), width
+            assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_phone_shows_one_number_its_limit_and_its_history():
