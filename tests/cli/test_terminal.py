@@ -311,6 +311,26 @@ def test_doubts_are_told_in_words_and_a_lost_microphone_shows_no_numbers():
     drive(engine, meter, lose)
 
 
+@pytest.mark.parametrize("width", [60, 66, 80, 120])
+def test_words_beside_large_digits_are_whole(tmp_path, width):
+    noise = 0.03 * np.random.default_rng(1).standard_normal((20 * FS, 2))
+    soundfile.write(tmp_path / "noise.wav", noise, FS)
+    words = "--source", tmp_path / "noise.wav", "--model", "moore2016,spl"
+    engine, meter = made(*words)
+
+    async def look(app, pilot):
+        numbers = [*app.query("NumberPane")][:2]
+        await until(app, lambda _: all(re.search(r"max \d\d\.", one.text) for one in numbers))
+        for number in numbers:
+            assert max(map(len, number.text.split("\n"))) <= number.size.width
+            above = number.text.partition("phon")[0]
+            assert re.search(r"\bsone\b", above)
+            assert {*re.findall(r"\bunc?\w*", above)} <= {"uncal", "uncalibrated"}
+            assert "uncal" in above
+
+    drive(engine, meter, look, (width, 24))
+
+
 def test_the_state_at_the_top_is_the_worst():
     sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
     faults = [

@@ -247,7 +247,6 @@ class MeterApp(App[None]):
         meter, lost = self.meter, lost_s > 0
         held = {"lost": lost, "frozen": self.frozen}
         view = replace(view, held=(*meter.states, *(word for word, so in held.items() if so)))
-        still = lost or bool(meter.stopped)
         self._clipped = bool(view.reading_status().fault & int(Fault.CLIP))
         self._draw_levels()
         if meter.readings is None:
@@ -267,9 +266,9 @@ class MeterApp(App[None]):
         free -= numbers.outer_size.height + numbers.styles.margin.height
         pane.display = specific is not None and free >= (7 if table.display else 5)
         table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
-        table.draw(self._table, view.values, lost)
+        table.draw(self._table, view.values, lost, bool(view.held))
         if pane.display:
-            pane.draw(specific, still)
+            pane.draw(specific, lost, bool(meter.stopped))
         self.query_one(LimitPane).draw(meter.readings.limits, view)
         picture = self.query_one(HistoryPicture)
         if not (self.frozen and picture.text):

@@ -179,14 +179,21 @@ class NumberPane(Picture):
             scale += 1
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
-        lines: list[Line] = [[(cut(caption, width), "second")]]
-        lines += [[(line, ink)] for line in large[:-1]]
-        lines.append([(large[-1], ink), (f" {unit}", "second")])
-        if status.uncalibrated:
-            fits = len(large[-1]) + len(UNCALIBRATED) < width
-            lines[-2].append((f" {UNCALIBRATED if fits else UNCAL}", "amber"))
+        words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
+        room = width - len(large[-1]) - 1
+        if room < max(map(len, (unit, *words[-1:]))):
+            # Beside digits that take all of the width nothing is read: it stands above them.
+            caption, room = f"{caption}  {unit}", width - len(f"{caption}  {unit}") - 1
+            lines: list[Line] = [[(cut(caption, width), "second")]]
+            lines += [[(line, ink)] for line in large]
+            beside = lines[0]
+        else:
+            lines = [[(cut(caption, width), "second")], *([(line, ink)] for line in large)]
+            lines[-1].append((f" {unit}", "second"))
+            beside = lines[-2]
+        beside += [(f" {word}", "amber") for word in words if len(word) <= room][:1]
         below = _joined("last" if lost else "", cell.values(values) if lost else others, width)
-        lines.append([(below, "second" if lost else "ink")])
+        lines.append([(below, "second" if lost or status.held else "ink")])
         high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))
         if high.names and height > len(lines):
             highest = _with_band(high.values(values), high, values)
@@ -416,7 +423,8 @@ class SpecificPane(Picture):
         super().__init__(**how)
         self._top = LevelBallistics(SHRINK_S)
 
-    def draw(self, specific: np.ndarray | None, lost: bool) -> None:
+    def draw(self, specific: np.ndarray | None, lost: bool, stopped: bool = False) -> None:
+        """Draw the newest frame; none of a lost microphone, and the last one grey when stopped."""
         width, height = self.size.width, self.size.height - 2
         if specific is None or height < 1 or width < 30:
             self.show([])
@@ -436,7 +444,8 @@ class SpecificPane(Picture):
         lines: list[Line] = [[(f"{head:<{wide}}   ", "second"), ("Right", "second")]]
         for y in range(height):
             left, right = (picture[y] for picture in pictures)
-            lines.append([(left, "left"), (" │ ", "grid"), (right, "right")])
+            inks = ("second", "second") if stopped else ("left", "right")
+            lines.append([(left, inks[0]), (" │ ", "grid"), (right, inks[1])])
         lines.append([(f"{axis:<{wide}}   {axis}", "second")])
         self.show(lines)
 
@@ -512,9 +521,14 @@ class TablePane(Picture):
     """Lines at most."""
 
     def draw(
-        self, groups: Mapping[str, Sequence[Cell]], values: Mapping[str, Any], lost: bool
+        self,
+        groups: Mapping[str, Sequence[Cell]],
+        values: Mapping[str, Any],
+        lost: bool,
+        held: bool = False,
     ) -> None:
-        height = self.most
+        """Draw the readings; grey where they stand still."""
+        height, ink = self.most, "second" if held else "ink"
         if not self.size.width:
             return
         cells = [cell for group in groups.values() for cell in group]
@@ -540,7 +554,7 @@ class TablePane(Picture):
                 room = max(0, wide - len(texts[k]))
                 line += [
                     (f"{cut(names[k], max(0, room - 1)):<{room}}", "second"),
-                    (texts[k], "ink"),
+                    (texts[k], ink),
                     ("   ", "ink"),
                 ]
             lines.append(line[:-1])
