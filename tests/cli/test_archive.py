@@ -17,6 +17,7 @@ from amt_stream.cli.messages import Mistake
 from amt_stream.offline.jobs import WorkerLost, as_done
 from amt_stream.sessions.manifest import NAME, Manifest, ManifestError
 from amt_stream.sessions.outputs import ParquetWriter
+from tests.cli.killed import killed_once
 
 SPL = ["--model", "spl", "--full-scale-db", "100"]
 
@@ -187,16 +188,6 @@ def test_killed_twice_and_gone_on_with(begin, said, day, sound_file, tmp_path):
     assert [path.name for path in rows.iterdir() if path.name.startswith(".")] == []
     done = [line["part"] for line in lines_of(rows) if line.get("state") == "done"]
     assert sorted(done) == sorted(rows_in(rows))
-
-
-def killed_once(path):
-    """Ends its own process where the file is not there yet; gives the process that did it."""
-    if path is None:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if not path.exists():
-        path.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return path.name
 
 
 def test_a_process_that_is_killed_loses_nothing(tmp_path):

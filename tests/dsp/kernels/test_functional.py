@@ -1,5 +1,7 @@
 """The compiled form of each function against the plain torch form, which is its definition."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -171,9 +173,17 @@ def test_lower_skirts(dtype, frames):
     same(lower_skirts, kept, level, s.filters(), rtol=2)
 
 
-@pytest.mark.parametrize("frames", [1, 17])
-@pytest.mark.parametrize("accuracy", ["exact", "coarse"])
-@pytest.mark.parametrize("db", [0, pytest.param(40, marks=pytest.mark.soak), 80])
+GROUPED = [(1, "exact", 0), (17, "exact", 80), (17, "coarse", 0), (1, "coarse", 80)]
+"""Any two of these together; in `make soak` all three, and a level between."""
+
+
+@pytest.mark.parametrize(
+    ("frames", "accuracy", "db"),
+    [
+        pytest.param(*one, marks=[] if one in GROUPED else [pytest.mark.soak])
+        for one in product((1, 17), ("exact", "coarse"), (0, 40, 80))
+    ],
+)
 def test_group_skirts(dtype, frames, accuracy, db):
     """Up to levels at which some groups have the flattest slope, some not, and some are silent."""
     s = Excitation(accuracy).to(dtype)
