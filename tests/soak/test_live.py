@@ -129,8 +129,8 @@ def test_blocks_of_a_millisecond_below_a_window(record, qtbot, tmp_path, virtual
     assert health.lost_samples == 0
 
 
-def test_window_and_engine(record, qtbot, tmp_path):
-    words, share = window_cost(qtbot, tmp_path)
+def test_window_and_engine(record, xvfb, tmp_path):
+    words, share = window_cost(tmp_path, seconds=300)
     record("window with engine and demo sound", words)
     assert share < 0.45
 
