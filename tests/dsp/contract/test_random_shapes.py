@@ -50,7 +50,7 @@ ONE_FORM = {
         "whole_blocks",
     ),
     *("flushing_denormals", "whole_frames", "work_alone"),
-    *("by_parts", "differentiable", "serves", "svf_sections"),
+    *("by_parts", "differentiable", "possible", "serves", "svf_sections"),
     *("neighbors", "specific_basis_loudness", "state_shapes", "table_shapes"),
     *("band_blocks", "filled_up", "refuse_short_products", "windows"),
     # Parts of the plain forms of `roughness` and `fluctuation`, and what makes their tables.

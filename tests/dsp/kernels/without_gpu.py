@@ -25,13 +25,7 @@ from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
 from amt_stream.dsp.functional import dispatch, gpu, gpu_kernels
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
 from amt_stream.dsp.functional.direct_form import direct_form
-from amt_stream.dsp.functional.ecma418_fluctuation import (
-    RATE,
-    SEARCH,
-    SIZE,
-    _analyzed,
-    high_rate_gains,
-)
+from amt_stream.dsp.functional.ecma418_fluctuation import LINES, RATE, SIZE, _descended, _Spectra
 from amt_stream.dsp.functional.excitation import Filters, lower_skirts
 from amt_stream.dsp.functional.fir import windows
 from amt_stream.dsp.functional.first_order import first_order
@@ -130,12 +124,12 @@ def decay(dtype):
 def gradient_of_decay(dtype):
     """Rising, falling and equal values; rows that begin, and those that go on."""
     with torch.inference_mode(False), torch.enable_grad():
-        core, zi = noise(2, 6, 21).square().to(dtype), noise(2, 3, 21, seed=1).square()
-        core[:, 3:5] *= 0.01
+        core, zi = noise(2, 4, 21).square().to(dtype), noise(2, 3, 21, seed=1).square()
+        core[:, 2] *= 0.01
         coefficients = torch.tensor([0.99, 0.02, 0.98, 0.01, 0.97, 0.95]).double()
         given = core.requires_grad_(), zi.requires_grad_()
         y = decayed(core, coefficients, zi, torch.tensor([True, False]))
-        slopes = noise(2, 6, 21, seed=2).to(dtype), noise(2, 3, 21, seed=3)
+        slopes = noise(2, 4, 21, seed=2).to(dtype), noise(2, 3, 21, seed=3)
         return torch.autograd.grad(y, given, slopes)
 
 
@@ -193,20 +187,21 @@ def sums_of_windows(dtype):
 
 
 def places_of_lines(_):
-    """Two windows of three envelopes: a sine, one near the limit of both, noise; float64 alone."""
+    """From below and from above the rate of a sine, in float64 alone."""
     n = torch.arange(SIZE, dtype=torch.float64)
-    x = torch.stack([1 + (2 * torch.pi * f / RATE * n).cos() for f in (4.1, 0.9)])
-    x = torch.cat([x, 1 + noise(1, SIZE).abs()])
-    threshold, gains, search = (torch.as_tensor(v) for v in (0.01, high_rate_gains(), SEARCH))
-    return _analyzed(torch.cat([x, x * (n < 1500)]), threshold, gains[:6], search)
+    lines = torch.fft.rfft(1 + (2 * torch.pi * 4.1 / RATE * n).cos())[:LINES]
+    lines = lines * (1j * torch.pi * (SIZE - 1) / SIZE * n[:LINES]).exp()
+    start = torch.tensor([[4.0], [4.3]]).double()
+    real, imaginary = lines.real.expand(2, -1), lines.imag.expand(2, -1)
+    return _descended(_Spectra(real, imaginary, torch.full_like(start, SIZE)), start)
 
 
 def solutions(dtype):
-    basis = noise(3, 50, 80)
+    basis = noise(2, 50, 80)
     basis[1, 4] = 0.0
     gram = basis @ basis.mT
     gram[1, 4, 4] = 1.0
-    b = noise(3, 50, seed=1)
+    b = noise(2, 50, seed=1)
     if {"cuda"} == gpu.DEVICES:
         return torch.linalg.solve(gram, b[..., None]).squeeze(-1)
     return gpu.solved(gram.to(dtype), b.to(dtype))
