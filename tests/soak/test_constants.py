@@ -43,7 +43,7 @@ for trial in sorted(selftest.trials(sys.argv[1:]), key=samples):
 # blocks are quiet (NEAR, LOWEST, shares of the highest), where a sound changes only if it is just
 # there; and 1 ms of the lags, of which 2 % are less than a sample. Its models share ear, bands and
 # the law of loudness, and tonality all but its last step: what they share is changed in
-# `ecma_loudness`.
+# `ecma_loudness`. P0 cancels there, as sounds are given by their levels: `spl` sees it.
 SHARED = {
     "dsp/scales.py": (
         "P0 = 20e-6",
@@ -146,7 +146,6 @@ CONSTANTS = {
             "0.2918 / (most + EPSILON) + 0.5459, ",
             "0.5331 * noise[band]",
         ),
-        "dsp/scales.py": ("P0 = 20e-6",),
         "dsp/stages/ecma418.py": (
             "FADE = 240",
             "LOW_PASS_S = 6 / (32 * 7)",
