@@ -423,7 +423,8 @@ class Rebuffer(nn.Module, Generic[Y_co]):
     """Feeds a `Stream` from chunks of any length.
 
     `push` calls the stream with exactly `blocks` blocks at a time and buffers the remainder, so
-    that a saved state_dict resumes in the middle of a block. Gradients do not pass the buffer.
+    that a saved state_dict resumes in the middle of a block. More at a time cost less: `Moore2016`,
+    whose blocks are of 1 ms, a third with 10. Gradients do not pass the buffer.
     """
 
     held: Tensor
