@@ -620,8 +620,8 @@ def held(stage, case, shape):
     """Whether the state of so many values at a time fits in memory, in each of the forms."""
     lead = without(case.shape, stage.time_dim)
     values = sum(v.numel() for v in stage.initial_state(lead).values())
-    time = shape[stage.time_dim] if len(shape) >= -stage.time_dim else 1
-    return values / prod(lead) * prod(shape) / max(1, time) <= HELD / 8
+    rows = without(shape, stage.time_dim) if len(shape) >= -stage.time_dim else shape
+    return values / prod(lead) * prod(rows) <= HELD / 8
 
 
 def called(function, args):
