@@ -89,8 +89,7 @@ def test_a_window_that_is_made_small_has_tabs_until_it_is_large_again(qtbot, ope
         assert len(tab_bars(window)) > 0
         window.area.keep()
     resize(qtbot, window, (1280, 800))
-    qtbot.waitUntil(lambda: seen() == whole)
-    assert tab_bars(window) == []
+    qtbot.waitUntil(lambda: seen() == whole and tab_bars(window) == [])
     assert covered(window) == []
 
 
