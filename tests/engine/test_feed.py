@@ -91,7 +91,10 @@ def test_asked_for_late_they_begin_with_the_present(power_meter, until):
         source.push(np.zeros((FS, 2)))
         source.close()
         times = [row["time_s"] for row in all_rows(feed)]
-    assert times == pytest.approx(np.arange(199, 301) / 100)
+    # Of what has been computed, a block may still be on its way to whoever has rows.
+    first = round(100 * times[0])
+    assert 190 <= first <= 199
+    assert times == pytest.approx(np.arange(first, 301) / 100)
 
 
 def test_asked_for_at_the_end_they_are_there_too(power_meter):
