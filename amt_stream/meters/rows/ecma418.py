@@ -23,12 +23,13 @@ from amt_stream.meters.band_shares import BARK
 from amt_stream.meters.frames import LATER, Frames
 from amt_stream.meters.rows.column import EXCEEDED, HIGHEST, RENEWED, Column, Meaning, counting
 from amt_stream.meters.rows.readings import (
-    SIDES,
+    MeteredReadings,
     Readings,
     Summary,
     fully_heard,
     higher,
     place_of,
+    sides_of,
 )
 
 METHOD = "By the hearing model of ECMA-418-2."
@@ -69,14 +70,16 @@ class Shown:
     least: float = 0.0
     method: str = METHOD
 
+    def readings(self, channels: int) -> "MetricReadings":
+        """The readings of a model of this metric alone."""
+        return MetricReadings(channels, self)
 
-class MetricReadings(Readings):
+
+class MetricReadings(MeteredReadings):
     """A metric: the present value, and its mean, maximum and percentiles.
 
     model: name of the model in the catalog, by default that of this metric alone
     """
-
-    kept = (*Readings.kept, "_meters")
 
     def __init__(self, channels: int, shown: Shown, model: str | None = None) -> None:
         self._channels, self._shown = channels, shown
@@ -88,7 +91,7 @@ class MetricReadings(Readings):
             rf"{self._stem}(?:_(?P<statistic>{statistic}))?(?P<side>_left|_right)?"
             rf"_(?P<unit>{unit}|hz)"
         )
-        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        sides = sides_of(channels)
         statistics = ["", "_mean", "_max", *(f"_{letter}{p}" for p in PERCENTS)]
         names = [f"{self._stem}{side}_hz" for side in sides]
         names += [f"{self._stem}{what}{side}_{unit}" for what in statistics for side in sides]
@@ -146,10 +149,6 @@ class MetricReadings(Readings):
         sides = 3 if self._channels == 2 else 1
         self._meters = [ECMAMeter(self._shown.metric, names) for _ in range(sides)]
 
-    def reset(self) -> None:
-        for meter in self._meters:
-            meter.reset()
-
     def _by_sides(self, frames: Frames) -> NDArray[np.float64]:
         """The metric of both channels and of each (3, n), or of the only one (1, n)."""
         each = np.asarray(getattr(frames.values, self._shown.metric.letter), np.float64)
@@ -177,21 +176,14 @@ class MetricReadings(Readings):
         values = self._by_sides(frames)
         hz = self._hz_by_sides(frames, values)
         sides = []
-        for meter, *now in zip(self._meters, hz, values, strict=True):
-            meter.paused = self.paused
+        for meter, *now in zip(self.meters, hz, values, strict=True):
             sides.append(np.stack([*now, *meter.update(frames.time_s, now[1], counted)]))
         return np.stack(sides)[*self._places.T].T
 
     def tail(self, frames: Frames) -> None:
         counted = self.counted(frames, self._shown.settle_s)
-        for meter, values in zip(self._meters, self._by_sides(frames), strict=True):
-            meter.paused = self.paused
+        for meter, values in zip(self.meters, self._by_sides(frames), strict=True):
             meter.tail(frames.time_s, np.where(counted, values, np.nan))
-
-    def skip(self, count: int) -> None:
-        for meter in self._meters:
-            meter.paused = self.paused
-            meter.skip(count)
 
     def summary(self) -> Summary:
         summary: Summary = {}
@@ -203,10 +195,6 @@ class MetricReadings(Readings):
                     what = name.removesuffix(unit)
                     summary[f"{self._stem}_{what}{side}{unit}"] = reading[name]
         return summary
-
-    def counted_s(self) -> Summary:
-        reading = self._meters[0].reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
 SHOWN = (
@@ -278,24 +266,10 @@ SHOWN = (
 """All metrics."""
 
 
-def ecma_loudness_readings(channels: int) -> MetricReadings:
-    """Of `ECMALoudness`."""
-    return MetricReadings(channels, SHOWN[0])
-
-
-def ecma_tonality_readings(channels: int) -> MetricReadings:
-    """Of `ECMATonality`."""
-    return MetricReadings(channels, SHOWN[1])
-
-
-def ecma_roughness_readings(channels: int) -> MetricReadings:
-    """Of `ECMARoughness`."""
-    return MetricReadings(channels, SHOWN[2])
-
-
-def ecma_fluctuation_readings(channels: int) -> MetricReadings:
-    """Of `ECMAFluctuation`."""
-    return MetricReadings(channels, SHOWN[3])
+ecma_loudness_readings = SHOWN[0].readings
+ecma_tonality_readings = SHOWN[1].readings
+ecma_roughness_readings = SHOWN[2].readings
+ecma_fluctuation_readings = SHOWN[3].readings
 
 
 SLOW, FAST = 4, 15

@@ -26,7 +26,7 @@ from amt_stream.meters.rows.column import (
     counting,
     rising,
 )
-from amt_stream.meters.rows.readings import Readings, Summary
+from amt_stream.meters.rows.readings import MeteredReadings, Summary
 
 LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
@@ -55,7 +55,7 @@ ABOUT_2002 = {
 }
 
 
-class LoudnessReadings(Readings):
+class LoudnessReadings(MeteredReadings):
     """Short-term and long-term loudness of a model of the Moore family.
 
     prefix: prefix of all names
@@ -65,7 +65,7 @@ class LoudnessReadings(Readings):
         loudness
     """
 
-    kept = (*Readings.kept, "_maxima", "_meter")
+    kept = (*MeteredReadings.kept, "_maxima")
 
     rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S}
 
@@ -150,21 +150,21 @@ class LoudnessReadings(Readings):
 
     def renew(self) -> None:
         names = [column.name.removeprefix(self._prefix) for column in self.columns]
-        self._meter = LoudnessMeter(columns=[n for n in names if n.startswith("ltl_n")])
+        self._meters = [LoudnessMeter(columns=[n for n in names if n.startswith("ltl_n")])]
         self.reset()
 
     def reset(self) -> None:
         # Beside the maxima of the meter, which end where the table from sone to phon ends.
         self._maxima = {name: Maximum() for name in self._outputs}
-        self._meter.reset()
+        super().reset()
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         sone = {name: getattr(frames.values, name) for name in self._outputs}
         phon = dict(zip(sone, self._phon(np.array(list(sone.values()))), strict=True))
         counted = self._counted_of(frames)
-        self._meter.paused = self.paused
-        readings = self._meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
-        found: dict[str, object] = dict(zip(self._meter.columns, readings, strict=True))
+        (meter,) = self.meters
+        readings = meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
+        found: dict[str, object] = dict(zip(meter.columns, readings, strict=True))
         for name in self._outputs:
             found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
             values, there = sone[name], counted[_base(name)]
@@ -189,11 +189,7 @@ class LoudnessReadings(Readings):
             there = counted[_base(name)]
             self._maxima[name].add(frames.time_s, np.where(there, sone, np.float32(np.nan)))
         stl, ltl = (self._phon(getattr(frames.values, name)) for name in LOUDNESS)
-        self._meter.tail(frames.time_s, stl, ltl, counted["ltl"])
-
-    def skip(self, count: int) -> None:
-        self._meter.paused = self.paused
-        self._meter.skip(count)
+        self._meters[0].tail(frames.time_s, stl, ltl, counted["ltl"])
 
     def _column(self, column: Column, found: JsonDict) -> Any:
         """A column (n,) from results by name; a maximum in phon comes from sone."""
@@ -212,12 +208,8 @@ class LoudnessReadings(Readings):
             if name in LOUDNESS:
                 summary[f"t_max_{name}_s"] = maximum.time_s
         own = {*summary, "measured_s", "excluded_s"}
-        summary |= {name: v for name, v in self._meter.reading().items() if name not in own}
+        summary |= {name: v for name, v in self._meters[0].reading().items() if name not in own}
         return {f"{self._prefix}{name}": value for name, value in summary.items()}
-
-    def counted_s(self) -> Summary:
-        reading = self._meter.reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
     def _phon(self, sone: Any) -> Any:
         return sone_to_phon(sone, self._edition)

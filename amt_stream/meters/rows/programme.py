@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators import ProgrammeLoudness
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.column import HIGHEST, RENEWED, Column, Meaning
-from amt_stream.meters.rows.readings import Readings, Summary
+from amt_stream.meters.rows.readings import MeteredReadings, Summary
 
 DUAL_MONO = 2.0
 """Factor of energy for a mono programme on two loudspeakers, 3.01 LU."""
@@ -72,7 +72,7 @@ UNITS = {unit.lower(): unit for unit in ("LUFS", "LU", "dBTP", "dBFS")}
 USUAL = ("momentary_lufs", "short_term_lufs", "integrated_lufs", "lra_lu", "true_peak_dbtp")
 
 
-class ProgrammeReadings(Readings):
+class ProgrammeReadings(MeteredReadings):
     """Momentary, short-term and integrated loudness of a programme, its range and its peaks.
 
     target_lufs: target loudness, 0 LU of relative columns such as `integrated_lu`; without it there
@@ -83,8 +83,6 @@ class ProgrammeReadings(Readings):
 
     Raises ValueError for dual mono with several channels, and for an invalid target.
     """
-
-    kept = (*Readings.kept, "_meter")
 
     headlines = (
         "integrated_lufs",
@@ -125,50 +123,37 @@ class ProgrammeReadings(Readings):
 
     def renew(self) -> None:
         wanted = dict.fromkeys(self._relative.get(c.name, c.name) for c in self.columns)
-        self._meter = ProgrammeLoudness(columns=list(wanted))
-
-    def reset(self) -> None:
-        self._meter.reset()
+        self._meters = [ProgrammeLoudness(columns=list(wanted))]
 
     def begin_interval(self) -> None:
-        self._meter.begin_part()
+        self._meters[0].begin_part()
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        given = frames.values
-        self._meter.paused = self.paused
+        given, (meter,) = frames.values, self.meters
         counted = self.counted(frames, SETTLE_S)
-        readings = self._meter.update(
+        readings = meter.update(
             given.energy * self._gain, given.true_peak, given.sample_peak, counted
         )
-        found = dict(zip(self._meter.columns, readings, strict=True))
+        found = dict(zip(meter.columns, readings, strict=True))
         for name, of in self._relative.items():
             if of in found:
                 found[name] = found[of] - self._zero_lufs
         return self.stacked([found[column.name] for column in self.columns], frames)
 
     def tail(self, frames: Frames) -> None:
-        given = frames.values
-        self._meter.paused = self.paused
+        given, (meter,) = frames.values, self.meters
         counted = self.counted(frames, SETTLE_S)
         energy = given.energy * self._gain
-        self._meter.tail(energy, given.true_peak, given.sample_peak, counted, frames.part)
-
-    def skip(self, count: int) -> None:
-        self._meter.paused = self.paused
-        self._meter.skip(count)
+        meter.tail(energy, given.true_peak, given.sample_peak, counted, frames.part)
 
     def summary(self) -> Summary:
         left_out = ("momentary_lufs", "short_term_lufs", "measured_s", "excluded_s")
-        values = {name: v for name, v in self._meter.reading().items() if name not in left_out}
+        values = {name: v for name, v in self._meters[0].reading().items() if name not in left_out}
         for name, of in self._relative.items():
             value = values.get(of)
             if of in values:
                 values[name] = None if value is None else value - self._zero_lufs
         return values
-
-    def counted_s(self) -> Summary:
-        reading = self._meter.reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
 def _column(name: str) -> Column:

@@ -222,6 +222,33 @@ class Uncounted(Readings):
         return {}
 
 
+class MeteredReadings(Readings):
+    """Readings with a meter for each channel, or one for all."""
+
+    kept = (*Readings.kept, "_meters")
+
+    _meters: Sequence[Any]
+
+    @property
+    def meters(self) -> Sequence[Any]:
+        """The meters, paused if these readings are."""
+        for meter in self._meters:
+            meter.paused = self.paused
+        return self._meters
+
+    def reset(self) -> None:
+        for meter in self._meters:
+            meter.reset()
+
+    def skip(self, count: int) -> None:
+        for meter in self.meters:
+            meter.skip(count)
+
+    def counted_s(self) -> Summary:
+        reading = self._meters[0].reading()
+        return {name: reading[name] for name in ("measured_s", "excluded_s")}
+
+
 def fully_heard(frames: Frames) -> NDArray[np.bool_]:
     """Which frames cover complete and valid sound."""
     if frames.calm_s > -math.inf:
@@ -349,6 +376,11 @@ def by_sides(channels: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     if len(channels) == 1:
         return np.asarray(channels, np.float64)
     return np.stack([np.fmax(*channels), *channels], dtype=np.float64)
+
+
+def sides_of(channels: int) -> list[str]:
+    """The ends of names: "" and, of two channels, that of each."""
+    return ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
 
 
 def place_of(side: str | None) -> int:

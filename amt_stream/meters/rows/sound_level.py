@@ -37,14 +37,14 @@ from amt_stream.meters.rows.column import (
     rising,
 )
 from amt_stream.meters.rows.readings import (
-    SIDES,
-    Readings,
+    MeteredReadings,
     Summary,
     by_side,
     by_sides,
     fully_heard,
     higher,
     place_of,
+    sides_of,
 )
 
 NAME = re.compile(
@@ -147,14 +147,12 @@ TIMED = {"f": "fast (F)", "s": "slow (S)", "i": "impulse (I)"}
 USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
 
 
-class SoundLevelReadings(Readings):
+class SoundLevelReadings(MeteredReadings):
     """Sound levels: the higher one of two channels, and each of them.
 
     A level rises with its time constant and settles after a fault (`SoundLevelMeter`); equivalent
     levels, exposure and peak do not.
     """
-
-    kept = (*Readings.kept, "_meters")
 
     headlines = ("laeq_db", "lafmax_db", "lcpeak_db", "l10_db", "l50_db", "l90_db")
     of_interval = ("laeq_db", "lafmax_db", "lafmin_db", "l10_db", "l50_db", "l90_db", "lcpeak_db")
@@ -164,7 +162,7 @@ class SoundLevelReadings(Readings):
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
-        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        sides = sides_of(channels)
         names = [
             *LEVELS,
             *("laeq_1s", "laeq", "lceq", "lzeq", "lae", "lcpeak", "lapeak", "lzpeak"),
@@ -206,17 +204,12 @@ class SoundLevelReadings(Readings):
         self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
         self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
 
-    def reset(self) -> None:
-        for meter in self._meters:
-            meter.reset()
-
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)
         power, there = frames.values.power, fully_heard(frames)
         now = level_db(power if all_of(there) else np.where(there, power, np.nan))
         channels = []
-        for meter, levels, *values in zip(self._meters, now, *frames.values, strict=True):
-            meter.paused = self.paused
+        for meter, levels, *values in zip(self.meters, now, *frames.values, strict=True):
             given = *values, counted, frames.since_s, frames.begin_s
             channels.append(np.concatenate([levels, meter.update(*given)]))
         found = by_sides(channels)
@@ -237,14 +230,8 @@ class SoundLevelReadings(Readings):
     def tail(self, frames: Frames) -> None:
         counted = self.counted(frames, MEMORY_S)
         shares = self.shares(frames, counted)
-        for meter, *values in zip(self._meters, *frames.values, strict=True):
-            meter.paused = self.paused
+        for meter, *values in zip(self.meters, *frames.values, strict=True):
             meter.tail(*values, counted, shares, frames.since_s, frames.part)
-
-    def skip(self, count: int) -> None:
-        for meter in self._meters:
-            meter.paused = self.paused
-            meter.skip(count)
 
     def summary(self) -> Summary:
         readings = [meter.reading() for meter in self._meters]
@@ -256,10 +243,6 @@ class SoundLevelReadings(Readings):
             for side, value in by_side([reading[name] for reading in readings]):
                 summary[f"{stem}{side}_{unit}"] = value
         return summary
-
-    def counted_s(self) -> Summary:
-        reading = self._meters[0].reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
 def _parsed(name: str) -> re.Match[str] | None:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators.spectrum import COLUMNS, Line, SpectrumMeter, strongest_line
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.column import HIGHEST, Column, Meaning, counting
-from amt_stream.meters.rows.readings import SIDES, Readings, Summary, fully_heard, place_of
+from amt_stream.meters.rows.readings import (
+    MeteredReadings,
+    Summary,
+    fully_heard,
+    place_of,
+    sides_of,
+)
 
 NAME = re.compile(r"spectrum_(?P<what>peak|max)(?P<side>_left|_right)?_(?P<unit>hz|db)")
 UNITS = {"hz": "Hz", "db": "dB"}
@@ -31,15 +37,13 @@ WORDS = {
 ORDER = [f"{what}_{unit}" for what in STATISTICS for unit in UNITS]
 
 
-class SpectrumReadings(Readings):
+class SpectrumReadings(MeteredReadings):
     """The strongest instantaneous line, and its maximum over time.
 
     For two channels, the higher line of both, and that of each.
 
     model: the `NarrowBandSpectrum` with the bins; by default those of 48 kHz
     """
-
-    kept = (*Readings.kept, "_meters")
 
     headlines = of_interval = ("spectrum_max_hz", "spectrum_max_db")
 
@@ -48,7 +52,7 @@ class SpectrumReadings(Readings):
         self._frame_rate = 25.0 if model is None else float(model.frame_rate)
         # The window, and 16 time constants of F: 1 % remains of a power 50 dB higher.
         self._settle_s = round(1 / self._bin_hz + 2.0, 2)
-        self._sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        self._sides = sides_of(channels)
         names = [f"spectrum_{w}{s}_{u}" for w in STATISTICS for s in self._sides for u in UNITS]
         offered = [_column(name, channels, self._settle_s) for name in names]
         super().__init__("spectrum", offered, [f"spectrum_{name}" for name in ORDER])
@@ -63,16 +67,11 @@ class SpectrumReadings(Readings):
         self._places = np.array(places, np.int64).reshape(-1, 2).T
         self._meters = [SpectrumMeter(self._frame_rate) for _ in self._sides]
 
-    def reset(self) -> None:
-        for meter in self._meters:
-            meter.reset()
-
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted, there = self.counted(frames, self._settle_s), fully_heard(frames)
         channels = []
         lines = _by_sides(strongest_line(frames.values.level_db, self._bin_hz))
-        for meter, line in zip(self._meters, lines, strict=True):
-            meter.paused = self.paused
+        for meter, line in zip(self.meters, lines, strict=True):
             hz, level_db = (np.where(there, values, np.nan) for values in line)
             channels.append(np.stack([hz, level_db, *meter.update(hz, level_db, counted)]))
         return np.stack(channels)[*self._places].T
@@ -80,14 +79,8 @@ class SpectrumReadings(Readings):
     def tail(self, frames: Frames) -> None:
         shares = self.shares(frames, self.counted(frames, self._settle_s))
         lines = _by_sides(strongest_line(frames.values.level_db, self._bin_hz))
-        for meter, line in zip(self._meters, lines, strict=True):
-            meter.paused = self.paused
+        for meter, line in zip(self.meters, lines, strict=True):
             meter.tail(*line, shares, frames.part)
-
-    def skip(self, count: int) -> None:
-        for meter in self._meters:
-            meter.paused = self.paused
-            meter.skip(count)
 
     def summary(self) -> Summary:
         readings = zip(self._sides, (meter.reading() for meter in self._meters), strict=True)
@@ -96,10 +89,6 @@ class SpectrumReadings(Readings):
             for side, reading in readings
             for name in COLUMNS
         }
-
-    def counted_s(self) -> Summary:
-        reading = self._meters[0].reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
 def _by_sides(lines: Line) -> list[Line]:

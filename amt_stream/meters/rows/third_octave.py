@@ -13,13 +13,13 @@ from amt_stream.meters.accumulators.third_octave import LEVELS, NAME, band_name,
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.column import HIGHEST, TIMES, Column, Meaning, counting
 from amt_stream.meters.rows.readings import (
-    SIDES,
-    Readings,
+    MeteredReadings,
     Summary,
     by_side,
     by_sides,
     higher,
     place_of,
+    sides_of,
 )
 
 SIDED = re.compile(r"(?P<stem>.*?)(?P<side>_left|_right)?_db")
@@ -28,13 +28,12 @@ TIMED = {"f": "fast (F)", "s": "slow (S)"}
 WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
 
 
-class ThirdOctaveReadings(Readings):
+class ThirdOctaveReadings(MeteredReadings):
     """Levels in third octaves: the higher of two channels in each band, and each of them.
 
     model: the `ThirdOctaves` with the bands; by default those from 6.3 Hz to 20 kHz
     """
 
-    kept = (*Readings.kept, "_meters")
     of_interval: tuple[str, ...] = ("lzeq_*hz_db",)
 
     called, fraction = "third octave", 3
@@ -54,7 +53,7 @@ class ThirdOctaveReadings(Readings):
             np.round(v, 2) for v in forgotten_s(np.array(self._nominal), self.fraction)
         )
         self._forgotten = dict(zip(self._nominal, zip(memory, timed.T, strict=True), strict=True))
-        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        sides = sides_of(channels)
         whats = [f"{self.before}{what}" for what in WHATS]
         names = [f"{what}_{band}{side}_db" for what in whats for band in self._hz for side in sides]
         offered = [column for column in map(self.named, names) if column is not None]
@@ -83,28 +82,17 @@ class ThirdOctaveReadings(Readings):
             ThirdOctaveMeter(self._nominal, columns, self.fraction) for _ in range(self._channels)
         ]
 
-    def reset(self) -> None:
-        for meter in self._meters:
-            meter.reset()
-
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, 0.0)
         channels = []
-        for meter, *values in zip(self._meters, *frames.values, strict=True):
-            meter.paused = self.paused
+        for meter, *values in zip(self.meters, *frames.values, strict=True):
             channels.append(meter.update(*values, counted, frames.since_s))
         return by_sides(channels)[*self._places].T
 
     def tail(self, frames: Frames) -> None:
         shares = self.shares(frames, self.counted(frames, 0.0))
-        for meter, *values in zip(self._meters, *frames.values, strict=True):
-            meter.paused = self.paused
+        for meter, *values in zip(self.meters, *frames.values, strict=True):
             meter.tail(*values, shares, frames.since_s, frames.part)
-
-    def skip(self, count: int) -> None:
-        for meter in self._meters:
-            meter.paused = self.paused
-            meter.skip(count)
 
     def summary(self) -> Summary:
         readings = [meter.reading() for meter in self._meters]
@@ -115,10 +103,6 @@ class ThirdOctaveReadings(Readings):
             for side, value in by_side([reading[name] for reading in readings]):
                 summary[f"{self.before}{name.removesuffix('_db')}{side}_db"] = value
         return summary
-
-    def counted_s(self) -> Summary:
-        reading = self._meters[0].reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
     def _column(self, name: str, found: re.Match[str], side: str | None) -> Column:
         what, hz = found["what"], self._hz[found["band"]]

@@ -26,13 +26,13 @@ from amt_stream.meters.rows.column import (
     rising,
 )
 from amt_stream.meters.rows.readings import (
-    SIDES,
-    Readings,
+    MeteredReadings,
     Summary,
     by_side,
     by_sides,
     higher,
     place_of,
+    sides_of,
 )
 from amt_stream.meters.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
 
@@ -48,13 +48,13 @@ SETTLE_S = 1.5
 of a tone of 25 Hz, whose filter rings, 1.2 s."""
 
 
-class ZwickerReadings(Readings):
+class ZwickerReadings(MeteredReadings):
     """Zwicker's loudness: the higher one of two channels, and each of them.
 
     Sharpness is computed and in the summary only if it has a column.
     """
 
-    kept = (*Readings.kept, "_meters", "_sharpness")
+    kept = (*MeteredReadings.kept, "_sharpness")
 
     rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S, "sharpness": RISE_S}
 
@@ -63,7 +63,7 @@ class ZwickerReadings(Readings):
 
     def __init__(self, channels: int) -> None:
         self._channels = channels
-        sides = ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
+        sides = sides_of(channels)
         statistics = ["", "max", *map(str, PERCENTS)]
         names = [
             f"zwicker_n{what}{side}_{unit}"
@@ -107,15 +107,13 @@ class ZwickerReadings(Readings):
         self._others, self._sharpness = others, Sharpnesses(list(others), self._channels)
 
     def reset(self) -> None:
-        for meter in self._meters:
-            meter.reset()
+        super().reset()
         self._sharpness.reset()
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, SETTLE_S)
         channels = []
-        for meter, sone in zip(self._meters, frames.values.n, strict=True):
-            meter.paused = self.paused
+        for meter, sone in zip(self.meters, frames.values.n, strict=True):
             channels.append(
                 np.concatenate([sone[None], meter.update(frames.time_s, sone, counted)])
             )
@@ -134,16 +132,13 @@ class ZwickerReadings(Readings):
 
     def tail(self, frames: Frames) -> None:
         counted = self.counted(frames, SETTLE_S)
-        for meter, sone in zip(self._meters, frames.values.n, strict=True):
-            meter.paused = self.paused
+        for meter, sone in zip(self.meters, frames.values.n, strict=True):
             meter.tail(frames.time_s, np.where(counted, sone, np.nan))
         self._sharpness.pause(self.paused)
         self._sharpness.tail(frames.time_s, frames.values.core, counted)
 
     def skip(self, count: int) -> None:
-        for meter in self._meters:
-            meter.paused = self.paused
-            meter.skip(count)
+        super().skip(count)
         self._sharpness.pause(self.paused)
         self._sharpness.skip(count)
 
@@ -158,10 +153,6 @@ class ZwickerReadings(Readings):
                 summary[f"{stem}_sone"] = value
                 summary[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
         return summary | self._sharpness.summary()
-
-    def counted_s(self) -> Summary:
-        reading = self._meters[0].reading()
-        return {name: reading[name] for name in ("measured_s", "excluded_s")}
 
 
 def _column(name: str, channels: int) -> Column:
