@@ -98,7 +98,7 @@ def _write_rows(args: MeterOptions, preset: Preset) -> int:
             one.go_on_with(table.rows)
         keepers = open_keepers(args, preset, given, models, log)
         engine = make_engine(given, preset, models, [rows, *log, *keepers], args.blocksize)
-    watch = _measure(engine, rows.done, args.duration)
+    watch = _measure(engine, rows.done, args.duration, table.rows)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
     # An interrupted sound has rows as far as its models have processed it.
@@ -118,15 +118,19 @@ def _write_log(args: MeterOptions, preset: Preset) -> int:
         (log,) = open_logs(args, preset, given, models, args.blocksize)
         keepers = open_keepers(args, preset, given, models, [log])
         engine = make_engine(given, preset, models, [log, *keepers], args.blocksize)
-    watch = _measure(engine, log.done, args.duration)
+    watch = _measure(engine, log.done, args.duration, log.table.rows)
     return _status(args, _ended(engine, args.duration, watch), log.table.rows)
 
 
-def _measure(engine: "Engine", done: threading.Event, duration: float | None) -> Watch:
+def _measure(
+    engine: "Engine", done: threading.Event, duration: float | None, rows: AnyRows
+) -> Watch:
     """Run until `done`, the end of the sound, or a signal, and report what happens."""
+    enough_s = math.inf if duration is None else duration
+    hangs = Hanging(lambda: heard_s(engine) >= enough_s, lambda: rows.reached_s)
     with engine:
         ending.hold()
-        watch, hangs = Watch(engine), Hanging(engine, duration)
+        watch = Watch(engine)
         while not (done.is_set() or ending.asked or hangs()):
             if engine.error is not None or engine.wait(TURN_S):
                 break
@@ -141,7 +145,7 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
     engine = maker.engine(MeasurementRequest())
     end_s = math.inf if args.duration is None else args.duration
     meter = TerminalMeter(engine, maker.readings, lambda: maker.log(engine, None), end_s)
-    hangs = Hanging(engine, args.duration)
+    hangs = Hanging(lambda: meter.has_reached_end)
     with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):
         with engine:
             lines = show(meter, sys.stdout, args.duration)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import matter, say
@@ -65,15 +66,21 @@ def heard_s(engine: "Engine") -> float:
 
 
 class Hanging:
-    """Whether the output hangs: the duration is reached, and the measurement does not end."""
+    """Whether an output hangs: the end is reached, and for OVERDUE_S `progress` has not changed.
 
-    def __init__(self, engine: "Engine", duration: float | None) -> None:
-        self._engine = engine
-        self._enough_s = math.inf if duration is None else duration
-        self._since: float | None = None
+    On a computer that is too slow the last rows are late, but they come.
+    """
+
+    def __init__(
+        self, has_reached_end: Callable[[], bool], progress: Callable[[], float] = float
+    ) -> None:
+        self._has_reached_end, self._progress = has_reached_end, progress
+        self._last, self._since = math.nan, math.inf
 
     def __call__(self) -> bool:
-        if heard_s(self._engine) < self._enough_s:
+        if not self._has_reached_end():
             return False
-        self._since = self._since or time.monotonic()
-        return time.monotonic() - self._since > OVERDUE_S
+        progress, now = self._progress(), time.monotonic()
+        if progress != self._last:
+            self._last, self._since = progress, now
+        return now - self._since > OVERDUE_S

@@ -1,6 +1,8 @@
 import io
+import itertools
 import json
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.making import input_from_window
 from amt_stream.cli.meter import _ended
-from amt_stream.cli.watch import Watch
+from amt_stream.cli.watch import Hanging, Watch
 from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, FileSource, StdinSource
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
@@ -254,3 +256,15 @@ def test_the_window_opens_on_a_screen(begin, xvfb):
         out, errors = meter.communicate()
     assert (meter.returncode, out) == (0, ""), errors
     assert "terminal" not in errors
+
+
+def test_rows_that_are_late_are_no_output_that_hangs(monkeypatch):
+    """On a computer that is too slow the end is reached long before its last row."""
+    monkeypatch.setattr("amt_stream.cli.watch.OVERDUE_S", 0.05)
+    reached = itertools.count()
+    late, stuck = Hanging(lambda: True, lambda: next(reached)), Hanging(lambda: True)
+    assert not stuck()
+    for _ in range(20):
+        assert not late()
+        time.sleep(0.01)
+    assert stuck()
