@@ -118,14 +118,7 @@ class Checkpointed(nn.Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        name = type(self).__name__
-        for key, value in local_metadata.get(MADE_WITH, {}).items():
-            mine = self._bound().get(key, value)
-            if mine != value:
-                error_msgs.append(
-                    f"{name}: the checkpoint was made with {key}={short_text(value)}, this one "
-                    f"has {key}={short_text(mine)}: make it with the same"
-                )
+        error_msgs += self._differing_arguments(local_metadata)
         # Hooks may rename entries, so they run before anything is read.
         hooks = vars(self)["_load_state_dict_pre_hooks"]
         for hook in hooks.values():
@@ -138,50 +131,27 @@ class Checkpointed(nn.Module):
                 unexpected_keys,
                 error_msgs,
             )
-        own = {
+        given = {
             key[len(prefix) :]: value
             for key, value in state_dict.items()
             if key.startswith(prefix) and key[len(prefix) :].partition(".")[0] not in self._modules
         }
-        extra = {key: own.pop(key) for key in (EXTRA_STATE,) if key in own}
-        held = {*self._parameters, *self._buffers} - self._non_persistent_buffers_set
-        others = {key: value for key, value in own.items() if key not in {*held, *self.derived}}
-        refused = False
-        if others:
-            given = dict(own)
-            try:
-                taken = self.translated(given)
-                own = {key: value for key, value in given.items() if key in held}
-                others = {key: value for key, value in others.items() if key in given}
-                for key, value in taken.items():
-                    if "." in key:  # a child module, which is loaded later
-                        state_dict[prefix + key] = value  # type: ignore[index]
-                    else:
-                        own[key] = value
-            except ValueError as error:
-                refused = True
-                own = {}
-                warnings.warn(f"{name}: {error}: not taken", stacklevel=2)
-        kept = {key: own[key] for key in held if key in own}
-        for key, value in kept.items():
-            like = self._parameters.get(key, self._buffers.get(key))
-            if not isinstance(like, Tensor) or not isinstance(value, Tensor):
-                continue
-            if not value.dim() and like.dim() == 1:  # one value for all bands
-                kept[key] = value = value.expand_as(like)
-            if local_metadata.get("assign_to_params_buffers"):
-                # All tensors of a module share one dtype, whatever is assigned.
-                kept[key] = value.to(like.dtype)
+        extra = {key: given.pop(key) for key in (EXTRA_STATE,) if key in given}
+        own, others, of_children = self._sorted_out(given)
+        for key, value in of_children.items():  # which are loaded later
+            state_dict[prefix + key] = value  # type: ignore[index]
+        refused = own is None
+        own = self._shaped(own or {}, local_metadata.get("assign_to_params_buffers", False))
         for key in self._parameters:
-            why = self._wrong(key, kept.get(key))
+            why = self._wrong(key, own.get(key))
             if why:
-                error_msgs.append(f"{name}: {key} {why}")
-                del kept[key]
+                error_msgs.append(f"{type(self).__name__}: {key} {why}")
+                del own[key]
                 strict = False  # it is not missing
         vars(self)["_load_state_dict_pre_hooks"] = type(hooks)()
         try:
             super()._load_from_state_dict(
-                {prefix + key: value for key, value in (kept | extra).items()},
+                {prefix + key: value for key, value in (own | extra).items()},
                 prefix,
                 local_metadata,
                 strict,
@@ -192,26 +162,85 @@ class Checkpointed(nn.Module):
         finally:
             vars(self)["_load_state_dict_pre_hooks"] = hooks
         # After loading, because some constants follow from the parameters.
+        unequal = [key for key, value in others.items() if not self._has_equal(key, value)]
+        unexpected_keys += [prefix + key for key in unequal]
+        if not refused:
+            self._warn_of({key: others[key] for key in unequal})
+
+    def _differing_arguments(self, metadata: Mapping[str, Any]) -> list[str]:
+        """A sentence for each `binding` argument that the checkpoint has differently."""
+        bound, found = self._bound(), []
+        for key, value in metadata.get(MADE_WITH, {}).items():
+            mine = bound.get(key, value)
+            if mine != value:
+                found.append(
+                    f"{type(self).__name__}: the checkpoint was made with "
+                    f"{key}={short_text(value)}, this one has {key}={short_text(mine)}: make it "
+                    "with the same"
+                )
+        return found
+
+    def _sorted_out(
+        self, given: dict[str, Any]
+    ) -> tuple[dict[str, Any] | None, dict[str, Any], dict[str, Any]]:
+        """The values of a checkpoint for this module, all others, and those of its children.
+
+        The first are None, with a warning, if `translated` refuses.
+        """
+        held = {*self._parameters, *self._buffers} - self._non_persistent_buffers_set
+        others = {k: value for k, value in given.items() if k not in {*held, *self.derived}}
+        taken: dict[str, Tensor] = {}
+        if others:
+            try:
+                taken = self.translated(given)
+            except ValueError as error:
+                warnings.warn(f"{type(self).__name__}: {error}: not taken", stacklevel=3)
+                return None, others, {}
+        own = {key: value for key, value in given.items() if key in held}
+        own |= {key: value for key, value in taken.items() if "." not in key}
+        of_children = {key: value for key, value in taken.items() if "." in key}
+        return own, {key: value for key, value in others.items() if key in given}, of_children
+
+    def _shaped(self, own: dict[str, Any], assigned: bool) -> dict[str, Any]:
+        """Values as this module has them: one value for all bands, and if assigned its dtype."""
+        shaped = {}
+        for key, value in own.items():
+            like = self._parameters.get(key, self._buffers.get(key))
+            if isinstance(like, Tensor) and isinstance(value, Tensor):
+                if not value.dim() and like.dim() == 1:
+                    value = value.expand_as(like)
+                if assigned:
+                    # All tensors of a module share one dtype, whatever is assigned.
+                    value = value.to(like.dtype)
+            shaped[key] = value
+        return shaped
+
+    def _constant(self, key: str) -> Any:
+        """The constant of this module that torch_amt calls `key`, or None."""
+        return getattr(self, key, getattr(self, key.lstrip("_"), None))
+
+    def _has_equal(self, key: str, value: object) -> bool:
+        return _same(value, self._constant(key), self.rounding.get(key))
+
+    def _warn_of(self, unequal: Mapping[str, object]) -> None:
+        """Warn of values that may have been learned and have no place here."""
+        name = type(self).__name__
         unknown = []
-        for key, value in others.items():
-            mine = getattr(self, key, getattr(self, key.lstrip("_"), None))
-            if _same(value, mine, self.rounding.get(key)):
-                continue
-            unexpected_keys.append(prefix + key)
-            if mine is None:
-                unknown += [key] if "." in key or key in self.foreign else []
-            elif not refused:
+        for key, value in unequal.items():
+            mine = self._constant(key)
+            if mine is not None:
                 warnings.warn(
                     f"{name}: {key} is {short_text(value)} in the checkpoint and "
-                    f"{short_text(mine)} here, "
-                    "where it is not learned: not taken",
-                    stacklevel=2,
+                    f"{short_text(mine)} here, where it is not learned: not taken",
+                    stacklevel=3,
                 )
-        if unknown and not refused:
+            elif "." in key or key in self.foreign:
+                unknown.append(key)
+        if unknown:
             rest = f" and {len(unknown) - 1} more" if unknown[1:] else ""
             warnings.warn(
                 f"{name}: {unknown[0]}{rest} of the checkpoint: no place for it here, not taken",
-                stacklevel=2,
+                stacklevel=3,
             )
 
 
