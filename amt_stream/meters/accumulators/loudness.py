@@ -6,12 +6,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.accumulators.extremes import Events, Hold, Maximum, TimeAbove
+from amt_stream.meters.accumulators.extremes import Events, Maximum
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
 
 RISE_S = 0.5
 """Five time constants of the rise of long-term loudness, after which it is within 1 %."""
+
+EVENT_PHON = 20.0
+"""Short-term loudness level at which an event begins (`Events`)."""
 
 Values = NDArray[np.float64]
 
@@ -23,9 +26,6 @@ class LoudnessMeter(Meter):
     columns: readings that `update` returns after each frame: `max_stl_phon`, `max_ltl_phon`, any
         percentile, such as `ltl_n5_phon`, and those of the last seconds, minutes or hours, such as
         `ltl_n5_10min_phon` (see `RollingHistogram`)
-    limit_phon: limit for the time above it, or None
-    event_phon: short-term loudness level at which an event begins (`Events`)
-    hold_s: seconds of the peak hold, or None
 
     Loudness is a level, as classes are even on that scale. Percentiles are of long-term loudness,
     not from a standard, and within 0.025 phon of the exact value; as columns they are updated every
@@ -37,22 +37,14 @@ class LoudnessMeter(Meter):
     """
 
     kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "max_stl", "max_ltl", "events")
-    kept += ("holds", "above", "_renewals", "_measured", "_excluded")
+    kept += ("_renewals", "_measured", "_excluded")
 
-    def __init__(
-        self,
-        frame_rate: float = 1000.0,
-        columns: Sequence[str] = (),
-        limit_phon: float | None = None,
-        event_phon: float = 20.0,
-        hold_s: float | None = None,
-    ) -> None:
+    def __init__(self, frame_rate: float = 1000.0, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
         if not frame_rate > 0:
             raise ValueError(f"frame_rate is {frame_rate}: give frames per second, above 0")
         self.frame_rate = frame_rate
         self._renewals = Renewals()
-        self._limit_phon, self._event_phon, self._hold_s = limit_phon, event_phon, hold_s
         self.percentiles = Percentiles(self.columns, ("ltl_n", "_phon"), 1 / frame_rate)
         examples = "max_stl_phon", "max_ltl_phon", "ltl_n5_phon", "ltl_n5_10min_phon"
         self.refuse_unknown([*examples, *self.percentiles.names])
@@ -63,13 +55,7 @@ class LoudnessMeter(Meter):
         self._measured = self._excluded = 0
         self.percentiles.reset()
         self.max_stl, self.max_ltl = Maximum(), Maximum()
-        self.events = Events(self._event_phon)
-        self.holds: dict[str, Hold] = {}
-        if self._hold_s is not None:
-            self.holds = {name: Hold(self._hold_s) for name in ("hold_stl_phon", "hold_ltl_phon")}
-        self.above: TimeAbove | None = None
-        if self._limit_phon is not None:
-            self.above = TimeAbove(self._limit_phon, 1 / self.frame_rate)
+        self.events = Events(EVENT_PHON)
 
     def update(
         self,
@@ -99,10 +85,6 @@ class LoudnessMeter(Meter):
             self._measured += count
             self._excluded += len(known) - count
             self.events.add(time_s, stl, ltl)
-            for hold, phon in zip(self.holds.values(), (stl, ltl), strict=False):
-                hold.add(time_s, phon)
-            if self.above is not None:
-                self.above.add(ltl)
         found["max_stl_phon"] = self.max_stl.add(time_s, stl)
         found["max_ltl_phon"] = self.max_ltl.add(time_s, ltl)
         return self.in_order(found, len(time_s))
@@ -138,11 +120,9 @@ class LoudnessMeter(Meter):
             "t_max_stl_s": self.max_stl.time_s,
             "max_ltl_phon": self.max_ltl.value if self.max_ltl.time_s is not None else None,
             "t_max_ltl_s": self.max_ltl.time_s,
-            **{name: hold.value for name, hold in self.holds.items()},
             "event_max_ltl_phon": found[-1].maximum if found else None,
             **{f"ltl_n{p}_phon": histogram.exceeded(p) for p in PERCENTS},
             **self.percentiles.reading(),
-            **({} if self.above is None else {"above_limit_s": self.above.seconds}),
             "measured_s": self._measured / self.frame_rate,
             "excluded_s": self._excluded / self.frame_rate,
         }
