@@ -7,9 +7,7 @@ from math import log10
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.accumulators.extremes import Maximum
-from amt_stream.meters.accumulators.meter import Meter
-from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals
+from amt_stream.meters.accumulators.percentiles import PercentileMeter
 
 LEAST = 2.0**-14
 """Lower values count as 0 in percentiles."""
@@ -41,7 +39,7 @@ ROUGHNESS = Metric("r", "asper", 50, 16 / 50)
 FLUCTUATION = Metric("f", "vacil", 50, 36 / 50)
 
 
-class ECMAMeter(Meter):
+class ECMAMeter(PercentileMeter):
     """Mean, maximum and percentiles of a metric of ECMA-418-2, since the last reset.
 
     columns: readings that `update` returns after each frame, here of loudness: `mean_sone`,
@@ -57,28 +55,20 @@ class ECMAMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
-    kept = ("paused", "percentiles", "maximum", "_renewals", "_sum", "_counts", "_excluded")
+    kept = (*PercentileMeter.kept, "_sum", "_counts")
 
     def __init__(self, metric: Metric, columns: Sequence[str] = ()) -> None:
-        super().__init__(columns)
         self.metric = metric
         letter, unit = metric.letter, f"_{metric.unit}"
+        examples = f"mean{unit}", f"max{unit}", f"{letter}5{unit}", f"{letter}5_10min{unit}"
         # Of the logarithm to base 2, on which classes are even.
         classes = {"low": -14.0, "high": 10.0, "width": 0.0005}
-        self.percentiles = Percentiles(
-            self.columns, (letter, unit), 1 / metric.frame_rate, **classes
-        )
-        examples = f"mean{unit}", f"max{unit}", f"{letter}5{unit}", f"{letter}5_10min{unit}"
-        self.refuse_unknown([*examples, *self.percentiles.names])
-        self._renewals = Renewals()
-        self.reset()
+        super().__init__(columns, examples, (letter, unit), 1 / metric.frame_rate, **classes)
 
     def reset(self) -> None:
-        """Restart all readings except rolling windows; a pause continues."""
-        self.percentiles.reset()
-        self.maximum = Maximum()
+        super().reset()
         # Numbers of values that counted, and of those in the mean.
-        self._sum, self._counts, self._excluded = 0.0, np.zeros(2, np.int64), 0
+        self._sum, self._counts = 0.0, np.zeros(2, np.int64)
 
     def update(
         self,
@@ -123,27 +113,14 @@ class ECMAMeter(Meter):
         means = (sums / np.maximum(of_mean, 1)) ** (1 / exponent)
         return np.where(counted > 0, means, np.nan)
 
-    def tail(self, time_s: NDArray[np.float64], values: NDArray[np.floating]) -> None:
-        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
-        if not self.paused:
-            self.maximum.add(time_s, values)
-
-    def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
-        self.percentiles.skip(count)
-        self._excluded += 0 if self.paused else count
-
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in the unit and in seconds; None where there is none yet."""
         letter, unit, rate = self.metric.letter, self.metric.unit, self.metric.frame_rate
-        histogram, mean = self.percentiles.histogram, float(self._means(np.empty(0))[0])
-        percentiles: dict[str, float | None] = {
-            **{f"{letter}{p}_{unit}": histogram.exceeded(p) for p in PERCENTS},
-            **self.percentiles.reading(),
-        }
+        mean = float(self._means(np.empty(0))[0])
+        percentiles = self.percentile_readings(f"{letter}{{}}_{unit}")
         return {
             f"mean_{unit}": None if np.isnan(mean) else mean,
-            f"max_{unit}": None if self.maximum.time_s is None else self.maximum.value,
+            f"max_{unit}": self.maximum.known,
             "t_max_s": self.maximum.time_s,
             **{k: None if v is None else float(_from_classes(v)) for k, v in percentiles.items()},
             "measured_s": int(self._counts[0]) / rate,

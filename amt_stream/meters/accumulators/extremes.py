@@ -34,6 +34,11 @@ class Maximum(Resumable):
             self.value, self.time_s = float(held[-1]), float(time_s[place])
         return held
 
+    @property
+    def known(self) -> float | None:
+        """The maximum; None before the first value."""
+        return None if self.time_s is None else self.value
+
 
 @dataclass(frozen=True)
 class SoundEvent:

@@ -1,14 +1,12 @@
 """Statistics of a loudness model."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators.extremes import Events, Maximum
-from amt_stream.meters.accumulators.meter import Meter
-from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
+from amt_stream.meters.accumulators.percentiles import PercentileMeter, still_rising
 
 RISE_S = 0.5
 """Five time constants of the rise of long-term loudness, after which it is within 1 %."""
@@ -19,7 +17,7 @@ EVENT_PHON = 20.0
 Values = NDArray[np.float64]
 
 
-class LoudnessMeter(Meter):
+class LoudnessMeter(PercentileMeter):
     """Maxima and percentiles of loudness level in phon, since the last reset.
 
     frame_rate: frames per second for `update`
@@ -36,25 +34,19 @@ class LoudnessMeter(Meter):
     Raises ValueError for a frame rate that is not positive and for a column that it does not have.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "max_stl", "max_ltl", "events")
-    kept += ("_renewals", "_measured", "_excluded")
+    kept = (*PercentileMeter.kept, "max_stl", "events", "_measured")
 
     def __init__(self, frame_rate: float = 1000.0, columns: Sequence[str] = ()) -> None:
-        super().__init__(columns)
         if not frame_rate > 0:
             raise ValueError(f"frame_rate is {frame_rate}: give frames per second, above 0")
         self.frame_rate = frame_rate
-        self._renewals = Renewals()
-        self.percentiles = Percentiles(self.columns, ("ltl_n", "_phon"), 1 / frame_rate)
         examples = "max_stl_phon", "max_ltl_phon", "ltl_n5_phon", "ltl_n5_10min_phon"
-        self.refuse_unknown([*examples, *self.percentiles.names])
-        self.reset()
+        super().__init__(columns, examples, ("ltl_n", "_phon"), 1 / frame_rate)
 
     def reset(self) -> None:
-        """Restart all readings except rolling windows; a pause continues."""
-        self._measured = self._excluded = 0
-        self.percentiles.reset()
-        self.max_stl, self.max_ltl = Maximum(), Maximum()
+        super().reset()
+        self._measured = 0
+        self.max_stl = Maximum()
         self.events = Events(EVENT_PHON)
 
     def update(
@@ -86,10 +78,10 @@ class LoudnessMeter(Meter):
             self._excluded += len(known) - count
             self.events.add(time_s, stl, ltl)
         found["max_stl_phon"] = self.max_stl.add(time_s, stl)
-        found["max_ltl_phon"] = self.max_ltl.add(time_s, ltl)
+        found["max_ltl_phon"] = self.maximum.add(time_s, ltl)
         return self.in_order(found, len(time_s))
 
-    def tail(
+    def tail(  # type: ignore[override]
         self,
         time_s: Values,
         stl_phon: NDArray[np.floating],
@@ -103,26 +95,19 @@ class LoudnessMeter(Meter):
             np.where(valid, np.asarray(phon, np.float64), np.nan) for phon in (stl_phon, ltl_phon)
         )
         self.max_stl.add(time_s, stl)
-        self.max_ltl.add(time_s, ltl)
+        self.maximum.add(time_s, ltl)
         self.events.add(time_s, stl, ltl)
-
-    def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
-        self.percentiles.skip(count)
-        self._excluded += 0 if self.paused else count
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in phon and seconds; None where there is none yet."""
         found = [*self.events.events, *([self.events.present] if self.events.present else [])]
-        histogram = self.percentiles.histogram
         return {
-            "max_stl_phon": self.max_stl.value if self.max_stl.time_s is not None else None,
+            "max_stl_phon": self.max_stl.known,
             "t_max_stl_s": self.max_stl.time_s,
-            "max_ltl_phon": self.max_ltl.value if self.max_ltl.time_s is not None else None,
-            "t_max_ltl_s": self.max_ltl.time_s,
+            "max_ltl_phon": self.maximum.known,
+            "t_max_ltl_s": self.maximum.time_s,
             "event_max_ltl_phon": found[-1].maximum if found else None,
-            **{f"ltl_n{p}_phon": histogram.exceeded(p) for p in PERCENTS},
-            **self.percentiles.reading(),
+            **self.percentile_readings("ltl_n{}_phon"),
             "measured_s": self._measured / self.frame_rate,
             "excluded_s": self._excluded / self.frame_rate,
         }

@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
+from amt_stream.meters.accumulators.extremes import Maximum
 from amt_stream.meters.accumulators.histogram import Histogram, RollingHistogram
+from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.window import WINDOW, window_s
 
 PERCENTS = (1, 5, 10, 50, 90, 95, 99)
@@ -142,3 +145,50 @@ class Percentiles(Resumable):
             now[window] = histogram.percentiles(self._percents[window])
         values = [float(now[window][place]) for window, place in self._places]
         return {n: None if v != v else v for n, v in zip(self.names, values, strict=True)}
+
+
+class PercentileMeter(Meter):
+    """A meter of one value over time: its maximum, and its percentiles.
+
+    columns, stem, period_s, classes: as in `Percentiles`
+    examples: names of further readings, and of percentiles that a message may suggest
+
+    Raises ValueError for a column that it does not have.
+    """
+
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "maximum", "_renewals", "_excluded")
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        examples: Sequence[str],
+        stem: tuple[str, str],
+        period_s: float,
+        **classes: float,
+    ) -> None:
+        super().__init__(columns)
+        self.percentiles = Percentiles(self.columns, stem, period_s, **classes)
+        self.refuse_unknown([*examples, *self.percentiles.names])
+        self._renewals = Renewals()
+        self.reset()
+
+    def reset(self) -> None:
+        """Restart all readings except rolling windows; a pause continues."""
+        self.percentiles.reset()
+        self.maximum = Maximum()
+        self._excluded = 0
+
+    def tail(self, time_s: Values, values: NDArray[np.floating]) -> None:
+        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
+        if not self.paused:
+            self.maximum.add(time_s, values)
+
+    def skip(self, count: int) -> None:
+        """Skip missing frames, which are left out; windows move on."""
+        self.percentiles.skip(count)
+        self._excluded += 0 if self.paused else count
+
+    def percentile_readings(self, stem: str) -> dict[str, float | None]:
+        """The usual percentiles, of names such as `stem`.format(5), and the columns."""
+        usual = {stem.format(p): self.percentiles.histogram.exceeded(p) for p in PERCENTS}
+        return usual | self.percentiles.reading()

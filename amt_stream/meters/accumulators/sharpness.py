@@ -2,18 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.accumulators.extremes import Maximum
-from amt_stream.meters.accumulators.meter import Meter
-from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
+from amt_stream.meters.accumulators.percentiles import PercentileMeter, still_rising
 from amt_stream.meters.accumulators.zwicker import FRAME_RATE, RISE_S
 
 
-class SharpnessMeter(Meter):
+class SharpnessMeter(PercentileMeter):
     """Mean, maximum and percentiles in acum of the sharpness of one channel, since the last reset.
 
     columns: readings that `update` returns after each frame: `mean_acum`, `max_acum`, any
@@ -29,25 +26,17 @@ class SharpnessMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "maximum", "_renewals", "_sum")
-    kept += ("_count", "_least", "_rise", "_excluded")
+    kept = (*PercentileMeter.kept, "_sum", "_count", "_least", "_rise")
     growing = ("_rise",)
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
-        super().__init__(columns)
-        self.percentiles = Percentiles(
-            self.columns, ("s", "_acum"), 1 / FRAME_RATE, low=0.0, high=20.0, width=0.005
-        )
         examples = "mean_acum", "max_acum", "s5_acum", "s5_10min_acum"
-        self.refuse_unknown([*examples, *self.percentiles.names])
-        self._renewals = Renewals()
-        self.reset()
+        classes = {"low": 0.0, "high": 20.0, "width": 0.005}
+        super().__init__(columns, examples, ("s", "_acum"), 1 / FRAME_RATE, **classes)
 
     def reset(self) -> None:
-        """Restart all readings except rolling windows; a pause continues."""
-        self.percentiles.reset()
-        self.maximum = Maximum()
-        self._sum, self._count, self._excluded = 0.0, 0, 0
+        super().reset()
+        self._sum, self._count = 0.0, 0
         # The lowest value after the rise, and all values of the rise.
         self._least, self._rise = math.nan, np.empty(0)
 
@@ -99,25 +88,14 @@ class SharpnessMeter(Meter):
         counts += from_rise
         return np.asarray(sums / np.where(counts > 0, counts, np.nan))
 
-    def tail(self, time_s: NDArray[np.float64], acum: NDArray[np.floating]) -> None:
-        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
-        if not self.paused:
-            self.maximum.add(time_s, acum)
-
-    def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
-        self.percentiles.skip(count)
-        self._excluded += 0 if self.paused else count
-
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in acum and seconds; None where there is none yet."""
-        histogram, mean = self.percentiles.histogram, float(self._means(np.empty(0))[0])
+        mean = float(self._means(np.empty(0))[0])
         return {
             "mean_acum": None if math.isnan(mean) else mean,
-            "max_acum": None if self.maximum.time_s is None else self.maximum.value,
+            "max_acum": self.maximum.known,
             "t_max_s": self.maximum.time_s,
-            **{f"s{p}_acum": histogram.exceeded(p) for p in PERCENTS},
-            **self.percentiles.reading(),
+            **self.percentile_readings("s{}_acum"),
             "measured_s": (self._count + len(self._rise)) / FRAME_RATE,
             "excluded_s": self._excluded / FRAME_RATE,
         }

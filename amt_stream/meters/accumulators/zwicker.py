@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.accumulators.extremes import Maximum
-from amt_stream.meters.accumulators.meter import Meter
-from amt_stream.meters.accumulators.percentiles import PERCENTS, Percentiles, Renewals, still_rising
+from amt_stream.meters.accumulators.percentiles import PercentileMeter, still_rising
 
 FRAME_RATE = 500
 LEAST_SONE = 1e-9
@@ -16,7 +14,7 @@ RISE_S = 0.5
 """Seven time constants of the slower of the two low-passes that loudness passes, 70 ms."""
 
 
-class ZwickerMeter(Meter):
+class ZwickerMeter(PercentileMeter):
     """Maximum and percentiles in sone of the loudness of one channel, since the last reset.
 
     columns: readings that `update` gives after each frame: `nmax_sone`, any percentile, such as
@@ -34,24 +32,17 @@ class ZwickerMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
-    kept = ("paused", "percentiles", "maximum", "_renewals", "_measured", "_excluded")
+    kept = (*PercentileMeter.kept, "_measured")
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
-        super().__init__(columns)
-        # Of the logarithm to base 2, on which classes are even.
-        self.percentiles = Percentiles(
-            self.columns, ("n", "_sone"), 1 / FRAME_RATE, low=-10.0, high=10.0, width=0.0005
-        )
         examples = "nmax_sone", "n5_sone", "n5_10min_sone"
-        self.refuse_unknown([*examples, *self.percentiles.names])
-        self._renewals = Renewals()
-        self.reset()
+        # Of the logarithm to base 2, on which classes are even.
+        classes = {"low": -10.0, "high": 10.0, "width": 0.0005}
+        super().__init__(columns, examples, ("n", "_sone"), 1 / FRAME_RATE, **classes)
 
     def reset(self) -> None:
-        """Restart all readings except rolling windows; a pause continues."""
-        self.percentiles.reset()
-        self.maximum = Maximum()
-        self._measured = self._excluded = 0
+        super().reset()
+        self._measured = 0
 
     def update(
         self,
@@ -82,25 +73,11 @@ class ZwickerMeter(Meter):
         found["nmax_sone"] = self.maximum.add(time_s, sone)
         return self.in_order(found, len(time_s))
 
-    def tail(self, time_s: NDArray[np.float64], sone: NDArray[np.floating]) -> None:
-        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
-        if not self.paused:
-            self.maximum.add(time_s, sone)
-
-    def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
-        self.percentiles.skip(count)
-        self._excluded += 0 if self.paused else count
-
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in sone and seconds; None where there is none yet."""
-        histogram = self.percentiles.histogram
-        percentiles: dict[str, float | None] = {
-            **{f"n{p}_sone": histogram.exceeded(p) for p in PERCENTS},
-            **self.percentiles.reading(),
-        }
+        percentiles = self.percentile_readings("n{}_sone")
         return {
-            "nmax_sone": None if self.maximum.time_s is None else self.maximum.value,
+            "nmax_sone": self.maximum.known,
             "t_nmax_s": self.maximum.time_s,
             **{name: None if v is None else 2.0**v for name, v in percentiles.items()},
             "measured_s": self._measured / FRAME_RATE,

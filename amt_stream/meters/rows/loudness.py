@@ -202,7 +202,7 @@ class LoudnessReadings(MeteredReadings):
     def summary(self) -> Summary:
         summary: Summary = {}
         for name, maximum in self._maxima.items():
-            sone = None if maximum.time_s is None else maximum.value
+            sone = maximum.known
             summary[f"max_{name}_sone"] = sone
             summary[f"max_{name}_phon"] = None if sone is None else float(self._phon(sone))
             if name in LOUDNESS:
