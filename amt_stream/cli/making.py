@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,160 +94,145 @@ def input_from_window(
     return given
 
 
-def make_models(
-    given: Input, preset: Preset, asks: Mapping[str, bool] | None = None
-) -> "dict[str, Stage]":
-    """Make the preset's models by name, with bands if the input's level has an uncertainty.
+@dataclass(frozen=True)
+class EngineSetup:
+    """The parts from which an engine is made: models by name, and --blocksize if it counts."""
 
-    asks: outputs that models give on demand
-    """
-    from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
-    from amt_stream.core.compiling import LIVE_WORDS
-    from amt_stream.dsp.models.fused import FusedChain
+    args: LiveOptions
+    preset: Preset
+    given: Input
+    models: "Mapping[str, Stage]"
+    blocksize: int | None
 
-    say_when_compiling(LIVE_WORDS)
-    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    try:
-        models = preset.models(given.source.fs, given.ears, **(asks or {}))
-    except ValueError as error:
-        raise Mistake(error) from error
-    for model in models.values():
-        if isinstance(model, FusedChain):
-            model.begin_to_compile(
-                "amt_stream.dsp.functional.input_gate:make_ready"
-            )  # for the engine
-    return models
+    @classmethod
+    def made(
+        cls,
+        args: LiveOptions,
+        preset: Preset,
+        given: Input,
+        blocksize: int | None,
+        asks: Mapping[str, bool] | None = None,
+    ) -> "EngineSetup":
+        """Make the preset's models, with bands if the input's level has an uncertainty.
 
+        asks: outputs that models give on demand
+        """
+        from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
+        from amt_stream.core.compiling import LIVE_WORDS
+        from amt_stream.dsp.models.fused import FusedChain
 
-def make_table(
-    args: LiveOptions,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    step_ms: int | None = None,
-    intervals: bool = False,
-) -> Table:
-    """Make the rows of models of an input; the last arguments are those of `table_of`."""
-    sound = Sound(
-        name=given.source.name,
-        fs=given.source.fs,
-        channels=given.channels,
-        calibration=given.calibration,
-        duration_s=given.source.duration_s,
-        microphones=given.microphones,
-        kept_s=kept_s(args),
-        picked=given.pick is not None,
-    )
-    preset = preset.with_uncertainty(uncertainty_of(given.calibration))
-    step_ms = step_ms or args.step_ms or preset.step_ms
-    return table_of(args, preset, models, sound, step_ms, intervals)
+        say_when_compiling(LIVE_WORDS)
+        banded = preset.with_uncertainty(uncertainty_of(given.calibration))
+        try:
+            models = banded.models(given.source.fs, given.ears, **(asks or {}))
+        except ValueError as error:
+            raise Mistake(error) from error
+        for model in models.values():
+            if isinstance(model, FusedChain):
+                model.begin_to_compile(
+                    "amt_stream.dsp.functional.input_gate:make_ready"
+                )  # for the engine
+        return cls(args, preset, given, models, blocksize)
 
-
-def rows_to_show(
-    args: LiveOptions,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    logs: Sequence[SessionLog] = (),
-) -> AnyRows:
-    """Make rows for display, which begin where the logs do."""
-    rows = make_table(args, preset, given, models, SHOWN_MS).rows
-    for log in logs:
-        log.go_on_with(rows)
-    return rows
-
-
-def make_engine(
-    given: Input,
-    preset: Preset,
-    model: "Stage | dict[str, Stage]",
-    sinks: Sequence[Callable[["Frames"], object]] = (),
-    blocksize: int | None = None,
-    restore: SavedState | None = None,
-) -> "Engine":
-    """Make an engine for an input, not yet started; it continues if a log among the sinks does.
-
-    restore: state to continue from if no log continues
-    """
-    from amt_stream.engine.engine import Engine
-
-    logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
-    try:
-        engine = Engine(
-            given.runner or given.source,
-            model,
-            sinks,
-            microphones=given.for_engine,
-            calibration=None if given.microphones else given.calibration,
-            channels=given.pick,
-            restore=next((log.engine_state for log in logs if log.engine_state), restore),
-            **engine_settings(given, preset, blocksize),
+    def table(self, step_ms: int | None = None, intervals: bool = False) -> Table:
+        """Make the rows of the models; the arguments are those of `table_of`."""
+        args, given = self.args, self.given
+        sound = Sound(
+            name=given.source.name,
+            fs=given.source.fs,
+            channels=given.channels,
+            calibration=given.calibration,
+            duration_s=given.source.duration_s,
+            microphones=given.microphones,
+            kept_s=kept_s(args),
+            picked=given.pick is not None,
         )
-    except (ValueError, SourceError) as error:
+        preset = self.preset.with_uncertainty(uncertainty_of(given.calibration))
+        step_ms = step_ms or args.step_ms or preset.step_ms
+        return table_of(args, preset, self.models, sound, step_ms, intervals)
+
+    def rows_to_show(self, logs: Sequence[SessionLog]) -> AnyRows:
+        """Make rows for display, which begin where the logs do."""
+        rows = self.table(SHOWN_MS).rows
         for log in logs:
-            log.close()
-        raise Mistake(error) from error
-    for sink in sinks:
-        if isinstance(sink, SoundKeeper | SessionLog):
-            sink.tell = partial(_tell_event, engine)
-    return engine
+            log.go_on_with(rows)
+        return rows
+
+    def logs(self) -> list[SessionLog]:
+        """Open the log of --log, if any."""
+        if self.args.log is None:
+            return []
+        engine = self._engine_settings
+
+        def opened(args: LiveOptions) -> SessionLog:
+            table = replace(self, args=args).table(intervals=True)
+            return open_log(args, table, self.given, engine)
+
+        try:
+            return [opened(self.args)]
+        except SessionError as refusal:
+            if self.args.restore != OR_ANEW:
+                raise
+            say(f"{self.args.log} cannot be continued, and a new run begins: {refusal}")
+            return [opened(logged(self.args, Path(self.args.log), restore=False))]
+
+    def keepers(self, logs: Sequence[SessionLog]) -> list[SoundKeeper]:
+        """Open the keeper of sound, if any; its rows begin where those of the logs do."""
+        if not kept_s(self.args):
+            return []
+        table = self.table()
+        for log in logs:
+            log.go_on_with(table.rows)
+        return [open_keeper(self.args, table, self.given.source)]
+
+    def engine(
+        self,
+        sinks: Sequence[Callable[["Frames"], object]],
+        restore: SavedState | None = None,
+    ) -> "Engine":
+        """Make the engine, not yet started; it continues if a log among the sinks does.
+
+        restore: state to continue from if no log continues
+        """
+        from amt_stream.engine.engine import Engine
+
+        given = self.given
+        logs = [sink for sink in sinks if isinstance(sink, SessionLog)]
+        try:
+            engine = Engine(
+                given.runner or given.source,
+                self.models,
+                sinks,
+                microphones=given.for_engine,
+                calibration=None if given.microphones else given.calibration,
+                channels=given.pick,
+                restore=next((log.engine_state for log in logs if log.engine_state), restore),
+                **self._engine_settings,
+            )
+        except (ValueError, SourceError) as error:
+            for log in logs:
+                log.close()
+            raise Mistake(error) from error
+        for sink in sinks:
+            if isinstance(sink, SoundKeeper | SessionLog):
+                sink.tell = partial(_tell_event, engine)
+        return engine
+
+    @property
+    def _engine_settings(self) -> JsonDict:
+        """Keyword arguments for `Engine`, with --blocksize."""
+        settings, fs = self.preset.engine_settings, self.given.source.fs
+        if self.blocksize is not None:
+            if self.blocksize > fs:
+                raise Mistake(
+                    f"--blocksize is {self.blocksize}: give 1 to {fs} samples, at most 1 s at {fs} "
+                    "Hz"
+                )
+            settings["block_ms"] = 1000.0 * self.blocksize / fs
+        return settings
 
 
 def _tell_event(engine: "Engine", event: Event) -> None:
     """Report a written sound, unless the engine has ended; the keeper reports it then."""
     with contextlib.suppress(EngineEnded):
         engine.tell_event(event)
-
-
-def engine_settings(given: Input, preset: Preset, blocksize: int | None) -> JsonDict:
-    """Keyword arguments for `Engine`, with --blocksize."""
-    settings = preset.engine_settings
-    if blocksize is not None:
-        if blocksize > given.source.fs:
-            raise Mistake(
-                f"--blocksize is {blocksize}: give 1 to {given.source.fs} samples, at most 1 s at "
-                f"{given.source.fs} Hz"
-            )
-        settings["block_ms"] = 1000.0 * blocksize / given.source.fs
-    return settings
-
-
-def open_logs(
-    args: LiveOptions,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    blocksize: int | None,
-) -> list[SessionLog]:
-    """Open the log of --log, if any."""
-    if args.log is None:
-        return []
-    engine = engine_settings(given, preset, blocksize)
-
-    def opened(args: LiveOptions) -> SessionLog:
-        table = make_table(args, preset, given, models, intervals=True)
-        return open_log(args, table, given, engine)
-
-    try:
-        return [opened(args)]
-    except SessionError as refusal:
-        if args.restore != OR_ANEW:
-            raise
-        say(f"{args.log} cannot be continued, and a new run begins: {refusal}")
-        return [opened(logged(args, Path(args.log), restore=False))]
-
-
-def open_keepers(
-    args: LiveOptions,
-    preset: Preset,
-    given: Input,
-    models: "Mapping[str, Stage]",
-    logs: Sequence[SessionLog],
-) -> list[SoundKeeper]:
-    """Open the keeper of sound, if any; its rows begin where those of the logs do."""
-    if not kept_s(args):
-        return []
-    table = make_table(args, preset, given, models)
-    for log in logs:
-        log.go_on_with(table.rows)
-    return [open_keeper(args, table, given.source)]

@@ -12,14 +12,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.events import close_keeper
 from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.log import refuse_log_options
-from amt_stream.cli.making import (
-    make_engine,
-    make_models,
-    make_table,
-    metered_input,
-    open_keepers,
-    open_logs,
-)
+from amt_stream.cli.making import EngineSetup, metered_input
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.output import OutputFailed
@@ -83,8 +76,8 @@ def run_meter(args: MeterOptions) -> int:
 
 def _write_rows(args: MeterOptions, preset: Preset) -> int:
     with metered_input(args, preset).started(preset.run_in) as given:
-        models = make_models(given, preset)
-        table = make_table(args, preset, given, models, intervals=True)
+        setup = EngineSetup.made(args, preset, given, args.blocksize)
+        table = setup.table(intervals=True)
 
         def begin() -> LiveWriter:
             header = table.header(host=socket.gethostname())
@@ -93,11 +86,10 @@ def _write_rows(args: MeterOptions, preset: Preset) -> int:
             return writer_of(args, sys.stdout, header, sys.stderr)
 
         rows = LiveRows(sys.stdout, begin, table.rows)
-        log = open_logs(args, preset, given, models, args.blocksize)
-        for one in log:
-            one.go_on_with(table.rows)
-        keepers = open_keepers(args, preset, given, models, log)
-        engine = make_engine(given, preset, models, [rows, *log, *keepers], args.blocksize)
+        logs = setup.logs()
+        for log in logs:
+            log.go_on_with(table.rows)
+        engine = setup.engine([rows, *logs, *setup.keepers(logs)])
     watch = _measure(engine, rows.done, args.duration, table.rows)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
@@ -114,10 +106,9 @@ def _write_rows(args: MeterOptions, preset: Preset) -> int:
 def _write_log(args: MeterOptions, preset: Preset) -> int:
     """Measure and write only the log."""
     with metered_input(args, preset).started(preset.run_in) as given:
-        models = make_models(given, preset)
-        (log,) = open_logs(args, preset, given, models, args.blocksize)
-        keepers = open_keepers(args, preset, given, models, [log])
-        engine = make_engine(given, preset, models, [log, *keepers], args.blocksize)
+        setup = EngineSetup.made(args, preset, given, args.blocksize)
+        (log,) = setup.logs()
+        engine = setup.engine([log, *setup.keepers([log])])
     watch = _measure(engine, log.done, args.duration, log.table.rows)
     return _status(args, _ended(engine, args.duration, watch), log.table.rows)
 

@@ -4,20 +4,14 @@ import asyncio
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
 from amt_stream.cli.log import logged, refuse_log_options
-from amt_stream.cli.making import (
-    make_engine,
-    make_models,
-    make_table,
-    metered_input,
-    open_keepers,
-    open_logs,
-)
+from amt_stream.cli.making import EngineSetup, metered_input
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import ServeOptions
 from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_microphones
@@ -64,16 +58,15 @@ class MeasurementPlan:
         found = metered_input(args, preset, wait_for=wait_for)
         with found.started(preset.run_in) as given:
             # Only the page shows specific loudness.
-            models = make_models(given, preset, asks() if args.web is not None else {})
-            table = make_table(args, preset, given, models)
+            specific = asks() if args.web is not None else {}
+            setup = EngineSetup.made(args, preset, given, args.blocksize, specific)
+            table = setup.table()
             restored = logged(args, None if args.log is None else Path(args.log), self._restore)
-            logs = open_logs(restored, preset, given, models, args.blocksize)
+            logs = replace(setup, args=restored).logs()
             self._restore = False  # later measurements begin by command
             for log in logs:
                 log.go_on_with(table.rows)
-            keepers = open_keepers(args, preset, given, models, logs)
-            sinks: list[Sink] = [sink_of(table), *logs, *keepers]
-            return make_engine(given, preset, models, sinks, args.blocksize), table
+            return setup.engine([sink_of(table), *logs, *setup.keepers(logs)]), table
 
 
 def with_preset(args: ServeOptions) -> tuple[ServeOptions, Preset]:

@@ -2,26 +2,18 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import keeping
-from amt_stream.cli.inputs import Input, open_input
+from amt_stream.cli.inputs import open_input
 from amt_stream.cli.limits import models_with
 from amt_stream.cli.log import log_folder, logged, usual_folder
-from amt_stream.cli.making import (
-    input_from_window,
-    make_engine,
-    make_models,
-    metered_input,
-    open_keepers,
-    open_logs,
-    rows_to_show,
-)
+from amt_stream.cli.making import EngineSetup, input_from_window, metered_input
 from amt_stream.cli.messages import say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.meters.limits import Limit
@@ -31,22 +23,11 @@ from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_monitor.measurement_control import MeasurementRequest
-    from amt_stream.dsp.streaming import Stage
     from amt_stream.engine.engine import Engine
 
 
 SHOWS_SPECIFIC = "moore2016"
 """The model whose specific loudness the window shows, and which computes it on demand."""
-
-
-class _EngineSetup(NamedTuple):
-    """The parts from which an engine was made."""
-
-    args: MeterOptions
-    preset: Preset
-    given: Input
-    models: "Mapping[str, Stage]"
-    blocksize: int | None
 
 
 class Maker:
@@ -58,37 +39,29 @@ class Maker:
 
     def __init__(self, args: MeterOptions, preset: Preset) -> None:
         self._args, self._preset = args, preset
-        self._running: dict[int, _EngineSetup] = {}
+        self._running: dict[int, EngineSetup] = {}
         self.engines: list[Engine] = []
         self.readings: FollowedReadings | None = None
 
     def engine(self, request: "MeasurementRequest") -> "Engine":
         """Make an engine, not yet started; a continued measurement keeps its readings."""
-        with self._made(request) as running:
-            args, preset, given, models, blocksize = running
-            resumed = request.resumed
-            logs = open_logs(args, preset, given, models, blocksize)
-            readings = resumed
+        with self._made(request) as setup:
+            readings = resumed = request.resumed
+            logs = setup.logs()
             if resumed is not None:
                 for log in logs:
                     log.go_on_with(resumed.rows)
-            elif preset.view != "modulation":
-                readings = FollowedReadings(rows_to_show(args, preset, given, models, logs))
-            keepers = open_keepers(args, preset, given, models, logs)
+            elif setup.preset.view != "modulation":
+                readings = FollowedReadings(setup.rows_to_show(logs))
+            keepers = setup.keepers(logs)
             restore = None
             if resumed is not None and resumed.standing is not None:
                 restore = resumed.standing.state
-            engine = make_engine(
-                given,
-                preset,
-                dict(models),
-                [*([] if readings is None else [readings]), *logs, *keepers],
-                blocksize,
-                restore,
-            )
+            shown = [] if readings is None else [readings]
+            engine = setup.engine([*shown, *logs, *keepers], restore)
         self.readings = readings
         self.engines.append(engine)
-        self._running = {id(engine): running}
+        self._running = {id(engine): setup}
         ending.hold()
         return engine
 
@@ -97,9 +70,9 @@ class Maker:
 
         among: parent folder; None for the default one
         """
-        args, *_ = running = self._running[id(engine)]
-        args = logged(args, log_folder(among), restore=False)
-        return open_logs(*running._replace(args=args))[0]
+        setup = self._running[id(engine)]
+        args = logged(setup.args, log_folder(among), restore=False)
+        return replace(setup, args=args).logs()[0]
 
     def preset(self, engine: "Engine") -> Preset:
         """The preset that an engine was made with, with settings that were changed since."""
@@ -108,7 +81,7 @@ class Maker:
         return preset.with_settings({k: now[k] for k in preset.settings if k in now})
 
     @contextmanager
-    def _made(self, request: "MeasurementRequest") -> Iterator[_EngineSetup]:
+    def _made(self, request: "MeasurementRequest") -> Iterator[EngineSetup]:
         """Make the parts of an engine; its microphone is already running."""
         args, preset = self._args, self._preset
         if request.log is not None or request.resumed is not None:
@@ -136,8 +109,7 @@ class Maker:
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
         with given.started(preset.run_in) as given:
-            models = make_models(given, preset, asks)
-            yield _EngineSetup(args, preset, given, models, blocksize)
+            yield EngineSetup.made(args, preset, given, blocksize, asks)
 
 
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
