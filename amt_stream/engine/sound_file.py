@@ -9,7 +9,7 @@ from typing import Any
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, require_file
 from amt_stream.core.formats import WHOLE_COMMENT
-from amt_stream.meters.calibration import Calibration, told_by
+from amt_stream.meters.calibration import Calibration, calibrations_of_comment
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 
 MOST_PER_BYTE = 8
@@ -95,7 +95,7 @@ def calibrations_in(path: Path) -> dict[int, Calibration]:
     with file:
         try:
             comment = (file.format in _RIFF and _whole_comment(path)) or file.comment
-            return told_by(comment, file.software, path.name)
+            return calibrations_of_comment(comment, file.software, path.name)
         except ValueError as error:
             raise SourceError(error) from error
 

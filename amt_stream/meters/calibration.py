@@ -355,7 +355,7 @@ def remove_record(device: str, channel: int, path: Path | None = None) -> bool:
     return len(left) < len(records)
 
 
-def told_by(comment: str, software: str, where: str) -> dict[int, Calibration]:
+def calibrations_of_comment(comment: str, software: str, where: str) -> dict[int, Calibration]:
     """Calibrations by channel (1, 2, ...) in the comment of a recording of amt_stream; else none.
 
     Uncalibrated channels are left out.

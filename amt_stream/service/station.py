@@ -103,7 +103,7 @@ class Station:
         """Why the expected device is missing."""
         self._not_wanted = threading.Event()
         self._over: Callable[[], bool] = lambda: False
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._since = utc_now()
         self.trouble = ""
         """Another fault, such as a failed check."""
@@ -122,7 +122,7 @@ class Station:
 
     @property
     def newest(self) -> tuple[Message, ...]:
-        """The messages by which whoever comes now knows where things stand."""
+        """What a new client gets first: the header, the state and the newest rows."""
         header = () if self._header is None else (self._header,)
         return (*header, self.state, *self._rows.values())
 
@@ -192,8 +192,8 @@ class Station:
             self._tell_in_time()
 
     def _tell_in_time(self) -> None:
-        if time.monotonic() > self._told_at + STATE_S:
-            self._told_at = time.monotonic()
+        if time.monotonic() > self._reported_at + STATE_S:
+            self._reported_at = time.monotonic()
             self._send(self.state)
 
     def _is_over(self) -> bool:
@@ -245,7 +245,7 @@ class Station:
     async def answer(self, asked: object, looks_only: bool = False) -> Message:
         """Do what a command asks for; the reply says so, or in a sentence why it was not done.
 
-        looks_only: whoever asks may have `status` alone
+        looks_only: the client may only ask for `status`
         """
         reply: dict[str, object] = {"command": command_in(asked), "id": id_of(asked)}
         reply |= {"done": False, "error": ""}

@@ -35,7 +35,7 @@ class Manager(Unhindered):
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.setblocking(False)
-        self._told = 0.0
+        self._reported_at = 0.0
         self._state, self._since = "", 0.0
 
     async def open(self, wire: Wire) -> None:
@@ -49,8 +49,8 @@ class Manager(Unhindered):
             self._tell(*ready, f"STATUS={plain(words)}")
             if self._lives_without_rows(message.content):
                 self._tell("WATCHDOG=1")
-        elif message.kind == "row" and time.monotonic() > self._told + ALIVE_S:
-            self._told = time.monotonic()
+        elif message.kind == "row" and time.monotonic() > self._reported_at + ALIVE_S:
+            self._reported_at = time.monotonic()
             self._tell("WATCHDOG=1")
 
     def _lives_without_rows(self, state: JsonMap) -> bool:

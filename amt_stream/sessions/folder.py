@@ -167,8 +167,8 @@ class Folder:
 
     def describe(self, description: Mapping[str, object]) -> None:
         """Write the description of this run. Raises SessionError."""
-        told_of = {"session": SCHEMA, "run": self.run, **description}
-        self._description = json.dumps(told_of, indent=1) + "\n"
+        described = {"session": SCHEMA, "run": self.run, **description}
+        self._description = json.dumps(described, indent=1) + "\n"
         with as_session_error(self.path, "written"):
             self.add_whole(DESCRIPTION, self._description)
 

@@ -189,7 +189,7 @@ class _SoundPart:
         self._lines = GrowingFile(lines)
         self._digest = hashlib.sha256()
         self._hashed = sound.head
-        self._told = 0
+        self._reported = 0
         self._written = True
 
     @property
@@ -210,15 +210,15 @@ class _SoundPart:
             missed = 0 if after is None else chunk.sample - chunk.lost - after
             if (not at and not lines) or missed or chunk.lost or chunk.flags:
                 line = {"at": at, "sample": chunk.sample, "utc": chunk.utc, "lost": chunk.lost}
-                if number >= self._told:
+                if number >= self._reported:
                     lines.append({**line, "flags": int(chunk.flags), "missed": missed})
             at += len(chunk)
             after = chunk.sample + len(chunk)
         if lines:
             self._lines.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-        self._told = len(chunks)
+        self._reported = len(chunks)
         self.sound.write(chunks)
-        self._told, self._written = 0, True
+        self._reported, self._written = 0, True
         self._take_hash()
 
     def _take_hash(self) -> None:

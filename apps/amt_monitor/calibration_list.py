@@ -56,7 +56,7 @@ class CalibrationList(QtWidgets.QDialog):
             self._say("" if self.kept else "No calibration is stored yet.")
         self.table.setRowCount(len(self.kept))
         for row, one in enumerate(self.kept):
-            for column, text in enumerate(_told(one)):
+            for column, text in enumerate(_cells(one)):
                 self.table.setItem(row, column, table_cell(plain(text), plain(one.calibration)))
         self.table.resizeColumnsToContents()
         if self.kept:
@@ -90,7 +90,7 @@ class CalibrationList(QtWidgets.QDialog):
         self.message.setVisible(bool(sentence))
 
 
-def _told(one: Kept) -> tuple[str, ...]:
+def _cells(one: Kept) -> tuple[str, ...]:
     calibration = one.calibration
     correction = calibration.correction
     level = f"{calibration.full_scale_db_spl:.2f} dB SPL" if calibration.calibrated else "-"

@@ -195,12 +195,12 @@ class MicrophonePage(WizardPage):
             return
         before = self.draft.before
         correction = before.correction
-        told = [calibration_state(before)]
+        parts = [calibration_state(before)]
         if before.record is not None:
-            told.insert(0, f"full-scale sine = {_level(before.calibration)}")
+            parts.insert(0, f"full-scale sine = {_level(before.calibration)}")
         if correction is not None:
-            told.append(f"corrected by {correction.name}")
-        self.before.setText(plain(", ".join(told)))
+            parts.append(f"corrected by {correction.name}")
+        self.before.setText(plain(", ".join(parts)))
         self.before.setToolTip(plain(before.calibration))
 
     def _forget_bars(self) -> None:

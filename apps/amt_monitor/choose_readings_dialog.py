@@ -66,8 +66,8 @@ class ChooseReadingsDialog(QtWidgets.QDialog):
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
         for item in self._items():
-            told = f"{item.text()} {item.data(NAME)}".casefold()
-            item.setHidden(not all(word in told for word in words))
+            text = f"{item.text()} {item.data(NAME)}".casefold()
+            item.setHidden(not all(word in text for word in words))
 
     def _describe(self, item: QtWidgets.QListWidgetItem | None, *_: object) -> None:
         self.about.setText("" if item is None else item.toolTip())

@@ -91,8 +91,8 @@ class CommandRun(QtCore.QObject):
             os.setpriority(os.PRIO_PROCESS, process, NICE)
 
     def _read(self) -> None:
-        told = bytes(self._process.readAllStandardError().data()).decode(errors="replace")
-        lines = (self._said + told).splitlines(keepends=True)
+        new = bytes(self._process.readAllStandardError().data()).decode(errors="replace")
+        lines = (self._said + new).splitlines(keepends=True)
         self._said = ""
         for line in lines:
             found = _PERCENT.search(line.strip())

@@ -29,10 +29,10 @@ class Effects(NamedTuple):
     changes: dict[str, NDArray[np.float64]]
 
     @classmethod
-    def of(cls, told: str) -> "Effects":
+    def of(cls, text: str) -> "Effects":
         """From what `explain --format json` prints. Raises ResultsError."""
         try:
-            data = json.loads(told)
+            data = json.loads(text)
             values, units = data["values"], data["units"]
             changes = {name: np.array(v, np.float64) for name, v in data["changes"].items()}
         except (KeyError, TypeError, ValueError) as error:

@@ -54,10 +54,10 @@ class HealthPane(Pane):
             what.setVisible(there)
             words.setVisible(there)
             if there:
-                told = lines[place]
-                _write(what, told.what, told.wrong)
-                _write(words, told.words, told.wrong)
-                words.setAccessibleName(f"{told.what}: {told.words}")
+                line = lines[place]
+                _write(what, line.what, line.wrong)
+                _write(words, line.words, line.wrong)
+                words.setAccessibleName(f"{line.what}: {line.words}")
 
     def texts(self) -> tuple[str, ...]:
         shown = [pair for pair in self._labels if not pair[0].isHidden()]

@@ -129,8 +129,8 @@ class LimitsPane(Pane):
             value = value_words(limit, values, held)
             if words.fontMetrics().horizontalAdvance(value) > words.width():
                 value = value_words(limit, values, held, brief=True)
-            told = value, forecast_words(limit, values, held)
-            words.setText(tied("\n".join(filter(None, told))))
+            parts = value, forecast_words(limit, values, held)
+            words.setText(tied("\n".join(filter(None, parts))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         least = self.fontMetrics().height()

@@ -108,8 +108,8 @@ class MeasurementControl:
             return "stopped" if self.error else "idle"
         if not self.measuring:
             return "stopped"
-        told = self.engine.device_state
-        return "paused" if self.paused and told == "running" else told
+        state = self.engine.device_state
+        return "paused" if self.paused and state == "running" else state
 
     @property
     def paused(self) -> bool:

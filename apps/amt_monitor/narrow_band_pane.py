@@ -122,8 +122,8 @@ class NarrowBandPane(ReadingPane):
         place = int(np.argmin(np.abs(self.curves[0].x - at)))
         lg = float(self.curves[0].x[place])
         levels = [reading_text("_db", float(c.y[place])) for c in self.curves if len(c.y)]
-        told = levels if len(levels) < 2 else [f"L {levels[0]}", f"R {levels[1]}"]
-        text = f"{reading_text('_hz', 10**lg)} Hz  {'  '.join(told)} dB"
+        parts = levels if len(levels) < 2 else [f"L {levels[0]}", f"R {levels[1]}"]
+        text = f"{reading_text('_hz', 10**lg)} Hz  {'  '.join(parts)} dB"
         self.cursor.set([(lg, text)])
 
     def show_status(self, view: "ViewState") -> None:

@@ -185,7 +185,7 @@ class NumberTable(QtWidgets.QWidget):
         return wide
 
     def _words_width(self, size: int, short: bool) -> int:
-        return max((text_width(line.told(short), size) for line in self._lines), default=0)
+        return max((text_width(line.text(short), size) for line in self._lines), default=0)
 
     def _column_width(self, column: int, size: int) -> int:
         gap = round(0.4 * size)
@@ -220,11 +220,11 @@ class _Line:
             self.parts.append((cell, number, unit))
         self.words.setToolTip(self.caption.sentence)
 
-    def told(self, short: bool) -> str:
+    def text(self, short: bool) -> str:
         return (self.caption.symbol if short else "") or self.caption.words
 
     def abbreviate(self, short: bool) -> None:
-        self.words.setText(self.told(short))
+        self.words.setText(self.text(short))
 
     def setVisible(self, visible: bool) -> None:
         self.words.setVisible(visible)

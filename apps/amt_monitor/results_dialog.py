@@ -88,8 +88,8 @@ class ResultsDialog(QtWidgets.QDialog):
         self.table = _table(results)
         tabs.addTab(self.table, "Rea&dings")
         tabs.addTab(_lines(_happened(results), "events"), "&Events and limits")
-        told = {"header": results.header, **results.settings}
-        tabs.addTab(_lines(json.dumps(told, indent=1, default=str), "settings"), "&Settings")
+        content = {"header": results.header, **results.settings}
+        tabs.addTab(_lines(json.dumps(content, indent=1, default=str), "settings"), "&Settings")
         column.addWidget(tabs, 1)
         column.addWidget(self._buttons())
 

@@ -286,12 +286,12 @@ def effect_words(effects: Effects, bands: Sequence[str]) -> str:
     where = f" in the {EARS[int(ear)]} ear" if len(loudness) > 1 else ""
     units = dict.fromkeys(SHARED, "%") | {"laeq": "dB"}
     found = {name: float(changes[name][place, band]) for name in units}
-    told = [
+    differences = [
         f"{'LAeq' if name == 'laeq' else name} {change:+.1f} {units[name]}"
         for name, change in found.items()
         if math.isfinite(change)
     ]
-    return f"3 dB less at {bands[int(band)]}{where}: {', '.join(told)}"
+    return f"3 dB less at {bands[int(band)]}{where}: {', '.join(differences)}"
 
 
 def shared_in(view: "ViewState") -> list[tuple[str, SpecificQuality]]:

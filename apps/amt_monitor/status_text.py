@@ -35,10 +35,10 @@ def title_text(engine: "Engine | None", state: str, view: "ViewState | None") ->
         return "amt-stream"
     values = view.values if view is not None else {}
     name = next((one for one in HEADLINES if values.get(one) is not None), None)
-    told = state
+    title = state
     if view is not None and name is not None and state == "running":
         caption = caption_of(name)
-        told = f"{caption.symbol} {reading_text(name, values[name])} {caption.unit}"
+        title = f"{caption.symbol} {reading_text(name, values[name])} {caption.unit}"
         if view.reading_status(view.model_of(name)).uncalibrated:
-            told += ", uncalibrated"
-    return plain(f"{told} - {engine.source.name} - amt-stream")
+            title += ", uncalibrated"
+    return plain(f"{title} - {engine.source.name} - amt-stream")

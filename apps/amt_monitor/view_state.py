@@ -65,10 +65,10 @@ class ViewState:
 
     @property
     def header(self) -> dict[str, Any]:
-        engine, told = self.engine, sound_told(self.engine)
+        engine, source = self.engine, describe_source(self.engine)
         if self.readings is None:
-            return {"source": told}
-        return header(self.readings.rows, models_told(engine), engine.calibration, told)
+            return {"source": source}
+        return header(self.readings.rows, describe_models(engine), engine.calibration, source)
 
     @property
     def specific_loudness(self) -> "np.ndarray | None":
@@ -133,13 +133,13 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
     return getattr(frames.values, "specific_loudness", None)
 
 
-def sound_told(engine: "Engine") -> dict[str, Any]:
+def describe_source(engine: "Engine") -> dict[str, Any]:
     source = engine.source
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
     return sound | {"channels": [*range(1, source.channels + 1)]}
 
 
-def models_told(engine: "Engine") -> list[dict[str, Any]]:
+def describe_models(engine: "Engine") -> list[dict[str, Any]]:
     found = []
     for name, model in engine.models.items():
         entry, made = entry_of(model), model.arguments()

@@ -197,8 +197,8 @@ class WallView(QtWidgets.QWidget):
             self.light.show_state(state_of(of, values, held))
             self._color_band()
             self.state.setText(state_words(of, values, held))
-            told = value_words(of, values, held), forecast_words(of, values, held)
-            self.limit.setText(tied(". ".join(filter(None, told))))
+            parts = value_words(of, values, held), forecast_words(of, values, held)
+            self.limit.setText(tied(". ".join(filter(None, parts))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         height = self.height()

@@ -9,7 +9,7 @@ import pytest
 
 from amt_stream import measure
 from amt_stream.core.device_store import CalibrationError
-from amt_stream.meters.calibration import UNCALIBRATED, Calibration, Record, told_by
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration, Record, calibrations_of_comment
 from amt_stream.meters.correction import (
     Correction,
     CorrectionError,
@@ -152,7 +152,7 @@ def test_a_recording_tells_it_and_a_header_that_it_was_there(umik):
     tone = Record("usb", 1, 94.0, -26.0, 1000.0, "2026-11-22T09:00:00Z", 0.25).calibration
     given = tone.with_correction(read_correction(umik))
     comment = json.dumps({"calibration": [{"channel": 2, **asdict(given)}]})
-    told = told_by(comment, "amt_stream 1.0", "x.flac")[2]
+    told = calibrations_of_comment(comment, "amt_stream 1.0", "x.flac")[2]
     assert told.correction == given.correction
     (header,) = calibrations([given], [2])
     assert (header["correction"]["name"], "frequencies_hz" in header["correction"]) == (

@@ -160,7 +160,7 @@ class SoundLevelMeter(Meter):
     as `laf90_db`, and `lcs90_db` of C-weighted S levels. They are of values every 10 ms, in classes
     of 0.05 dB from 0 to 150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below
     0 dB counts in the lowest class. As columns they are renewed every 0.1 s. Those of other levels
-    than A-weighted F are told of the columns only.
+    than A-weighted F are calculated only where `columns` names them.
 
     Raises ValueError for a column that it does not have.
     """

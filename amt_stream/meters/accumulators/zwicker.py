@@ -26,8 +26,7 @@ class ZwickerMeter(PercentileMeter):
     count only where they are not lower than all that came later. Those of a rolling window go on
     through a pause and a reset. Percentiles are counted in classes of 1/2000 of a doubling of
     loudness, so within 0.02 % of the exact; as columns they are renewed every 0.1 s. N5 is the
-    value exceeded 5 % of the time; ISO 532-1 takes it over an interval that whoever measures
-    chooses.
+    value exceeded 5 % of the time; ISO 532-1 takes it over an interval that the user chooses.
 
     Raises ValueError for a column that it does not have.
     """

@@ -61,9 +61,9 @@ def summary(
     are in `microphones`, by name.
     """
     if isinstance(table, RowsOfEach):
-        settings = {"microphones": {name: _told(one) for name, one in table.of.items()}}
+        settings = {"microphones": {name: _settings_of(one) for name, one in table.of.items()}}
     else:
-        settings = _told(table)
+        settings = _settings_of(table)
     return {
         "schema": SCHEMA,
         "program": "amt_stream",
@@ -78,7 +78,7 @@ def summary(
     }
 
 
-def _told(table: JoinedRows) -> JsonDict:
+def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
     table.catch_up()
     statistics = {

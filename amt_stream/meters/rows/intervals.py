@@ -46,7 +46,7 @@ SHORT = 0.999
 class _IntervalTrack:
     """Statistics of one model for the current interval and earlier ones.
 
-    told: results of each interval whose end this model has reached, but another has not
+    results: results of each interval whose end this model has reached, but another has not
     """
 
     reached_s: float = -math.inf
@@ -54,7 +54,7 @@ class _IntervalTrack:
     fault: int = 0
     calibrated: bool = True
     empty: bool = True
-    told: list[JsonDict] = field(default_factory=list)
+    results: list[JsonDict] = field(default_factory=list)
 
 
 @dataclass
@@ -165,7 +165,7 @@ class Intervals(Resumable):
         before_s = track.reached_s if math.isfinite(track.reached_s) else begin_s
         period_s = (begin_s - before_s) / (lost + 1)
         passed = at = 0
-        ends = [one for one in self._ends[len(track.told) :] if one.time_s <= end_s + SAME_S]
+        ends = [one for one in self._ends[len(track.results) :] if one.time_s <= end_s + SAME_S]
         for end in [*ends, None]:
             until_s = math.inf if end is None else end.time_s + SAME_S
             if passed < lost:  # missing frames before these
@@ -237,9 +237,9 @@ class Intervals(Resumable):
                 values |= {**readings.counted_s(), "paused_s": track.paused_s}
             readings.begin_interval()
         track.paused_s, track.fault, track.calibrated, track.empty = 0.0, 0, True, True
-        track.told.append(values)
-        while all(one.told for one in self._tracks.values()):
-            self._end_row([one.told.pop(0) for one in self._tracks.values()])
+        track.results.append(values)
+        while all(one.results for one in self._tracks.values()):
+            self._end_row([one.results.pop(0) for one in self._tracks.values()])
 
     def _end_row(self, of_models: Sequence[JsonMap]) -> None:
         begin, end = self._begin, self._ends.pop(0)
@@ -284,7 +284,7 @@ class Intervals(Resumable):
         if end_s > last_s + SAME_S:
             self._ends.append(_End(end_s, end_s + self._epoch, on_time=False))
         for name, track in self._tracks.items():
-            for _ in self._ends[len(track.told) :]:
+            for _ in self._ends[len(track.results) :]:
                 self._close(name)
 
     def ended(self) -> Rows:

@@ -223,8 +223,8 @@ class SoundLevelReadings(MeteredReadings):
         side, what = self._places
         (levels,) = np.nonzero(what < len(LEVELS))
         for both, power in zip(found, (frames.values.lowest, frames.values.highest), strict=True):
-            told = by_sides([*level_db(np.where(fully_heard(frames), power, np.nan))])
-            both[:, levels] = told[side[levels], what[levels]].T
+            levels_db = by_sides([*level_db(np.where(fully_heard(frames), power, np.nan))])
+            both[:, levels] = levels_db[side[levels], what[levels]].T
         return found
 
     def tail(self, frames: Frames) -> None:

@@ -102,7 +102,7 @@ class _Watch:
         self._began: Spotted | None = None
         self._worst = math.nan
         self._red_then = ""
-        self._told = False
+        self._reported = False
 
     def __call__(self, rows: Rows) -> Iterator[Spotted]:
         limit, time_s = self._trigger.limit, rows["time_s"]
@@ -115,9 +115,9 @@ class _Watch:
         )
         for at, state in enumerate(states):
             if state != STATES[RED]:
-                if self._told:
+                if self._reported:
                     yield self._spotted(rows, at, limit.hold_s, False)
-                self._began, self._told = None, False
+                self._began, self._reported = None, False
                 continue
             if self._began is None:
                 self._worst = float(values[at])
@@ -127,8 +127,8 @@ class _Watch:
                 self._worst = float(values[at])
             still = limit.sign * (seen[at] - limit.threshold) > -limit.hysteresis
             lasted_s = time_s[at] - self._began.time_s
-            if still and not self._told and lasted_s >= self._trigger.for_s - 1e-6:
-                self._told = True
+            if still and not self._reported and lasted_s >= self._trigger.for_s - 1e-6:
+                self._reported = True
                 yield replace(self._began, worst=self._worst)
 
     def _values(self, rows: Rows) -> NDArray[np.float64]:

@@ -90,18 +90,18 @@ class Trial:
         try:
             y, problem = self.hear(build(self.model, **self.options), self.sound, self.options), ""
         except Exception as error:
-            y, problem = None, _told(error)
+            y, problem = None, _error_text(error)
         for reading in self.readings:
             got, why = nan, problem
             if not problem:
                 try:
                     got = float(reading.of(y))
                 except Exception as error:
-                    why = _told(error)
+                    why = _error_text(error)
             yield Result(self.model, self.words, reading, got, why)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 
 from amt_stream.cli.command import run_command
-from amt_stream.meters.calibration import told_by
+from amt_stream.meters.calibration import calibrations_of_comment
 from tests.service.served import ROOT, Served, is_row
 from tests.sessions.events.conftest import BURSTS, FS, FULL_SCALE_DB, bursts
 
@@ -156,5 +156,5 @@ def test_a_file_of_an_event_is_measured_with_its_own_calibration(sound, tmp_path
 )  # fmt: skip
 def test_a_comment_of_ours_that_cannot_be_read_is_an_error(comment):
     with pytest.raises(ValueError, match="its comment no longer has the calibration"):
-        told_by(comment, "amt_stream (libsndfile)", "a file")
-    assert told_by(comment, "another", "a file") == {}
+        calibrations_of_comment(comment, "amt_stream (libsndfile)", "a file")
+    assert calibrations_of_comment(comment, "another", "a file") == {}

@@ -33,7 +33,7 @@ let whose = asked.get("microphone") || "";
 let limits = [];
 let patterns = [];
 let refused = false, tried = false;
-const told = new Map(); // by microphone: its limits in words
+const limitTexts = new Map(); // by microphone: its limits in words
 const faults = new Map(); // by microphone: when each fault came last
 let frozen = null; // while the readings are held: their row, and its limits in words
 
@@ -144,7 +144,7 @@ function drawLimits(row, stale) {
   const known = Boolean(row) && !stale && MEASURING.includes(reached());
   for (const limit of limits) {
     const [light, reading, more] = limit.parts;
-    const texts = (frozen ? frozen.limits : told.get(whose))?.find((one) => one.name === limit.name);
+    const texts = (frozen ? frozen.limits : limitTexts.get(whose))?.find((one) => one.name === limit.name);
     const state = known && texts ? texts.state : "unknown";
     light.textContent = known && texts ? texts.word : MEASURING.includes(reached()) ? "Not known yet" : `Not known: ${reached()}`;
     light.dataset.state = state;
@@ -156,14 +156,14 @@ function drawLimits(row, stale) {
   }
 }
 
-connection.addEventListener("limits", ({ detail }) => { told.set(detail.microphone, detail.of); });
+connection.addEventListener("limits", ({ detail }) => { limitTexts.set(detail.microphone, detail.of); });
 
 connection.addEventListener("header", ({ detail: header }) => {
   freeze(null);
   points.clear();
   past.clear();
   faults.clear();
-  told.clear();
+  limitTexts.clear();
   const keys = new Set(["row", "ear", "channel"]);
   limits = header.limits || [];
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
@@ -369,7 +369,7 @@ function clock(seconds) {
 
 // Hold the readings of this row, or release them; the measurement goes on.
 function freeze(row) {
-  frozen = row ? { row, limits: told.get(whose) } : null;
+  frozen = row ? { row, limits: limitTexts.get(whose) } : null;
   at("freeze").setAttribute("aria-pressed", String(Boolean(frozen)));
 }
 
