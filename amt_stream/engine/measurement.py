@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
 from amt_stream.dsp.functional.input_gate import make_ready
+from amt_stream.dsp.streaming import map_fields
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
 from amt_stream.engine.last_moments import LastMoments
 from amt_stream.engine.listener import Listener
@@ -483,18 +484,8 @@ def fits_together(chunk: NDArray[np.float32]) -> bool:
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:
     """All or some frames of one listener from a block's output, as new numpy arrays."""
 
-    if isinstance(y, torch.Tensor):
-        return _cut(y.numpy()[listener], time_dim, rows).copy()
-    if rows is None:  # the usual case
-        return type(y)._make([None if v is None else v.numpy()[listener].copy() for v in y])
-    return type(y)(
-        *[
-            None if v is None else _cut(v.numpy()[listener], dim, rows).copy()
-            for v, dim in zip(y, time_dim, strict=True)
-        ]
-    )
+    def cut(v: torch.Tensor, dim: int) -> Any:
+        array = v.numpy()[listener]
+        return (array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]).copy()
 
-
-def _cut(array: Any, dim: int, rows: slice | None) -> Any:
-    """All or some frames of an output."""
-    return array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]
+    return map_fields(cut, y, time_dim)

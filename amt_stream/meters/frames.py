@@ -2,8 +2,9 @@
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -280,17 +281,7 @@ class Frames:
         mine, theirs = self.later, before.later
         if mine is None or theirs is None or self.skipped or self.missed or self.gaps:
             return False
-        alike = (self.calibrated, self.stretch, self.start_s, self.model, self.microphone)
-        theirs_too = (
-            before.calibrated,
-            before.stretch,
-            before.start_s,
-            before.model,
-            before.microphone,
-        )
-        if alike != theirs_too:
-            return False
-        return theirs.joined(mine) is not None
+        return _MARKS(self) == _MARKS(before) and theirs.joined(mine) is not None
 
     @property
     def after_end(self) -> bool:
@@ -333,26 +324,15 @@ class Frames:
 
     def between(self, start: int, stop: int) -> "Frames":
         """A slice of consecutive rows; the first one has the gaps before all."""
-        values = self.values
-        if isinstance(values, np.ndarray):
-            some: Any = _cut(values, self.time_dim, start, stop)
-        else:
-            dims = self.time_dim if isinstance(self.time_dim, tuple) else [0] * len(values)
-            parts = zip(values, dims, strict=True)
-            some = type(values)(
-                *(None if v is None else _cut(v, dim, start, stop) for v, dim in parts)
-            )
+        several = isinstance(self.values, tuple) and not isinstance(self.time_dim, tuple)
+        dims = (0,) * len(self.values) if several else self.time_dim
+        some = _mapped(lambda v, dim: _cut(v, dim, start, stop), self.values, dims)
         changes: JsonDict = {name: _cut(getattr(self, name), -1, start, stop) for name in LATER}
         changes |= {} if start == 0 else {"gaps": (), "skipped": 0, "missed": 0}
         return replace(self, values=some, later=None, **changes)
 
     def copy(self) -> "Frames":
         """A copy with copied arrays."""
-        values = self.values
-        if isinstance(values, np.ndarray):
-            own = values.copy()
-        else:
-            own = type(values)(*(None if v is None else v.copy() for v in values))
         frames = object.__new__(Frames)
         for name, slot in _SLOTS:
             try:
@@ -360,8 +340,21 @@ class Frames:
             except AttributeError:  # not made yet
                 continue
             object.__setattr__(frames, name, value.copy() if name in LATER else value)
-        object.__setattr__(frames, "values", own)
+        object.__setattr__(frames, "values", _mapped(lambda v: v.copy(), self.values))
         return frames
+
+
+_MARKS = attrgetter("calibrated", "stretch", "start_s", "model", "microphone")
+"""Which must agree where frames are joined."""
+
+
+def _mapped(f: Callable[..., np.ndarray], values: Any, *others: Any) -> Any:
+    """`f` of an array, or of each array of a NamedTuple."""
+    if not isinstance(values, tuple):
+        return f(values, *others)
+    return type(values)(
+        *(None if v is None else f(v, *rest) for v, *rest in zip(values, *others, strict=True))
+    )
 
 
 def _cut(values: np.ndarray, dim: int, start: int, stop: int) -> np.ndarray:
@@ -407,30 +400,15 @@ def in_one(frames: Sequence[Frames]) -> Frames:
     if len(frames) == 1:
         return first
     later = Joined([one.later for one in frames if one.later is not None])
-    given = [one.values for one in frames]
-    dims = first.time_dim
-    if isinstance(first.values, np.ndarray):
-        values: object = np.concatenate(given, axis=dims)
-    else:
-        values = type(first.values)(
-            *[
-                None if column[0] is None else np.concatenate(column, axis=dim)
-                for dim, *column in zip(dims, *given, strict=True)
-            ]
-        )
-    return Frames.lazy(
-        later,
-        values=values,
-        calibrated=first.calibrated,
-        start_s=first.start_s,
-        gaps=first.gaps,
-        skipped=first.skipped,
-        missed=first.missed,
-        stretch=first.stretch,
-        model=first.model,
-        microphone=first.microphone,
-        time_dim=first.time_dim,
+    others = [one.values for one in frames[1:]]
+    values = _mapped(
+        lambda v, dim, *more: np.concatenate([v, *more], axis=dim),
+        first.values,
+        first.time_dim,
+        *others,
     )
+    marks = {name: getattr(first, name) for name in _DEFAULTS if name != "later"}
+    return Frames.lazy(later, **marks, values=values, calibrated=first.calibrated)
 
 
 def scalar_field(values: object, name: str) -> NDArray[np.float32]:
