@@ -352,7 +352,8 @@ def _mapped(f: Callable[..., np.ndarray], values: Any, *others: Any) -> Any:
     """`f` of an array, or of each array of a NamedTuple."""
     if not isinstance(values, tuple):
         return f(values, *others)
-    return type(values)(
+    kind: Any = type(values)
+    return kind(
         *(None if v is None else f(v, *rest) for v, *rest in zip(values, *others, strict=True))
     )
 

@@ -13,7 +13,7 @@ from amt_stream.core.clock import SAME_S, Interval, Moment, NoSuchTime, local_te
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
-from amt_stream.meters.rows.block import FAULT_TEXTS
+from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.sessions.results import Results, ResultsError
 
 UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
@@ -167,7 +167,7 @@ class PartsOfRows:
         if table is None or not len(table) or "laeq_db" not in table.columns:
             return None
         seconds = self.results.header["interval"]["seconds"]
-        utc_s = _in_s(table["utc"]) + table["end_s"] - table["time_s"]
+        utc_s = unix_s(table["utc"]) + table["end_s"] - table["time_s"]
         power = _power(table["laeq_db"])
         spans = table["time_s"], table["end_s"], utc_s, table["measured_s"], power
         return Pieces(*spans, f"the log's own intervals of {seconds} s")
@@ -214,14 +214,14 @@ class PartsOfRows:
         places, values = places[np.isfinite(values)], values[np.isfinite(values)]
         end_s = self.time_s[places]
         begin_s = np.maximum(end_s - window_s, 0.0)
-        utc_s = _in_s(self.rows["utc"][places])
+        utc_s = unix_s(self.rows["utc"][places])
         return Pieces(begin_s, end_s, utc_s, self._counted_s(begin_s, end_s), _power(values), how)
 
     def _differences(self, name: str) -> Pieces:
         """Pieces of an accumulated level: the energy added since the row before."""
         values = self.rows[name]
         places = np.flatnonzero(np.isfinite(values) & (self.time_s > 0))
-        end_s, utc_s = self.time_s[places], _in_s(self.rows["utc"][places])
+        end_s, utc_s = self.time_s[places], unix_s(self.rows["utc"][places])
         begin_s = np.concatenate(
             [[min(one["from_s"] for one in self.results.header["statistics"].values())], end_s[:-1]]
         )[: len(end_s)]
@@ -245,12 +245,6 @@ def _power(level_db: NDArray[np.floating]) -> Numbers:
     return np.where(np.isfinite(level_db), 10.0 ** (np.nan_to_num(level_db) / 10.0), 0.0)
 
 
-def _in_s(utc: NDArray[np.datetime64]) -> Numbers:
-    """Unix time in seconds, NaN if unknown."""
-    found = utc.astype("datetime64[ms]").astype(np.int64) / 1000.0
-    return np.where(np.isnat(utc), np.nan, found)
-
-
 @dataclass(frozen=True)
 class Part:
     """A part of a measurement, in seconds of sound."""
@@ -267,7 +261,7 @@ def part_of(
     Raises ResultsError if it is not in the measurement.
     """
     start = results.start_utc
-    start_s = None if start is None else float(_in_s(np.array([start]))[0])
+    start_s = None if start is None else float(unix_s(start))
     by = zone or results.zone
     first_s, last_s = float(results.rows["time_s"][0]), results.duration_s
     try:
@@ -348,9 +342,9 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
     models = results.models.values()
     wanted = [c.name for one in models for n in one.of_interval for c in one.matching(n)]
     by = zone or results.zone
-    epoch = 0.0 if start is None else float(_in_s(np.array([start]))[0])
+    epoch = 0.0 if start is None else float(unix_s(start))
     clock = Interval(seconds) if start is None else Interval(seconds, by)
-    time_s, utc_s = results.rows["time_s"], _in_s(results.rows["utc"])
+    time_s, utc_s = results.rows["time_s"], unix_s(results.rows["utc"])
     found = []
     begin_s, end_s = results.begin_s, results.duration_s
     while begin_s < end_s - SAME_S:
@@ -363,7 +357,7 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
         until_s = min(until_s, end_s)
         row: JsonDict = {
             "time_s": round(begin_s, 6),
-            "utc": None if start is None else _utc_text(utc),
+            "utc": None if start is None else utc_text(utc),
             "local": None if start is None else local_text(utc, by),
             "end_s": round(until_s, 6),
             "measured_s": round(parts.measured_s(begin_s, until_s), 6),
@@ -399,7 +393,3 @@ def _kept(results: Results, seconds: int, zone: tzinfo | None) -> IntervalTable 
     names = tuple(str(one["name"]) for one in columns if one["model"])
     words = "counted during the measurement, every frame"
     return IntervalTable(results.intervals, names, words)
-
-
-def _utc_text(utc_s: float) -> str:
-    return str(np.datetime_as_string(np.datetime64(round(utc_s * 1000), "ms"), timezone="UTC"))

@@ -13,7 +13,7 @@ import numpy as np
 from amt_stream.core.formats import SOUND_FORMATS, SoundFormat
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.frames import Chunk
-from amt_stream.meters.rows.block import in_utc
+from amt_stream.meters.rows.block import in_utc, utc_text
 from amt_stream.sessions.files import GrowingFile, SessionError, new_name
 from amt_stream.sessions.flac import LARGEST_CHANNELS, LARGEST_FS, FlacFile
 from amt_stream.sessions.folder import Folder
@@ -149,9 +149,9 @@ class SoundRecording:
         self._close_finished()
 
     def _new(self, first: Chunk, notes: Mapping[str, object]) -> "_SoundPart":
-        utc = np.datetime_as_string(in_utc(np.array([first.utc]))[0], unit="ms", timezone="UTC")
+        utc = utc_text(first.utc)
         about = {**notes, "run": self._folder.run, "sample": first.sample, "utc": utc}
-        tags = {"comment": json.dumps(about), "date": str(utc), "software": "amt_stream"}
+        tags = {"comment": json.dumps(about), "date": utc, "software": "amt_stream"}
         lines = new_name(self._folder.path, f"sound-{self._hour}", ".jsonl")
         path = lines.with_suffix(f".{self._format}")
         if self._name.isprintable():

@@ -37,6 +37,7 @@ from amt_stream.cli.terminal.pictures import (
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
+from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED, caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
@@ -407,8 +408,7 @@ def _time_axis(history: ReadingHistory, end_s: float, span_s: float, room: int) 
         if np.isnat(utc):
             texts.append("" if at < 0 else f"{at:.0f} s")
         else:
-            seconds = utc.astype("datetime64[ms]").astype(np.int64) / 1000
-            moment = datetime.fromtimestamp(seconds + max(0.0, at - history.now_s))
+            moment = datetime.fromtimestamp(float(unix_s(utc)) + max(0.0, at - history.now_s))
             texts.append(f"{moment:%H:%M:%S}")
     start, end = texts
     start = start or f"{span_s:.0f} s ago"

@@ -220,6 +220,17 @@ def in_seven_digits(values: NDArray[np.floating]) -> NDArray[np.float64]:
     return rounded
 
 
+def utc_text(utc_s: float) -> str:
+    """Unix time as RFC 3339 text, to the millisecond."""
+    return str(np.datetime_as_string(in_utc(np.array([utc_s]))[0], "ms", timezone="UTC"))
+
+
+def unix_s(utc: Any) -> Any:
+    """A `datetime64`, or an array of them, as Unix time; NaN if unknown."""
+    found = utc.astype("datetime64[ms]").astype(np.int64) / 1000
+    return np.where(np.isnat(utc), np.nan, found)
+
+
 def in_utc(epoch_s: NDArray[np.float64]) -> NDArray[np.datetime64]:
     """Unix time as datetime64[ms]; NaT for NaN."""
     ms = np.rint(epoch_s * 1000)

@@ -12,7 +12,7 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits
+from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits, utc_text
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.readings import Readings
 
@@ -256,7 +256,7 @@ class Intervals(Resumable):
         utc_s = None if self._elapsed else begin.utc_s
         row = {
             "time_s": round(begin.time_s, 6),
-            "utc": None if utc_s is None else _utc_text(utc_s),
+            "utc": None if utc_s is None else utc_text(utc_s),
             "local": None if utc_s is None else local_text(utc_s, self.interval.zone),
             "end_s": round(end.time_s, 6),
             **{name: round(values.get(name) or 0.0, 6) for name in COUNTED},
@@ -330,7 +330,3 @@ def accumulates(column: Mapping[str, object]) -> bool:
     """Whether a column accumulates over the whole sound, according to the header."""
     statistic = str(column["statistic"])
     return statistic not in ("instantaneous", "forecast") and "last " not in statistic
-
-
-def _utc_text(utc_s: float) -> str:
-    return str(np.datetime_as_string(np.datetime64(round(utc_s * 1000), "ms"), timezone="UTC"))

@@ -1,6 +1,5 @@
 """Limits in rows: their columns, and events when states change."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,7 +8,7 @@ import numpy as np
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, Limit
-from amt_stream.meters.rows.block import MICROPHONE, Rows
+from amt_stream.meters.rows.block import MICROPHONE, Rows, unix_s
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.words import reading_text
@@ -102,11 +101,7 @@ class LimitEvents:
                     LIMIT,
                     int(rows["sample"][at]),
                     float(rows["time_s"][at]),
-                    _seconds(rows["utc"][at]),
+                    float(unix_s(rows["utc"][at])),
                     text=named if limit.given_name else f"{reading} is {state}: {beside}",
                     microphone=microphone,
                 )
-
-
-def _seconds(utc: np.datetime64) -> float:
-    return math.nan if np.isnat(utc) else float(utc.astype(np.int64)) / 1000

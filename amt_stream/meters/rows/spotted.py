@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import RED, STATE, STATES
 from amt_stream.meters.rows.background import BackgroundLevel
-from amt_stream.meters.rows.block import MICROPHONE, Rows
+from amt_stream.meters.rows.block import MICROPHONE, Rows, unix_s
 from amt_stream.meters.rows.limit_monitor import LimitMonitor
 from amt_stream.meters.rows.words import reading_text
 from amt_stream.meters.triggers import Trigger
@@ -144,7 +144,6 @@ class _Watch:
         return " and ".join(red)
 
     def _spotted(self, rows: Rows, at: int, ago_s: float, is_begin: bool) -> Spotted:
-        utc = rows["utc"][at]
         began = 0 if self._began is None else self._began.sample
         sample = max(began, int(rows["sample"][at]) - round(ago_s * self._fs))
         return Spotted(
@@ -152,7 +151,7 @@ class _Watch:
             is_begin,
             sample,
             sample / self._fs,
-            math.nan if np.isnat(utc) else float(utc.astype(np.int64)) / 1000 - ago_s,
+            float(unix_s(rows["utc"][at])) - ago_s,
             self._worst,
             0 if is_begin else sample - began,
             self._microphone,

@@ -6,11 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.rows import Rows
-from amt_stream.meters.rows.block import in_utc
+from amt_stream.meters.rows.block import utc_text
 from amt_stream.sessions.events.memory import SampleSpan
 from amt_stream.sessions.files import PRIVATE, drafted, give_name, new_name
 from amt_stream.sessions.flac import In24Bits
@@ -34,7 +32,7 @@ def write_recording(
     for block in stretch.blocks():
         held = In24Bits(block)
         cut, invalid, exact = cut + held.cut, invalid + held.invalid, exact and held.exact
-    utc = str(np.datetime_as_string(in_utc(np.array([stretch.utc]))[0], unit="ms", timezone="UTC"))
+    utc = utc_text(stretch.utc)
     comment = {
         **about,
         "sample": stretch.start,

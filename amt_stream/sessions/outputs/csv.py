@@ -1,6 +1,7 @@
 """Rows as CSV, with their header in comments or beside them."""
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import tzinfo
 from typing import TextIO
@@ -9,6 +10,7 @@ import numpy as np
 
 from amt_stream.core.clock import local_time
 from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows.block import unix_s
 
 LOCAL_TIME = "local_time"
 """The column after `utc` with the local time in a form that spreadsheets read."""
@@ -53,16 +55,16 @@ class CsvWriter:
         """End the table, which has no summary."""
 
     def _with_local_time(self, rows: Rows) -> Rows:
-        texts = np.array([self._clock_of(time) for time in rows["utc"]], dtype=object)
+        texts = np.array([*map(self._clock_of, unix_s(rows["utc"]).tolist())], dtype=object)
         columns = {name: rows[name] for name in rows.columns}
         place = rows.columns.index("utc") + 1
         ordered = [*columns.items()]
         return Rows(dict([*ordered[:place], (LOCAL_TIME, texts), *ordered[place:]]))
 
-    def _clock_of(self, utc: np.datetime64) -> str | None:
-        if np.isnat(utc):
+    def _clock_of(self, utc_s: float) -> str | None:
+        if math.isnan(utc_s):
             return None
-        when = local_time(int(utc.astype(np.int64)) / 1000, self._zone).replace(tzinfo=None)
+        when = local_time(utc_s, self._zone).replace(tzinfo=None)
         return when.isoformat(" ", "milliseconds")
 
 
