@@ -194,14 +194,7 @@ def _lock(file: GrowingFile, folder: Path) -> None:
 def is_locked(folder: Path) -> bool:
     """Whether a running meter writes this session."""
     try:
-        import fcntl
-    except ModuleNotFoundError:
-        return False
-    try:
         with (folder / CHAIN).open("rb") as file:
-            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return held_elsewhere(file.fileno(), shared=True)
     except OSError:
         return False
-    return False

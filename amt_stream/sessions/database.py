@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Rows
-from amt_stream.sessions.files import SessionError, new_name
+from amt_stream.sessions.files import SessionError, new_name, same_file
 from amt_stream.sessions.folder import DATABASE, Folder
 from amt_stream.sessions.log_parts import Headers, LoggedEvent, LogHour, MakeHeader
 
@@ -71,7 +70,7 @@ class Database:
 
     @property
     def there(self) -> bool:
-        return self._connection is not None and same_name(self.path, self._inode)
+        return self._connection is not None and same_file(self.path, self._inode)
 
     def write(
         self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
@@ -324,11 +323,3 @@ def sha256_of_rows(
     ):
         digest.update(canonical_row(row))
     return digest.hexdigest()
-
-
-def same_name(path: Path, before: os.stat_result) -> bool:
-    """Whether a path still names the same file."""
-    try:
-        return os.path.samestat(path.stat(), before)
-    except OSError:
-        return False

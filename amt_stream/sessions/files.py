@@ -60,7 +60,7 @@ class GrowingFile:
     @property
     def there(self) -> bool:
         """Whether its path still names this file."""
-        return same_file(self.path, self._descriptor)
+        return same_file(self.path, os.fstat(self._descriptor))
 
     def write(self, data: bytes) -> None:
         if not self.there:
@@ -91,14 +91,17 @@ class GrowingFile:
         os.close(self._descriptor)
 
 
-def held_elsewhere(descriptor: int) -> bool:
-    """Whether another process has locked a file; else this one locks it until it is closed."""
+def held_elsewhere(descriptor: int, shared: bool = False) -> bool:
+    """Whether another process has locked a file; else this one locks it until it is closed.
+
+    shared: whether others may have a shared lock too
+    """
     try:
         import fcntl
     except ModuleNotFoundError:  # Windows
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:  # a file system without locks
@@ -106,10 +109,10 @@ def held_elsewhere(descriptor: int) -> bool:
     return False
 
 
-def same_file(path: Path, descriptor: int) -> bool:
-    """Whether a path names an open file."""
+def same_file(path: Path, before: os.stat_result) -> bool:
+    """Whether a path still names the same file."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
+        return os.path.samestat(path.stat(), before)
     except OSError:
         return False
 

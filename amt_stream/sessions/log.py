@@ -16,14 +16,13 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from amt_stream import __version__
 from amt_stream.core.clock import local_zone_name
 from amt_stream.core.files import why
 from amt_stream.core.formats import LOG_FORMATS, LogFormat, SoundFormat
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import sentence
 from amt_stream.core.saved_state import SavedState, Unfitting
 from amt_stream.engine.thread_check import thread_checked
@@ -286,12 +285,7 @@ class SessionLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     @property
@@ -302,18 +296,9 @@ class SessionLog:
 
     def _description(self, format: str, settings: Mapping[str, object]) -> JsonDict:
         saved = self._saved
-        return {
-            "format": format,
-            "began_utc": utc_now(),
-            "began_local": local_now(),
-            "zone": local_zone_name(),
-            "restored": None if saved is None else {"run": saved.run, "sample": saved.sample},
-            "header": self._header_now(),
-            **self.table.settings,
-            **settings,
-            "versions": versions(),
-            "repaired": list(self.folder.repaired),
-        }
+        restored = None if saved is None else {"run": saved.run, "sample": saved.sample}
+        settings = {**self.table.settings, **settings}
+        return description(format, self._header_now(), settings, restored, self.folder.repaired)
 
     @property
     def _settings(self) -> JsonDict:
@@ -590,12 +575,28 @@ def _joined(blocks: Sequence[Rows]) -> Rows | None:
     return Rows.concatenated(blocks, blocks[0].columns) if blocks else None
 
 
-def local_now() -> str:
-    """The local time to the second, with its offset."""
-    return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+def description(
+    format: str,
+    header: JsonMap,
+    settings: Mapping[str, object],
+    restored: JsonMap | None = None,
+    repaired: Sequence[str] = (),
+) -> JsonDict:
+    """The description of a run that begins now, with the local time and its offset."""
+    return {
+        "format": format,
+        "began_utc": utc_now(),
+        "began_local": datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+        "zone": local_zone_name(),
+        "restored": restored,
+        "header": header,
+        **settings,
+        "versions": _versions(),
+        "repaired": [*repaired],
+    }
 
 
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """Versions of all packages that may affect the numbers."""
     found = {"amt_stream": __version__, "python": platform.python_version()}
     for name in ("torch", "numba", "numpy", "soundfile"):

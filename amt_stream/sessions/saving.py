@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from amt_stream.core.clock import local_zone_name
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import AFTER, BEFORE, Rows
 from amt_stream.meters.rows.block import ALL
@@ -17,7 +15,7 @@ from amt_stream.sessions.chain import CHAIN
 from amt_stream.sessions.database import Database
 from amt_stream.sessions.files import SessionError
 from amt_stream.sessions.folder import SUMMARY, Folder
-from amt_stream.sessions.log import local_now, versions
+from amt_stream.sessions.log import description
 from amt_stream.sessions.log_parts import LoggedEvent
 
 AT_ONCE = 8192
@@ -50,20 +48,8 @@ def save_session(
     stored = {**header, "columns": columns}
     folder = Folder(path)
     try:
-        folder.describe(
-            {
-                "format": "sqlite",
-                "began_utc": utc_now(),
-                "began_local": local_now(),
-                "zone": local_zone_name(),
-                "restored": None,
-                "header": stored,
-                **(settings or {}),
-                "versions": versions(),
-                "saved_afterwards": True,
-                "repaired": [],
-            }
-        )
+        more = {**(settings or {}), "saved_afterwards": True}
+        folder.describe(description("sqlite", stored, more))
         store = Database(folder, partial(dict, stored))
         try:
             _write(store, rows, events)
