@@ -30,7 +30,6 @@ from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import Rows, header_of_intervals
-from amt_stream.meters.specification import COMPUTE_DEVICES
 from amt_stream.offline.jobs import WorkerLost, as_done, on_ray
 from amt_stream.sessions.manifest import Manifest, ManifestError
 from amt_stream.sessions.outputs import LiveWriter
@@ -69,7 +68,8 @@ def run_analyze(args: AnalyzeOptions) -> int:
     tasks = [_with_levels(task, levels) for task in tasks]
     if levels.uncalibrated is not None and preset.in_pascal:
         _report_calibrations(tasks, levels.uncalibrated)
-    _report_compute(preset)
+    if preset.compute_note:
+        say(preset.compute_note)
     failed = False
     summaries: list[Mapping[str, object]] = []
     limits: list[tuple[str, Mapping[str, object]]] = []
@@ -99,16 +99,6 @@ def run_analyze(args: AnalyzeOptions) -> int:
 def _sound_name(args: AnalyzeOptions, summary: JsonMap) -> str:
     channel = f", channel {summary['channels'][0]}" if args.channels == EACH else ""
     return f"{summary['name']}{channel}"
-
-
-def _report_compute(preset: Preset) -> None:
-    """Say if the models cannot run on the chosen device; for the CPU, torch is not imported."""
-    if preset.compute != COMPUTE_DEVICES[0]:
-        from amt_stream.dsp.compute_device import compute_device
-
-        note = compute_device(preset.compute).note
-        if note:
-            say(note)
 
 
 def _report_calibrations(tasks: Sequence[Task], uncalibrated: Calibration) -> None:

@@ -93,11 +93,7 @@ def _check_corrections(given: Input, corrections: Sequence[Correction | None]) -
             f"--correction is stored for a device, and {given.source.name} is not one: give it to "
             "the command that measures"
         )
-    if len(corrections) not in (1, len(given.channels)):
-        raise WrongUsage(
-            f"--correction is given {len(corrections)} times for {len(given.channels)} channels: "
-            "give it once, or once for each"
-        )
+    given.refuse_corrections(corrections)
 
 
 def _store(given: Input, corrections: Sequence[Correction | None]) -> None:

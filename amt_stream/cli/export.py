@@ -3,19 +3,17 @@
 import inspect
 import io
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
-from amt_stream.cli.files import not_to_write
+from amt_stream.cli.files import not_to_write, write_bytes
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options import ExportOptions
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.settings import PresetError
 from amt_stream.meters.presets import load_preset, stage_types
-from amt_stream.sessions.files import drafted
 
 if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
@@ -39,7 +37,7 @@ def run_export(args: ExportOptions) -> int:
     try:
         stage = _stage(args.what, args.fs)
         live = Stream(stage, shape)
-        block = _block(stage, args.fs, args.block_ms)
+        block = stage.block_size * max(1, round(args.block_ms * 1e-3 * args.fs / stage.block_size))
         sound = torch.zeros(*_with_time(stage, shape, block))
         with torch.no_grad():
             outputs = live(sound)
@@ -50,11 +48,7 @@ def run_export(args: ExportOptions) -> int:
     about = _about(args.what, stage, args.fs, tuple(sound.shape), outputs)
     whole = io.BytesIO()
     torch.export.save(program, whole, extra_files={ABOUT: json.dumps(about, indent=1)})
-    try:
-        with drafted(out.with_name(f"{out.name}.{os.getpid()}.draft"), whole.getvalue()) as draft:
-            draft.replace(out)
-    except OSError as error:
-        raise Mistake(f"{out} cannot be written: {error.strerror}") from error
+    write_bytes(out, whole.getvalue())
     say(
         f"{out}: {about['stage']} in blocks of {block} samples, {about['shape']}; experimental. "
         "Load it with torch.export.load after from amt_stream.dsp.stages import *"
@@ -81,11 +75,6 @@ def _stage(what: str, fs: int) -> "Stage":
     if len(preset.names) > 1:
         raise Mistake(f"{what} has several models, {preset.where}: export each separately")
     return preset.model(fs)
-
-
-def _block(stage: "Stage", fs: int, block_ms: float) -> int:
-    """The block length in samples, a whole number of the stage's blocks."""
-    return stage.block_size * max(1, round(block_ms * 1e-3 * fs / stage.block_size))
 
 
 def _with_time(stage: "Stage", shape: tuple[int, ...], block: int) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Literal, TextIO
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import Mistake
 from amt_stream.core.files import whole_text_file, why
+from amt_stream.sessions.files import drafted
 
 
 def path_kind(path: Path) -> Literal["", "file", "folder", "other"]:
@@ -59,5 +60,14 @@ def atomic_text_file(target: Path) -> Iterator[TextIO]:
     try:
         with whole_text_file(target, ending.undoing) as stream:
             yield stream
+    except OSError as error:
+        raise Mistake(f"{target} cannot be written: {why(error)}") from error
+
+
+def write_bytes(target: Path, content: bytes) -> None:
+    """Write a file, completely or not at all. Raises Mistake."""
+    try:
+        with drafted(target.with_name(f".{target.name}.{os.getpid()}.draft"), content) as draft:
+            draft.replace(target)
     except OSError as error:
         raise Mistake(f"{target} cannot be written: {why(error)}") from error

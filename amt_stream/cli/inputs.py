@@ -94,15 +94,19 @@ class Input:
         """A copy with the corrections of --correction, which are reported."""
         calibration, typed = self.calibration, typed_corrections(args)
         if typed is not None:
-            if len(typed) not in (1, len(self.channels)):
-                raise WrongUsage(
-                    f"--correction is given {len(typed)} times for {len(self.channels)} channels: "
-                    "give it once, or once for each"
-                )
+            self.refuse_corrections(typed)
             calibration = with_corrections(calibration, typed)
         for one in dict.fromkeys(c.correction for c in calibration if c.correction is not None):
             say(one.in_words())
         return replace(self, calibration=calibration)
+
+    def refuse_corrections(self, given: Sequence[object]) -> None:
+        """Raise WrongUsage unless there is one --correction, or one for each channel."""
+        if len(given) not in (1, len(self.channels)):
+            raise WrongUsage(
+                f"--correction is given {len(given)} times for {len(self.channels)} channels: give "
+                "it once, or once for each"
+            )
 
     @property
     def is_microphone(self) -> bool:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from amt_stream.cli.files import identities, not_to_write, path_kind
+from amt_stream.cli.files import identities, not_to_write, path_kind, write_bytes
 from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
 from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
-from amt_stream.sessions.files import drafted
 
 if TYPE_CHECKING:
     from amt_stream.offline.match import Match
@@ -103,8 +101,6 @@ def _write(target: Path, file: Path, gain_db: float, channels: tuple[int, ...] |
     soundfile.write(content, louder, fs, "FLOAT", format="WAV")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.{os.getpid()}.draft")
-        with drafted(draft, content.getvalue()) as whole:
-            whole.replace(target)
     except OSError as error:
         raise Mistake(f"{target} cannot be written: {why(error)}") from error
+    write_bytes(target, content.getvalue())

@@ -3,11 +3,9 @@
 import os
 from pathlib import Path
 
-from amt_stream.cli.files import atomic_text_file, not_to_write
+from amt_stream.cli.files import atomic_text_file, not_to_write, write_bytes
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import ReportOptions
-from amt_stream.core.files import why
-from amt_stream.sessions.files import drafted
 
 HTML, PDF = ".html", ".pdf"
 
@@ -88,8 +86,4 @@ def _write_pdf(out: Path, page: str) -> None:
             f"a PDF needs the window's libraries, which are not installed ({error}): pip install "
             f'"amt_stream[app]", or write {HTML}, which every browser prints'
         ) from error
-    try:
-        with drafted(out.with_name(f".{out.name}.{os.getpid()}.draft"), pdf_of(page)) as draft:
-            draft.replace(out)
-    except OSError as error:
-        raise Mistake(f"{out} cannot be written: {why(error)}") from error
+    write_bytes(out, pdf_of(page))

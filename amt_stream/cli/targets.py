@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from amt_stream.cli.batch import Task
@@ -48,11 +47,9 @@ def row_format(args: AnalyzeOptions) -> str:
 def _require_parquet(args: AnalyzeOptions) -> None:
     if args.out in (None, "-"):
         raise WrongUsage("parquet needs a file or a folder: name it with --out")
-    if find_spec("pyarrow") is None:
-        raise Mistake(
-            'parquet needs pyarrow, which is not installed: pip install "amt_stream[data]", or '
-            "choose another format"
-        )
+    from amt_stream.sessions.parquet import refuse_no_parquet
+
+    refuse_no_parquet()
 
 
 def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Path | None]:

@@ -237,6 +237,15 @@ class Preset(EngineSettings):
         return replace(self, triggers=(*self.triggers, *triggers))
 
     @property
+    def compute_note(self) -> str:
+        """Why its models cannot run on the device `compute`, or ""; asks torch only if need be."""
+        if self.compute == COMPUTE_DEVICES[0]:
+            return ""
+        from amt_stream.dsp.compute_device import compute_device
+
+        return compute_device(self.compute).note
+
+    @property
     def view(self) -> View:
         """The view of its models; several models, a chain and limits are shown as readings."""
         alone = len(self.entries) == 1 and not self.limits

@@ -304,20 +304,16 @@ def _wanted(
     if isinstance(began, str):
         when = date_and_time(began)
     of_rows = {one.name: given[one.name] for one in fields(RowSettings) if one.name in given}
-    compute = settings.get("compute", COMPUTE_DEVICES[0])
-    if compute != COMPUTE_DEVICES[0]:
-        from amt_stream.dsp.compute_device import compute_device
-
-        note = compute_device(compute).note
-        if note:
-            warnings.warn(note, RuntimeWarning, stacklevel=3)
+    preset = Preset(
+        _names("models", models),
+        {key: word for key, word in given.items() if key in of_models and word is not None},
+        compute=settings.get("compute", COMPUTE_DEVICES[0]),
+        limits=limits_of(settings.get("limits", ())),
+    )
+    if preset.compute_note:
+        warnings.warn(preset.compute_note, RuntimeWarning, stacklevel=3)
     return _Wanted(
-        Preset(
-            _names("models", models),
-            {key: word for key, word in given.items() if key in of_models and word is not None},
-            compute=compute,
-            limits=limits_of(settings.get("limits", ())),
-        ),
+        preset,
         calibration,
         RowSettings(**{**of_rows, "interval": seconds, "zone": zone}),
         _names("outputs", settings.get("outputs", ())),
