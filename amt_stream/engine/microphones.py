@@ -9,8 +9,6 @@ from amt_stream.core.safe_text import NAME_RULE, fits_tables
 from amt_stream.engine.sources import Source, SourceError, channel_slice
 from amt_stream.meters.calibration import Calibration, one_each, uncalibrated
 
-__all__ = ["Microphone", "microphones_of_source", "named_microphones", "refuse_no_gain"]
-
 
 @dataclass(frozen=True)
 class Microphone:
