@@ -29,14 +29,20 @@ class CurveLayer(Layer):
         self.floored = False
         """Whether the area below it is filled too."""
         self.x, self.y = np.empty(0), np.empty(0)
+        self.first = 0
+        """The points before this one are not painted."""
         self.points: NDArray[np.float64] = NONE
         self._pieces: list[tuple[QtGui.QPolygonF, float]] = []
+
+    def hold(self, x: Values, y: Values) -> None:
+        """Take points that are placed later."""
+        self.x, self.y = np.asarray(x, float), np.asarray(y, float)
 
     def set(self, x: Values, y: Values) -> None:
         """Replace the points; nothing is painted where the pixels stay the same."""
         if not len(x) and not len(self.x):
             return
-        self.x, self.y = np.asarray(x, float), np.asarray(y, float)
+        self.hold(x, y)
         points = self.plot.points(self.x, self.y)
         area = changed_area(self.points, points, 1 + math.ceil(self.width))
         if not area.isEmpty():
@@ -50,7 +56,7 @@ class CurveLayer(Layer):
         return not len(self.points)
 
     def place(self) -> None:
-        self._set_points(self.plot.points(self.x, self.y))
+        self._set_points(self.plot.points(self.x[self.first :], self.y[self.first :]))
 
     def paint(self, painter: QtGui.QPainter) -> None:
         pen = self.plot.pen(self.role, self.width, self.dashed)
@@ -113,8 +119,10 @@ class FillBelowLayer(FillLayer):
     def areas(self) -> Iterator[QtGui.QPolygonF]:
         points, floor = self._curve.points, self.plot.inside.bottom()
         for first, end in runs(~np.isnan(points[:, 1])):
-            (left, _), (right, _) = points[first], points[end - 1]
-            yield polygon(np.array([(left, floor), *points[first:end], (right, floor)]))
+            area = np.full((end - first + 2, 2), float(floor))
+            area[1:-1] = points[first:end]
+            area[0, 0], area[-1, 0] = area[1, 0], area[-2, 0]
+            yield polygon(area)
 
 
 class FillBetweenLayer(FillLayer):
@@ -123,13 +131,19 @@ class FillBetweenLayer(FillLayer):
     def __init__(self, role: Role, opacity: float = 0.25) -> None:
         super().__init__(role, opacity)
         self.x = self.low = self.high = np.empty(0)
+        self.first = 0
+        """The points before this one are not painted."""
         self._points: NDArray[np.float64] = NONE
+
+    def hold(self, x: Values, low: Values, high: Values) -> None:
+        """Take lines that are placed later."""
+        self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
 
     def set(self, x: Values, low: Values, high: Values) -> None:
         """Replace the two lines; NaN leaves a gap."""
         if not len(x) and not len(self.x):
             return
-        self.x, self.low, self.high = (np.asarray(v, float) for v in (x, low, high))
+        self.hold(x, low, high)
         before = self._points
         self.place()
         if not changed_area(before, self._points).isEmpty():
@@ -138,15 +152,15 @@ class FillBetweenLayer(FillLayer):
             self.plot.update(area.intersected(self.plot.inside))
 
     def place(self) -> None:
-        low, high = self.plot.points(self.x, self.low), self.plot.points(self.x, self.high)
-        self._points = np.concatenate((low, high))
+        x, *edges = (line[self.first :] for line in (self.x, self.low, self.high))
+        self._points = np.concatenate([self.plot.points(x, edge) for edge in edges])
 
     @property
     def is_empty(self) -> bool:
         return not len(self._points)
 
     def areas(self) -> Iterator[QtGui.QPolygonF]:
-        low, high = self._points[: len(self.x)], self._points[len(self.x) :]
+        low, high = np.split(self._points, 2)
         for first, end in runs(~np.isnan(low[:, 1] + high[:, 1])):
             yield polygon(np.concatenate((low[first:end], high[first:end][::-1])))
 

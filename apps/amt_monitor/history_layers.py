@@ -18,6 +18,7 @@ from amt_monitor.line_layers import (
 )
 from amt_monitor.plot import LegendEntry
 from amt_monitor.reading_history import CAME, SETTLING, ReadingHistory
+from amt_monitor.scrolling_layer import Lined, Lines, ScrollingLayer
 from amt_monitor.time_plot import TimePlot
 from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
 from amt_stream.meters.frames import Event, Fault
@@ -60,6 +61,7 @@ class HistoryLayers:
         self.bands: list[FillBetweenLayer] = []
         self.ranges: list[FillBetweenLayer] = []
         self.curves: list[CurveLayer] = []
+        self.scrolling = ScrollingLayer(())
         self._level = 0
         self._held_at: int | None = None
         self._lost_at: float | None = None
@@ -80,8 +82,11 @@ class HistoryLayers:
         # The wide curve is on top of the narrow one, whose ends stay visible beside it.
         curves = sorted(self.curves, key=lambda one: one.width)
         areas = *floors, *self.bands, *self.ranges
+        # Dashes that move with the sound would not be those that are painted with it.
+        self.scrolling = ScrollingLayer([*areas, *(one for one in curves if not one.dashed)])
+        dashed = (one for one in curves if one.dashed)
         lines = self.thresholds, self.notes, self.cursor
-        self.plot.set_layers([*areas, *curves, self.marks, *lines])
+        self.plot.set_layers([self.scrolling, *dashed, self.marks, *lines])
         self.plot.legend = [LegendEntry(one.role, one.dashed, one.caption) for one in traces]
         self.scale = GrowingScale(self.unit)
         self._drawn = ()
@@ -131,12 +136,18 @@ class HistoryLayers:
         plot.set_time(((last + 1) * rows - 1) * history.step_s, self.scale.axis(levels, plot.now_s))
         x = times - plot.reference_s
         band = history.cells(edges, level, first, last + 1) if there else None
-        for i in range(len(self.traces)):
-            self.curves[i].set(x, cells.mean[i])
-            ranged = level > 0 or history.has_ranges
-            self.ranges[i].set(*((x, cells.low[i], cells.high[i]) if ranged else ((), (), ())))
-            if band is not None:
-                self.bands[i].set(x, band.low[2 * i], band.high[2 * i + 1])
+        nothing = np.full(len(x), np.nan)
+        ranged = level > 0 or history.has_ranges
+        lined: list[tuple[Lined, Lines]] = []
+        for i, curve in enumerate(self.curves):
+            if curve.dashed:
+                curve.set(x, cells.mean[i])
+            else:
+                lined.append((curve, (cells.mean[i],)))
+            within = (cells.low[i], cells.high[i]) if ranged else (nothing, nothing)
+            around = (nothing, nothing) if band is None else (band.low[2 * i], band.high[2 * i + 1])
+            lined += (self.ranges[i], within), (self.bands[i], around)
+        self.scrolling.show(level, first, x, lined)
         self.marks.set(self._marked(cells, times, rows * history.step_s))
         self._note()
 

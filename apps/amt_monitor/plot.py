@@ -17,6 +17,8 @@ FAR = 4
 """Heights outside the plot beyond which points are cut off: large numbers overflow."""
 FINE, SEEN = 1 / 16, 1 / 4
 """Precision of points in an exported picture, and on the screen, in pixels."""
+TIE = 1e-6
+"""Pixels to the right, so that the rounding of a point halfway stays the same while it moves."""
 GAP = 7
 """Pixels between a plot and the numbers below it, beside which that of its floor stands."""
 LANE = 14
@@ -70,6 +72,9 @@ class Layer:
     def is_empty(self) -> bool:
         """Whether there is nothing to paint."""
         return False
+
+    def join(self, plot: "Plot") -> None:
+        self.plot = plot
 
     def place(self) -> None:
         """The size, the ranges or the colors of the plot have changed."""
@@ -134,7 +139,7 @@ class Plot(QtWidgets.QWidget):
         return QtCore.QSize(LEAST_LINES * line, LEAST_LINES * line)
 
     def add(self, layer: Layer) -> None:
-        layer.plot = self
+        layer.join(self)
         self.layers.append(layer)
 
     def set_layers(self, layers: Sequence[Layer]) -> None:
@@ -177,7 +182,7 @@ class Plot(QtWidgets.QWidget):
         up[:] = (np.asarray(y) - self.y.low) * (-high / (self.y.high - self.y.low))
         np.minimum(up, FAR * high, out=up)
         np.maximum(up, -FAR * high, out=up)
-        across += area.left()
+        across += area.left() + TIE
         up += area.bottom()
         if grain != 1.0:
             places *= grain
@@ -297,12 +302,15 @@ class Plot(QtWidgets.QWidget):
 
     def _paint_layers(self, painter: QtGui.QPainter) -> None:
         painter.setClipRect(self.inside.united(self.lane))
-        for layer in self.layers:
+        self.paint_layers(painter, self.layers)
+
+    def paint_layers(self, painter: QtGui.QPainter, layers: Sequence[Layer]) -> None:
+        for layer in layers:
             if layer.is_empty:
                 continue
             painter.save()
             if layer.smooth:
-                painter.setClipRect(self.inside)
+                painter.setClipRect(self.inside, QtCore.Qt.ClipOperation.IntersectClip)
                 painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
             layer.paint(painter)
             painter.restore()

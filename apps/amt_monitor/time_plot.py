@@ -13,6 +13,8 @@ AGO = (("h", 3600.0, 1800.0), ("min", 60.0, 60.0), ("s", 1.0, 0.0))
 """Units, their seconds, and the distance of ticks from which they are used."""
 
 ZOOM = 1.25
+NEAR = 1e-6
+"""Pixels that are no step of the axis."""
 TICK_WIDTHS = 2.2
 """Room between ticks, relative to the width of a label."""
 
@@ -61,8 +63,14 @@ class TimePlot(Plot):
             self.viewed.emit()
 
     def set_time(self, reference_s: float, y: PlotAxis) -> None:
-        """Draw the axes; `reference_s` is the time of the newest data while the end is followed."""
+        """Draw the axes; `reference_s` is the time of the newest data while the end is followed.
+
+        The axis moves by whole pixels, so that what is painted can move with it.
+        """
         if self.follows:
+            pixels_per_s = (self.inside.width() - 1) * self.devicePixelRatioF() / self.span_s
+            if pixels_per_s > 0:
+                reference_s = math.ceil(reference_s * pixels_per_s - NEAR) / pixels_per_s
             self.reference_s = reference_s
             self.set_axes(PlotAxis(-self.span_s, 0.0, self._ticks(-self.span_s, 0.0)), y)
         else:

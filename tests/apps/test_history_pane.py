@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor import curve_layers
 from amt_monitor.history_pane import HistoryPane
 from amt_monitor.history_traces import GrowingScale, top_of
 from amt_monitor.line_layers import rooms_at_lines, rooms_beside
@@ -71,12 +72,40 @@ def test_curves_are_the_rows(open_history, levels):
     known = ~np.isnan(shown.y)
     np.testing.assert_array_equal(shown.y[known], rows["laf_db"][-np.count_nonzero(known) :])
     assert np.count_nonzero(known) >= 600
-    assert (pane.plot.x.low, pane.plot.x.high, shown.x[-1]) == (-60.0, 0.0, 0.0)
+    assert (pane.plot.x.low, pane.plot.x.high) == (-60.0, 0.0)
+    assert -60.0 / pane.plot.inside.width() < shown.x[-1] <= 0.0
     pane.plot.point(55.5)
     at = float(rows["laf_db"][rows["time_s"] == 55.5][0])
     assert pane.layers.read_at(55.5)["laf_db"] == (at, at)
     assert f"LAF {at:.1f}" in pane.legend.text()
     assert "0:00:55.5" in pane.legend.text()
+
+
+@pytest.mark.parametrize("span_s", [60.0, 900.0, 7200.0])
+def test_what_moves_left_looks_as_painted_anew(open_history, monkeypatch, span_s):
+    monkeypatch.setattr(curve_layers, "PIECE", 10_000)  # where a line is cut is seen
+    columns = LoudnessReadings().columns
+    first = round(12 * span_s)
+    pane = open_history(columns, rows_of(columns, range(1, first)))
+    pane.plot.show_until(None, span_s)
+    seen = pixels_of(pane.plot)
+    for count in (1, 2, 3, 5, 17, 230):
+        pane.take([rows_of(columns, range(first, first + count))])
+        first += count
+        pane.draw()
+        if count != 3:
+            seen = pixels_of(pane.plot)
+    assert len(pane.layers.curves[0].points) < 400
+    np.testing.assert_array_equal(pixels_of(pane.plot), seen)
+    pane.layers.scrolling.place()
+    np.testing.assert_array_equal(pixels_of(pane.plot), seen)
+    assert len(pane.layers.curves[0].points) > 400
+
+
+def pixels_of(widget):
+    picture = widget.grab().toImage().convertToFormat(QtGui.QImage.Format.Format_RGB32)
+    wide, high = picture.width(), picture.height()
+    return np.array([[picture.pixel(x, y) for x in range(wide)] for y in range(high)])
 
 
 @pytest.mark.parametrize("span_s", [60.0, 900.0, 28800.0])
@@ -155,7 +184,8 @@ def test_what_happened_is_hatched_and_told(open_history, levels):
     assert pane.layers.happened(40.0) == ["no readings"]
     assert pane.layers.happened(60.0) == []
     (marker,) = pane.layers.notes.items
-    assert marker == (pytest.approx(65.0 - 69.9), "doors open")
+    assert marker == (65.0 - pane.plot.reference_s, "doors open")
+    assert 69.9 <= pane.plot.reference_s < 69.9 + 60.0 / pane.plot.inside.width()
     pane.plot.show_until(None, 300.0)
     assert "settling" in pane.layers.marks.words
     # Rows that are wide apart are one stretch too, with one word.
