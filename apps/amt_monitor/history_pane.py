@@ -82,7 +82,7 @@ class HistoryPane(Pane):
         # The text at the cursor must not widen the pane.
         policy = QtWidgets.QSizePolicy.Policy
         self.legend.setSizePolicy(policy.Ignored, policy.Preferred)
-        self._legend_box = SteadyBox(self.legend)
+        self._legend_box = SteadyBox(self.legend, one_line=True)
         self.body.addWidget(self.plot, 1)
         self._place_legend()
         self._fill_menu()

@@ -228,8 +228,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self._show_wall()
 
     def _show_wall(self) -> None:
-        view = self.updater.held_view
-        if self.wall_view.isVisible() and view is not None:
+        if self.wall_view.isVisible() and (view := self.updater.held_view) is not None:
             self.wall_view.choose(wall_numbers(view, self.settings.get("wall", [])))
             pane = self.updater.history
             state = self.state_view

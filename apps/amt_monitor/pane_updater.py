@@ -61,7 +61,9 @@ class PaneUpdater:
 
     @property
     def held_view(self) -> ViewState | None:
-        return self.view and replace(self.view, held=self.held)
+        view, held = self.view, self.held
+        # The same view has found already what its readings are worth.
+        return view if view is None or not held else replace(view, held=held)
 
     @property
     def history(self) -> HistoryPane | None:

@@ -19,6 +19,8 @@ FINE, SEEN = 1 / 16, 1 / 4
 """Precision of points in an exported picture, and on the screen, in pixels."""
 TIE = 1e-6
 """Pixels to the right, so that the rounding of a point halfway stays the same while it moves."""
+# Enums of Qt take a microsecond to look up.
+SMOOTH, INTERSECT = QtGui.QPainter.RenderHint.Antialiasing, QtCore.Qt.ClipOperation.IntersectClip
 GAP = 7
 """Pixels between a plot and the numbers below it, beside which that of its floor stands."""
 LANE = 14
@@ -310,8 +312,8 @@ class Plot(QtWidgets.QWidget):
                 continue
             painter.save()
             if layer.smooth:
-                painter.setClipRect(self.inside, QtCore.Qt.ClipOperation.IntersectClip)
-                painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+                painter.setClipRect(self.inside, INTERSECT)
+                painter.setRenderHint(SMOOTH)
             layer.paint(painter)
             painter.restore()
 

@@ -87,16 +87,22 @@ def table_cell(text: str, about: str, right: bool = False) -> QtWidgets.QTableWi
     return item
 
 
+_ASKED = QtCore.QEvent.Type.LayoutRequest
+_LETTERS = QtCore.QEvent.Type.FontChange, QtCore.QEvent.Type.StyleChange
+
+
 class SteadyBox(QtWidgets.QWidget):
     """Holds a widget whose text changes often, and asks for a layout only if its size hint changes.
 
     Qt lays out the whole window for each new text of a label. Where the widget's size is ignored,
     its hint is too.
+
+    one_line: it is a line of text of any width, so that its size hint depends on its font alone
     """
 
-    def __init__(self, held: QtWidgets.QWidget) -> None:
+    def __init__(self, held: QtWidgets.QWidget, one_line: bool = False) -> None:
         super().__init__()
-        self._held, self._hint = held, QtCore.QSize()
+        self._held, self._hint, self._one_line = held, QtCore.QSize(), one_line
         held.setParent(self)
         self.setSizePolicy(held.sizePolicy())
 
@@ -116,7 +122,10 @@ class SteadyBox(QtWidgets.QWidget):
 
     def event(self, event: QtCore.QEvent) -> bool:
         # Qt sends it to a widget without a layout, while that is visible.
-        if event.type() == QtCore.QEvent.Type.LayoutRequest and self._hint != self.sizeHint():
+        if event.type() == _ASKED and not (self._one_line and self._hint.isValid()):
+            if self._hint != self.sizeHint():
+                self.updateGeometry()
+        elif event.type() in _LETTERS:
             self.updateGeometry()
         return super().event(event)
 
