@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from amt_stream.meters.accumulators import Events, Histogram, LoudnessMeter
+from amt_stream.meters.accumulators import Events, Histogram, Hold, LoudnessMeter, TimeAbove
 
 FRAME_RATE = 1000
 COLUMNS = ("ltl_n5_phon", "max_ltl_phon", "ltl_n90_2s_phon", "max_stl_phon", "ltl_n50_2s_phon")
@@ -46,10 +46,13 @@ def test_readings_do_not_depend_on_blocks(size):
     seconds = 4 if size == 1 else 9
     time_s, level = walk(seconds)
     stl, ltl = level, level - 3
-    whole = fed(LoudnessMeter(columns=COLUMNS), time_s, stl, ltl, len(time_s)).reading()
-    assert fed(LoudnessMeter(columns=COLUMNS), time_s, stl, ltl, size).reading() == whole
+    asked = {"limit_phon": 70, "hold_s": 3.0, "columns": COLUMNS}
+    whole = fed(LoudnessMeter(**asked), time_s, stl, ltl, len(time_s)).reading()
+    assert fed(LoudnessMeter(**asked), time_s, stl, ltl, size).reading() == whole
     assert whole["max_ltl_phon"] == ltl.max()
     assert whole["t_max_ltl_s"] == time_s[ltl.argmax()]
+    assert whole["hold_ltl_phon"] == ltl[-3000:].max()
+    assert whole["above_limit_s"] == pytest.approx((ltl > 70).mean() * seconds)
 
 
 def test_nothing_yet():
@@ -178,13 +181,34 @@ def test_columns_that_there_are_not(column, message):
         LoudnessMeter(columns=(column,))
 
 
-def test_values_beyond_a_histogram_are_in_the_last_class():
-    one = Histogram()
-    one.add([10.0, 20, 30, 40, np.nan, 500])
-    assert len(one) == 5
+def test_histograms_merge_and_are_kept():
+    one, two, both = Histogram(), Histogram(), Histogram()
+    one.add([10.0, 20, 30])
+    two.add([40.0, np.nan, 500])
+    both.add([10.0, 20, 30, 40, 500])
+    one.merge(two)
+    assert (one.counts == both.counts).all()
+    assert (Histogram.from_dict(one.to_dict()).counts == one.counts).all()
     assert one.exceeded(0) == pytest.approx(140, abs=0.05)
+    with pytest.raises(ValueError, match="same classes"):
+        one.merge(Histogram(0, 100))
     with pytest.raises(ValueError, match="give 0 to 100 %"):
         one.exceeded(101)
+
+
+def test_hold_against_the_values_themselves():
+    time_s, level = walk(5, seed=3)
+    hold = Hold(0.5)
+    for n, (t, v) in enumerate(zip(time_s, level, strict=True), 1):
+        hold.add(np.array([t]), np.array([v]))
+        if n % 97 == 0:
+            assert hold.value == level[(time_s > t - 0.5) & (time_s <= t)].max()
+
+
+def test_time_above():
+    above = TimeAbove(60, 0.01)
+    above.add(np.array([59.0, 60, 61, np.nan, 80]))
+    assert above.seconds == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("count", [2, 7, 100, 1000])

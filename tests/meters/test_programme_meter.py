@@ -205,5 +205,9 @@ def test_memory_does_not_grow():
 
 
 def test_scales():
-    """EBU Tech 3341: the scales end at +9 and +18 LU."""
+    """EBU Tech 3341: 0 LU is -23 LUFS, the scales end at +9 and +18 LU."""
+    meter = ProgrammeLoudness()
+    assert meter.relative(-20.0) == 3
+    assert ProgrammeLoudness(target_lufs=-14).relative(-20.0) == -6
+    assert meter.scale is EBU_9
     assert [(s.low, s.high) for s in (EBU_9, EBU_18)] == [(-18, 9), (-36, 18)]

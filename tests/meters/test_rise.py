@@ -200,10 +200,14 @@ def test_after_a_reset_nothing_of_the_rise_is_left(of):
         assert case.meter.reading()[column] == pytest.approx(expected, abs=case.error)
 
 
-def test_a_lower_value_makes_the_rise_count():
-    one = Histogram()
+def test_the_rise_survives_a_merge_and_a_file():
+    one, two = Histogram(), Histogram()
     one.add([50.0, 60.0, 71.0, 70.0], rising=2)
-    # 50 and 60 are lower than the least of the others, 70.
-    assert len(one) == 2
-    one.add([60.0])
-    assert len(one) == 4
+    two.add([65.0, 72.0], rising=1)
+    one.merge(two)
+    again = Histogram.from_dict(one.to_dict())
+    # 50, 60 and 65 are lower than the least of the others, 70.
+    assert len(one) == len(again) == 3
+    two.add([60.0])
+    one.merge(two)
+    assert len(one) == 8

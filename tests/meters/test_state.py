@@ -30,7 +30,7 @@ def walk(count, seed=0):
 def of_loudness(count):
     columns = ["ltl_n5_phon", "max_ltl_phon", "ltl_n90_2s_phon", "max_stl_phon"]
     time_s, phon = np.arange(count) / 1000, walk(count)
-    return lambda: LoudnessMeter(1000, columns), (time_s, phon, phon - 3)
+    return lambda: LoudnessMeter(1000, columns, limit_phon=60, hold_s=3), (time_s, phon, phon - 3)
 
 
 def of_zwicker(count):

@@ -1,7 +1,9 @@
 from .ecma418 import ECMAMeter as ECMAMeter
 from .extremes import Events as Events
+from .extremes import Hold as Hold
 from .extremes import Maximum as Maximum
 from .extremes import SoundEvent as SoundEvent
+from .extremes import TimeAbove as TimeAbove
 from .histogram import Histogram as Histogram
 from .histogram import RollingHistogram as RollingHistogram
 from .loudness import LoudnessMeter as LoudnessMeter

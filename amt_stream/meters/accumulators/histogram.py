@@ -3,10 +3,12 @@
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.accumulators import loops
 
@@ -81,6 +83,13 @@ class Histogram(Resumable):
         found = self._rise_places
         return found[found.searchsorted(self.counts.astype(bool).argmax()) :]
 
+    def merge(self, other: "Histogram") -> None:
+        """Add the counts of a histogram of the same classes."""
+        if (self.low, self.high, self.width) != (other.low, other.high, other.width):
+            raise ValueError("only histograms of the same classes can be merged")
+        self.counts += other.counts
+        self.rise = np.append(self.rise, other.rise)
+
     def exceeded(self, percent: float) -> float | None:
         """The value exceeded `percent` of the time, such as N5; None without values."""
         value = float(self.percentiles([percent])[0])
@@ -96,6 +105,28 @@ class Histogram(Resumable):
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
         loops.find(shares, self.counts, self._places_of_rise(), places := np.empty(len(shares)))
         return np.asarray(self.low + (places + 0.5) * self.width)
+
+    def to_dict(self) -> JsonDict:
+        """Data for JSON: classes and counts from the first to the last one above 0."""
+        used = np.flatnonzero(self.counts)
+        first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
+        return {
+            "low": self.low,
+            "high": self.high,
+            "width": self.width,
+            "first": first,
+            "counts": self.counts[first:last].tolist(),
+            "rise": self.rise[~np.isnan(self.rise)].tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, given: JsonDict) -> Self:
+        """Make a histogram from `to_dict`."""
+        new = cls(given["low"], given["high"], given["width"])
+        first, counts = given["first"], given["counts"]
+        new.counts[first : first + len(counts)] = counts
+        new.rise = np.array(given["rise"], np.float64)
+        return new
 
 
 class RollingHistogram(Resumable):

@@ -136,6 +136,8 @@ COLUMNS = (
 class ProgrammeLoudness(Meter):
     """Readings of programme loudness (ITU-R BS.1770-5, EBU R 128, Tech 3341 and 3342).
 
+    target_lufs: what is 0 LU
+    scale: `EBU_9` or `EBU_18`, the range of a display
     columns: readings that `update` returns after each frame, of `COLUMNS`
 
     Momentary (400 ms) and short-term (3 s) loudness are ungated and continue through pauses and
@@ -155,9 +157,15 @@ class ProgrammeLoudness(Meter):
     kept += ("max_momentary", "max_short_term", "true_peaks", "sample_peaks", "_unheard")
     growing = ("true_peaks", "sample_peaks")
 
-    def __init__(self, columns: Sequence[str] = COLUMNS[:2]) -> None:
+    def __init__(
+        self,
+        target_lufs: float = -23.0,
+        scale: DisplayScale = EBU_9,
+        columns: Sequence[str] = COLUMNS[:2],
+    ) -> None:
         super().__init__(columns)
         self.refuse_unknown(COLUMNS)
+        self.target_lufs, self.scale = target_lufs, scale
         # The last frames, oldest first; unknown until the sound is long enough.
         self._past: Energies = np.full(SHORT_TERM - 1, np.nan)
         self._count = self._unheard = 0
@@ -182,6 +190,10 @@ class ProgrammeLoudness(Meter):
         # whatever part it was in.
         self._unmeasured = self._count
         self._held = {"integrated_lufs": math.nan, "lra_lu": math.nan}
+
+    def relative(self, level_lufs: Any) -> Any:
+        """A loudness in LU re the target."""
+        return level_lufs - self.target_lufs
 
     def update(
         self,
