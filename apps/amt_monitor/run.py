@@ -16,10 +16,13 @@ from amt_monitor.measurement_control import MakeEngine
 from amt_monitor.presets_menu import PresetOf
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
+from amt_stream.core.start_memory import give_back_code
 
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 ONE_S = 0.1
 """Signals within this time count as one."""
+STARTED_MS = 5000
+"""From the first readings until all code of the start has run."""
 
 
 def run_window(
@@ -68,6 +71,7 @@ def run_window(
             QtCore.QTimer.singleShot(500, spare_what_stays)
         else:
             gc.freeze()
+            QtCore.QTimer.singleShot(STARTED_MS, give_back_code)
 
     before = {
         number: signal.signal(number, end)
