@@ -20,10 +20,14 @@ FEW = 4
 
 
 class ElidedLabel(QtWidgets.QLabel):
-    """A label that shortens its text with dots, or leaves it out, instead of asking for room."""
+    """A label that shortens its text with dots, or leaves it out, instead of asking for room.
 
-    def __init__(self, text: str) -> None:
+    shorter: texts in its place, none longer than the one before; they are preferred to dots
+    """
+
+    def __init__(self, text: str, *shorter: str) -> None:
         super().__init__(text)
+        self._shorter = shorter
         self.setTextFormat(QtCore.Qt.TextFormat.PlainText)
         self.setToolTip(text)
         tint(self, "second")
@@ -37,12 +41,19 @@ class ElidedLabel(QtWidgets.QLabel):
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = QtGui.QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
-        side = QtCore.Qt.TextElideMode.ElideRight
-        text = self.fontMetrics().elidedText(self.text(), side, self.width())
-        if text != self.text() and len(text) <= FEW:
-            return
         align = QtCore.Qt.AlignmentFlag
-        painter.drawText(self.rect(), align.AlignLeft | align.AlignVCenter, text)
+        painter.drawText(self.rect(), align.AlignLeft | align.AlignVCenter, self.shown)
+
+    @property
+    def shown(self) -> str:
+        """What there is room for."""
+        metrics, room = self.fontMetrics(), self.width()
+        for text in (self.text(), *self._shorter):
+            if metrics.horizontalAdvance(text) <= room:
+                return text
+        side = QtCore.Qt.TextElideMode.ElideRight
+        text = metrics.elidedText((self.text(), *self._shorter)[-1], side, room)
+        return text if len(text) > FEW else ""
 
 
 class Pane(QtWidgets.QWidget):

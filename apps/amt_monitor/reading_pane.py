@@ -1,5 +1,6 @@
 """A pane with the readings of one model."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ class ReadingPane(Pane):
         tiles: bool = False,
     ) -> None:
         super().__init__(entry.name, escape(entry.title))
-        self.head.insertWidget(1, ElidedLabel(about), 100)
+        self.head.insertWidget(1, ElidedLabel(about, *_shorter(about)), 100)
         self.head_bar.setToolTip(entry.method)
         self.model = entry.name
         """The name of its model in the engine."""
@@ -84,6 +85,13 @@ class ReadingPane(Pane):
         status = view.reading_status(self.model)
         self.doubt(status.grey, status.uncalibrated)
         self.grid.lose(view.values if "lost" in view.held else None)
+
+
+def _shorter(about: str) -> list[str]:
+    """Shorter forms: in fewer words, then without the last clauses, and nothing in the end."""
+    words = about.replace("of both channels", "channel")
+    places = [one.start() for one in re.finditer("[,;] ", about)]
+    return [words, *(about[:place] for place in reversed(places)), ""]
 
 
 def _there(

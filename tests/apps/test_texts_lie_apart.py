@@ -1,8 +1,9 @@
 """In every size and theme each text lies inside its window, whole, and on no other text."""
 
 import pytest
-from pyqtgraph.Qt import QtGui, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.pane import ElidedLabel
 from amt_monitor.plot import Plot
 from amt_monitor.reading_pane import pane_of
 from tests.apps.texts import THEMES, cut_texts, engine_of, faults_in, overlapping, texts_of
@@ -18,6 +19,28 @@ def test_no_text_is_cut_or_lies_on_another(qtbot, open_window):
     faults, count = faults_in(qtbot, window, SIZES, THEMES)
     assert not faults
     assert count > 60 * len(SIZES) * len(THEMES)
+
+
+@pytest.mark.parametrize("layout", ["loudness and level", "five models", "programme"])
+def test_what_stands_beside_a_title_is_whole(qtbot, open_window, layout):
+    window = open_window(engine_of(layout))
+    window.first_start.skip.click()
+    for size in SIZES[:2]:
+        window.resize(*size)
+        qtbot.waitUntil(lambda size=size: (window.width(), window.height()) == size)
+        window.area.restore_default()
+        qtbot.wait(300)
+        shown = {one.text(): one.shown for one in window.findChildren(ElidedLabel) if on(one)}
+        assert any(shown.values())
+        assert not [text for text in shown.values() if text.endswith("\N{HORIZONTAL ELLIPSIS}")]
+        if layout == "loudness and level":
+            assert "higher" in shown["IEC 61672, higher of both channels"]
+
+
+def on(widget):
+    """Whether it is inside its window; Qt puts a dock behind a tab out of it."""
+    place = QtCore.QRect(widget.mapTo(widget.window(), QtCore.QPoint()), widget.size())
+    return widget.isVisible() and widget.window().rect().contains(place) and place.width() > 0
 
 
 class Crowded(Plot):
