@@ -6,6 +6,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.pane import ElidedLabel
 from amt_monitor.plot import Plot
 from amt_monitor.reading_pane import pane_of
+from amt_stream.meters.calibration import UNCALIBRATED
 from tests.apps.texts import THEMES, cut_texts, engine_of, faults_in, overlapping, texts_of
 
 SIZES = (1280, 800), (1024, 600), (820, 560)
@@ -13,8 +14,9 @@ SIZES = (1280, 800), (1024, 600), (820, 560)
 
 
 @pytest.mark.quick
-def test_no_text_is_cut_or_lies_on_another(qtbot, open_window):
-    window = open_window(engine_of("loudness and level"))
+@pytest.mark.parametrize("calibration", [None, UNCALIBRATED])
+def test_no_text_is_cut_or_lies_on_another(qtbot, open_window, calibration):
+    window = open_window(engine_of("loudness and level", calibration))
     window.first_start.skip.click()
     faults, count = faults_in(qtbot, window, SIZES, THEMES)
     assert not faults

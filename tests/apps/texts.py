@@ -175,8 +175,8 @@ def _box(painter, *given):
     return ink.translated(left, top + metrics.ascent()), text
 
 
-def engine_of(layout):
-    """Makes the engine of a layout, for a loud tone."""
+def engine_of(layout, calibration=None):
+    """Makes the engine of a layout, for a loud tone, by default with its calibration."""
     names, limits = LAYOUTS[layout]
 
     def make(wanted):
@@ -185,7 +185,8 @@ def engine_of(layout):
         models = Preset(names).models(FS, 2, specific_loudness=True)
         if names != ("king2019",):
             table = JoinedRows(readings_of([*names], 2), 100, FS, limits=[*limits])
-        return Engine(source, models, [] if table is None else [FollowedReadings(table)])
+        sinks = [] if table is None else [FollowedReadings(table)]
+        return Engine(source, models, sinks, calibration=calibration)
 
     return make
 
