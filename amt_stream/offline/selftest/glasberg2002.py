@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
@@ -10,11 +9,13 @@ from amt_stream.dsp.models.glasberg2002 import Glasberg2002, glasberg2002_from_l
 from amt_stream.dsp.streaming import Stage
 from amt_stream.offline.selftest.check import Trial
 from amt_stream.offline.selftest.requirement import (
+    MAX_STL,
     Requirement,
-    calculated,
     falls_in,
     highest,
     highest_phon,
+    max_ltl,
+    max_stl,
     published,
 )
 from amt_stream.offline.selftest.sounds import (
@@ -28,10 +29,6 @@ from amt_stream.offline.selftest.sounds import (
 
 ANSI = "ANSI S3.4-2007, {} (as transcribed in deeuu/loudness)"
 PAPER = "Glasberg & Moore 2002, JAES 50:331"
-MAX_STL, MAX_LTL = "max short-term", "max long-term"
-
-max_stl = partial(calculated, MAX_STL, highest("stl"))
-max_ltl = partial(calculated, MAX_LTL, highest("ltl"))
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,16 @@
 """Checks of binaural loudness (ISO 532-3:2023)."""
 
-from functools import partial
-
 from amt_stream.meters.signals import Ear
 from amt_stream.offline.selftest.check import Trial
 from amt_stream.offline.selftest.requirement import (
+    MAX_LTL,
     Requirement,
     calculated,
     falls_in,
     highest,
     highest_phon,
+    max_ltl,
+    max_stl,
     published,
 )
 from amt_stream.offline.selftest.sounds import (
@@ -25,10 +26,6 @@ from amt_stream.offline.selftest.sounds import (
 PRINTED = "ISO 532-3:2023, Annex C (as transcribed in jmrplens/phonometry)"
 FORMULA = "ISO 532-3:2023, clause 7; Moore et al. 2018, JASA 143:1504"
 CASES = "independent implementations, tests/data/tvl_cases.json"
-MAX_STL, MAX_LTL = "max short-term", "max long-term"
-
-max_stl = partial(calculated, MAX_STL, highest("stl"))
-max_ltl = partial(calculated, MAX_LTL, highest("ltl"))
 
 
 def annex_c(f: float, level_db: float, *others: float, ear: Ear = "both") -> ComponentSound:

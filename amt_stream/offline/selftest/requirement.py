@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from amt_stream.dsp.scales import sone_to_phon
 Of = Callable[[Any], float]
 """Gets a number from the output of a model."""
 
+MAX_STL, MAX_LTL = "max short-term", "max long-term"
 LOUDNESS = "independent calculation, tests/data/independent_loudness.py"
 
 
@@ -59,6 +61,10 @@ def calculated(
 def highest(name: str) -> Of:
     """The maximum of a field."""
     return lambda y: np.max(getattr(y, name))
+
+
+max_stl = partial(calculated, MAX_STL, highest("stl"))
+max_ltl = partial(calculated, MAX_LTL, highest("ltl"))
 
 
 def highest_phon(name: str, edition: str = "iso532-3") -> Of:

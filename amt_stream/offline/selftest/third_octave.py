@@ -1,5 +1,6 @@
 """Checks of third-octave levels (IEC 61260-1:2014)."""
 
+from functools import partial
 from math import log10, pi, sin
 from typing import Any, NamedTuple
 
@@ -72,8 +73,10 @@ def _falls(what: str, band: float, start_s: float, stop_s: float) -> Of:
     return value
 
 
-def _trial(sound: ComponentSound, *readings: Requirement, fs: int = 48000) -> Trial:
-    return Trial("third_octave", sound, readings, {"fs": fs}, band_readings)
+def _trial(
+    sound: ComponentSound, *readings: Requirement, model: str = "third_octave", fs: int = 48000
+) -> Trial:
+    return Trial(model, sound, readings, {"fs": fs}, band_readings)
 
 
 def band_tone(f: float, duration: float = 0.4) -> ComponentSound:
@@ -81,36 +84,61 @@ def band_tone(f: float, duration: float = 0.4) -> ComponentSound:
     return ComponentSound(f"{f:.5g} Hz, {LEVEL_DB:g} dB SPL", duration, on, 1)
 
 
-def _midband(nominal: float, fs: int = 48000, duration: float = 0.4) -> Trial:
+def one_pascal(model: str) -> Trial:
+    """The definition of the level."""
+    sound = ComponentSound("1000 Hz, 1 Pa", 2.2, (Tone(1000, level_db=pa_to_db_spl(1.0)),), 1)
+    of = published("LZF", lambda y: y.reading["lzf_1000hz_db"], 93.98, "dB", 0.01, DEFINITION)
+    return _trial(sound, of, model=model)
+
+
+def at_middle(nominal: float, exact: float, duration: float = 0.4, **more: Any) -> Trial:
     """A tone at the midband frequency; its level in the band over the last quarter."""
-    exact = 10 ** (round(10 * log10(nominal)) / 10)
-    of = above(nominal, round(25 * duration))
+    name, of = f"level at {nominal:g} Hz", above(nominal, round(25 * duration))
     return _trial(
         band_tone(exact, duration),
-        published(f"level at {nominal:g} Hz", of, 0.0, "dB", 0.4, TABLE_1),
-        Requirement(f"level at {nominal:g} Hz", of, 0.0, "dB", 0.01, MIDBAND),
-        fs=fs,
+        published(name, of, 0.0, "dB", 0.4, TABLE_1),
+        Requirement(name, of, 0.0, "dB", 0.01, MIDBAND),
+        **more,
     )
 
 
-def _limited(nominal: float, place: float, fs: int = 48000) -> Trial:
+def within(
+    nominal: float, exact: float, place: float, limits: tuple[float, float], **more: Any
+) -> Trial:
     """A tone within a band, where the attenuation has limits on both sides."""
-    exact = 10 ** (round(10 * log10(nominal)) / 10)
-    least, most = LIMITS[place if place > 1 else round(1 / place, 6)]
+    least, most = limits
     middle, half = (least + most) / 2, (most - least) / 2
     of = published(f"level at {nominal:g} Hz", above(nominal), -middle, "dB", half, TABLE_1)
-    return _trial(band_tone(exact * place), of, fs=fs)
+    return _trial(band_tone(exact * place), of, **more)
 
 
-def _attenuated(nominal: float, place: float) -> Trial:
-    """A tone outside a band far below the sampling rate, attenuated as by the analog filter."""
-    narrowed = HALF ** (sin(pi / 8) / (pi / 8))
+def outside(
+    nominal: float, exact: float, place: float, edge: float, last: int, **more: Any
+) -> Trial:
+    """A tone outside a band far below the sampling rate, attenuated as by the analog filter.
+
+    edge: ratio of the upper band edge to the midband frequency
+    last: number of frames whose mean is read
+    """
+    narrowed = edge ** (sin(pi / 8) / (pi / 8))
     aside = (place - 1 / place) / (narrowed - 1 / narrowed)
     expected = -10 * log10(1 + aside**8)
-    of = Requirement(
-        f"level at {nominal:g} Hz", above(nominal, 20), expected, "dB", 0.15, BUTTERWORTH
-    )
-    return _trial(band_tone(nominal * place), of)
+    name = f"level at {nominal:g} Hz"
+    of = Requirement(name, above(nominal, last), expected, "dB", 0.15, BUTTERWORTH)
+    return _trial(band_tone(exact * place), of, **more)
+
+
+def _midband(nominal: float, **more: Any) -> Trial:
+    return at_middle(nominal, 10 ** (round(10 * log10(nominal)) / 10), **more)
+
+
+def _limited(nominal: float, place: float, **more: Any) -> Trial:
+    exact = 10 ** (round(10 * log10(nominal)) / 10)
+    limits = LIMITS[place if place > 1 else round(1 / place, 6)]
+    return within(nominal, exact, place, limits, **more)
+
+
+_attenuated = partial(outside, 1000, 1000.0, edge=HALF, last=20)
 
 
 NOISE = ComponentSound(
@@ -127,13 +155,8 @@ THEN_SILENCE = ComponentSound(
     "1000 Hz, 90 dB SPL, 1 s, then silence", 2.5, (Tone(1000, level_db=LEVEL_DB, duration=1.0),), 1
 )
 
-PASCAL = ComponentSound("1000 Hz, 1 Pa", 2.2, (Tone(1000, level_db=pa_to_db_spl(1.0)),), 1)
-
 CHECKS = (
-    _trial(
-        PASCAL,
-        published("LZF", lambda y: y.reading["lzf_1000hz_db"], 93.98, "dB", 0.01, DEFINITION),
-    ),
+    one_pascal("third_octave"),
     _midband(4000),
     _midband(1000),
     _midband(31.5, duration=4.0),
@@ -145,10 +168,10 @@ CHECKS = (
     _limited(4000, 1 / 1.087457),
     _limited(20000, 1.055754, fs=44100),
     _limited(20000, 1 / 1.087457, fs=44100),
-    _attenuated(1000, HALF),
-    _attenuated(1000, 1.2943741),
-    _attenuated(1000, 1 / 1.2943741),
-    _attenuated(1000, 1.8817277),
+    _attenuated(HALF),
+    _attenuated(1.2943741),
+    _attenuated(1 / 1.2943741),
+    _attenuated(1.8817277),
     _trial(
         BURST,
         published(
