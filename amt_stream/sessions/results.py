@@ -99,6 +99,10 @@ class ResultsError(Refusal, RuntimeError):
     """Results cannot be read."""
 
 
+class Invalid(Exception):
+    """A field of a header, a summary or a row has no value that was measured."""
+
+
 @dataclass(frozen=True)
 class FaultySpan:
     """A part of the sound with a fault: its word, its time in seconds, its cause."""
@@ -349,8 +353,10 @@ def read_results(
     else:
         found = _File(path)
     header, summary = found.header, found.summary
-    if fault := _fault(header, summary):
-        raise ResultsError(f"{path} has an invalid header or summary: {fault}")
+    try:
+        _check(header, summary)
+    except (Invalid, LimitError) as fault:
+        raise ResultsError(f"{path} has an invalid header or summary: {fault}") from fault
     if not header.get("statistics"):
         raise ResultsError(
             f"{path} has a row for each cell of a spectrum: choose a model with readings"
@@ -370,13 +376,14 @@ def read_results(
     names = [*BEFORE, *names, *AFTER]
     try:
         rows, last = _narrowed(found.rows(), names, microphone)
+        _check_rows(rows)
+    except Invalid as fault:
+        raise ResultsError(f"{path} has invalid rows: {fault}") from fault
     except NO_ROW as error:
         words = f"{type(error).__name__}: {brief(error)}"
         raise ResultsError(f"{path} has invalid rows ({words})") from error
     if not len(rows):
         raise ResultsError(f"{path} has no row yet")
-    if fault := _fault_of_rows(rows):
-        raise ResultsError(f"{path} has invalid rows: {fault}")
     name, events = path.name, found.events
     if microphone:
         name = f"{name}, {microphone}"
@@ -401,90 +408,84 @@ def _intervals(path: Path, given: Iterable[JsonDict], microphone: str | None) ->
     return table
 
 
-def _fault_of_rows(rows: Rows) -> str:
-    """The first value that cannot be measured, as a sentence, or ""."""
-    time_s, utc = rows["time_s"], rows["utc"]
-    wrong = ~((time_s >= 0) & (time_s <= LONGEST_S))
-    if wrong.any():
-        return f"time_s is {time_s[wrong][0]} in row {int(np.argmax(wrong)) + 1}"
-    wrong = ~np.isnat(utc) & ~((utc >= YEARS[0]) & (utc < YEARS[1]))
-    if wrong.any():
-        return f"utc is {utc[wrong][0]} in row {int(np.argmax(wrong)) + 1}"
+def _check_rows(rows: Rows) -> None:
+    """Raise Invalid for the first value that cannot be measured."""
     for name in rows.columns:
         column = rows[name]
-        if column.dtype.kind == "f":
+        if name == "time_s":
+            wrong = ~((column >= 0) & (column <= LONGEST_S))
+        elif name == "utc":
+            wrong = ~np.isnat(column) & ~((column >= YEARS[0]) & (column < YEARS[1]))
+        elif column.dtype.kind == "f":
             wrong = np.isfinite(column) & (np.abs(column) > LARGEST)
         elif column.dtype.kind == "O":
             wrong = np.array([not isinstance(value, str) for value in column])
         else:
             continue
         if wrong.any():
-            return f"{name} is {brief(column[wrong][0])} in row {int(np.argmax(wrong)) + 1}"
-    return ""
+            raise Invalid(f"{name} is {brief(column[wrong][0])} in row {int(np.argmax(wrong)) + 1}")
 
 
-def _fault(header: JsonMap, summary: JsonMap) -> str:
-    """The first invalid field of header or summary, or ""."""
+def _check(header: JsonMap, summary: JsonMap) -> None:
+    """Raise Invalid or LimitError for the first invalid field of header or summary."""
     if not isinstance(summary, dict):
-        return "the summary is not an object"
-    fault = _fault_of(header)
-    if not fault and header.get("limits", []) != []:
-        fault = _fault_of(header["limits"], [LIMIT], "limits ") or _refused_limit(header["limits"])
-    for one in () if fault else header["statistics"].values():
-        fault = fault or _fault_of(one, COVERED, "statistics ")
-    named = header["source"].get("microphones", {}) if not fault else {}
-    if not isinstance(named, dict) or (named and (fault := _fault_of([*named.values()], [[int]]))):
-        fault = fault or "the microphones of its source are invalid"
+        raise Invalid("the summary is not an object")
+    _check_form(header, HEADER)
+    _check_limits(header, LIMIT, "limits ")
+    for one in header["statistics"].values():
+        _check_form(one, COVERED, "statistics ")
+    named = header["source"].get("microphones", {})
+    if not isinstance(named, dict):
+        raise Invalid("the microphones of its source are invalid")
+    if named:
+        _check_form([*named.values()], [[int]])
     named = summary.get("microphones")
     every = [summary, *(named.values() if isinstance(named, dict) else ())]
-    if not fault and not all(isinstance(one, dict) for one in every):
-        fault = "the summary of a microphone is not an object"
+    if not all(isinstance(one, dict) for one in every):
+        raise Invalid("the summary of a microphone is not an object")
     for one in every:
-        if not fault and one.get("limits", []) != []:
-            fault = _fault_of(one["limits"], [STOOD], "summary limits ")
-            fault = fault or _refused_limit(one["limits"])
-        for stood in () if fault else one.get("limits", ()):
+        _check_limits(one, STOOD, "summary limits ")
+        for stood in one.get("limits", ()):
             at_s = stood["worst_s"]
             if stood["verdict"] not in VERDICTS:
-                fault = f"summary limits verdict is {brief(stood['verdict'])}"
+                raise Invalid(f"summary limits verdict is {brief(stood['verdict'])}")
             window = [stood.get(key, 0.0) for key in ("heard_s", "window_s", "projection")]
             if not all(type(part) in NUMBER and math.isfinite(part) for part in window):
-                fault = "summary limits have no window"
+                raise Invalid("summary limits have no window")
             if stood["worst"] is not None and (at_s is None or not 0 <= at_s <= LONGEST_S):
-                fault = "summary limits worst_s is not a time"
-    return fault
+                raise Invalid("summary limits worst_s is not a time")
 
 
-def _refused_limit(limits: Sequence[Mapping[str, object]]) -> str:
-    try:
+def _check_limits(within: JsonMap, form: object, where: str) -> None:
+    limits = within.get("limits", [])
+    if limits != []:
+        _check_form(limits, [form], where)
         for one in limits:
             limit_of({key: one[key] for key in LIMIT_KEYS if key in one})
-    except LimitError as refusal:
-        return str(refusal)
-    return ""
 
 
-def _fault_of(data: object, form: object = HEADER, where: str = "") -> str:
-    """The first field that does not have the required form, or "".
+def _check_form(data: object, form: object, where: str = "") -> None:
+    """Raise Invalid for the first field that does not have the required form.
 
     form: a type, or a dict or list of forms
     """
     if isinstance(form, dict):
         if not isinstance(data, dict):
-            return f"{where or 'it'} is not an object"
+            raise Invalid(f"{where or 'it'} is not an object")
         missing = next((key for key in form if key not in data), None)
         if missing is not None:
-            return f"{where}{missing} is missing"
-        parts = ((f"{where}{key} ", data[key], form[key]) for key in form)
+            raise Invalid(f"{where}{missing} is missing")
+        for key, of in form.items():
+            _check_form(data[key], of, f"{where}{key} ")
     elif isinstance(form, list):
         if not isinstance(data, list) or not data:
-            return f"{where}is not a list, or is empty"
-        parts = ((where, one, form[0]) for one in data)
+            raise Invalid(f"{where}is not a list, or is empty")
+        for one in data:
+            _check_form(one, form[0], where)
     else:
         kinds = form if isinstance(form, tuple) else (form,)
-        fits = bool in kinds if isinstance(data, bool) else isinstance(data, kinds)
-        return "" if fits else f"{where}is {brief(repr(data))}"
-    return next((fault for at, one, of in parts if (fault := _fault_of(one, of, at))), "")
+        if not (bool in kinds if isinstance(data, bool) else isinstance(data, kinds)):
+            raise Invalid(f"{where}is {brief(repr(data))}")
 
 
 def _refuse_microphone(path: Path, there: Mapping[str, object], microphone: str | None) -> None:
@@ -553,9 +554,8 @@ class _Log:
         found: list[JsonDict] = []
         for run in self._runs:
             own = self._session.intervals(run)
-            if (
-                own and found
-            ):  # an interval of an interrupted run continues in the run that restores it
+            # An interval of an interrupted run continues in the run that restores it.
+            if own and found:
                 found = [one for one in found if one["end_s"] <= own[0]["time_s"]]
             found += own
         return iter(found)
