@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from amt_stream.core.device_store import kept_path, read_kept, write_kept
 from amt_stream.core.json_types import JsonDict, JsonMap
@@ -34,6 +34,8 @@ VALID_DAYS = 90
 """Default, an assumption: how long a microphone and its input gain are stable."""
 
 LONGEST_VALID_DAYS = 36500
+
+One = TypeVar("One")
 
 
 def root_sum_of_squares(*parts_db: float) -> float:
@@ -190,8 +192,8 @@ class Calibration:
 UNCALIBRATED = Calibration(100.0, source="nominal: not calibrated", calibrated=False)
 
 
-def one_each(given: Sequence[Calibration], count: int) -> list[Calibration]:
-    """A calibration for each of `count` channels; a single one is for all."""
+def one_each(given: Sequence[One], count: int) -> list[One]:
+    """A calibration or correction for each of `count` channels; a single one is for all."""
     return [*given] * (count if len(given) == 1 else 1)
 
 
@@ -213,12 +215,8 @@ def with_corrections(
             f"{len(corrections)} corrections for {len(calibrations)} channels: give one, or one "
             "for each"
         )
-    pairs = zip(_each(calibrations, most), _each(corrections, most), strict=True)
+    pairs = zip(one_each(calibrations, most), one_each(corrections, most), strict=True)
     return [calibration.with_correction(correction) for calibration, correction in pairs]
-
-
-def _each(given: Sequence[object], count: int) -> Sequence[Any]:
-    return list(given) * count if len(given) == 1 else given
 
 
 def reminder_of(calibrations: Sequence[Calibration]) -> str:

@@ -65,6 +65,9 @@ class Event:
             object.__setattr__(self, name, given.encode(errors="backslashreplace").decode())
 
 
+SAME_TIME_S = 1e-6
+"""Times that differ by less are equal; those of models may, in the last digit."""
+
 UNDO_S = 10.0
 """Seconds of sound within which a reset of readings can be undone."""
 

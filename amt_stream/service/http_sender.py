@@ -1,5 +1,6 @@
 """Requests to an HTTP server in a separate thread: a bounded queue, retries, one note."""
 
+import asyncio
 import logging
 import os
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 from amt_stream import __version__
 from amt_stream.core.safe_text import plain, sentence
 from amt_stream.service.http_endpoint import Endpoint
-from amt_stream.service.transport import ServiceError, secret_in
+from amt_stream.service.transport import ServiceError, Wire, secret_in
 
 log = logging.getLogger("amt_stream")
 
@@ -175,3 +176,19 @@ class HttpSender:
             return None
         asked = error.headers.get("Retry-After", "")
         return float(asked) if asked.isdecimal() else 0.0
+
+
+class ByHttp:
+    """Base of transports that send by one `HttpSender`."""
+
+    _sender: HttpSender
+
+    @property
+    def note(self) -> str:
+        return self._sender.note
+
+    async def open(self, wire: Wire) -> None:
+        self._sender.start()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._sender.close)

@@ -11,11 +11,10 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATE
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.service.http_endpoint import Endpoint
-from amt_stream.service.http_sender import HttpSender
+from amt_stream.service.http_sender import ByHttp, HttpSender
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, LeftOut, Message
 from amt_stream.service.metrics import COUNTERS, GAUGES
-from amt_stream.service.transport import Wire
 
 ROWS, EVENTS, STATES = "amt", "amt_event", "amt_state"
 """Measurements, in InfluxDB's sense."""
@@ -55,7 +54,7 @@ def _typed(value: Value) -> str:
     return f"{value}i" if isinstance(value, int) else repr(float(value))
 
 
-class Influx:
+class Influx(ByHttp):
     """A transport to a server of line protocol; rows of unknown time are not sent.
 
     Readings, marks and states of limits of a row are fields of "amt", with the tags of the station
@@ -83,9 +82,6 @@ class Influx:
     def missed(self) -> int:
         return self._left_out.count + self._sender.lost
 
-    async def open(self, wire: Wire) -> None:
-        self._sender.start()
-
     def send(self, message: Message) -> None:
         content = message.content
         if message.kind == "header":
@@ -111,9 +107,6 @@ class Influx:
     async def drain(self) -> None:
         while not self._sender.has_room:
             await asyncio.sleep(ROOM_S)
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._sender.close)
 
     def _send_row(self, message: Message) -> None:
         if message.content["utc"] is None:

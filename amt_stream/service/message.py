@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.frames import SAME_TIME_S, Event, Fault
 from amt_stream.meters.rows import FAULT_NAMES
 from amt_stream.meters.rows.block import MICROPHONE, in_utc, python_values
 
@@ -26,8 +26,6 @@ INVALID = tuple(FAULT_NAMES[bit] for bit in (Fault.GAP, Fault.NON_FINITE, Fault.
 
 MAIN = "main"
 """The name of the microphone if there is only one."""
-
-SAME_TIME_S = 1e-6
 
 
 class Message:

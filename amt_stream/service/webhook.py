@@ -1,16 +1,14 @@
 """Events posted to a URL: as JSON, or as notifications of ntfy."""
 
-import asyncio
 import json
 import socket
 from collections.abc import Collection
 
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.service.http_endpoint import Endpoint, Recipient
-from amt_stream.service.http_sender import HttpSender
+from amt_stream.service.http_sender import ByHttp, HttpSender
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import Message
-from amt_stream.service.transport import Wire
 
 FAILED = "failed"
 """Kind under which the failure of a measurement is posted."""
@@ -23,7 +21,7 @@ HIGH, USUAL = 4, 3
 """Priorities of ntfy."""
 
 
-class Webhook:
+class Webhook(ByHttp):
     """A transport that posts each event, in order, until the receiver has accepted it.
 
     name: its name among the transports
@@ -49,15 +47,8 @@ class Webhook:
         self._sender = HttpSender(Endpoint(recipient.url, headers), joins=False)
 
     @property
-    def note(self) -> str:
-        return self._sender.note
-
-    @property
     def missed(self) -> int:
         return self._left_out + self._sender.lost
-
-    async def open(self, wire: Wire) -> None:
-        self._sender.start()
 
     def send(self, message: Message) -> None:
         content = message.content
@@ -72,9 +63,6 @@ class Webhook:
 
     async def drain(self) -> None:
         """Return immediately: events are few."""
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._sender.close)
 
     def _post(self, event: JsonMap) -> None:
         kind = event["kind"]

@@ -14,10 +14,10 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
+from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.sessions.results import Results, ResultsError
 
 UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
-EQUIVALENT = "equivalent"
 Numbers = NDArray[np.float64]
 
 

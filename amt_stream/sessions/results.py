@@ -21,7 +21,7 @@ from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, json_object
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import COUNTING, Event, Fault, undone_with
+from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Fault, undone_with
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
 from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, UNKNOWN, LimitError, limit_of
 from amt_stream.meters.rows import (
@@ -35,8 +35,8 @@ from amt_stream.meters.rows import (
     readings_of,
 )
 from amt_stream.meters.rows.block import MICROPHONE
-from amt_stream.meters.rows.joined import EQUIVALENT
-from amt_stream.meters.rows.limit_monitor import SAME_TIME_S, VERDICTS, LimitMonitor
+from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import LONGEST_LINE, as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY

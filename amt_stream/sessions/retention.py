@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from amt_stream.core.clock import DAY_S
 from amt_stream.sessions.chain import CHAIN, REMOVED, present, read_chain
 from amt_stream.sessions.folder import Folder, is_ours
 from amt_stream.sessions.log_parts import LONGEST_PART_S
 
 HOURLY = re.compile(r"(rows|events|intervals|sound)-(\d{8}T\d\d)Z")
-DAY_S = 86400.0
 MOST_AT_ONCE = 100
 """Each removal is on the disk before the next, so more would hold up the rows."""
 

@@ -27,6 +27,9 @@ TIMES = {
 }
 """Time weightings on screens: in a word, and in a sentence."""
 
+EQUIVALENT = "equivalent"
+"""The statistic of columns whose parts add up to the whole."""
+
 HIGHEST = "The highest value of all that was counted."
 EXCEEDED = "The value that was exceeded in {percent} % of the time."
 

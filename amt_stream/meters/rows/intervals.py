@@ -13,7 +13,7 @@ from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits, utc_text
-from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.column import EQUIVALENT, Column
 from amt_stream.meters.rows.readings import Readings
 
 SPANS = (
@@ -33,7 +33,6 @@ AFTER = ("fault", "calibrated")
 """Columns after them."""
 
 COUNTED = ("measured_s", "excluded_s", "paused_s")
-EQUIVALENT = "equivalent"
 
 CLOCK_S = 0.002
 """Resolution of UTC in seconds."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_under, under
 from amt_stream.meters.annoyance import annoyance_from, annoyances
-from amt_stream.meters.frames import UNDO_S, Event, Fault, Frames, in_one, undone_with
+from amt_stream.meters.frames import SAME_TIME_S, UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import (
     AFTER,
@@ -22,15 +22,12 @@ from amt_stream.meters.rows.block import (
     in_utc,
     names_of,
 )
-from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.column import EQUIVALENT, Column
 from amt_stream.meters.rows.limit_monitor import LimitMonitor, Stood
 from amt_stream.meters.rows.readings import Readings, Summary
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
-
-# The same time may differ between models in the last digit.
-SAME_TIME_S = 1e-6
 
 HELD_S = 0.1
 """Most frames in seconds that wait for the readings, whose calls are expensive."""
@@ -39,8 +36,6 @@ COMMANDED_S = 2.0
 """The longest delay in seconds of commands to an engine."""
 
 INTERVALS = "intervals"
-EQUIVALENT = "equivalent"
-"""The statistic of columns whose parts add up to the whole."""
 
 TOGETHER_MS = 100.0
 """Rows without a deadline are made together for this much sound."""
@@ -187,9 +182,8 @@ class JoinedRows(Resumable):
         super().load_state_dict(
             {k: v for k, v in saved.items() if not k.startswith(f"{INTERVALS}/")}
         )
-        if (
-            self.intervals is not None
-        ):  # the rows of a display have none, and continue from the same state
+        # The rows of a display have none, and continue from the same state.
+        if self.intervals is not None:
             self.intervals.load_state_dict(of_intervals)
 
     def give_ranges(self) -> None:

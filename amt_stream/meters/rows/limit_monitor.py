@@ -9,14 +9,12 @@ import numpy as np
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
+from amt_stream.meters.frames import SAME_TIME_S
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, RED, STATES, UNCALIBRATED, UNKNOWN, Limit
 
 EXCEEDED, KEPT, KEPT_SO_FAR, NOT_KNOWN = "exceeded", "kept", "kept so far", "not known"
 VERDICTS = (EXCEEDED, KEPT, KEPT_SO_FAR, "above so far", "below so far", NOT_KNOWN)
 """The results of a limit, as text."""
-
-SAME_TIME_S = 1e-6
-"""Times that differ by less are equal."""
 
 
 @dataclass

@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames
 from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
 SIDES = ("left", "right")
-SAME_TIME_S = 1e-6
-"""Times that differ by less are equal."""
 
 WITHOUT = "lost and invalid samples, and what settles after them"
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from amt_stream.core.clock import DAY_S
+
 STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
-DAY_S = 86400
 
 CLOSE = 0.75
 """Smallest distance between times on an axis, in steps."""
