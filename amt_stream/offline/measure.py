@@ -189,18 +189,22 @@ class MeasureSettings(TypedDict, total=False):
     """Keyword arguments of `measure`; `amt_stream.meters.specification` has all their values.
 
     Those of `ModelSettings` apply to models that have them, including models of other packages.
-    Those of `RowSettings` choose the rows and the part of the sound. correction: a `Correction`, or
-    the path of a file with the frequency response of a microphone, which is compensated first; or
-    one for each channel, with None for no correction outputs: further outputs of models by name,
-    such as "specific_loudness"; like columns, they may be a sequence, or names separated by commas
-    channels: one or two channels of the sound (1, 2, ...) replace_invalid: whether to read NaN,
-    infinity and absurdly large samples as 0 limits: names of norms, such as "who-venues", text such
-    as "laeq_15min_db>100", or `Limit`s; the summary has the result of each. Their columns are
-    added, if a model has them interval: seconds, or text such as "15min" or "24h": `m.intervals`
-    has the statistics of each interval since the start, or of the clock with `began` began: time of
-    the first sample, as a datetime or text such as "2026-11-20T22:00:00"; rows then have `utc`
+    Those of `RowSettings` choose the rows and the part of the sound.
+
+    correction: a `Correction`, or the path of a file with the frequency response of a microphone,
+        which is compensated first; or one for each channel, with None for no correction
+    outputs: further outputs of models by name, such as "specific_loudness"; like columns, they may
+        be a sequence, or names separated by commas
+    channels: one or two channels of the sound (1, 2, ...)
+    replace_invalid: whether to read NaN, infinity and absurdly large samples as 0
+    limits: names of norms, such as "who-venues", text such as "laeq_15min_db>100", or `Limit`s; the
+        summary has the result of each. Their columns are added, if a model has them
+    interval: seconds, or text such as "15min" or "24h": `m.intervals` has the statistics of each
+        interval since the start, or of the clock with `began`
+    began: time of the first sample, as a datetime or text such as "2026-11-20T22:00:00"; rows then
+        have `utc`
     jobs: number of processes, for several files or the parts of a long sound. A script with more
-    than one needs the guard `if __name__ == "__main__":`
+        than one needs the guard `if __name__ == "__main__":`
     """
 
     field: str | None
