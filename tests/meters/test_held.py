@@ -1,5 +1,6 @@
 """Readings take the frames of several blocks together, and give what they give block by block."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.frames import Fault
+from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import JoinedRows, joined, readings_of
 
 FS = 48000
@@ -54,7 +55,8 @@ def rows_of(frames, step_ms, held_s, monkeypatch):
     rows = []
     for at, one in enumerate(frames):
         if at in (1300, 1500):
-            table.paused = at == 1300
+            kind = "paused" if at == 1300 else "continued"
+            table.event(Event(kind, 0, one.begin_s, math.nan))
         rows.append(table(one.copy()))
     rows.append(table.rest(1.2))
     return [row for part in rows for row in part], table.summary(), calls

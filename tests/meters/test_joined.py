@@ -12,7 +12,7 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.frames import Event, Fault, Frames
 from amt_stream.meters.rows import Column, JoinedRows, Readings, readings_of
 from amt_stream.sessions.outputs import LatestReadings
 
@@ -147,13 +147,14 @@ def test_the_newest_row_and_the_headlines_are_kept():
     time_s = np.arange(0, 401) / 1000
     latest(frames("a", time_s[:101], time_s[:101]))
     assert latest.of("a") == {"x": 0.1, "counted": 101}
-    latest.paused = True
-    assert latest.paused
+    latest.event(Event("paused", 101, 0.101, math.nan))
+    assert latest.rows.paused
     latest(frames("a", time_s[101:], time_s[101:]))
     latest.sum_up()
     assert latest.row["time_s"] == 0.2  # and nothing after the end
     assert latest.totals == {"counted": 101}
-    latest.reset()
+    latest.event(Event("readings_reset", 401, 0.401, math.nan))
+    latest.sum_up()
     assert latest.totals == {"counted": 0}
     assert latest.row["x"] == 0.2
 

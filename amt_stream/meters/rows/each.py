@@ -139,20 +139,10 @@ class RowsOfEach(Resumable):
         """The result of each limit for each microphone."""
         return [one for joined in self.of.values() for one in joined.stood()]
 
-    def reset(self) -> None:
-        """Forget what was counted; no filter is touched."""
-        for joined in self.of.values():
-            joined.reset()
-
     @property
     def paused(self) -> bool:
         """Whether nothing is counted."""
         return any(joined.paused for joined in self.of.values())
-
-    @paused.setter
-    def paused(self, value: bool) -> None:
-        for joined in self.of.values():
-            joined.paused = value
 
 
 AnyRows = JoinedRows | RowsOfEach

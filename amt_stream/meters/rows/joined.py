@@ -247,7 +247,7 @@ class JoinedRows(Resumable):
                 # Intervals continue through a reset.
                 self._unreset = deepcopy(self, {id(self.intervals): None})
             self._reset_s = event.time_s
-            self.reset(event.time_s)
+            self._reset(event.time_s)
         elif event.kind == "reset_undone" and self._unreset is not None:
             self.catch_up()
             self._unreset.catch_up()
@@ -424,7 +424,7 @@ class JoinedRows(Resumable):
         """How each limit was kept."""
         return [replace(monitor.stood, microphone=self.microphone) for monitor in self._monitors]
 
-    def reset(self, time_s: float = -math.inf) -> None:
+    def _reset(self, time_s: float) -> None:
         """Restart the statistics, also of rows up to `time_s`; filters are unchanged."""
         self.catch_up()
         for one in self.readings.values():
@@ -436,10 +436,6 @@ class JoinedRows(Resumable):
     def paused(self) -> bool:
         """Whether nothing is counted."""
         return any(one.paused for one in self.readings.values())
-
-    @paused.setter
-    def paused(self, value: bool) -> None:
-        self._pause(value, -math.inf)
 
     def _pause(self, value: bool, time_s: float) -> None:
         """Pause or continue; rows before `time_s` that come later are not affected."""

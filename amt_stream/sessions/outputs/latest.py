@@ -82,22 +82,10 @@ class LatestReadings:
     def _keep(self, rows: Rows) -> None:
         """Take new rows [sink-thread]."""
 
-    def reset(self) -> None:
-        """Restart maxima, percentiles and other statistics."""
-        with self._lock:
-            self.rows.reset()
-            self.measured_s = 0.0
-            self._sum_up(self._summed_s)
-
     @property
     def paused(self) -> bool:
         """Whether statistics are paused."""
         return self.rows.paused
-
-    @paused.setter
-    def paused(self, value: bool) -> None:
-        with self._lock:
-            self.rows.paused = value
 
     def stood(self) -> list[Stood]:
         """The result of each limit."""
