@@ -17,13 +17,12 @@ from amt_stream.cli.options import ServeOptions
 from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_microphones
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
-from amt_stream.service.broker import Broker
 from amt_stream.service.http_endpoint import INFLUX_TOKEN, POST_TOKEN, Endpoint, influx_endpoint
 from amt_stream.service.http_sender import token_from
 from amt_stream.service.influx import Influx
 from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
-from amt_stream.service.mqtt import Mqtt, topic_of
+from amt_stream.service.mqtt import Broker, Mqtt, topic_of
 from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.page.entrance import token_in
 from amt_stream.service.reference import ReferenceTone

@@ -4,21 +4,25 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 import ssl
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from amt_stream.core.safe_text import sentence
-from amt_stream.service.broker import Broker
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import MAIN, Message, Thinned
 from amt_stream.service.stdio import asked_in
-from amt_stream.service.transport import ServiceError, Wire, missing
+from amt_stream.service.transport import ServiceError, Wire, host_and_port, missing, secret_in
 
 if TYPE_CHECKING:
     from aiomqtt import Client
+
+USER, PASSWORD = "AMT_STREAM_MQTT_USER", "AMT_STREAM_MQTT_PASSWORD"
+"""Environment variables of the login."""
 
 ROWS_WAIT, ALL_WAIT = 1000, 2000
 ROOM_S = 0.005
@@ -34,6 +38,34 @@ LONGEST_COMMAND = 1 << 14
 MOST_COMMANDS = 32
 UNFIT = str.maketrans(dict.fromkeys("#+/\0", "_"))
 """Characters of a name that a topic cannot have."""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """An MQTT broker; without a user, the login is anonymous."""
+
+    host: str
+    port: int
+    tls: bool = False
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        return host_and_port(self.host, self.port)
+
+    def with_login(self, path: str | None) -> Self:
+        """A copy with the login of a file (user on the first line, password on the second).
+
+        Without a file, the environment variables are used if set. Raises ServiceError.
+        """
+        if path is None:
+            return replace(self, user=os.environ.get(USER), password=os.environ.get(PASSWORD))
+        lines = secret_in(path).splitlines()
+        if len(lines) != 2 or not lines[0]:
+            raise ServiceError(
+                f"{path} has {len(lines)} lines: write the user on one and the password on another"
+            )
+        return replace(self, user=lines[0], password=lines[1])
 
 
 def topic_of(name: str) -> str:

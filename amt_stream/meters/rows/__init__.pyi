@@ -7,7 +7,6 @@ from .column import Column as Column
 from .column import NoSuchColumn as NoSuchColumn
 from .each import AnyRows as AnyRows
 from .each import RowsOfEach as RowsOfEach
-from .fields import FieldReadings as FieldReadings
 from .header import SCHEMA as SCHEMA
 from .header import header as header
 from .header import seven_digits as seven_digits
@@ -29,6 +28,7 @@ from .modulation import hz_text as hz_text
 from .modulation import strongest as strongest
 from .programme import ProgrammeReadings as ProgrammeReadings
 from .readings import SIDES as SIDES
+from .readings import FieldReadings as FieldReadings
 from .readings import Readings as Readings
 from .readings import choose as choose
 from .readings import column_named as column_named

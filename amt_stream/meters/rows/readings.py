@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames
+from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames, scalar_field
 from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
 
@@ -218,6 +218,26 @@ class Uncounted(Readings):
 
     def summary(self) -> Summary:
         return {}
+
+
+class FieldReadings(Uncounted):
+    """Readings of a model without a readings class: its outputs as columns.
+
+    model: name of the model, the prefix of the columns' names if it is not empty
+    fields: names of outputs with one number per frame; "value" is the output of a model without
+        named outputs
+    """
+
+    def __init__(self, model: str, fields: Sequence[str]) -> None:
+        self._fields = {f"{model}_{field}" if model else field: field for field in fields}
+        columns = [Column(name, "", f"output {f}", model) for name, f in self._fields.items()]
+        super().__init__(model, columns, self._fields)
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        found = np.empty((len(frames), len(self.columns)))
+        for k, column in enumerate(self.columns):
+            found[:, k] = scalar_field(frames.values, self._fields[column.name])
+        return found
 
 
 class MeteredReadings(Readings):
