@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from amt_stream.offline.selftest.third_octave import at_middle, one_pascal, outside, within
+from amt_stream.offline.selftest.third_octave import at_middle, at_side, one_pascal, outside
 
 LIMITS = {10**0.0375: (-0.4, 0.5), 10**0.075: (-0.4, 0.7), 10**0.1125: (-0.4, 1.4)}
 """Limits of attenuation in dB, by the ratio of frequency to midband frequency."""
 
 _midband = partial(at_middle, model="octave")
-_limited = partial(within, 4000, 10**3.6, model="octave")
+_limited = partial(at_side, 4000, 10**3.6, model="octave")
 _attenuated = partial(outside, 500, 10**2.7, edge=10**0.15, last=10, model="octave")
 
 CHECKS = (

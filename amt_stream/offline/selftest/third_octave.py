@@ -102,7 +102,7 @@ def at_middle(nominal: float, exact: float, duration: float = 0.4, **more: Any) 
     )
 
 
-def within(
+def at_side(
     nominal: float, exact: float, place: float, limits: tuple[float, float], **more: Any
 ) -> Trial:
     """A tone within a band, where the attenuation has limits on both sides."""
@@ -135,7 +135,7 @@ def _midband(nominal: float, **more: Any) -> Trial:
 def _limited(nominal: float, place: float, **more: Any) -> Trial:
     exact = 10 ** (round(10 * log10(nominal)) / 10)
     limits = LIMITS[place if place > 1 else round(1 / place, 6)]
-    return within(nominal, exact, place, limits, **more)
+    return at_side(nominal, exact, place, limits, **more)
 
 
 _attenuated = partial(outside, 1000, 1000.0, edge=HALF, last=20)
