@@ -15,6 +15,7 @@ from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import Column, column_named
+from amt_stream.meters.rows.limit_words import silence
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -59,6 +60,7 @@ class BandsPane(ReadingPane):
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
         self._held = PeakHold()
         self._found: Mapping[str, Any] = {}
+        self._lost = False
         self.line = combo_box("line over the bars", LINES, lambda: self.draw(self._found))
         self.head.addWidget(self.line)
 
@@ -69,7 +71,7 @@ class BandsPane(ReadingPane):
     def draw(self, found: Mapping[str, Any]) -> None:
         """Move the bars; a band below 0 dB or without a level has none."""
         self._found = found
-        levels = [found.get(name) for name in self._names]
+        levels = [None if self._lost else found.get(name) for name in self._names]
         heights = np.array([max(0.0, v or 0.0) for v in levels])
         lines = (None, self._held.held, self._held.greatest)
         highest = lines[self.line.currentIndex()]
@@ -99,6 +101,10 @@ class BandsPane(ReadingPane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self._held.stand_still("frozen" in view.held)
+        self.plot.rest(bool(silence(view.held)))
+        if self._lost != ("lost" in view.held):
+            self._lost = not self._lost
+            self.draw(self._found)
 
     def restart(self) -> None:
         self._held.clear()

@@ -45,7 +45,7 @@ class BarLayer(Layer):
     def paint(self, painter: QtGui.QPainter) -> None:
         pattern = QtCore.Qt.BrushStyle
         style = pattern.BDiagPattern if self.hatched else pattern.SolidPattern
-        color = QtGui.QColor(getattr(self.plot.colors, self.role))
+        color = self.plot.color(self.role)
         color.setAlphaF(self.opacity)
         brush, ink = QtGui.QBrush(color, style), QtGui.QColor(self.plot.colors.ink)
         for (left, top), (right, bottom), (_, held) in self._corners.tolist():

@@ -51,6 +51,9 @@ class CurveLayer(Layer):
                 area.setBottom(self.plot.inside.bottom())
             self.plot.update(area.intersected(self.plot.inside))
 
+    def clear(self) -> None:
+        self.set((), ())
+
     @property
     def is_empty(self) -> bool:
         return not len(self.points)
@@ -93,7 +96,7 @@ class FillLayer(Layer):
         self.role, self.opacity = role, opacity
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        color = QtGui.QColor(getattr(self.plot.colors, self.role))
+        color = self.plot.color(self.role)
         color.setAlphaF(self.opacity)
         painter.setPen(QtCore.Qt.PenStyle.NoPen)
         painter.setBrush(color)
@@ -150,6 +153,9 @@ class FillBetweenLayer(FillLayer):
             # The other edge is near in time, but may be far in value.
             area = area_of(np.concatenate((before, self._points)))
             self.plot.update(area.intersected(self.plot.inside))
+
+    def clear(self) -> None:
+        self.set((), (), ())
 
     def place(self) -> None:
         x, *edges = (line[self.first :] for line in (self.x, self.low, self.high))

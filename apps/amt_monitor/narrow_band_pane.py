@@ -19,6 +19,7 @@ from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.spectrum import strongest_line
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.limit_words import silence
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -129,6 +130,12 @@ class NarrowBandPane(ReadingPane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self._held.stand_still("frozen" in view.held)
+        self.plot.rest(bool(silence(view.held)))
+        if "lost" in view.held:
+            self._time_s = -np.inf
+            self.strongest.set(())
+            for curve in self.curves:
+                curve.clear()
 
     def restart(self) -> None:
         self._held.clear()

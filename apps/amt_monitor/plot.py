@@ -63,6 +63,10 @@ def sides_text(colors: Colors) -> str:
     )
 
 
+MEASURED = "left", "right", "accent"
+"""Roles of curves and bars that are grey while nothing is measured."""
+
+
 class Layer:
     """A part of a plot. It reports the areas that change; the plot asks it to paint."""
 
@@ -134,6 +138,7 @@ class Plot(QtWidgets.QWidget):
         self._ground: QtGui.QPixmap | None = None
         self.kept = False
         """Whether an export is being painted."""
+        self._resting = False
         theme.changed.connect(self._recolor)
 
     def minimumSizeHint(self) -> QtCore.QSize:
@@ -201,8 +206,18 @@ class Plot(QtWidgets.QWidget):
             self.y.low + up * (self.y.high - self.y.low),
         )
 
+    def rest(self, resting: bool) -> None:
+        """Show in grey on the screen that what is drawn is the last of a measurement."""
+        if resting != self._resting:
+            self._resting = resting
+            self.update()
+
+    def color(self, role: Role) -> QtGui.QColor:
+        grey = self._resting and not self.kept and role in MEASURED
+        return QtGui.QColor(getattr(self.colors, "second" if grey else role))
+
     def pen(self, role: Role, width: float = 1.0, dashed: bool = False) -> QtGui.QPen:
-        pen = QtGui.QPen(QtGui.QColor(getattr(self.colors, role)), width)
+        pen = QtGui.QPen(self.color(role), width)
         pen.setCosmetic(width <= 1.0)
         if dashed:
             pen.setStyle(QtCore.Qt.PenStyle.DashLine)
@@ -255,7 +270,7 @@ class Plot(QtWidgets.QWidget):
         self._paint_layers(painter)
         if self.hasFocus():
             painter.setClipping(False)
-            painter.setPen(self.pen("accent"))
+            painter.setPen(QtGui.QColor(self.colors.accent))
             painter.drawRect(self.inside.adjusted(-1, -1, 0, 0))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:

@@ -16,6 +16,7 @@ from amt_monitor.theme import ThemedLabel
 from amt_monitor.view_state import specific_in
 from amt_monitor.widgets import tool_button
 from amt_stream.dsp.scales import hz_to_erb_number
+from amt_stream.meters.rows.limit_words import silence
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -109,6 +110,12 @@ class SpectrumPane(Pane):
         super().show_status(view)
         self.plot.set_unit(UNIT, view.reading_status().uncalibrated)
         self._held.stand_still("frozen" in view.held)
+        self.plot.rest(bool(silence(view.held)))
+        if "lost" in view.held:
+            self._shown = None
+            for curve, filled in zip(self.curves, self.filled, strict=True):
+                curve.clear()
+                filled.clear()
 
     def restart(self) -> None:
         self._held.clear()

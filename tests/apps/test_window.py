@@ -86,6 +86,17 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
     assert pane.layers.curves[0].y[-1] == row["stl_sone"] <= pane.plot.y.high
 
 
+def test_the_last_curves_of_a_stopped_measurement_are_grey(qtbot, open_window, tone_engine):
+    window = open_window(tone_engine)
+    plot, colors = pane_in(window, "specific_loudness").plot, theme.colors
+    qtbot.waitUntil(lambda: colors.left in pixels(plot), timeout=5000)
+    qtbot.mouseClick(button(window, "stop"), Button)
+    wait_for_state(qtbot, window, "stopped")
+    qtbot.waitUntil(lambda: not {colors.left, colors.right} & pixels(plot), timeout=5000)
+    qtbot.mouseClick(button(window, "stop"), Button)
+    qtbot.waitUntil(lambda: colors.left in pixels(plot), timeout=15000)
+
+
 def test_keys_and_buttons(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     assert not any(action.autoRepeat() for action in window.actions_by_name.values())
@@ -391,9 +402,12 @@ def test_a_lost_device_is_one_sentence_until_it_is_back(qtbot, virtual_mic, open
         assert "was lost" not in text(window, "message")
         assert "lost" in text(window, "status")
         assert window.exit_code() == 0
+        curves = pane_in(window, "specific_loudness").curves
+        qtbot.waitUntil(lambda: not any(len(curve.y) for curve in curves), timeout=5000)
     finally:
         virtual_mic.plug()
     wait_for_state(qtbot, window, "running")
+    qtbot.waitUntil(lambda: all(len(curve.y) for curve in curves), timeout=5000)
     qtbot.waitUntil(lambda: not banner.isVisible(), timeout=15000)
     assert window.measurement.engine is engine
 
