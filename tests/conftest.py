@@ -217,7 +217,6 @@ LONGEST = [
     "test_torch",
     "test_transforms",
     "test_lost_devices",
-    "test_fake_device",
     "test_page",
     "test_gpu_kernels",
     "test_ladder",

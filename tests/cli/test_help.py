@@ -10,7 +10,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -22,6 +21,7 @@ import soundfile
 
 from amt_stream.meters import catalog, specification
 from amt_stream.meters.norms import shipped_norms
+from tests.service.served import forks
 
 BEFORE = Path(__file__).parents[1] / "data" / "before"
 COMMANDS = (
@@ -73,9 +73,11 @@ def header_of(command, way):
 
     typed = [*HEADERS[command], *WAYS[way], "--full-scale-db", "100"]
     if command == "serve":
-        program = [sys.executable, "-m", "amt_stream.cli", *typed]
-        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            lines = process.stdout.read().decode().splitlines()
+        reading, writing = os.pipe()  # which ends with the sound, and not with its input
+        with forks().begin(*typed, stdin=reading, folder=Path.cwd()) as process:
+            lines = process.stdout.read().splitlines()
+        os.close(reading)
+        os.close(writing)
     else:
         out = io.StringIO()
         with contextlib.redirect_stdout(out):

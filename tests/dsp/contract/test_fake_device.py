@@ -1,8 +1,6 @@
 """On a device no step reads a number, brings one from the host or branches on one."""
 
 import json
-import subprocess
-import sys
 from functools import cache
 
 import pytest
@@ -11,7 +9,8 @@ import torch
 from amt_stream.dsp.cuda_stream import HostedStream
 from amt_stream.dsp.functional import dispatch
 from amt_stream.dsp.streaming import Stream, fields
-from tests.dsp.contract.fake_device import BUDGETS, DEFECTS, ROOT
+from tests.dsp.contract import fake_device
+from tests.dsp.contract.fake_device import BUDGETS, DEFECTS
 from tests.dsp.contract.test_module_contract import CASES, shape_of
 from tests.recorder import Recorder
 
@@ -35,29 +34,23 @@ PARTS = {
 
 
 @cache
-def remarks(part):
+def remarks(forks, part):
     """Of a program of its own, on each name of a part."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.dsp.contract.fake_device", *PARTS[part]],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stderr
+    done = forks.run(fake_device.__file__, *PARTS[part], options=["program"])
+    assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("part", ["some", pytest.param("others", marks=pytest.mark.soak)])
-def test_no_step_needs_the_host_nor_many_launches(part):
-    found = remarks(part)
+def test_no_step_needs_the_host_nor_many_launches(forks, part):
+    found = remarks(forks, part)
     assert list(found) == PARTS[part]
     assert {name: told for name, told in found.items() if told and name not in DEFECTS} == {}
 
 
-def test_what_needs_the_host_is_found():
+def test_what_needs_the_host_is_found(forks):
     assert len(DEFECTS) >= 12
-    assert [name for name in DEFECTS if not remarks("some")[name]] == []
+    assert [name for name in DEFECTS if not remarks(forks, "some")[name]] == []
 
 
 LOUDNESSES = (1.0, 30.0, 1e-3, 0.0, 1.0, 1e-5)
