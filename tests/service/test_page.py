@@ -139,6 +139,12 @@ FILLED = """(() => {
   return (last.getBoundingClientRect().bottom - top) / (bottom - top);
 })()"""
 """How far down the numbers reach in their place."""
+WIDE = """(() => {
+  const range = document.createRange(), hero = document.getElementById('hero');
+  range.selectNodeContents(hero.querySelector('.value'));
+  return range.getBoundingClientRect().width / hero.getBoundingClientRect().width;
+})()"""
+"""How much of the width of their place the digits take."""
 
 
 def overlap(one, other):
@@ -205,6 +211,20 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
         look()
         browser.evaluate(CLOSE)
         assert misplaced(browser.evaluate(WRITTEN), 3840)[1], "else nothing was looked at"
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1920, 1080), (3840, 2160)])
+def test_without_limits_the_numbers_fill_their_place_too(served, size):
+    with Browser(*size) as browser:
+        browser.open(served.url)
+        browser.until(THERE)
+        browser.evaluate(RECORD)
+        browser.until(f"drawn.size > 0 && {WRITTEN}.length > 15")
+        time.sleep(0.6)
+        digits = "document.querySelector('#hero .value').textContent = '100.0';"
+        assert misplaced(browser.evaluate(digits + WRITTEN), size[0]) == ([], [])
+        assert browser.evaluate(FILLED) > 0.8
+        assert browser.evaluate(digits + WIDE) > 0.75
 
 
 def test_what_is_said_of_uncalibrated_readings_has_room(tmp_path):
