@@ -86,16 +86,16 @@ def annoyance_from(name: str, readings: Mapping[str, ArrayLike]) -> NDArray[np.f
     return np.where(whole, psychoacoustic_annoyance(**known, form=form), np.nan)
 
 
-def annoyances(
-    readings: Mapping[str, float | None], sides: tuple[str, ...] = ("", "_left", "_right")
-) -> dict[str, float | None]:
+def annoyances(readings: Mapping[str, float | None]) -> dict[str, float | None]:
     """Annoyance from a summary that has its readings: `annoyance_zwicker`, and other forms.
 
     It takes N5 and S5 of the meter `zwicker`, R5, F5 and for "more" and "di" T5 of ECMA-418-2, of
     both ears and of each: of two channels, loudness, sharpness and tonality are the higher ones.
     """
     found: dict[str, float | None] = {}
-    for name in (f"annoyance_{form}{side}" for side in sides for form in get_args(Form)):
+    for name in (
+        f"annoyance_{form}{side}" for side in ("", "_left", "_right") for form in get_args(Form)
+    ):
         inputs = inputs_of(name).values()
         if readings.keys() >= set(inputs):
             given = {one: np.nan if (v := readings[one]) is None else v for one in inputs}

@@ -113,8 +113,8 @@ MAX_M, MAX_S = "max_momentary_lufs", "max_short_term_lufs"
 WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "max short-term"}
 
 
-def ebu(case: str, name: str, expected: float = -23.0) -> Requirement:
-    return published(WORDS[name], _of(name), expected, "LUFS", 0.1, TECH_3341.format(case), "LU")
+def ebu(case: str, name: str) -> Requirement:
+    return published(WORDS[name], _of(name), TARGET_LUFS, "LUFS", 0.1, TECH_3341.format(case), "LU")
 
 
 def lra(case: int, expected: float) -> Requirement:
@@ -123,9 +123,9 @@ def lra(case: int, expected: float) -> Requirement:
     return published("loudness range", _of("lra_lu"), expected, "LU", 0.05, source)
 
 
-def near(name: str, expected: float, tolerance: float = 0.003, source: str = PLAIN) -> Requirement:
+def near(name: str, expected: float) -> Requirement:
     """A loudness that is not printed with enough digits."""
-    return Requirement(WORDS[name], _of(name), expected, "LUFS", tolerance, source, scale="LU")
+    return Requirement(WORDS[name], _of(name), expected, "LUFS", 0.003, PLAIN, scale="LU")
 
 
 def _trial(sound: object, *readings: Requirement, channels: int = 2, **options: object) -> Trial:

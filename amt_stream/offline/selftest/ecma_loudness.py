@@ -17,8 +17,8 @@ from amt_stream.offline.selftest.requirement import Requirement, published
 N = mean(LOUDNESS)
 
 
-def _n(sone: float, source: str = PROGRAMS) -> Requirement:
-    return Requirement("N", N, sone, "sone_HMS", 0.5, source, scale="%")
+def _n(sone: float) -> Requirement:
+    return Requirement("N", N, sone, "sone_HMS", 0.5, PROGRAMS, scale="%")
 
 
 _at = calculated_at(LOUDNESS, "sone_HMS", 0.03, PLAIN)

@@ -25,8 +25,8 @@ def frequency(y: Any) -> float:
     return float(np.median(y.hz[0, 57:]))
 
 
-def _t(tu: float, source: str = PROGRAMS, percent: float = 1.0) -> Requirement:
-    return Requirement("T", T, tu, "tu_HMS", percent, source, scale="%")
+def _t(tu: float) -> Requirement:
+    return Requirement("T", T, tu, "tu_HMS", 1.0, PROGRAMS, scale="%")
 
 
 def _hz(hz: float) -> Requirement:

@@ -14,9 +14,9 @@ BOTH, APART = 150.0, 110.0
 """Heights of charts."""
 
 
-def comparison_page(found: Comparison, title: str = "") -> str:
+def comparison_page(found: Comparison) -> str:
     """The differences between A and B, overall and over time, as self-contained HTML."""
-    title = title or "Two measurements compared"
+    title = "Two measurements compared"
     body = [
         f"<h1>{escaped(title)}</h1>\n",
         _whole(found),
