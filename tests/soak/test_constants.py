@@ -221,6 +221,7 @@ CONSTANTS = {
             "INTEGRATED_GATE, RANGE_GATE = 10.0, 20.0",
             "-0.691 + 10 *",
             "(0.10, 0.95)",
+            "target_lufs: float = -23.0",
         ),
     },
     "third_octave": {

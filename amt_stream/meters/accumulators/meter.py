@@ -16,6 +16,7 @@ class Meter(Resumable):
     """
 
     paused = False
+    _excluded = 0
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
         self.columns = tuple(columns)
@@ -27,6 +28,10 @@ class Meter(Resumable):
     def unpause(self) -> None:
         """Continue after a pause."""
         self.paused = False
+
+    def skip(self, count: int) -> None:
+        """Skip missing frames, which are left out; windows move on."""
+        self._excluded += 0 if self.paused else count
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
         """Raise ValueError for a column that is not in `known`, with the nearest name."""

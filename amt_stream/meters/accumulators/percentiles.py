@@ -184,9 +184,8 @@ class PercentileMeter(Meter):
             self.maximum.add(time_s, values)
 
     def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
+        super().skip(count)
         self.percentiles.skip(count)
-        self._excluded += 0 if self.paused else count
 
     def percentile_readings(self, stem: str) -> dict[str, float | None]:
         """The usual percentiles, of names such as `stem`.format(5), and the columns."""

@@ -296,11 +296,11 @@ class ProgrammeLoudness(Meter):
 
     def skip(self, count: int) -> None:
         """Skip missing frames, which are left out; no block spans them."""
+        super().skip(count)
         unknown = np.full(min(count, len(self._past)), np.nan)
         self._past = np.concatenate([self._past, unknown])[len(unknown) :]
         self._count += count
         self._unmeasured = self._unheard = self._count
-        self._excluded += 0 if self.paused else count
 
     def _renew(
         self,

@@ -346,14 +346,13 @@ class SoundLevelMeter(Meter):
         return found | self.forecasts.columns(ahead)
 
     def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
+        super().skip(count)
         for percentiles in (self.percentiles, *self.others.values()):
             percentiles.skip(count)
         for level in self.rolling.values():
             level.skip(count)
         self.forecasts.skip(count)
         self._taken += count
-        self._excluded += 0 if self.paused else count
 
     def _since_s(self, valid: NDArray[np.bool_]) -> Values:
         """How long ago the last frame was that was not valid."""

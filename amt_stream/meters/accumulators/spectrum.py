@@ -137,10 +137,6 @@ class SpectrumMeter(Meter):
             self._highest = np.array([hz[place], level_db[place]], np.float64)
         self._part = part if shares[0] else 0.0
 
-    def skip(self, count: int) -> None:
-        """So many frames are not there: they are left out."""
-        self._excluded += 0 if self.paused else count
-
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in Hz, dB and seconds; None where there is none yet."""
         known = not np.isnan(self._highest[1])

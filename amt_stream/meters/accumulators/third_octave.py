@@ -183,11 +183,10 @@ class ThirdOctaveMeter(Meter):
         self._highest = np.maximum(self._highest, np.where(settled, highest, 0.0).max(-1))
 
     def skip(self, count: int) -> None:
-        """Skip missing frames, which are left out; windows move on."""
+        super().skip(count)
         for level in self.rolling.values():
             level.skip(count)
         self._taken += count
-        self._excluded += 0 if self.paused else count
 
     def _since(self, valid: NDArray[np.bool_], since_s: Values | None) -> Values:
         """Frames (n,) since the last fault."""
