@@ -114,7 +114,7 @@ WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "ma
 
 
 def ebu(case: str, name: str) -> Requirement:
-    return published(WORDS[name], _of(name), TARGET_LUFS, "LUFS", 0.1, TECH_3341.format(case), "LU")
+    return published(WORDS[name], _of(name), -23.0, "LUFS", 0.1, TECH_3341.format(case), "LU")
 
 
 def lra(case: int, expected: float) -> Requirement:
