@@ -19,7 +19,7 @@ from amt_stream.core.saved_state import SavedState
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import uncertainty_of
-from amt_stream.meters.frames import Event
+from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows
 from amt_stream.meters.specification import OR_ANEW, PCM_FS
@@ -30,7 +30,6 @@ from amt_stream.sessions.events import SoundKeeper
 if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
     from amt_stream.engine.engine import Engine
-    from amt_stream.meters.frames import Frames
 
 SHOWN_MS = 100
 """Time between the rows that a display shows."""
@@ -187,7 +186,7 @@ class EngineSetup:
 
     def engine(
         self,
-        sinks: Sequence[Callable[["Frames"], object]],
+        sinks: Sequence[Callable[[Frames], object]],
         restore: SavedState | None = None,
     ) -> "Engine":
         """Make the engine, not yet started; it continues if a log among the sinks does.

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from amt_stream.cli.complaints import Complaints
 from amt_stream.cli.ending import ending
@@ -15,6 +14,7 @@ from amt_stream.cli.making import EngineSetup, metered_input
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import ServeOptions
 from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_microphones
+from amt_stream.engine.sink_thread import Sink
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.http_endpoint import INFLUX_TOKEN, POST_TOKEN, Endpoint, influx_endpoint
@@ -36,9 +36,6 @@ from amt_stream.service.udp import Udp
 from amt_stream.service.web import Web
 from amt_stream.service.webhook import Webhook
 
-if TYPE_CHECKING:
-    from amt_stream.engine.sink_thread import Sink
-
 Follower = Callable[[Station], Awaitable[None]]
 """A coroutine function that runs beside a station until it is cancelled."""
 
@@ -51,7 +48,7 @@ class MeasurementPlan:
         self.args, self.preset = args, preset
         self._restore = args.restore
 
-    def make(self, preset: Preset, sink_of: Callable[[Table], "Sink"], wait_for: Await) -> Made:
+    def make(self, preset: Preset, sink_of: Callable[[Table], Sink], wait_for: Await) -> Made:
         """Make a new engine, not yet started, and its rows."""
         args, preset = self.args, with_limits_and_events(preset, self.args)
         found = metered_input(args, preset, wait_for=wait_for)

@@ -3,7 +3,7 @@
 import signal
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
 from textual import events, on
 from textual.app import App, ComposeResult
@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 
 from amt_monitor.log_status import LogStatus
 from amt_monitor.reading_history import ReadingHistory
+from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
@@ -32,16 +33,12 @@ from amt_stream.cli.terminal.panes import (
     number_cells,
 )
 from amt_stream.cli.terminal.pictures import Line, cut
+from amt_stream.cli.watch import Watch
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.calibration import calibration_words
-from amt_stream.meters.frames import Fault
+from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.state_signs import SIGNS, lost_sentence, rank_states, states_text
-
-if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
-    from amt_stream.cli.watch import Watch
-    from amt_stream.meters.frames import Frames
 
 DRAW_S = 0.1
 SLOW = 3
@@ -115,7 +112,7 @@ class MeterApp(App[None]):
     def __init__(
         self,
         meter: TerminalMeter,
-        watch: "Watch | None" = None,
+        watch: Watch | None = None,
         duration: float | None = None,
         **how: Any,
     ) -> None:
@@ -243,7 +240,7 @@ class MeterApp(App[None]):
         how = self._clipped, meter.uncalibrated, stopped
         self.query_one(EarMeters).draw(heard.end_s, level, *how)
 
-    def _draw_panes(self, view: "ViewState", lost_s: float) -> None:
+    def _draw_panes(self, view: ViewState, lost_s: float) -> None:
         meter, lost = self.meter, lost_s > 0
         held = {"lost": lost, "frozen": self.frozen}
         view = replace(view, held=(*meter.states, *(word for word, so in held.items() if so)))
@@ -275,7 +272,7 @@ class MeterApp(App[None]):
             limits = [one for one in meter.readings.limits if one.column in self._traced]
             picture.draw(self.history, self._traced, view.values, lost_s, limits)
 
-    def _draw_lines(self, view: "ViewState | None", lost_s: float) -> None:
+    def _draw_lines(self, view: ViewState | None, lost_s: float) -> None:
         meter, width = self.meter, self.size.width
         engine, health = meter.engine, meter.engine.health
         course = next(iter(meter.states), engine.device_state)
@@ -415,7 +412,7 @@ class MeterApp(App[None]):
         self.set_focus(None)
 
 
-def run_app(meter: TerminalMeter, stream: TextIO, watch: "Watch", duration: float | None) -> None:
+def run_app(meter: TerminalMeter, stream: TextIO, watch: Watch, duration: float | None) -> None:
     """Show a meter on the terminal until its end, or until the user quits."""
     from amt_stream.cli.terminal.driver import driver_class
 

@@ -16,14 +16,14 @@ from amt_stream.cli.watch import SILENT
 from amt_stream.core.errors import Refusal
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows import Strongest, strongest
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import keeper_in
+from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
-    from amt_stream.meters.frames import Frames
-    from amt_stream.sessions.outputs import FollowedReadings
 
 LOST_S = 2.0
 """Seconds of silence of a device after which its readings are no longer shown."""
@@ -95,7 +95,7 @@ class TerminalMeter:
     def __init__(
         self,
         engine: "Engine",
-        readings: "FollowedReadings | None",
+        readings: FollowedReadings | None,
         make_log: Callable[[], SessionLog],
         end_s: float = math.inf,
     ) -> None:
@@ -209,7 +209,7 @@ class TerminalMeter:
         reported = sum(event.kind == "mark" for event in self.engine.events)
         return f"mark {max(reported, self._marks) + 1}"
 
-    def mark(self, text: str, at: "Frames | None") -> None:
+    def mark(self, text: str, at: Frames | None) -> None:
         """Mark the moment of these frames with a note."""
         try:
             if at is None:

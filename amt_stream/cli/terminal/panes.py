@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.segment import Segment
@@ -15,6 +15,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from amt_monitor.reading_history import CAME, ReadingHistory
+from amt_monitor.view_state import ReadingStatus, ViewState
+from amt_stream.cli.terminal.meter import Spectrum
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
     HATCH,
@@ -36,16 +38,12 @@ from amt_stream.cli.terminal.pictures import (
 )
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.level_ballistics import LevelBallistics
+from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED, caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
-
-if TYPE_CHECKING:
-    from amt_monitor.view_state import ReadingStatus, ViewState
-    from amt_stream.cli.terminal.meter import Spectrum
-    from amt_stream.meters.limits import Limit
 
 SHRINK_S = 5.0
 MOVE_S = 0.5
@@ -161,7 +159,7 @@ class NumberPane(Picture):
         self,
         cell: Cell | None,
         values: Mapping[str, Any],
-        status: "ReadingStatus",
+        status: ReadingStatus,
         lost: bool,
         role: str,
     ) -> None:
@@ -322,7 +320,7 @@ class HistoryPicture(Picture):
         names: Sequence[str],
         values: Any,
         lost_s: float,
-        limits: Sequence["Limit"] = (),
+        limits: Sequence[Limit] = (),
     ) -> None:
         width, height = self.size.width, self.size.height - 2
         if height < 2 or width < 20 or not names:
@@ -471,7 +469,7 @@ def _nice_top(value: float) -> float:
 class ModulationPane(Picture):
     """The modulation spectrum of both ears: modulation bands over auditory bands, in shades."""
 
-    def draw(self, spectrum: "Spectrum | None") -> None:
+    def draw(self, spectrum: Spectrum | None) -> None:
         width, height = self.size
         if spectrum is None or height < 4:
             self.show([])
@@ -578,7 +576,7 @@ class TablePane(Picture):
 class LimitPane(Picture):
     """The limits, each with a shape and a word; one that is exceeded in inverse letters."""
 
-    def draw(self, limits: Sequence["Limit"], view: "ViewState") -> None:
+    def draw(self, limits: Sequence[Limit], view: ViewState) -> None:
         (width, height), held = self.size, view.held
         lines: list[Line] = []
         for limit in limits:
