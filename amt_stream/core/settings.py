@@ -1,13 +1,17 @@
 """Settings files: where the shipped presets are, and how a TOML file is read."""
 
+import errno
 import json
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, small_text, whole_text_file
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
 
 MOST_PARTS = 16
 """Most parts of a dotted key: the parser's time and memory grow with their square."""
@@ -16,6 +20,9 @@ _LONG_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)"""
     rf"{{{MOST_PARTS}}}"
 )
+
+
+Read = TypeVar("Read")
 
 
 class PresetError(Refusal, ValueError):
@@ -27,6 +34,28 @@ def presets_folder() -> Path:
     package = Path(__file__).parents[1]
     shipped = package / "_presets"
     return shipped if shipped.is_dir() else package.parent / "presets"
+
+
+def names_in(folder: Path) -> list[str]:
+    """Names of the TOML files in a folder."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def load_named(name: str, kind: str, folder: Path, read: Callable[[Path], Read]) -> Read:
+    """Read a shipped file by name, or a file by its path.
+
+    Raises PresetError if it does not exist or is invalid.
+    """
+    shipped = names_in(folder)
+    try:
+        if name:
+            return read(folder / f"{name}.toml" if name in shipped else Path(name))
+    except PresetError as error:
+        if getattr(error.__cause__, "errno", None) != errno.ENOENT:
+            raise
+    raise PresetError(
+        f"there is no {kind} {brief(name)!r}: give {', '.join(shipped)}, or the path of a TOML file"
+    )
 
 
 def tables_in(path: Path) -> JsonDict:

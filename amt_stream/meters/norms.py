@@ -1,13 +1,12 @@
 """Norms: sets of limits by name, and limits from files and texts."""
 
-import errno
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from amt_stream.core.safe_text import brief
-from amt_stream.core.settings import PresetError, presets_folder, tables_in
+from amt_stream.core.settings import PresetError, load_named, names_in, presets_folder, tables_in
 from amt_stream.core.values import LimitTables
 from amt_stream.meters.limits import Limit, LimitError, limit_from_text, limit_of, refuse_twice
 
@@ -21,7 +20,7 @@ def norms_folder() -> Path:
 
 def shipped_norms() -> list[str]:
     """Names of the shipped norms."""
-    return sorted(path.stem for path in norms_folder().glob("*.toml"))
+    return names_in(norms_folder())
 
 
 def load_norm(name: str) -> tuple[Limit, ...]:
@@ -29,18 +28,7 @@ def load_norm(name: str) -> tuple[Limit, ...]:
 
     Raises PresetError if there is no such norm, or it is invalid.
     """
-    if name in shipped_norms():
-        return read_norm(norms_folder() / f"{name}.toml")
-    try:
-        if name:
-            return read_norm(Path(name))
-    except PresetError as error:
-        if getattr(error.__cause__, "errno", None) != errno.ENOENT:
-            raise
-    raise PresetError(
-        f"there is no norm {brief(name)!r}: give {', '.join(shipped_norms())}, or the path of a "
-        "TOML file"
-    )
+    return load_named(name, "norm", norms_folder(), read_norm)
 
 
 def read_norm(path: Path) -> tuple[Limit, ...]:

@@ -1,7 +1,6 @@
 """Presets: settings from TOML, validated, from which models and engine settings are made."""
 
 import difflib
-import errno
 import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
-from amt_stream.core.settings import PresetError, presets_folder, tables_in
+from amt_stream.core.settings import PresetError, load_named, names_in, presets_folder, tables_in
 from amt_stream.core.values import Choice, LimitTables
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry, View
@@ -353,7 +352,7 @@ class Preset(EngineSettings):
 
 def shipped_presets() -> list[str]:
     """Names of the shipped presets."""
-    return sorted(path.stem for path in presets_folder().glob("*.toml"))
+    return names_in(presets_folder())
 
 
 def load_preset(name: str = DEFAULT) -> Preset:
@@ -361,19 +360,7 @@ def load_preset(name: str = DEFAULT) -> Preset:
 
     Raises PresetError if it does not exist or is invalid.
     """
-    if name in shipped_presets():
-        return read_preset(presets_folder() / f"{name}.toml")
-    path = Path(name)
-    try:
-        if name:
-            return read_preset(path)
-    except PresetError as error:
-        if getattr(error.__cause__, "errno", None) != errno.ENOENT:
-            raise
-    raise PresetError(
-        f"there is no preset {name!r}: give {', '.join(shipped_presets())}, or the path of a "
-        "TOML file"
-    )
+    return load_named(name, "preset", presets_folder(), read_preset)
 
 
 def read_preset(path: Path) -> Preset:
