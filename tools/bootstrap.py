@@ -128,7 +128,8 @@ def install_python(extras):
     say("installing Python packages into .venv: once, and PyTorch is large")
     # In the environment, for the pip that builds the package; an address, as blanks end a path.
     same = dict.fromkeys(("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"), CONSTRAINTS.as_uri())
-    if call([*pip, "install", "--editable", f"{ROOT}[{extras}]"], {**os.environ, **same}):
+    install = [*pip, "install", "--no-compile"]  # Python compiles what it imports, a small part
+    if call([*install, "--editable", f"{ROOT}[{extras}]"], {**os.environ, **same}):
         sys.exit("pip could not install the packages; its message is above.")
     STAMP.write_text(f"{digest} {extras}\n")
 

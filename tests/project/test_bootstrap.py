@@ -215,7 +215,7 @@ def checkout(tmp_path):
 @linux_only
 def test_the_second_start_runs_no_pip(checkout, tmp_path):
     done, (pip, meter) = checkout("meter", "--terminal")
-    assert pip.endswith(f"install --editable {tmp_path}[app]")
+    assert pip.endswith(f"install --no-compile --editable {tmp_path}[app]")
     assert "installing Python packages" in done.stderr
     assert meter == "-m amt_stream.cli meter --terminal"
     assert done.stdout == ""
