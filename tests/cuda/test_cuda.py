@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 import time
 
 import pytest
@@ -12,6 +10,7 @@ import torch
 import amt_stream
 from amt_stream import Gain, Stage
 from amt_stream.dsp.functional import dispatch
+from tests.cuda import __main__ as main
 from tests.cuda import checks
 from tests.cuda.results import RESULTS, ROOT, SOURCES, source_hash
 from tests.recorder import Recorder
@@ -23,18 +22,12 @@ def gpu(monkeypatch):
     return Recorder()
 
 
-def test_without_a_gpu_nothing_was_checked():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cuda"],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
-    )
+def test_without_a_gpu_nothing_was_checked(forks):
+    without = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = forks.run(main.__file__, options=["program"], environment=without)
     of = "this source" if source_hash() in RESULTS.read_text("utf-8") else "another source"
     said = f"nothing was checked: no CUDA device; the last run was of {of}\n"
-    assert (done.returncode, done.stdout) == (2, said)
+    assert (done.returncode, done.stdout.decode()) == (2, said)
 
 
 @pytest.mark.parametrize("name", ["BS1770", "EarFilter", "Moore2016SpecificLoudness"])

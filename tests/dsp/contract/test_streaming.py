@@ -302,13 +302,15 @@ import sys
 import amt_stream
 assert not {"torch", "sounddevice"} & set(sys.modules)
 assert amt_stream.dsp.scales.sone_to_phon(1.0, "iso532-3") == 40
+assert callable(amt_stream.meters.rows.header)
 assert "torch" not in sys.modules
+assert amt_stream.dsp.stages.Gain.__name__ == "Gain"
 assert amt_stream.Moore2016 is amt_stream.dsp.models.Moore2016
 assert {"Moore2016", "erb2fc"} <= set(dir(amt_stream))
 """
 
 
-def test_names_are_found_in_a_fresh_process_without_importing_torch_early():
+def test_names_and_submodules_are_found_in_a_fresh_process_without_importing_torch_early():
     subprocess.run([sys.executable, "-c", FRESH], check=True)
     with pytest.raises(AttributeError, match="Moore2017"):
         amt_stream.Moore2017  # noqa: B018
