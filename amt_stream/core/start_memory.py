@@ -32,15 +32,19 @@ def give_back_code() -> int:
 
 
 def _unchanged(smaps: str) -> list[tuple[int, int, int]]:
-    """First byte, end and resident bytes of each read-only part of a file that is unchanged."""
+    """First byte, end and resident bytes of each read-only part of a library that is unchanged.
+
+    Only of libraries, which stay where they are: in place of another file there may be other memory
+    by the time that it is given back.
+    """
     found, lines = [], iter(smaps.splitlines())
     at, resident = (0, 0), 0
     for line in lines:
-        name, *rest = line.split()
+        name, *rest = line.split(maxsplit=5)
         if not name.endswith(":"):
             first, end = (int(place, 16) for place in name.split("-"))
-            of_file = rest[0] in ("r--p", "r-xp") and len(rest) > 4 and rest[4].startswith("/")
-            at = (first, end) if of_file else (0, 0)
+            of_library = rest[0] in ("r--p", "r-xp") and len(rest) > 4 and ".so" in rest[4]
+            at = (first, end) if of_library else (0, 0)
         elif name == "Rss:":
             resident = int(rest[0]) << 10
         elif name == "Anonymous:" and at[1] and rest[0] == "0":

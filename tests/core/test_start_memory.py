@@ -17,7 +17,10 @@ Anonymous:             4 kB
 7f20-7f30 rw-p 00020000 08:01 12 /lib/large.so
 Rss:               16384 kB
 Anonymous:             0 kB
-7f30-7f40 r--p 00000000 00:00 0
+7f30-7f38 r--p 00000000 00:00 0
+Rss:               16384 kB
+Anonymous:             0 kB
+7f38-7f40 r--p 00000000 08:01 13 /home/a recording.wav
 Rss:               16384 kB
 Anonymous:             0 kB
 7f40-7f50 r-xp 00000000 00:00 0 [vdso]
@@ -26,7 +29,7 @@ Anonymous:             0 kB
 """
 
 
-def test_only_unchanged_parts_of_files_are_given_back():
+def test_only_unchanged_parts_of_libraries_are_given_back():
     assert start_memory._unchanged(SMAPS) == [(0x7F00, 0x7F10, 16 << 20)]
 
 
