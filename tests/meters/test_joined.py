@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from amt_stream.dsp.stages import SoundLevel
+from amt_stream.engine import Engine, PushSource
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
@@ -157,6 +158,28 @@ def test_the_newest_row_and_the_headlines_are_kept():
     latest.sum_up()
     assert latest.totals == {"counted": 0}
     assert latest.row["x"] == 0.2
+
+
+def test_no_maximum_is_seen_below_the_present_value():
+    """While a sound rises, a display reads both at any time."""
+    latest = LatestReadings(JoinedRows(readings_of(["spl"], 1), 10, FS))
+    seen = []
+
+    def look(frames):
+        latest(frames)
+        if latest.row is not None:
+            seen.append((latest.row["laf_db"], latest.totals["lafmax_db"]))
+
+    rising = 1e-3 * np.geomspace(1, 100, FS) * np.random.default_rng(0).standard_normal(FS)
+    source = PushSource(FS, 1)
+    with Engine(source, {"spl": SoundLevel(FS)}, [look]) as engine, source:
+        source.push(rising.astype(np.float32)[:, None])
+        source.close()
+        assert engine.wait(10)
+    known = np.array([pair for pair in seen if None not in pair])
+    assert len(known) > 5
+    assert known[-1, 0] > known[0, 0] + 20
+    assert (known[:, 1] >= known[:, 0] - 1e-4).all()  # rows have seven digits
 
 
 @pytest.mark.parametrize("name", catalog.models_side_by_side())

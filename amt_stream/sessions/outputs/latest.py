@@ -3,7 +3,7 @@
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
@@ -11,7 +11,8 @@ from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import COUNTING, Event, Frames, Snapshot, undone_with
 from amt_stream.meters.rows import AnyRows, Rows, Stood, summary
-from amt_stream.meters.rows.readings import Summary
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.readings import Readings, Summary
 
 SUMMARY_S = 0.5
 UNTAKEN = 6000
@@ -24,7 +25,8 @@ class LatestReadings:
     """A sink that holds the newest row of several models, and their main statistics.
 
     `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary,
-    every half second. Both are replaced and never changed, so that any thread may read them.
+    every half second, and at once where a value of `row` exceeds its maximum. Both are replaced and
+    never changed, so that any thread may read them.
     Pausing and resetting affect statistics and not filters.
     """
 
@@ -40,6 +42,7 @@ class LatestReadings:
         self._before_s, self._reset_s = 0.0, -math.inf
         self.models, self.limits = tuple(rows.readings), rows.limits
         self.rows = rows
+        self._maxima = [pair for one in rows.readings.values() for pair in _maxima(one)]
         self._summed_s = -SUMMARY_S
         self._lock = threading.Lock()
 
@@ -61,10 +64,11 @@ class LatestReadings:
         if not self.rows.paused:
             self.measured_s += len(rows) * self.rows.step_ms / 1000
         self._keep(rows)
-        (self.row,) = rows.where(slice(-1, None))
+        (row,) = rows.where(slice(-1, None))
         time_s = float(rows["time_s"][-1])
-        if time_s >= self._summed_s + SUMMARY_S:
+        if time_s >= self._summed_s + SUMMARY_S or self._is_exceeded(row):
             self._sum_up(time_s)
+        self.row = row  # after the maxima, which nobody may see below it
 
     def event(self, event: Event) -> None:
         """Handle a gap, a pause or a reset."""
@@ -78,6 +82,14 @@ class LatestReadings:
             elif event.kind == "reset_undone":
                 self.measured_s += self._before_s
                 self._before_s, self._reset_s = 0.0, -math.inf
+
+    def _is_exceeded(self, row: JsonDict) -> bool:
+        """Whether a value of the row is above its maximum in `totals`."""
+        for maximum, now in () if self.rows.paused else self._maxima:
+            value, most = row.get(now), self.totals.get(maximum)
+            if value is not None and most is not None and value > most:
+                return True
+        return False
 
     def _keep(self, rows: Rows) -> None:
         """Take new rows [sink-thread]."""
@@ -127,6 +139,19 @@ class LatestReadings:
             every |= summary
         joint = annoyances(every)
         self.totals = found | {name: joint[name] for name in self.rows.names if name in joint}
+
+
+def _maxima(readings: Readings) -> Iterator[tuple[str, str]]:
+    """Names of the headlines that are maxima, each with that of the value whose maximum it is."""
+    columns = {_what(c): c.name for c in readings.columns if c.statistic == "instantaneous"}
+    for column in readings.offered:
+        now = columns.get(_what(column))
+        if column.statistic == "maximum" and column.name in readings.headlines and now:
+            yield column.name, now
+
+
+def _what(column: Column) -> tuple[str, str, str]:
+    return column.quantity, column.unit, column.side
 
 
 @thread_checked
