@@ -26,7 +26,7 @@ MACHINE = (
     _Column("machine", "machine", 0),
 )
 FIGURES = (
-    _Column("model", "model", 10),
+    _Column("model", "model", 16),
     _Column("stage", "stage", 30),
     _Column("block_ms", "block in ms", 11, "g"),
     _Column("streams", "streams", 7),
@@ -37,7 +37,7 @@ FIGURES = (
     _Column("state_bytes", "bytes of state", 0),
 )
 STARTS = (
-    _Column("model", "model", 10),
+    _Column("model", "model", 16),
     _Column("imported_s", "imported", 8, ".2f"),
     _Column("built_s", "made", 7, ".2f"),
     _Column("first_s", "first 100 ms", 12, ".2f"),
