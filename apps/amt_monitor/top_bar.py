@@ -213,17 +213,26 @@ class _Button(QtWidgets.QToolButton):
         self._draw_icon()
         self._worded, self._bare = False, int(self.sizeHint().width())
         self.show_word(True)
+        self._beside = int(self.sizeHint().width()) - self._bare - self._text_width()
 
     @property
     def least(self) -> int:
         return max(self.minimumWidth(), int(self.sizeHint().width()))
 
     def width_with(self, word: bool) -> int:
-        """The least width with its word, or with its icon alone."""
-        if word == self._worded or self.isChecked():
-            return self.least
-        text = max(map(self.fontMetrics().horizontalAdvance, self.text().split("\n")))
-        return max(self._room, self._bare + 4 + text) if word else self._bare
+        """The least width with its word, or with its icon alone, whichever it shows now.
+
+        If it depended on that, the bar would show and hide the words forever at some widths.
+        """
+        wide = self._bare + (self._beside + self._text_width() if word else 0)
+        return max(self._room if word else 0, wide, self._checked_width())
+
+    def _text_width(self) -> int:
+        return max(map(self.fontMetrics().horizontalAdvance, self.text().split("\n")))
+
+    def _checked_width(self) -> int:
+        """The width of the filled button, which has its word anyway; 0 while it is off."""
+        return 24 + SIDE + self._text_width() if self.isChecked() else 0
 
     def _draw_icon(self) -> None:
         action, colors = self.defaultAction(), theme.colors
@@ -288,9 +297,7 @@ class _Button(QtWidgets.QToolButton):
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignVCenter, text)
 
     def sizeHint(self) -> QtCore.QSize:
-        hint = super().sizeHint()
-        wide = 24 + SIDE + self.fontMetrics().horizontalAdvance(self.text())
-        return QtCore.QSize(max(hint.width(), wide) if self.isChecked() else hint.width(), 32)
+        return QtCore.QSize(max(super().sizeHint().width(), self._checked_width()), 32)
 
 
 def elapsed_text(seconds: float) -> str:

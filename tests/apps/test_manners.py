@@ -150,6 +150,37 @@ def test_the_badge_of_the_calibration_is_whole_in_each_width(qtbot, words):
     assert len(styles) == 2, "words where there is room, and only there"
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_bar_comes_to_rest_at_any_width(qtbot, open_window, tone_engine, frozen):
+    """It showed and hid the words of its buttons forever where it had room for nearly all."""
+    window = open_window(tone_engine)
+    window.first_start.skip.click()
+    qtbot.waitUntil(lambda: "settling" not in window.bar.chip.states)
+    if frozen:
+        window.freeze()
+    bar, requests = window.bar, []
+
+    class Requests(QtCore.QObject):
+        def eventFilter(self, watched, event):
+            if event.type() == QtCore.QEvent.Type.LayoutRequest:
+                requests.append(bar.width())
+            return False
+
+    counter = Requests()
+    bar.installEventFilter(counter)
+    styles = set()
+    for width in range(840, 980, 10):
+        window.resize(width, 600)
+        qtbot.waitUntil(lambda width=width: bar.width() == width)
+        qtbot.wait(50)
+        requests.clear()
+        qtbot.wait(100)
+        assert len(requests) < 10, width
+        styles.add(bar.buttons["log"].toolButtonStyle())
+    bar.removeEventFilter(counter)
+    assert len(styles) == 2, "words where there is room, and only there"
+
+
 def test_messages_do_not_cover_each_other_and_can_be_dismissed(qtbot):
     line = MessageBar()
     qtbot.addWidget(line)
