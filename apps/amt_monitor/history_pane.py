@@ -16,11 +16,10 @@ from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
-from amt_stream.meters.rows import Rows, reading_text
+from amt_stream.meters.rows import Rows, maxima_of, reading_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
-    from amt_stream.meters.rows import AnyRows, Column
 
 SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 28800.0}
 
@@ -115,7 +114,9 @@ class HistoryPane(Pane):
         if view.readings is not None:
             self.layers.limits = view.readings.limits
             if not self._maxima:
-                self._maxima = _maxima(self.history.columns, view.readings.rows)
+                models = view.readings.rows.readings.values()
+                offered = [column for one in models for column in one.offered]
+                self._maxima = maxima_of(self.history.columns, offered)
         self.draw()
 
     def show_status(self, view: "ViewState") -> None:
@@ -238,15 +239,3 @@ def _span_button(text: str, choose: Callable[[], object]) -> QtWidgets.QToolButt
     button.setCheckable(True)
     button.setAutoRaise(True)
     return button
-
-
-def _maxima(columns: "Sequence[Column]", rows: "AnyRows") -> dict[str, str]:
-    """The names of the maxima of instantaneous readings."""
-    offered = {
-        (one.model, one.quantity, one.unit): one.name
-        for readings in rows.readings.values()
-        for one in readings.offered
-        if one.statistic == "maximum"
-    }
-    named = ((one.name, offered.get((one.model, one.quantity, one.unit))) for one in columns)
-    return {name: most for name, most in named if most is not None and most != name}

@@ -5,6 +5,7 @@ from .cells import CellReadings as CellReadings
 from .cells import cell_readings as cell_readings
 from .column import Column as Column
 from .column import NoSuchColumn as NoSuchColumn
+from .column import maxima_of as maxima_of
 from .each import AnyRows as AnyRows
 from .each import RowsOfEach as RowsOfEach
 from .header import SCHEMA as SCHEMA

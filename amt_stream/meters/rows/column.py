@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
@@ -149,6 +149,17 @@ def counting(column: Column, settle_s: float, window: str | None = None) -> Colu
         return replace(column, settle_s=0.0)
     seconds = window_s(window)
     return replace(column, settle_s=round(settle_s + seconds, 2), window_s=seconds)
+
+
+def maxima_of(columns: Iterable[Column], offered: Iterable[Column]) -> dict[str, str]:
+    """The name of the maximum, of those offered, of the quantity of each column that has one."""
+    maxima = {
+        (one.model, one.quantity, one.unit): one.name
+        for one in offered
+        if one.statistic == "maximum"
+    }
+    named = ((one.name, maxima.get((one.model, one.quantity, one.unit))) for one in columns)
+    return {name: most for name, most in named if most is not None and most != name}
 
 
 def no_such_column(name: str, offered: Sequence[str], elsewhere: Sequence[str] = ()) -> str:

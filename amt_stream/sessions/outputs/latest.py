@@ -3,16 +3,15 @@
 import math
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import COUNTING, Event, Frames, Snapshot, undone_with
-from amt_stream.meters.rows import AnyRows, Rows, Stood, summary
-from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.readings import Readings, Summary
+from amt_stream.meters.rows import AnyRows, Rows, Stood, maxima_of, summary
+from amt_stream.meters.rows.readings import Summary
 
 SUMMARY_S = 0.5
 UNTAKEN = 6000
@@ -42,7 +41,11 @@ class LatestReadings:
         self._before_s, self._reset_s = 0.0, -math.inf
         self.models, self.limits = tuple(rows.readings), rows.limits
         self.rows = rows
-        self._maxima = [pair for one in rows.readings.values() for pair in _maxima(one)]
+        self._maxima: dict[str, str] = {}
+        for one in rows.readings.values():
+            present = [column for column in one.columns if column.statistic == "instantaneous"]
+            shown = [column for column in one.offered if column.name in one.headlines]
+            self._maxima |= maxima_of(present, shown)
         self._summed_s = -SUMMARY_S
         self._lock = threading.Lock()
 
@@ -85,7 +88,7 @@ class LatestReadings:
 
     def _is_exceeded(self, row: JsonDict) -> bool:
         """Whether a value of the row is above its maximum in `totals`."""
-        for maximum, now in () if self.rows.paused else self._maxima:
+        for now, maximum in () if self.rows.paused else self._maxima.items():
             value, most = row.get(now), self.totals.get(maximum)
             if value is not None and most is not None and value > most:
                 return True
@@ -139,19 +142,6 @@ class LatestReadings:
             every |= summary
         joint = annoyances(every)
         self.totals = found | {name: joint[name] for name in self.rows.names if name in joint}
-
-
-def _maxima(readings: Readings) -> Iterator[tuple[str, str]]:
-    """Names of the headlines that are maxima, each with that of the value whose maximum it is."""
-    columns = {_what(c): c.name for c in readings.columns if c.statistic == "instantaneous"}
-    for column in readings.offered:
-        now = columns.get(_what(column))
-        if column.statistic == "maximum" and column.name in readings.headlines and now:
-            yield column.name, now
-
-
-def _what(column: Column) -> tuple[str, str, str]:
-    return column.quantity, column.unit, column.side
 
 
 @thread_checked
