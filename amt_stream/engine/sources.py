@@ -23,6 +23,7 @@ from amt_stream.engine.sound_file import (
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
+from amt_stream.meters.source_description import SourceDescription
 
 __all__ = [
     "Block",
@@ -133,7 +134,8 @@ class Source:
     error that ended it in `error`. `live` sources go on whether or not the engine is ready, and
     buffer `slack_s` of audio if `deliver` is late; others can be made to wait in `deliver`.
     `duration_s` is the length of the sound, if known. A `seekable` source can begin at any sample,
-    so that an interrupted measurement can resume.
+    so that an interrupted measurement can resume. `description` is what it knows of its sound: by
+    default that of a device if it is live, and else that of computed sound.
 
     A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
     of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
@@ -161,6 +163,19 @@ class Source:
     missing: int = 0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
+    _description: SourceDescription | None = None
+
+    @property
+    def description(self) -> SourceDescription:
+        """What it knows of its sound; it may be set anew when more is known."""
+        if self._description is None:
+            make = SourceDescription.of_device if self.live else SourceDescription.of_signal
+            return make(self.channels)
+        return self._description
+
+    @description.setter
+    def description(self, given: SourceDescription) -> None:
+        self._description = given
 
     def start(self, deliver: Deliver) -> None:
         raise NotImplementedError

@@ -28,6 +28,7 @@ class Fault(enum.IntFlag):
                 a GAP follows within a second
     OFF         the model was switched off because processing did not keep up: its values are NaN,
                 and no sound is missing
+    SILENT      with GAP: a device gave exact zeros, as a muted one does, so there was no sound
     """
 
     GAP = 1
@@ -36,6 +37,7 @@ class Fault(enum.IntFlag):
     OVERLOAD = 8
     STALL = 16
     OFF = 32
+    SILENT = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ OF_FAULT = {
     "off": "too slow",
     "gap": "samples lost",
     "stall": "samples lost",
+    "silent": "silent",
     "non_finite": "bad samples",
 }
 """The state for each fault, by its name in rows."""
@@ -105,6 +106,7 @@ SIGNS = {
     "failed": StateSign("!", (_bar(8, 1, 8, 10, 4), _disc(8, 13.2, 2.2)), "ink", True),
     "lost": StateSign("✕", _CROSS, "ink", True),
     "stalled": StateSign("╍", (_bar(1, 8, 6.5, 8, 4), _bar(9.5, 8, 15, 8, 4)), "ink", True),
+    "silent": StateSign("⊖", (*_RING, _bar(4, 8, 12, 8)), "ink", True),
     "stopped": StateSign("□", _SQUARE, "second", True),
     "ended": StateSign("□", _SQUARE, "second", True),
     "idle": StateSign("○", _RING, "second", False),

@@ -17,6 +17,7 @@ FAULT_WORDS = {
     Fault.OVERLOAD: "too slow",
     Fault.STALL: "delayed",
     Fault.OFF: "switched off",
+    Fault.SILENT: "silent",
 }
 """Words of faults on screens: "overload" would mean clipping to a sound engineer."""
 

@@ -1,0 +1,101 @@
+"""What a reader or a device knows of its sound."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from amt_stream.core.json_types import JsonDict
+from amt_stream.dsp.channel_layout import Layout, usual_layout
+
+Kind = Literal["device", "playback", "file", "stream", "signal", "array"]
+
+DEVICE_CLIPS_AT = 32767 / 32768
+"""The largest value of a 16-bit converter; those of more bits end above it."""
+
+
+@dataclass(frozen=True)
+class InputGain:
+    """The gain of a device's input, as the system tells it.
+
+    percent: volume of each channel; () if unknown
+    muted: whether it is switched to silence
+    port: the connector or microphone that is chosen, "" if unknown
+    """
+
+    percent: tuple[float, ...] = ()
+    muted: bool = False
+    port: str = ""
+
+    def __str__(self) -> str:
+        volumes = ", ".join(f"{one:g} %" for one in dict.fromkeys(self.percent))
+        parts = [f"volume {volumes}"] if volumes else []
+        parts += ["muted"] if self.muted else []
+        parts += [self.port] if self.port else []
+        return ", ".join(parts)
+
+    def to_dict(self) -> JsonDict:
+        """Data for headers and files."""
+        return {"percent": list(self.percent), "muted": self.muted, "port": self.port}
+
+
+@dataclass(frozen=True)
+class SourceDescription:
+    """What a source knows of its sound; it travels with it to headers, reports and displays.
+
+    Only readers of files, pipes and devices make one; what they do not know, nobody guesses.
+
+    kind: "device" is a microphone, "playback" what the computer plays, "stream" a pipe, "signal"
+        computed sound, "array" sound in memory
+    encoding: how samples are stored, such as "PCM 16 bit" or "float"; "" if unknown
+    clips_at: from which magnitude, as a fraction of full scale, a converter may have clipped; None
+        for floating-point samples, which have no end
+    has_offset: whether a constant offset of its samples is a fault, and no sound
+    layout: position of each of its channels
+    promised: samples that its header says; None if it says none
+    found: samples that were there, once it has ended; None before
+    gain: gain of a device's input, if the system tells it
+    """
+
+    kind: Kind
+    layout: Layout
+    encoding: str = ""
+    clips_at: float | None = None
+    has_offset: bool = False
+    promised: int | None = None
+    found: int | None = None
+    gain: InputGain | None = None
+
+    @classmethod
+    def of_device(cls, channels: int, gain: InputGain | None = None, played: bool = False) -> Self:
+        """Of a device, which clips at the end of its converter, in whatever format it delivers."""
+        kind: Kind = "playback" if played else "device"
+        return cls(kind, usual_layout(channels), "", DEVICE_CLIPS_AT, True, gain=gain)
+
+    @classmethod
+    def of_signal(cls, channels: int) -> Self:
+        """Of computed sound."""
+        return cls("signal", usual_layout(channels), "float")
+
+    def with_layout(self, layout: Layout) -> Self:
+        """A copy with another layout."""
+        return replace(self, layout=layout)
+
+    def ended(self, found: int) -> Self:
+        """A copy that says how many samples there were."""
+        return replace(self, found=found)
+
+    @property
+    def cut_off(self) -> str:
+        """What is missing at its end, in words, or ""."""
+        if self.promised is None or self.found is None or self.found >= self.promised:
+            return ""
+        return f"its header says {self.promised} samples, but there are {self.found}"
+
+    def to_dict(self) -> JsonDict:
+        """Data for headers and summaries."""
+        data: JsonDict = {"kind": self.kind}
+        data |= {"encoding": self.encoding} if self.encoding else {}
+        data["layout"] = {"positions": list(self.layout.positions), "origin": self.layout.origin}
+        more = {"clips_at": self.clips_at, "promised_samples": self.promised}
+        more |= {"found_samples": self.found}
+        data |= {key: value for key, value in more.items() if value is not None}
+        return data | ({} if self.gain is None else {"input_gain": self.gain.to_dict()})
