@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -14,6 +14,7 @@ from amt_stream.engine.sources import Block, Deliver, Source, as_block, refuse_n
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT
 
 FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "unplug", "stall"]
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
@@ -34,7 +35,7 @@ class Injection(NamedTuple):
           "late": delivery halts for that long, and then all comes at once
           "rate": the device's clock is off by `ppm` for that long; negative is slow
           "nan": the samples are NaN
-          "clip": the samples are at full scale
+          "clip": the samples are at the same end of full scale
           "silence": the samples are exact zeros
           "unplug": the device is lost and comes back; the sound meanwhile is missing
           "stall": delivery halts and the source reports it; then all comes, marked STALL
@@ -124,6 +125,8 @@ class FaultSource(Source):
         self.fs, self.channels, self.live = source.fs, source.channels, source.live
         self.name, self.seekable = f"{source.name} with faults", source.seekable
         self.duration_s, self.silence_note = source.duration_s, source.silence_note
+        # Only what has a converter can clip.
+        self.description = replace(source.description, clips_at=DEVICE_CLIPS_AT)
         self.calibration: Calibration | None = source.calibration
         self.injected = Injected()
         self._near: list[tuple[int, int, int]] = []
@@ -252,7 +255,7 @@ class FaultSource(Source):
             return np.full_like(block, math.nan)
         if "clip" in kinds:
             self.injected.clip += len(block)
-            return np.where(block < 0, np.float32(-1.0), np.float32(1.0))
+            return np.ones_like(block)
         if "silence" in kinds:
             self.injected.silence += len(block)
             return np.zeros_like(block)

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
+from amt_stream.engine.converter_ends import ConverterEnds, suspect_from
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing
 from amt_stream.engine.history import Marks
-from amt_stream.engine.microphone_input import CLIP_LEVEL, MicrophoneInput
+from amt_stream.engine.microphone_input import MicrophoneInput
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.source_description import SourceDescription
 
 FEW = 4096
 """Array size up to which a dot product does not start threads."""
@@ -31,10 +33,11 @@ class Listener(Resumable):
     columns: its channels among the `offered` ones of a block
     gain_db: gain applied before the model
     tell_gap: called after a gap of this row alone, with name, start and number of samples
+    description: what the source knows of its sound; by default computed sound
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "clipped", "broken", "marks")
-    kept += ("_stretch", "_given", "input", "gaps")
+    kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "broken", "marks")
+    kept += ("_stretch", "_given", "input", "gaps", "ends")
 
     marks: Marks
 
@@ -46,12 +49,22 @@ class Listener(Resumable):
         gain_db: float = 0.0,
         name: str = "",
         tell_gap: Callable[[str, int, int], None] | None = None,
+        description: SourceDescription | None = None,
     ) -> None:
         self.name, self._tell_gap = name, tell_gap
-        self.input = MicrophoneInput(columns, offered, calibration, gain_db)
+        about = description or SourceDescription.of_signal(offered)
+        self.input = MicrophoneInput(
+            columns, offered, calibration, gain_db, suspect_from(about), about.has_offset
+        )
+        self.ends = ConverterEnds(self.input.channels, about.clips_at)
         self.gaps = Gaps()
-        self.frames = self.non_finite = self.clipped = self.broken = 0
+        self.frames = self.non_finite = self.broken = 0
         self._stretch = 0
+
+    @property
+    def clipped(self) -> int:
+        """Number of samples at the end of the converter's range, in runs [any-thread]."""
+        return self.ends.count
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
         """Use a model from the next sample on; `into` (ear, time) is its input row."""
@@ -94,12 +107,11 @@ class Listener(Resumable):
             self._miss_some(missing, position)
         size = np.abs(part)
         sane = size <= LARGEST_SAMPLE  # False for NaN too
-        clipped = sane & (size >= CLIP_LEVEL) & ~missing[:, None]
         wrong = ~sane & ~missing[:, None]
         self.non_finite += int(np.count_nonzero(wrong))
-        self.clipped += int(np.count_nonzero(clipped))
-        for fault, where in ((Fault.NON_FINITE, wrong), (Fault.CLIP, clipped)):
-            self.marks.add_all(fault, position + np.flatnonzero(where.any(axis=1)))
+        self.marks.add_all(Fault.NON_FINITE, position + np.flatnonzero(wrong.any(axis=1)))
+        clipped = self.ends.clipped(part, sane & ~missing[:, None], position)
+        self.marks.add_all(Fault.CLIP, clipped)
         return np.where(sane & ~missing[:, None], part, np.float32(0.0))
 
     def _miss_some(self, missing: NDArray[np.bool_], position: int) -> None:
@@ -180,6 +192,8 @@ class Listener(Resumable):
             model=model,
             microphone=self.name,
             time_dim=ready.model.out_time_dim,
+            period_s=1 / clock.frame_rate,
+            memory_s=ready.forget / clock.fs,
             **after,
         )
 

@@ -16,7 +16,6 @@ from amt_stream.dsp.streaming import map_fields
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
 from amt_stream.engine.last_moments import LastMoments
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.microphone_input import CLIP_LEVEL
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
@@ -208,6 +207,11 @@ class Measurement(Resumable):
 
     def _of(self, row: int | None) -> tuple[Listener, ...]:
         return self.listeners if row is None else (self.listeners[row],)
+
+    def know_offset(self, offset: NDArray[np.float64]) -> None:
+        """Set the offset of each channel of the source, before the first sound [model-thread]."""
+        for listener in self.listeners:
+            listener.input.offset[:] = offset[listener.input.columns]
 
     def _begin_anew(self, row: int | None = None) -> None:
         for listener in self._of(row):
@@ -476,9 +480,9 @@ class Measurement(Resumable):
                 self._emit_frames(listener.make_frames(*given, self.name, self.off, ended, cut))
 
 
-def fits_together(chunk: NDArray[np.float32]) -> bool:
+def fits_together(chunk: NDArray[np.float32], suspect_from: np.float32) -> bool:
     """Whether no sample is clipped or invalid: each such fault is marked in its own block."""
-    return bool(np.abs(chunk).max(initial=0.0) < CLIP_LEVEL)
+    return bool(np.abs(chunk).max(initial=0.0) < suspect_from)
 
 
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:

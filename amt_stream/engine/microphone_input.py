@@ -11,10 +11,10 @@ from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
 from amt_stream.engine.history import Level
 from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, corrections_of
+from amt_stream.engine.offset import follow_of
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration, with_corrections
 
-CLIP_LEVEL = np.float32(32767 / 32768)  # the largest value of a 16-bit converter
 LOWEST_DB = -100.0
 FULL_SCALE_SINE = 0.5**0.5
 """RMS of a full-scale sine."""
@@ -24,14 +24,17 @@ LAST = 2**62
 
 
 class MicrophoneInput(Resumable):
-    """Applies calibration, gain and response correction, and measures the input level.
+    """Removes the offset, applies calibration, gain and response correction, measures the level.
 
     columns: its channels in a block, `channels` of them
+    suspect_from: magnitude of samples that may be clipped or invalid
+    has_offset: see `SourceDescription`; then `offset` is the slow mean that is removed
     calibrated: whether the level is known or not needed
     level: gives the level of each ear at frames, each that of its block; one ear counts as both
     """
 
     kept: ClassVar[tuple[str, ...]] = ("zeros_run", "_level_db", "_energy", "_memory")
+    kept += ("offset",)
 
     level: Level
 
@@ -41,8 +44,12 @@ class MicrophoneInput(Resumable):
         offered: int,
         calibration: Calibration | Sequence[Calibration],
         gain_db: float,
+        suspect_from: np.float32 = NO_LIMIT,
+        has_offset: bool = False,
     ) -> None:
         self.columns, self.channels = columns, len(range(offered)[columns])
+        self._suspect_from, self._has_offset = suspect_from, has_offset
+        self.offset, self._follow = np.zeros(self.channels), 0.0
         self.calibration, self.gain_db = each_ear(calibration), gain_db
         self.zeros_run = 0
         self._corrected: Corrected | None = None
@@ -50,6 +57,7 @@ class MicrophoneInput(Resumable):
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
         """Feed a model from the next sample on; `into` (ear, time) is its input."""
         self._ready = ready
+        self._follow = follow_of(ready.clock.fs) if self._has_offset else 0.0
         self.write_to(into)
         self._energy = np.zeros((ready.rows, 1))
         self._set_scale()
@@ -140,13 +148,18 @@ class MicrophoneInput(Resumable):
         """
         if len(part) > self._ready.block:
             self._energy = np.zeros((self._ready.rows, len(part) // self._ready.block))
-        what = self._scale_and_check(part, self._scale, CLIP_LEVEL, self._input, self._energy)
+        what = self._run(part, self._suspect_from)
         self.zeros_run = self.zeros_run + len(part) if what == SILENCE else 0
         return what
 
     def feed_checked(self, part: NDArray[np.float32]) -> None:
         """Take samples in which invalid ones were replaced by zeros."""
-        self._scale_and_check(part, self._scale, NO_LIMIT, self._input, self._energy)
+        self._run(part, NO_LIMIT)
+
+    def _run(self, part: NDArray[np.float32], limit: np.float32) -> int:
+        offset, follow = self.offset, self._follow
+        given = part, self._scale, limit, offset, follow, self._input, self._energy
+        return self._scale_and_check(*given)
 
     def take_level(self, count: int, first: int) -> None:
         """Set the level of the last blocks, of which `count` samples were sound.

@@ -2,16 +2,20 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.engine.backlog import Backlog
+from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import fits_together
+from amt_stream.engine.offset import FirstSound, offset_words
 from amt_stream.engine.program_end import stop_if_nobody_is_left
 from amt_stream.engine.run_state import RunState
 from amt_stream.engine.running_models import RunningModels
@@ -54,6 +58,9 @@ class Work:
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._samples = 0
         self._several = False
+        self._suspect_from = suspect_from(self._source.description)
+        has_offset = self._source.description.has_offset and not backlog.timeline.restored
+        self._first_sound = FirstSound(self._source.fs, self._know_offset) if has_offset else None
 
     @runs_as("model-thread")
     def run(self, held: Iterable[Delivered] | None) -> None:
@@ -166,10 +173,28 @@ class Work:
 
     def measure(self, block: Block, lost: int, flags: int) -> None:
         """Run the models on a block, before which `lost` samples are missing [model-thread]."""
+        if self._first_sound is None:
+            self._measure(block, lost, flags)
+            return
+        for one in self._first_sound.take(block, lost, flags):
+            self._measure(*one)
+        if self._first_sound.over:
+            self._first_sound = None
+
+    def _know_offset(self, offset: NDArray[np.float64]) -> None:
+        """Remove an offset from the next sample on, and tell people of a large one."""
+        source = self._source
+        source.description = replace(source.description, offset=tuple(offset.tolist()))
+        for measurement in self._models:
+            measurement.know_offset(offset)
+        if words := offset_words(source.description.offset):
+            self._bus.here("offset", f"{source.name} has an offset of {words}, which is removed")
+
+    def _measure(self, block: Block, lost: int, flags: int) -> None:
         wall_at = time.perf_counter()
         self._bus.block(block, lost, flags)
         began = time.perf_counter()
-        together = self._several and fits_together(block)
+        together = self._several and fits_together(block, self._suspect_from)
         for measurement in self._models:
             measurement.late = self.ladder.active
             measurement.take(block, lost, flags, together)
@@ -191,6 +216,9 @@ class Work:
     def finish(self, lost: int, flags: int = 0) -> None:
         """After the source's end, with `lost` samples missing there, flush the models."""
         state = self._state
+        if self._first_sound is not None:
+            for one in self._first_sound.rest():
+                self._measure(*one)
         self._bus.gap(lost, flags)
         if lost or flags:
             self._bus.sound(self._no_sound, lost, flags)

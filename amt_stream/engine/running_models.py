@@ -87,7 +87,15 @@ class RunningModels:
             columns = slice(0, source.channels)
             if channels is not None or takes_pascal(model):
                 columns = channel_slice(channels, source.channels, source.name)
-            return [Listener(columns, source.channels, self._calibration, tell_gap=tell_gap)]
+            return [
+                Listener(
+                    columns,
+                    source.channels,
+                    self._calibration,
+                    tell_gap=tell_gap,
+                    description=source.description,
+                )
+            ]
         return [
             Listener(
                 channel_slice(one.channels, source.channels, source.name),
@@ -96,6 +104,7 @@ class RunningModels:
                 one.gain_db,
                 one.name,
                 tell_gap,
+                source.description,
             )
             for one in self.microphones
         ]

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.engine.sound_file import (
     UNKNOWN_FRAMES,
     SourceError,
@@ -297,6 +298,18 @@ class FileSource(ThreadedSource):
         super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
         known = not loop and self._file.frames < UNKNOWN_FRAMES
         self.duration_s = self._file.frames / self.fs if known else None
+        self.description = SourceDescription(
+            "file",
+            usual_layout(self.channels),
+            self._file.subtype,
+            {
+                "PCM_16": 32767 / 32768,
+                "PCM_24": 32767 / 32768,
+                "PCM_32": 32767 / 32768,
+                "PCM_U8": 127 / 128,
+            }.get(self._file.subtype),
+            True,
+        )
         self._first = 0
         self._note_cut_off(missing)
 

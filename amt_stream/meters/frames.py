@@ -18,7 +18,8 @@ class Fault(enum.IntFlag):
     """Faults of the input of a frame, or of its processing.
 
     GAP         samples are missing: lost by the source, or the ring buffer was full
-    CLIP        samples reach full scale, so louder sound is cut off
+    CLIP        samples are at the end of the converter's range, so the sound may have been louder:
+                levels and loudness are at least what is shown
     NON_FINITE  samples were NaN, infinite or absurdly large, and were replaced by 0
     OVERLOAD    sound or rows came too late: with GAP, the ring buffer was full; alone, sound
                 stopped and then continued without loss, a model was too slow for its callback, or a
@@ -225,6 +226,9 @@ class Frames:
     silence before the start. `settling` says that a model remembers either. `time_dim` is the axis
     of time of each array in `values`.
 
+    `period_s` is the time between frames, and `memory_s` the time for which a model remembers a
+    fault.
+
     `ended_s` is the end of the sound for frames after it, and infinite for others. Frames after the
     end are of silence, which completes the model's output for the sound (`Stage.tail_s`); a sink
     gets them if its attribute `hears_tail` is true. In the first of them, the share `part` is still
@@ -252,6 +256,8 @@ class Frames:
     ended_s: float = math.inf
     part: float = 0.0
     cut: bool = False
+    period_s: float = 0.0
+    memory_s: float = 0.0
 
     later: Later | None = field(default=None, repr=False)
     """Makes the arrays that do not exist yet."""
@@ -349,7 +355,7 @@ class Frames:
         return frames
 
 
-_MARKS = attrgetter("calibrated", "stretch", "start_s", "model", "microphone")
+_MARKS = attrgetter("calibrated", "stretch", "start_s", "model", "microphone", "memory_s")
 """Which must agree where frames are joined."""
 
 

@@ -48,7 +48,8 @@ class SourceDescription:
     encoding: how samples are stored, such as "PCM 16 bit" or "float"; "" if unknown
     clips_at: from which magnitude, as a fraction of full scale, a converter may have clipped; None
         for floating-point samples, which have no end
-    has_offset: whether a constant offset of its samples is a fault, and no sound
+    has_offset: whether its samples may have a constant offset, which is no sound and is removed
+    offset: of each channel, as a fraction of full scale, once it is known; () before
     layout: position of each of its channels
     promised: samples that its header says; None if it says none
     found: samples that were there, once it has ended; None before
@@ -60,6 +61,7 @@ class SourceDescription:
     encoding: str = ""
     clips_at: float | None = None
     has_offset: bool = False
+    offset: tuple[float, ...] = ()
     promised: int | None = None
     found: int | None = None
     gain: InputGain | None = None
@@ -98,4 +100,5 @@ class SourceDescription:
         more = {"clips_at": self.clips_at, "promised_samples": self.promised}
         more |= {"found_samples": self.found}
         data |= {key: value for key, value in more.items() if value is not None}
+        data |= {"offset": [round(one, 7) for one in self.offset]} if self.offset else {}
         return data | ({} if self.gain is None else {"input_gain": self.gain.to_dict()})

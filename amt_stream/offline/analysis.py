@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -10,10 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
 from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.offset import KnownOffset
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
@@ -24,6 +27,7 @@ from amt_stream.engine.sources import (
 )
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
 
@@ -52,6 +56,9 @@ class CheckedFile:
     cut_off = ""
     begin = 0
     """The first sample to read."""
+    offset: NDArray[np.float64]
+    """Of each channel, what is removed before the first sample."""
+    description: SourceDescription
     _repair, _replace = "repair the file", "--replace-invalid"
 
     def __init__(
@@ -63,7 +70,7 @@ class CheckedFile:
     ) -> None:
         self.path, self.name = Path(path), str(path)
         file = FileSource(self.path, paced=False)
-        self.fs = file.fs
+        self.fs, self.description = file.fs, file.description
         self._choose(channels, file.channels, most)
         self._check(self._read(file), replace_invalid)
         self.cut_off = file.cut_off
@@ -80,23 +87,51 @@ class CheckedFile:
             self.channels,
             calibration,
             self.duration_s,
-            {"replaced_samples": self.replaced} | ({"cut_off": True} if self.cut_off else {}),
+            self.description.to_dict()
+            | {"replaced_samples": self.replaced}
+            | ({"cut_off": True} if self.cut_off else {}),
             began_utc_s=began_utc_s,
         )
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield blocks of the chosen channels (time, channel)."""
-        for block in self._blocks():
-            yield np.where(_valid(block), block, np.float32(0.0))
+        """Yield blocks of the chosen channels (time, channel), the last before sound cut there."""
+        left = self.sound_begin - self.begin
+        for whole in self._blocks():
+            block = whole[:, self._pick]
+            block = np.where(_valid(block), block, np.float32(0.0))
+            for part in (block[: max(0, left)], block[max(0, left) :]):
+                if len(part):
+                    yield part
+            left -= len(block)
+
+    @property
+    def first_offset(self) -> NDArray[np.float64]:
+        """The offset (channel,) that is removed from the first sound on."""
+        return self.offset if self._offset is None else self._offset.first
+
+    @property
+    def sound_begin(self) -> int:
+        """The first sample that is not 0 in any channel; 0 if no offset is removed."""
+        known = self._offset
+        return 0 if known is None or known.begin is None else known.begin
 
     def between(self, begin: int, stop: int) -> Self:
         """Samples [begin, stop) of this recording, which are not checked again."""
+        part = self._cut(self.begin + begin, self.begin + stop)
+        if self._offset is not None:
+            at, part.offset = self._offset.before(part.begin)
+            if at < part.begin:
+                for block in self._cut(at, part.begin).blocks():
+                    self._offset.go_on(block, part.offset)
+        return part
+
+    def _cut(self, begin: int, stop: int) -> Self:
         part = copy(self)
-        part.begin, part.samples = self.begin + begin, stop - begin
+        part.begin, part.samples = begin, stop - begin
         return part
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield blocks with invalid samples, of as many samples as there were at first."""
+        """Yield blocks of all channels, of as many samples as there were at first."""
         left = self.samples
         file = FileSource(self.path, paced=False)
         if self.begin:
@@ -117,7 +152,12 @@ class CheckedFile:
 
     def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool | None) -> None:
         self.samples = self.replaced = 0
-        for block in blocks:
+        has_offset, self.offset = self.description.has_offset, np.zeros(len(self.channels))
+        self._offset = KnownOffset(self.fs, len(self.channels)) if has_offset else None
+        for whole in blocks:
+            if self._offset is not None:
+                self._offset.hear(whole, self._pick)
+            block = whole[:, self._pick]
             invalid = ~_valid(block)
             if invalid.any() and not replace_invalid:
                 at, column = np.argwhere(invalid)[0]
@@ -127,13 +167,16 @@ class CheckedFile:
                 self._refuse(block[at, column], self.samples + int(at), int(column), remedy)
             self.replaced += int(np.count_nonzero(invalid))
             self.samples += len(block)
+        if self._offset is not None:
+            self._offset.end()
+            offset = tuple(self._offset.first.tolist())
+            self.description = replace(self.description, offset=offset)
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
         import soundfile
 
         try:
-            for block in file.blocks(READ_S):
-                yield block[:, self._pick]
+            yield from file.blocks(READ_S)
         except soundfile.LibsndfileError as error:
             raise SourceError(f"{self.path} is damaged: {error.error_string}") from error
         finally:
@@ -153,6 +196,7 @@ class ArrayRecording(CheckedFile):
         int16 or int32
     fs: sampling rate in whole hertz
     name: name in messages
+    has_offset: whether an offset is removed, as from a file
 
     Other arguments are those of `CheckedFile`. Raises SourceError for another shape, rate or type.
     """
@@ -167,6 +211,7 @@ class ArrayRecording(CheckedFile):
         replace_invalid: bool | None = False,
         most: int = 2,
         name: str = "array",
+        has_offset: bool = True,
     ) -> None:
         kinds = int, float, np.integer, np.floating
         if isinstance(fs, bool) or not isinstance(fs, kinds) or not fs > 0 or fs % 1:
@@ -174,18 +219,20 @@ class ArrayRecording(CheckedFile):
         if not SLOWEST_FS <= fs <= FASTEST_FS:
             raise SourceError(f"fs is {fs!r}: give a sound of {SLOWEST_FS} to {FASTEST_FS} Hz")
         self.fs, self.name = int(fs), name
-        self._x = _in_columns(x, name)
+        self._x, self._x_begin = _in_columns(x, name), 0
+        self.description = _of_array(self._x, has_offset)
         self._choose(channels, self._x.shape[1], most)
         self._check(self._blocks(), replace_invalid)
 
-    def between(self, begin: int, stop: int) -> Self:
-        part = super().between(begin, stop)
-        part._x, part.begin = self._x[begin:stop], 0
+    def _cut(self, begin: int, stop: int) -> Self:
+        part = super()._cut(begin, stop)
+        first = part.begin - self._x_begin
+        part._x, part._x_begin = self._x[first : first + part.samples], part.begin
         return part
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         for at in range(0, len(self._x), self.fs):
-            yield as_block(self._x[at : at + self.fs, self._pick], len(self.channels))
+            yield as_block(self._x[at : at + self.fs], self._x.shape[1])
 
 
 def _in_columns(x: object, name: str) -> np.ndarray:
@@ -207,6 +254,18 @@ def _in_columns(x: object, name: str) -> np.ndarray:
             "channel), as x.T"
         )
     return columns
+
+
+def _of_array(x: np.ndarray, has_offset: bool) -> SourceDescription:
+    """What is known of an array (time, channel): integers come from a converter."""
+    integers = x.dtype.kind == "i"
+    return SourceDescription(
+        "array",
+        usual_layout(x.shape[1]),
+        f"PCM {8 * x.dtype.itemsize} bit" if integers else "float",
+        DEVICE_CLIPS_AT if integers else None,
+        has_offset,
+    )
 
 
 def as_array(x: object, name: str = "array") -> np.ndarray:
@@ -267,7 +326,7 @@ def measurements_of(
     return [
         kind(
             _ready(one, recording.fs, heard),
-            [Listener(slice(0, heard), heard, calibration)],
+            [Listener(slice(0, heard), heard, calibration, description=recording.description)],
             emit=emit,
             epoch=lambda audio_s: began_utc_s,
             model_changed=lambda ready: None,
@@ -282,7 +341,7 @@ def frames_of(
     recording: CheckedFile, measurements: Sequence[Measurement], arrived: list[Frames], tail: bool
 ) -> Iterator[Frames]:
     """Yield the frames of measurements that emit to `arrived`; `tail` as in `analyze`."""
-    for block in recording.blocks():
+    for block in sound_for(recording, measurements):
         with torch.inference_mode():
             for measurement in measurements:
                 measurement.take(block)
@@ -292,6 +351,21 @@ def frames_of(
         for measurement in measurements:
             measurement.flush()
     yield from (frames for frames in arrived if tail or not frames.after_end)
+
+
+def sound_for(
+    recording: CheckedFile, measurements: Sequence[Measurement]
+) -> Iterator[NDArray[np.float32]]:
+    """Yield the blocks of a recording for measurements, which are told its offset."""
+    position, begin = recording.begin, recording.sound_begin
+    for measurement in measurements:
+        measurement.know_offset(recording.offset)
+    for block in recording.blocks():
+        if position == begin:
+            for measurement in measurements:
+                measurement.know_offset(recording.first_offset)
+        yield block
+        position += len(block)
 
 
 def _ready(model: Stage, fs: int, heard: int) -> ReadyModel:

@@ -419,7 +419,8 @@ def _recording(
             "of it the path of a file, or a list of paths"
         )
     else:
-        recording = ArrayRecording(_in_full_scale(x, calibrations, wanted.preset), fs, *chosen)
+        sound, in_pascal = _in_full_scale(x, calibrations, wanted.preset), IN_PASCAL in calibrations
+        recording = ArrayRecording(sound, fs, *chosen, has_offset=not in_pascal)
     if len(calibrations) not in (1, len(recording.channels)):
         raise ValueError(
             f"{len(calibrations)} calibrations for {len(recording.channels)} channels: give one, "

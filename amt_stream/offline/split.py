@@ -23,7 +23,13 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset
-from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measurements_of
+from amt_stream.offline.analysis import (
+    CheckedFile,
+    analyze,
+    frames_of,
+    measurements_of,
+    sound_for,
+)
 from amt_stream.offline.jobs import each, refuse_jobs
 
 RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0
@@ -98,7 +104,7 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
         run.outputs = []
     position = part.begin
     with torch.inference_mode():
-        for block in recording.blocks():
+        for block in sound_for(recording, runs):
             cut = min(max(0, part.start - position), len(block))
             for run in runs:
                 run.take(block[:cut])

@@ -27,7 +27,10 @@ from amt_stream.sessions.files import LONGEST_LINE, SessionError, as_session_err
 from amt_stream.sessions.folder import DATABASE, PARQUET, PART, read_descriptions, require_files
 from amt_stream.sessions.parquet import rows_in
 
-WORDS = ("utc", "local", "fault", "settling_columns")
+NAMES = ("settling_columns", "clipped_columns")
+"""Columns of names of readings."""
+
+WORDS = ("utc", "local", "fault", *NAMES)
 MOST_SAMPLES = (1 << 63) - 1
 """Largest count of samples, which has 64 bits."""
 
@@ -280,7 +283,7 @@ ROWS_IN = {".csv": _csv_rows, ".jsonl": _json_rows, PARQUET: rows_in}
 
 
 def _value(name: str, text: str) -> Any:
-    if name in ("fault", "settling_columns", MICROPHONE):
+    if name in ("fault", *NAMES, MICROPHONE):
         return text
     if not text:
         return None

@@ -23,7 +23,7 @@ from amt_stream.core.safe_text import brief, json_object
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Fault, undone_with
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
-from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, UNKNOWN, LimitError, limit_of
+from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, LimitError, limit_of
 from amt_stream.meters.rows import (
     AFTER,
     BEFORE,
@@ -34,8 +34,9 @@ from amt_stream.meters.rows import (
     column_named,
     readings_of,
 )
-from amt_stream.meters.rows.block import MICROPHONE
+from amt_stream.meters.rows.block import MICROPHONE, is_named
 from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import LONGEST_LINE, as_session_error
@@ -226,10 +227,15 @@ class Results:
 
     def settled(self, name: str) -> NDArray[np.bool_]:
         """At which rows a column has a reading that is not settling."""
-        texts = self.rows["settling_columns"]
-        settling = {text: text == "all" or name in text.split() for text in set(texts)}
-        calm = np.array([not settling[text] for text in texts], np.bool_)
+        calm = ~self.named_in("settling_columns", name)
         there: NDArray[np.bool_] = calm & np.isfinite(self.rows[name])
+        return there
+
+    def named_in(self, marks: str, name: str) -> NDArray[np.bool_]:
+        """At which rows a column of marks, such as "settling_columns", names a reading."""
+        texts = self.rows[marks]
+        named = {text: is_named(name, text) for text in set(texts)}
+        there: NDArray[np.bool_] = np.array([named[text] for text in texts], np.bool_)
         return there
 
     @property
@@ -278,13 +284,14 @@ class Results:
         limit = limit_of(data)
         column = self.columns[limit.column]
         adds_up = column.statistic.startswith(EQUIVALENT)
-        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up)
+        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up, column.counted)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
-        known, clipped = states != STATES[UNCALIBRATED], states == STATES[UNKNOWN]
+        known, heard = states != STATES[UNCALIBRATED], (self.rows["fault"] & UNHEARD) == 0
+        clipped = self.named_in("clipped_columns", limit.column)
         there = np.ones(len(time_s), np.bool_)
         for from_s, to_s in self.uncounted:
             there &= (time_s <= from_s) | (time_s > to_s)
-        rows = [column[there].tolist() for column in (time_s, values, known, clipped)]
+        rows = [column[there].tolist() for column in (time_s, values, known, clipped, heard)]
         done = 0
         for kind, at_s in _counting(self.events, self.uncounted):
             until = bisect_right(rows[0], at_s + SAME_TIME_S)

@@ -22,7 +22,7 @@ BEFORE = ("time_s", "utc", "sample")
 MICROPHONE = "row"
 """The column with the name of the microphone, if there are several."""
 
-AFTER = ("fault", "settling", "settling_columns", "calibrated")
+AFTER = ("fault", "settling", "settling_columns", "clipped_columns", "calibrated")
 """Columns after the readings, for all sound since the row before."""
 
 ALL = "all"
@@ -37,6 +37,7 @@ KINDS = {
     "fault": "uint8",
     "settling": "bool",
     "settling_columns": "O",
+    "clipped_columns": "O",
     "calibrated": "bool",
 }
 """Types of these columns; states of limits are text, and other columns float64."""
@@ -67,8 +68,8 @@ class Rows:
 
     A column of readings is (row,), float64 in seven digits, NaN without a reading. `time_s` is
     float64, `utc` datetime64[ms] or NaT, `sample` int64, `fault` uint8 with the bits of `Fault`,
-    `settling` and `calibrated` bool, and `settling_columns` and states of limits text. In a dict,
-    missing values are None, and `utc` (RFC 3339) and faults are text.
+    `settling` and `calibrated` bool, and `settling_columns`, `clipped_columns` and states of limits
+    text. In a dict, missing values are None, and `utc` (RFC 3339) and faults are text.
 
     range_of: for a display, the least and the greatest of each reading (2, row) in all frames since
         the row before
@@ -188,6 +189,11 @@ def _utc(text: object) -> str:
     if not isinstance(text, str) or _UTC.fullmatch(text) is None:
         raise ValueError(f"utc is {brief(repr(text))}")
     return text.removesuffix("Z")
+
+
+def is_named(name: str, names: object) -> bool:
+    """Whether a column of names, such as `settling_columns`, names a reading."""
+    return isinstance(names, str) and (names == ALL or name in names.split())
 
 
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:

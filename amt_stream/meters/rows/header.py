@@ -82,7 +82,9 @@ def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
     table.catch_up()
     statistics = {
-        name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        name: one.coverage()
+        | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        | {"clipped_s": seven_digits(table.clipped_s(name))}
         for name, one in table.readings.items()
         if one.counts
     }

@@ -45,7 +45,13 @@ FOR_EVER = 2**62
 
 WHOSE = Column(MICROPHONE, "", "which row of several that are heard, each by itself")
 
+TIME, MARKS, CLIP_S, CLIP, HEAD = range(5)
+"""Columns of the frames of a track before their values."""
+
 ANY_FAULT = np.uint8(sum(Fault))
+UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
+"""Faults of sound that was not measured."""
+
 UNCALIBRATED = np.uint8(128)
 """The mark for uncalibrated frames, besides the bits of `Fault`."""
 
@@ -301,19 +307,20 @@ class JoinedRows(Resumable):
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
-        values, marks, settling, ranges = zip(*found, strict=True)
+        values, marks, settling, clipped_of, ranges = zip(*found, strict=True)
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The last sample not after the row's time, in integers.
         sample = steps * (self.step_ms * round(self.fs)) // 1000
-        table, unsettled = beside(values), beside(settling)
+        table, unsettled, clipped = beside(values), beside(settling), beside(clipped_of)
         for column in self._joint:
             place, needs = self._names.index(column.name), [*map(self._names.index, column.needs)]
             given = dict(zip(column.needs, table.T[needs], strict=True))
             table[:, place] = annoyance_from(column.name, given)
-            unsettled[:, place] = unsettled[:, needs].any(1)
+            for one in (unsettled, clipped):
+                one[:, place] = one[:, needs].any(1)
         if steps[-1] == self._last:
             table[-1] = self._of_whole(table[-1])
-        rows = self._table(time_s, utc, sample, table, marks, unsettled)
+        rows = self._table(time_s, utc, sample, table, marks, unsettled, clipped)
         if self._ranged:
             least, greatest = (in_seven_digits(beside(one)) for one in zip(*ranges, strict=True))
             of_names = zip(self._names, least.T, greatest.T, strict=True)
@@ -386,13 +393,14 @@ class JoinedRows(Resumable):
         values: NDArray[np.float64],
         marks_of: Sequence[NDArray[np.uint8]],
         settling: NDArray[np.bool_],
+        clipped: NDArray[np.bool_],
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
         cells = self._cells
         marks = marks_of[0] if len(marks_of) == 1 else np.bitwise_or.reduce(marks_of)
         names = self._names
         of_names = names_of(settling, names)
-        marked = marks & ANY_FAULT, of_names != "", of_names
+        marked = marks & ANY_FAULT, of_names != "", of_names, names_of(clipped, names)
         given: list[Any] = [time_s, utc, sample, *marked, marks < UNCALIBRATED]
         if len(cells) > 1:
             given = [np.repeat(column, len(cells)) for column in given]
@@ -407,8 +415,9 @@ class JoinedRows(Resumable):
         for monitor in self._monitors:
             # Rows before `from_s` are not returned and do not count.
             judged = slice(int(np.searchsorted(time_s, self.from_s)), None)
-            of_limit = table[:, names.index(monitor.limit.column)]
-            after[monitor.limit.state] = monitor.states(time_s, of_limit, marks_of, judged)
+            place = names.index(monitor.limit.column)
+            of_limit = table[:, place], clipped[:, place]
+            after[monitor.limit.state] = monitor.states(time_s, *of_limit, marks_of, judged)
         after |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows.around(found, names, table, after)
 
@@ -420,6 +429,10 @@ class JoinedRows(Resumable):
             summary |= one.summary()
         return summary | annoyances(summary)
 
+    def clipped_s(self, model: str) -> float:
+        """Seconds of counted sound of a model that are clipped."""
+        return self._tracks[model].clipped_s
+
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
         return [replace(monitor.stood, microphone=self.microphone) for monitor in self._monitors]
@@ -429,6 +442,8 @@ class JoinedRows(Resumable):
         self.catch_up()
         for one in self.readings.values():
             one.reset()
+        for track in self._tracks.values():
+            track.reset()
         for monitor in self._monitors:
             monitor.reset(time_s)
 
@@ -469,27 +484,22 @@ class _ColumnMonitor(LimitMonitor):
             raise LimitError(f"{limit.words}: there is no such column in these rows")
         self._place, column = found[0]
         adds_up = column.statistic.startswith(EQUIVALENT)
-        super().__init__(limit, step_s, column.window_s, adds_up)
-        # In units of full scale, a full-scale sound is valid.
-        self._in_pascal = list(readings.values())[self._place].in_pascal
+        super().__init__(limit, step_s, column.window_s, adds_up, column.counted)
+        self._clipped_at_end = column.counted and list(readings.values())[self._place].in_pascal
 
     def states(
         self,
         time_s: NDArray[np.float64],
         values: NDArray[np.float64],
+        clipped: NDArray[np.bool_],
         marks: Sequence[NDArray[np.uint8]],
         judged: slice,
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
-        rows = [
-            (at_s, value, not mark & UNCALIBRATED, self._in_pascal and bool(mark & Fault.CLIP))
-            for at_s, value, mark in zip(
-                time_s[judged].tolist(),
-                values[judged].tolist(),
-                marks[self._place][judged].tolist(),
-                strict=True,
-            )
-        ]
+        known = marks[self._place] < UNCALIBRATED
+        heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
+        of_rows = (time_s, values, known, clipped, heard)
+        rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
         found = np.full(len(time_s), STATES[UNKNOWN], object)
         found[judged] = self.update(rows)
         return found
@@ -499,13 +509,15 @@ class _ColumnMonitor(LimitMonitor):
         value, track = summary.get(self.limit.column), tracks[self._place]
         if value is not None and not self._window_s:
             (read,) = in_seven_digits(np.array([value])).tolist()
-            self.update_end(end_s, read, track.calibrated)
+            clipped = self._clipped_at_end and track.has_clipped
+            self.update_end(end_s, read, track.calibrated, clipped)
 
 
 class _ModelTrack(Resumable):
     """The output of one model from the frame of the last row on."""
 
-    kept = growing = ("reached_s", "epoch_s", "_rows", "_hole_s", "holes")
+    kept = ("clipped_s", "reached_s", "epoch_s", "_rows", "_hole_s", "holes", "_clip", "_clip_s")
+    growing = ("_rows", "holes")
 
     def __init__(self, readings: Readings, intervals: "Intervals | None" = None) -> None:
         self.intervals = intervals
@@ -514,11 +526,15 @@ class _ModelTrack(Resumable):
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
-        # Time, marks, values and settling columns of each frame in one array, which is faster than
-        # four. The first row has the values of the last row, at the beginning none.
+        # Of each frame its time, its marks, the time of the last clipped one up to it, whether one
+        # was counted, its values and its settling columns, in one array, which is faster than six.
+        # The first row has the values of the last row, at the beginning none.
         self._width, self._count = readings.width, len(readings.columns)
-        self._rows = np.zeros((1, 2 + self._width + self._count))
-        self._rows[0, 0], self._rows[0, 2 : 2 + self._width] = -math.inf, math.nan
+        self._rows = np.zeros((1, HEAD + self._width + self._count))
+        self._rows[0, HEAD : HEAD + self._width] = math.nan
+        self._rows[0, [TIME, CLIP_S]] = -math.inf
+        # Counted sound that is clipped, in seconds, and the same values for the last frame.
+        self.clipped_s, self._clip_s, self._clip = 0.0, -math.inf, False
         self._ranges: NDArray[np.float64] | None = None
         self._faulty = False
         self._hole_s = -math.inf
@@ -529,6 +545,12 @@ class _ModelTrack(Resumable):
         self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
         self._whole_s = self._window_s.max(initial=0.0)
         self._own_times = None not in settle_s
+        # How long after clipped sound a value includes it. Sound in units of full scale is what it
+        # is, however it came about.
+        remembers = self._settle_s  # a rolling window is within it
+        statistic = np.array([one.counted for one in readings.columns], np.bool_)
+        self._reach_s = np.where(statistic, math.inf, remembers)
+        self._clipping_matters = readings.in_pascal
         # Times without rows: missing frames and gaps.
         self.holes = np.zeros((0, 2))
 
@@ -541,7 +563,7 @@ class _ModelTrack(Resumable):
 
     def give_ranges(self) -> None:
         """Remember the least and the greatest in each frame, besides its values."""
-        self._ranges = np.stack([self._rows[:, 2 : 2 + self._width]] * 2)
+        self._ranges = np.stack([self._rows[:, HEAD : HEAD + self._width]] * 2)
 
     def hear(self, frames: Frames) -> None:
         """Take frames; consecutive ones are joined."""
@@ -570,7 +592,7 @@ class _ModelTrack(Resumable):
     @property
     def calibrated(self) -> bool:
         """Whether the last frame is calibrated."""
-        return not int(self._rows[-1, 1]) & int(UNCALIBRATED)
+        return not int(self._rows[-1, MARKS]) & int(UNCALIBRATED)
 
     def _end(self, frames: Frames) -> None:
         """Take frames after the end of the sound, which have no rows."""
@@ -581,63 +603,103 @@ class _ModelTrack(Resumable):
             self._count_frames(replace(frames.between(0, there), ended_s=math.inf))
             frames = frames.between(there, len(frames))
         self._readings.tail(frames)
+        self._clip |= bool(self._readings.clipped(frames).any())
         if self.intervals is not None:
             self.intervals.readings[frames.model].tail(frames)
         if math.isinf(self.reached_s):  # the sound is shorter than a frame
-            self._rows[0, 1] = np.uint8(0) if frames.calibrated else UNCALIBRATED
+            self._rows[0, MARKS] = np.uint8(0) if frames.calibrated else UNCALIBRATED
             self.epoch_s = frames.end_utc - frames.end_s
         self.reached_s = max(self.reached_s, frames.ended_s)
 
     def _add(self, frames: Frames) -> None:
         if frames.skipped or frames.missed:
             self._hole_s = frames.begin_s
-            hole = [[float(self._rows[-1, 0]), self._hole_s]]
+            hole = [[float(self._rows[-1, TIME]), self._hole_s]]
             self.holes = np.append(self.holes, hole, axis=0)
             self._readings.skip(frames.skipped + frames.missed)
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
-        if math.isinf(self._rows[-1, 0]):
-            self._rows[0, 1] = known
+        if math.isinf(self._rows[-1, TIME]):
+            self._rows[0, MARKS] = known
         rows = np.empty((len(frames), self._rows.shape[1]))
         taken = self._readings.take(frames)
-        rows[:, 2 : 2 + self._width] = taken.reshape(len(frames), -1)
+        rows[:, HEAD : HEAD + self._width] = taken.reshape(len(frames), -1)
         if self._ranges is not None:
             ranges = self._readings.ranges(frames, taken)
             self._ranges = np.concatenate([self._ranges, ranges], axis=1)
-        rows[:, 0] = frames.time_s
-        rows[:, 2 + self._width :] = self._settling_of(frames)
+        rows[:, TIME] = frames.time_s
+        rows[:, HEAD + self._width :] = self._settling_of(frames)
         if frames.calm_s > -math.inf:
-            rows[:, 1] = known
+            rows[:, MARKS] = known
+            rows[:, CLIP_S], rows[:, CLIP] = self._clip_s, self._clip
         else:
-            rows[:, 1] = frames.fault | known
+            rows[:, MARKS] = frames.fault | known
             self._faulty = True
+            self._find_clipped(frames, rows)
         self._rows = np.concatenate([self._rows, rows])
         self.epoch_s = frames.end_utc - frames.end_s
+
+    def _find_clipped(self, frames: Frames, rows: NDArray[np.float64]) -> None:
+        """Set the last clipped time of each frame, and whether a clipped one was counted."""
+        times = np.where(frames.fault & Fault.CLIP, frames.time_s, -math.inf)
+        rows[:, CLIP_S] = np.maximum.accumulate(np.append(self._clip_s, times))[1:]
+        counted = self._readings.clipped(frames)
+        rows[:, CLIP] = np.logical_or.accumulate(np.append(self._clip, counted))[1:]
+        self.clipped_s += int(np.count_nonzero(counted)) * frames.period_s
+        self._clip_s, self._clip = float(rows[-1, CLIP_S]), bool(rows[-1, CLIP])
+
+    def _clipped_in(
+        self, time_s: NDArray[np.float64], found: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Which columns include clipped sound (row, column), in rows at `time_s`."""
+        never = not self._clipping_matters or math.isinf(found[:, CLIP_S].max())
+        if never:
+            return np.zeros((len(found), self._count), np.bool_)
+        since_s = (time_s - found[:, CLIP_S])[:, None]
+        statistic = np.isinf(self._reach_s)
+        clipped: NDArray[np.bool_] = since_s <= np.where(statistic, -math.inf, self._reach_s)
+        return clipped | (statistic & (found[:, CLIP] > 0)[:, None])
+
+    @property
+    def has_clipped(self) -> bool:
+        """Whether clipped sound was counted."""
+        return self._clip
+
+    def reset(self) -> None:
+        """Forget what was counted."""
+        self.clipped_s, self._clip = 0.0, False
 
     def until(
         self, time_s: NDArray[np.float64]
     ) -> tuple[
-        NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_], Sequence[NDArray[np.float64]]
+        NDArray[np.float64],
+        NDArray[np.uint8],
+        NDArray[np.bool_],
+        NDArray[np.bool_],
+        Sequence[NDArray[np.float64]],
     ]:
-        """Take values, marks, settling columns, and ranges if asked for, of rows at `time_s`."""
-        places = self._rows[:, 0].searchsorted(time_s, side="right") - 1
+        """Take values, marks, settling and clipped columns of rows at `time_s`.
+
+        And ranges if asked for.
+        """
+        places = self._rows[:, TIME].searchsorted(time_s, side="right") - 1
         last, found = int(places[-1]), self._rows[places]
-        marks = found[:, 1].astype(np.uint8)
+        marks = found[:, MARKS].astype(np.uint8)
         rest = self._rows[last:]
         if self._faulty:
-            faults = self._rows[: last + 1, 1].astype(np.uint8) & ANY_FAULT
+            faults = self._rows[: last + 1, MARKS].astype(np.uint8) & ANY_FAULT
             for at in faults.nonzero()[0]:
                 marks[np.searchsorted(places, at)] |= faults[at]
             rest = rest.copy()
             # Used by now.
-            rest[0, 1] = int(rest[0, 1]) & ~int(ANY_FAULT)
-            self._faulty = bool((rest[:, 1].astype(np.uint8) & ANY_FAULT).any())
+            rest[0, MARKS] = int(rest[0, MARKS]) & ~int(ANY_FAULT)
+            self._faulty = bool((rest[:, MARKS].astype(np.uint8) & ANY_FAULT).any())
         self._rows = rest
         ranges: Sequence[NDArray[np.float64]] = ()
         if self._ranges is not None:
             ranges = _extremes(self._ranges, places)
             self._ranges = self._ranges[:, last:]
-        values, settling = found[:, 2 : 2 + self._width], found[:, 2 + self._width :] > 0
-        return values, marks, settling, ranges
+        values, settling = found[:, HEAD : HEAD + self._width], found[:, HEAD + self._width :] > 0
+        return values, marks, settling, self._clipped_in(time_s, found), ranges
 
     def _settling_of(self, frames: Frames) -> NDArray[np.bool_] | bool:
         """Which columns remember silence or a fault, or have an incomplete window.

@@ -182,6 +182,13 @@ class Readings(Resumable, ABC):
             found[:, place] = column
         return found
 
+    def clipped(self, frames: Frames) -> NDArray[np.bool_]:
+        """Which frames count and include clipped sound, so that statistics do."""
+        if self.paused or frames.calm_s > -math.inf:
+            return np.zeros(len(frames), np.bool_)
+        clipped: NDArray[np.bool_] = self.counted(frames, -math.inf)
+        return clipped & ((frames.fault & Fault.CLIP) > 0)
+
     def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
         """Which frames count, apart from pauses: `settle_s` after a fault, or as the model says."""
         to_s = self.to_s + SAME_TIME_S
