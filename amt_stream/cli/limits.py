@@ -83,18 +83,16 @@ def _words(limit: JsonMap) -> str:
     """The report of one limit, or "" if it was kept."""
     name, column = limit["name"], limit["column"]
     side = "above" if "above" in limit else "below"
-    if limit["exceeded"] is None:
-        why = ": the sound is not calibrated" if limit["uncalibrated_s"] else ""
-        return f"{name}: {column} was never known{why}"
     from amt_stream.meters.rows import reading_text
-    from amt_stream.meters.rows.limit_monitor import KEPT, KEPT_SO_FAR
-    from amt_stream.meters.rows.limit_words import window_words
+    from amt_stream.meters.rows.limit_words import unknown_words, window_words
 
     value = reading_text(column, limit["worst"])
-    if not limit["exceeded"]:
-        if limit["verdict"] in (KEPT, KEPT_SO_FAR):
-            return ""
+    if limit["exceeded"] is None:
+        if limit["whole"] or limit["worst"] is None:
+            return f"{name}: {column} {unknown_words(limit)}"
         return f"{name}: {column} is {value} so far, {window_words(limit)}"
+    if not limit["exceeded"]:
+        return ""
     if limit.get("at_end"):
         return f"{name}: {column} ended at {value}, {side} {limit[side]:g}"
     worst = f"{value} at worst, at {limit['worst_s']:g} s"

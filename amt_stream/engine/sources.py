@@ -24,7 +24,7 @@ from amt_stream.engine.sound_file import (
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
-from amt_stream.meters.source_description import SourceDescription
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
 __all__ = [
     "Block",
@@ -135,8 +135,8 @@ class Source:
     error that ended it in `error`. `live` sources go on whether or not the engine is ready, and
     buffer `slack_s` of audio if `deliver` is late; others can be made to wait in `deliver`.
     `duration_s` is the length of the sound, if known. A `seekable` source can begin at any sample,
-    so that an interrupted measurement can resume. `description` is what it knows of its sound: by
-    default that of a device if it is live, and else that of computed sound.
+    so that an interrupted measurement can resume. `description` is what it knows of its sound; by
+    default a live source may clip like a converter, and none has an offset.
 
     A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
     of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
@@ -169,10 +169,7 @@ class Source:
     @property
     def description(self) -> SourceDescription:
         """What it knows of its sound; it may be set anew when more is known."""
-        if self._description is None:
-            make = SourceDescription.of_device if self.live else SourceDescription.of_signal
-            return make(self.channels)
-        return self._description
+        return self._description or SourceDescription.of_program(self.channels, self.live)
 
     @description.setter
     def description(self, given: SourceDescription) -> None:
@@ -367,6 +364,7 @@ class SignalSource(ThreadedSource):
         name: str = "signal",
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
+        self.description = SourceDescription.of_signal(2)
         # Materialize once, in case it is an iterator.
         given = tuple(components) if isinstance(components, Iterable) else None
         if given is None or not all(isinstance(one, Component) for one in given):
@@ -435,6 +433,9 @@ class StdinSource(ThreadedSource):
                 f"raw PCM at {fs} Hz with {channels} channels: both must be 1 or more"
             )
         super().__init__("standard input", fs, channels, live=False)
+        clips_at = None if format == "f32le" else DEVICE_CLIPS_AT
+        layout = usual_layout(channels)
+        self.description = SourceDescription("stream", layout, format, clips_at, has_offset=True)
         self.format = format
         if stream is None and sys.stdin is None:
             raise SourceError("standard input is closed: give it a pipe or a file")

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 
-Kind = Literal["device", "playback", "file", "stream", "signal", "array"]
+Kind = Literal["device", "playback", "file", "stream", "signal", "array", "program"]
 
 DEVICE_CLIPS_AT = 32767 / 32768
 """The largest value of a 16-bit converter; those of more bits end above it."""
@@ -44,7 +44,7 @@ class SourceDescription:
     Only readers of files, pipes and devices make one; what they do not know, nobody guesses.
 
     kind: "device" is a microphone, "playback" what the computer plays, "stream" a pipe, "signal"
-        computed sound, "array" sound in memory
+        computed sound, "array" sound in memory, "program" a source that a program made
     encoding: how samples are stored, such as "PCM 16 bit" or "float"; "" if unknown
     clips_at: from which magnitude, as a fraction of full scale, a converter may have clipped; None
         for floating-point samples, which have no end
@@ -73,6 +73,20 @@ class SourceDescription:
         return cls(kind, usual_layout(channels), "", DEVICE_CLIPS_AT, True, gain=gain)
 
     @classmethod
+    def of_program(cls, channels: int, live: bool) -> Self:
+        """Of a source that a program made, which says nothing else."""
+        return cls("program", usual_layout(channels), "", DEVICE_CLIPS_AT if live else None)
+
+    @classmethod
+    def from_dict(cls, data: JsonMap, channels: int) -> Self:
+        """From `to_dict`; of computed sound if it is empty. Raises TypeError or ValueError."""
+        if not data:
+            return cls.of_signal(channels)
+        layout = Layout(tuple(data["layout"]["positions"]), data["layout"]["origin"])
+        more = {key: data.get(key, usual) for key, usual in (("encoding", ""), ("clips_at", None))}
+        return cls(data["kind"], layout, **more, has_offset=data.get("has_offset") is True)
+
+    @classmethod
     def of_signal(cls, channels: int) -> Self:
         """Of computed sound."""
         return cls("signal", usual_layout(channels), "float")
@@ -97,6 +111,7 @@ class SourceDescription:
         data: JsonDict = {"kind": self.kind}
         data |= {"encoding": self.encoding} if self.encoding else {}
         data["layout"] = {"positions": list(self.layout.positions), "origin": self.layout.origin}
+        data["has_offset"] = self.has_offset
         more = {"clips_at": self.clips_at, "promised_samples": self.promised}
         more |= {"found_samples": self.found}
         data |= {key: value for key, value in more.items() if value is not None}

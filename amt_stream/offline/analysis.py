@@ -87,10 +87,9 @@ class CheckedFile:
             self.channels,
             calibration,
             self.duration_s,
-            self.description.to_dict()
-            | {"replaced_samples": self.replaced}
-            | ({"cut_off": True} if self.cut_off else {}),
+            {"replaced_samples": self.replaced} | ({"cut_off": True} if self.cut_off else {}),
             began_utc_s=began_utc_s,
+            source=self,
         )
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:

@@ -42,7 +42,8 @@ def test_frames_go_from_zero_to_the_very_end(sound_file, fs, samples):
         whole = aligned(model, torch.nn.functional.pad(pascal, (0, ceil(fs / 1000))))
     for got, expected in ((stl, whole.stl), (ltl, whole.ltl)):
         expected = expected[0, : len(got)].numpy()
-        np.testing.assert_allclose(got, expected, atol=1e-5 * max(1e-3, expected.max()))
+        # The slow mean of a file is removed.
+        np.testing.assert_allclose(got, expected, atol=1e-4 * max(1e-3, expected.max()))
 
 
 def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):

@@ -74,6 +74,7 @@ def test_rows_are_what_the_chain_gives(rows_of, noise):
         "fault",
         "settling",
         "settling_columns",
+        "clipped_columns",
         "calibrated",
     ]
     assert got.groupby("sample").size().unique().tolist() == [6]

@@ -112,7 +112,8 @@ def test_what_is_written_is_what_the_schema_says(printed, sound_file, tone, comm
     columns = {column["name"] for column in header["header"]["columns"]}
     for row in rows:
         assert columns == set(row) - {
-            *("time_s", "utc", "sample", "fault", "settling", "settling_columns", "calibrated")
+            *("time_s", "utc", "sample", "fault", "settling", "settling_columns"),
+            *("clipped_columns", "calibrated"),
         }
     names = [model["name"] for model in header["header"]["models"]]
     assert names == models.split(",")
@@ -132,7 +133,7 @@ def test_what_is_written_is_what_the_schema_says(printed, sound_file, tone, comm
 
 def test_the_schema_refuses_what_is_not_a_row():
     row = {"time_s": 0.0, "utc": None, "sample": 0, "x": 1.0, "fault": "gap non_finite"}
-    row |= {"settling": True, "settling_columns": "all", "calibrated": False}
+    row |= {"settling": True, "settling_columns": "all", "clipped_columns": "", "calibrated": False}
     VALIDATOR.validate(row)
     for wrong in ({"fault": "noise"}, {"fault": "gap "}, {"sample": 0.5}, {"utc": "today"}):
         assert not VALIDATOR.is_valid(row | wrong)
@@ -151,7 +152,7 @@ def test_pandas_reads_both(printed, changing):
     rows = lines[lines["time_s"].notna()].drop(columns=["header", "summary"])
     assert list(rows.columns) == list(table.columns)
     assert len(rows) == len(table) == 14
-    for name in table.columns.difference(["utc", "fault", "settling_columns"]):
+    for name in table.columns.difference(["utc", "fault", "settling_columns", "clipped_columns"]):
         np.testing.assert_array_equal(rows[name].to_numpy(float), table[name].to_numpy(float))
 
 
@@ -209,7 +210,7 @@ def test_columns_are_chosen_by_name_and_pattern(printed, sound_file, tone):
     rows = read_csv(
         printed("analyze", path, "--model", ALL, *LOUD, "--columns", wanted, "--step-ms", 500)
     )
-    assert list(rows)[3:-4] == [
+    assert list(rows)[3:-5] == [
         "ltl_n5_1s_phon",
         "zwicker_n5_2s_sone",
         "integrated_lufs",

@@ -202,7 +202,7 @@ def test_a_function_is_given_each_row(loudness):
     assert list(found[0]) == [
         *("time_s", "utc", "sample"),
         *("ltl_phon", "max_stl_sone", "max_ltl_sone"),
-        *("fault", "settling", "settling_columns", "calibrated"),
+        *("fault", "settling", "settling_columns", "clipped_columns", "calibrated"),
     ]
 
 

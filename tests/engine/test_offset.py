@@ -103,8 +103,8 @@ def test_a_file_with_an_offset_reads_as_one_without(tmp_path, subtype, models):
         soundfile.write(path, quiet(offset), FS, subtype)
         values.append(measure(path, models=models, calibration=120.0))
     free, found = values
-    assert max(free.header["source"]["offset"]) == 0.0
-    assert found.header["source"]["offset"] == pytest.approx([0.02, 0.02], abs=1e-4)
+    assert max(free.header["source"]["sound"]["offset"]) == 0.0
+    assert found.header["source"]["sound"]["offset"] == pytest.approx([0.02, 0.02], abs=1e-4)
     for name, value in free.summary.items():
         if isinstance(value, float) and name.endswith(("_db", "_sone", "_lufs", "_dbtp")):
             assert found.summary[name] == pytest.approx(value, abs=0.05), name

@@ -426,7 +426,8 @@ def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(
 COLUMN = {"name": "laf_db", "unit": "dB", "quantity": "level", "statistic": "instantaneous"}
 LIMIT = {"name": "loud", "column": "laf_db", "above": 80}
 HEADER = {"columns": [COLUMN], "source": {"name": "UMIK-1"}, "limits": [LIMIT], "step_ms": 100}
-ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "calibrated": True, "fault": ""}
+ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "clipped_columns": ""}
+ROW |= {"calibrated": True, "fault": ""}
 HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
 COLORS = {"outline": "#767d89", "red": "#c81e2b"}
 CANVAS = """(() => {

@@ -85,6 +85,7 @@ class Stood:
             "verdict": self.verdict,
             "times": self.times,
             **{f"{name}_s": round(value, 3) for name, value in self.seconds.items()},
+            "counted_s": round(self.counted_s, 3),
             "unjudged_s": round(self.unjudged_s, 3),
             "worst": self.worst,
             "worst_s": self.worst_s,

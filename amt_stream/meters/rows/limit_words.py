@@ -84,6 +84,16 @@ def window_words(state: JsonMap) -> str:
     return words
 
 
+def unknown_words(state: JsonMap) -> str:
+    """Why the result of a limit is not known, as text from a summary."""
+    if state["worst"] is None:
+        return "was never known" + (": uncalibrated" if state["uncalibrated_s"] else "")
+    unjudged = f"{_duration(state['unjudged_s'])} of {_duration(state['counted_s'])}"
+    if state.get("at_end") or not state["unjudged_s"]:
+        return "is not known at the end"
+    return f"is not known: {unjudged} were not measured, uncalibrated or clipped"
+
+
 def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"

@@ -72,6 +72,7 @@ def made(short, utc_s, level, name="laeq_10s_db", step_s=STEP_S):
         "fault": np.zeros(count, np.uint8),
         "settling": np.zeros(count, bool),
         "settling_columns": np.full(count, "", object),
+        "clipped_columns": np.full(count, "", object),
         "calibrated": np.ones(count, bool),
     }
     return replace(short, rows=Rows(columns), header={**short.header, "step_ms": 1000 * step_s})
