@@ -29,10 +29,10 @@ class Described(Protocol):
 class Sound:
     """The measured sound: name, rate in hertz, channels (counted from 1) and calibration.
 
-    `source` is where it comes from, and knows more of it. `more` has further fields for headers; `microphones` are the names and channels of several
-    microphones. `picked` says that the source delivers other channels too. `kept_s` is the sound
-    held in memory in seconds. `began_utc_s` is the Unix time of the first sample of a recording, if
-    known.
+    `source` is where it comes from, and knows more of it. `more` has further fields for headers;
+    `microphones` are the names and channels of several microphones. `picked` says that the source
+    delivers other channels too. `kept_s` is the sound held in memory in seconds. `began_utc_s` is
+    the Unix time of the first sample of a recording, if known.
     """
 
     name: str

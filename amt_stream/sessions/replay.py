@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -290,7 +290,8 @@ class _Comparison:
             self._next = next(self._logged, None)
             self._absent, self._between = self._absent + self._between, 0
             self._rows += 1
-            found = [_comparable(row) for row in (was, again)]
+            # A column that is younger than the log is not in it.
+            found = [_comparable(row, was) for row in (was, again)]
             for digest, row in zip(self._digests, found, strict=True):
                 digest.update(canonical(row).encode())
             if found[0] != found[1] and not self._differs:
@@ -301,12 +302,12 @@ class _Comparison:
         return Replayed(run, self._rows, self._absent, self._differs, notes, logged, again)
 
 
-def _comparable(row: Mapping[str, object]) -> JsonDict:
-    """A row without its clock, with numbers in one form."""
+def _comparable(row: Mapping[str, object], names: Collection[str]) -> JsonDict:
+    """These columns of a row without its clock, with numbers in one form."""
     return {
         name: float(value) if isinstance(value, int | float) else value
         for name, value in row.items()
-        if name != CLOCK
+        if name != CLOCK and name in names
     }
 
 

@@ -114,11 +114,11 @@ def test_a_calibration_for_each_channel():
 
 def test_outputs_along_their_axes():
     """Those of the model itself, of the latest frame that is not after a row."""
-    x = speech_like(0.6)
+    x = speech_like(0.6) * np.float32(Calibration(100.0).pascal_per_unit)
     names = ["specific_loudness", "excitation_db", "stl_ears"]
-    m = measure(x, FS, calibration=100.0, step_ms=25, outputs=names)
+    m = measure(x, FS, calibration="pascal", step_ms=25, outputs=names)
     model = Moore2016(fs=FS, specific_loudness=True, excitation_db=True)
-    pascal = torch.from_numpy(x.T.copy())[None] * Calibration(100.0).pascal_per_unit
+    pascal = torch.from_numpy(x.T.copy())[None]
     with torch.inference_mode():
         whole = aligned(model, torch.nn.functional.pad(pascal, (0, FS // 1000)))
     assert m["specific_loudness"].shape == (25, 2, 150)
