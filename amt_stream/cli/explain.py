@@ -37,9 +37,12 @@ def run_explain(args: ExplainOptions) -> int:
                 jobs=args.jobs,
                 report=lambda done, runs: progress.update(0, done / runs),
                 channels=args.channels,
+                layout=args.layout,
             )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
+    for note in found.notes:
+        say(note)
     if not found.calibrated:
         say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
     if args.format == "json":

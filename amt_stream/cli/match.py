@@ -39,9 +39,12 @@ def run_match(args: MatchOptions) -> int:
             calibration=args.full_scale_db,
             field=args.field or "free",
             channels=args.channels,
+            layout=args.layout,
         )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
+    for note in dict.fromkeys(note for one in found for note in one.notes):
+        say(note)
     if of.in_pascal and not all(one.calibrated for one in found):
         say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
     for file, target, one in zip(files, targets, found, strict=False):

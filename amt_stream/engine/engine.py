@@ -221,7 +221,7 @@ class Engine:
         index = self._models.index_of(microphone)
         for measurement in self._models:
             for listener in measurement.listeners if ears else ():
-                if wanted := corrections_of(ears, listener.input.channels):
+                if wanted := corrections_of(listener.input.own(ears), listener.input.channels):
                     ready_stage(wanted, self.source.fs)  # so that the engine's thread need not
         parts = [calibration_words(ears)] if ears else []
         parts += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]

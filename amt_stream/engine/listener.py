@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
+from amt_stream.engine.channels import Columns
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone_input import CLIP_LEVEL, MicrophoneInput
@@ -31,6 +32,7 @@ class Listener(Resumable):
     columns: its channels among the `offered` ones of a block
     gain_db: gain applied before the model
     tell_gap: called after a gap of this row alone, with name, start and number of samples
+    places, measured: as for `MicrophoneInput`
     """
 
     kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "clipped", "broken", "marks")
@@ -40,15 +42,17 @@ class Listener(Resumable):
 
     def __init__(
         self,
-        columns: slice,
+        columns: Columns,
         offered: int,
         calibration: Calibration | Sequence[Calibration] = UNCALIBRATED,
         gain_db: float = 0.0,
         name: str = "",
         tell_gap: Callable[[str, int, int], None] | None = None,
+        places: Sequence[int] = (),
+        measured: int = 0,
     ) -> None:
         self.name, self._tell_gap = name, tell_gap
-        self.input = MicrophoneInput(columns, offered, calibration, gain_db)
+        self.input = MicrophoneInput(columns, offered, calibration, gain_db, places, measured)
         self.gaps = Gaps()
         self.frames = self.non_finite = self.clipped = self.broken = 0
         self._stretch = 0

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
+from amt_stream.engine.channels import EARS, Columns, number_of
 from amt_stream.engine.history import Level
 from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, corrections_of
 from amt_stream.engine.ready_model import ReadyModel
@@ -27,6 +28,7 @@ class MicrophoneInput(Resumable):
     """Applies calibration, gain and response correction, and measures the input level.
 
     columns: its channels in a block, `channels` of them
+    places: their places among `measured` channels, of which calibrations may be given for each
     calibrated: whether the level is known or not needed
     level: gives the level of each ear at frames, each that of its block; one ear counts as both
     """
@@ -37,13 +39,16 @@ class MicrophoneInput(Resumable):
 
     def __init__(
         self,
-        columns: slice,
+        columns: Columns,
         offered: int,
         calibration: Calibration | Sequence[Calibration],
         gain_db: float,
+        places: Sequence[int] = (),
+        measured: int = 0,
     ) -> None:
-        self.columns, self.channels = columns, len(range(offered)[columns])
-        self.calibration, self.gain_db = each_ear(calibration), gain_db
+        self.columns, self.channels = columns, number_of(columns, offered)
+        self._places, self._measured = places, measured
+        self.calibration, self.gain_db = self.own(calibration), gain_db
         self.zeros_run = 0
         self._corrected: Corrected | None = None
 
@@ -71,12 +76,27 @@ class MicrophoneInput(Resumable):
         """Change calibration and gain from here on; None leaves them."""
         if calibration is not None:
             before = [one.correction for one in self.calibration]
-            self.calibration = each_ear(calibration)
+            self.calibration = self.own(calibration)
             if keep_corrections:
                 self.calibration = tuple(with_corrections(self.calibration, before))
         if gain_db is not None:
             self.gain_db = gain_db
         self._set_scale()
+
+    def own(self, calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
+        """The calibration of its channels, from one for all or one for each measured channel.
+
+        Raises ValueError for another number of them.
+        """
+        given = each_ear(calibration)
+        if self._places and len(given) == self._measured:
+            return tuple(given[place] for place in self._places)
+        if len(given) not in (1, max(EARS, self.channels)):
+            raise ValueError(
+                f"{len(given)} calibrations given: give one, or one for each "
+                f"{'ear' if self.channels <= EARS else 'channel'}"
+            )
+        return given
 
     @property
     def form(self) -> str:
@@ -183,15 +203,15 @@ class _BlockLevel:
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
-    """The calibration for both ears, or one for each, as a tuple."""
+    """The calibration for both ears, or one for each ear or channel, as a tuple."""
     if isinstance(calibration, Calibration):
         return (calibration,)
     given = tuple(calibration) if isinstance(calibration, Sequence) else (calibration,)
     for one in given:
         if not isinstance(one, Calibration):
             raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
-    if len(given) not in (1, 2):
-        raise ValueError(f"{len(given)} calibrations given: give one, or one for each ear")
+    if not given:
+        raise ValueError("0 calibrations given: give one, or one for each ear")
     return given
 
 

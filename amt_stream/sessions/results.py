@@ -209,7 +209,9 @@ class Results:
         """All readings that its models offer, by model; those of unknown models are left out."""
         names = [one["name"] for one in self.header["models"]]
         known = [name for name in names if name in catalog.entries()]
-        return readings_of(known, len(self.header["source"]["channels"]), band=True)
+        channels = len(self.header["source"]["channels"])
+        heard = {one["name"]: len(one.get("channels", ())) for one in self.header["models"]}
+        return readings_of(known, {name: heard[name] or channels for name in known}, band=True)
 
     @cached_property
     def known(self) -> dict[str, Column]:
