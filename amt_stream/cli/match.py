@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.cli.files import identities, not_to_write, path_kind, write_bytes
-from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
+from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table, warnings_said
 from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
@@ -33,18 +33,17 @@ def run_match(args: MatchOptions) -> int:
     say_when_compiling()
     of = MEASURES[args.by]
     try:
-        found = match(
-            files,
-            by=args.by,
-            calibration=args.full_scale_db,
-            field=args.field or "free",
-            channels=args.channels,
-            layout=args.layout,
-        )
+        with warnings_said():
+            found = match(
+                files,
+                by=args.by,
+                calibration=args.full_scale_db,
+                field=args.field or "free",
+                channels=args.channels,
+                layout=args.layout,
+            )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
-    for note in dict.fromkeys(note for one in found for note in one.notes):
-        say(note)
     if of.in_pascal and not all(one.calibrated for one in found):
         say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
     for file, target, one in zip(files, targets, found, strict=False):

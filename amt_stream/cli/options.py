@@ -135,6 +135,12 @@ MOMENTS = (
 )
 
 
+LAYOUT_OF_EACH = (
+    "what the channels of each file are for, if it does not say: a name, such as 5.1, or the "
+    "position of each in order, such as 'L C R Ls Rs LFE'"
+)
+
+
 def _hours(text: str) -> Any:
     from amt_stream.sessions.day_levels import hours_named
 
@@ -748,6 +754,7 @@ class CompareOptions(PartOptions, CalibrationSettings):
         parse=parse_models,
         usual="moore2016,spl",
     )
+    layout: str | None = changed(LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
 
 
 @dataclass(frozen=True)
@@ -774,12 +781,7 @@ class MatchOptions(Options):
         about="channels of each file: 1, or 1,2; or more, with --by lufs",
         parse=parse_channels,
     )
-    layout: str | None = changed(
-        LiveInputSettings,
-        "layout",
-        about="what the channels of each file are for, if it does not say: a name, such as 5.1, or "
-        "the position of each in order, such as 'L C R Ls Rs LFE'",
-    )
+    layout: str | None = changed(LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
     full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
     field: str | None = changed(ModelSettings, "field", usual="free")
     out: str | None = setting(

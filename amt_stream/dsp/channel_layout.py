@@ -7,6 +7,7 @@ from typing import Self
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
 
 SURROUND = 1.41
 """Weight of a channel beside the listener (ITU-R BS.1770-5, Table 4)."""
@@ -102,6 +103,10 @@ OTHER_NAMES = [
 """What other programs call the positions of MASK."""
 
 
+ORIGINS = ("source", "user", "usual")
+"""Who says what channels are for."""
+
+
 class LayoutError(Refusal, ValueError):
     """A layout or a position is unknown."""
 
@@ -111,21 +116,28 @@ class Layout:
     """The position of each channel of a sound, and who says so.
 
     positions: keys of WEIGHTS, each once but for MONO; "" for a channel of an unknown position
-    origin: "source", "user", or "usual" for the usual layout of the number of channels
+    origin: "source", "user", or "usual" for the usual layout of the number of channels; layouts of
+        equal positions are equal
 
-    Raises LayoutError for a position that is unknown or repeated.
+    Raises LayoutError for another origin, and for a position that is unknown or repeated.
     """
 
     positions: tuple[str, ...]
-    origin: str = field(default="source", repr=False)
+    origin: str = field(default="source", repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.origin not in ORIGINS:
+            raise LayoutError(
+                f"the origin of a layout is {brief(self.origin)!r}: give {', '.join(ORIGINS)}"
+            )
         known = [position for position in self.positions if position]
         for position in known:
             if position not in WEIGHTS:
                 near = difflib.get_close_matches(position, WEIGHTS, 1)
                 remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(WEIGHTS)}"
-                raise LayoutError(f"no position of a channel is called {position!r}: {remedy}")
+                raise LayoutError(
+                    f"no position of a channel is called {brief(position)!r}: {remedy}"
+                )
             if position != MONO and known.count(position) > 1:
                 raise LayoutError(f"the position {position} is given twice: give each once")
 
@@ -170,7 +182,7 @@ class Layout:
 
     @classmethod
     def from_dict(cls, data: JsonMap) -> Self:
-        """The layout of `to_dict`. Raises LayoutError for positions that are unknown."""
+        """The layout of `to_dict`."""
         return cls(tuple(map(str, data["positions"])), str(data["origin"]))
 
 
@@ -188,8 +200,8 @@ def layout_named(text: str) -> Layout:
     spelled |= {position.casefold(): position for position in WEIGHTS}
     if not words or (len(words) == 1 and words[0].casefold() not in spelled):
         raise LayoutError(
-            f"the layout {text!r} is unknown: give one of {', '.join(LAYOUTS)}, or positions such "
-            "as 'L R C LFE Ls Rs'"
+            f"the layout {brief(text)!r} is unknown: give one of {', '.join(LAYOUTS)}, or "
+            "positions such as 'L R C LFE Ls Rs'"
         )
     return Layout(surround([spelled.get(word.casefold(), word) for word in words]), "user")
 

@@ -61,9 +61,10 @@ class RunningModels:
         if not models:
             raise ValueError("no model given: give one Stage, or several by name")
         self._tell, fs = tell, self._timeline.source.fs
+        for model in models.values():
+            refuse_no_model(model, fs)
         self.heard = None if self.microphones else self._heard_by(models)
         for name, model in models.items():
-            refuse_no_model(model, fs)
             # All models get the same sound, so only the first reports gaps.
             listeners = self._listeners(name, None if self.of else tell_gap)
             channels = max(listener.input.channels for listener in listeners)
@@ -89,7 +90,7 @@ class RunningModels:
         source, options = self._timeline.source, self._options
         told = source.description
         layout = layout_said(told.layout, options.layout, options.channels, source.name)
-        if layout != told.layout:
+        if options.layout is not None:
             source.description = told.with_layout(layout)
         most = {name: most_channels(model, source.channels) for name, model in models.items()}
         heard = heard_channels(source.name, layout, most, options.channels)
@@ -127,6 +128,11 @@ class RunningModels:
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.of.values())
+
+    @property
+    def widest(self) -> Measurement:
+        """The first model that hears the most channels [any-thread]."""
+        return max(self, key=lambda one: one.listeners[0].input.channels)
 
     @property
     def position(self) -> int:

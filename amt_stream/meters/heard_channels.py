@@ -35,6 +35,12 @@ class HeardChannels:
         """The numbers of the channels that a model hears."""
         return tuple(self.channels[place] for place in self.places_of(model))
 
+    def ears_of(self, model: str) -> tuple[int, int]:
+        """Rows of what a model hears that displays show as left and right."""
+        count = len(self.places_of(model))
+        known = self.layouts([model])[model].ears if count > 2 else None
+        return (0, 1) if known is None else (known[0] - 1, known[1] - 1)
+
     def layouts(self, models: Iterable[str]) -> dict[str, Layout]:
         """The layout of the channels that each model hears."""
         return {

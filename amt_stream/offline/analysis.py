@@ -1,6 +1,7 @@
 """Frames of whole sounds; the memory needed does not grow with the length of a file."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
@@ -73,6 +74,11 @@ class CheckedFile:
         self._choose(channels, models, file.description.layout, layout)
         self._check(self._read(file), replace_invalid)
         self.cut_off = file.cut_off
+
+    def warn_of_channels(self, stacklevel: int) -> None:
+        """Warn of what a person should know of the choice of channels."""
+        for note in self.heard.notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=stacklevel)
 
     @property
     def duration_s(self) -> float:

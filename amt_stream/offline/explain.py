@@ -84,7 +84,6 @@ class Explanation:
     changes: change of each value, in its unit, with 3 dB less in a band, (place, band)
     calibrated: whether the calibration of the sound is known
     took_s: time that the measurements took
-    notes: what a person should know of the choice of channels
     """
 
     bands: NDArray[np.float64]
@@ -94,7 +93,6 @@ class Explanation:
     changes: dict[str, NDArray[np.float64]]
     calibrated: bool
     took_s: float
-    notes: tuple[str, ...] = ()
 
     @property
     def band_names(self) -> list[str]:
@@ -195,9 +193,7 @@ def explain(
                 if before is not None and after is not None:
                     changes[name][place, band] = after - before
     took_s = time.monotonic() - began
-    return Explanation(
-        limits, values, shares, by_second, changes, whole.calibrated, took_s, whole.notes
-    )
+    return Explanation(limits, values, shares, by_second, changes, whole.calibrated, took_s)
 
 
 class _MeasuredSound(NamedTuple):

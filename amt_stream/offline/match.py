@@ -90,7 +90,6 @@ class Match:
     before, after: the loudness without and with this gain, in the unit of the measure
     peak_dbfs: the highest sample with this gain; above 0 where integer formats would clip
     calibrated: whether the calibration of the sound is known
-    notes: what a person should know of the choice of its channels
     """
 
     gain_db: float
@@ -98,7 +97,6 @@ class Match:
     after: float
     peak_dbfs: float
     calibrated: bool
-    notes: tuple[str, ...] = ()
 
 
 def match(
@@ -155,7 +153,7 @@ def match(
             )
         peak_dbfs = sound.peak_dbfs + gain_db
         values = of.value(before), of.value(after)
-        found.append(Match(gain_db, *values, peak_dbfs, sound.calibrated, sound.notes))
+        found.append(Match(gain_db, *values, peak_dbfs, sound.calibrated))
     return found
 
 

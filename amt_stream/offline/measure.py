@@ -252,7 +252,8 @@ def measure(
         file recorded by amt_stream is used; other sound is uncalibrated
     settings: those of `MeasureSettings`, such as step_ms=100 or field="diffuse"
 
-    Raises SourceError for invalid sound, and ValueError for settings that models or rows lack.
+    Warns if channels have a layout that nobody said, or if models hear only some of them. Raises
+    SourceError for invalid sound, and ValueError for settings that models or rows lack.
 
     >>> m = measure(np.zeros(4800), 48000, calibration=100.0, step_ms=20)
     >>> m["ltl_sone"].max()
@@ -354,8 +355,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
     asked = {name: _entry_of(name, preset) for name in wanted.outputs}
     outputs = {name: entry.outputs[name] for name, entry in asked.items()}
     takes = {one.takes: True for one in outputs.values() if one.takes is not None}
-    for note in recording.heard.notes:
-        warnings.warn(note, RuntimeWarning, stacklevel=4)
+    recording.warn_of_channels(stacklevel=5)
     models = preset.models(recording.fs, recording.heard.layouts(preset.names), **takes)
     sound = recording.sound(calibrations, wanted.began_utc_s)
     table = Table(preset, models, sound, wanted.rows)

@@ -18,14 +18,12 @@ class WholeSound:
     """Samples (time, channel), their rate, and one calibration for all channels or for each.
 
     layout: position of each channel; None for the usual one
-    notes: what a person should know of the choice of channels
     """
 
     samples: NDArray[np.float32]
     fs: int
     calibrations: list[Calibration]
     layout: Layout | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def peak_dbfs(self) -> float:
@@ -54,7 +52,8 @@ def read_whole(
     models: the most channels that the model takes, by its name
     channels, layout: as for `measure`
 
-    Raises SourceError for invalid sound, and ValueError for an array without a rate.
+    Warns of a choice of channels that is not plain. Raises SourceError for invalid sound, and
+    ValueError for an array without a rate.
     """
     from amt_stream.offline.analysis import ArrayRecording, CheckedFile
 
@@ -68,5 +67,6 @@ def read_whole(
         raise ValueError("fs is missing: give the sampling rate of the array in hertz")
     else:
         sound = ArrayRecording(given, fs, channels, None, models, layout)
+    sound.warn_of_channels(stacklevel=4)
     samples = np.concatenate(list(sound.blocks()))
-    return WholeSound(samples, sound.fs, levels, sound.heard.layout, sound.heard.notes)
+    return WholeSound(samples, sound.fs, levels, sound.heard.layout)
