@@ -226,6 +226,19 @@ def layout_of_mask(mask: int, channels: int) -> Layout | None:
     return Layout(surround(found)) if len(found) == channels else None
 
 
+def wave_mask(layout: Layout) -> tuple[int, list[int]] | None:
+    """The channel mask of a WAVE file, and the channels, counted from 1, in the order of its bits.
+
+    None if a position has no bit of its own.
+    """
+    paired = {"Ls": "BL", "Rs": "BR", "Lrs": "BL", "Rrs": "BR", "Lss": "SL", "Rss": "SR"}
+    names = [paired.get(position, position) for position in layout.positions]
+    if len({*names}) < len(names) or not {*names} <= {*MASK}:
+        return None
+    order = sorted(range(len(names)), key=lambda k: MASK.index(names[k]))
+    return sum(1 << MASK.index(name) for name in names), [k + 1 for k in order]
+
+
 def surround(positions: Sequence[str]) -> tuple[str, ...]:
     """Positions in which the pairs "BL", "BR" and "SL", "SR" have the names of surround.
 

@@ -1,10 +1,13 @@
 """The choice of the channels that models hear, in one place for all ways of use."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
+from pathlib import Path
 
-from amt_stream.dsp.channel_layout import LFE, Layout, as_layout, usual_layout
+from amt_stream.core.safe_text import json_object
+from amt_stream.dsp.channel_layout import LFE, Layout, LayoutError, as_layout, usual_layout
 from amt_stream.engine.sound_file import SourceError
 from amt_stream.meters.heard_channels import HeardChannels
 
@@ -13,6 +16,9 @@ EARS = 2
 
 OF_EARS = {"": EARS}
 """The most channels of models that hear with two ears."""
+
+RECORDINGS = (".flac", ".wav")
+"""Endings of the sound files that this package records."""
 
 Columns = slice | list[int]
 """Channels of a block: a slice, which copies nothing, wherever they are evenly spaced."""
@@ -39,7 +45,8 @@ def heard_channels(
     necessary.
     """
     numbers = numbers_of(chosen, offered.channels, name)
-    layout = offered.of(numbers) if offered.said else usual_layout(len(numbers))
+    known = offered if offered.said else None
+    layout = usual_layout(len(numbers)) if known is None else known.of(numbers)
     few = [model for model, most in models.items() if most <= EARS]
     many = {model: most for model, most in models.items() if most > EARS}
     for model, most in many.items():
@@ -61,10 +68,11 @@ def heard_channels(
         )
     if not many:
         ears = tuple(numbers[k] for k in places)
-        return HeardChannels(ears, layout.of([k + 1 for k in places]), notes=tuple(notes))
+        layout = layout.of([k + 1 for k in places])
+        return HeardChannels(ears, layout, {}, tuple(notes), known)
     notes += _of_programme(name, layout, bool(chosen))
     apart = {} if places == tuple(range(len(numbers))) else dict.fromkeys(few, places)
-    return HeardChannels(tuple(numbers), layout, apart, tuple(notes))
+    return HeardChannels(tuple(numbers), layout, apart, tuple(notes), known)
 
 
 def _ears(
@@ -154,6 +162,22 @@ def columns_of(numbers: Sequence[int]) -> Columns:
 def number_of(columns: Columns, offered: int) -> int:
     """How many columns these are of a block with so many."""
     return len(columns if isinstance(columns, list) else range(offered)[columns])
+
+
+def recorded_layout(path: Path) -> Layout | None:
+    """The layout in the comment of a recording of this package, if it has one."""
+    import soundfile
+
+    if path.suffix.lower() not in RECORDINGS:
+        return None
+    try:
+        with soundfile.SoundFile(str(path) if os.name == "nt" else os.fsencode(path)) as file:
+            if not file.software.startswith("amt_stream"):
+                return None
+            layout = Layout.from_dict(json_object(file.comment)["layout"])
+            return replace(layout, origin="source") if layout.channels == file.channels else None
+    except (soundfile.LibsndfileError, LayoutError, LookupError, TypeError):
+        return None
 
 
 def layout_said(

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.engine.channels import recorded_layout
 from amt_stream.engine.sound_file import (
     UNKNOWN_FRAMES,
     SourceError,
@@ -268,6 +269,8 @@ class FileSource(ThreadedSource):
         self.duration_s = self._file.frames / self.fs if known else None
         self._first = 0
         self._note_cut_off(missing)
+        if (layout := recorded_layout(path)) is not None:
+            self.description = self.description.with_layout(layout)
 
     def seek(self, sample: int) -> None:
         length = self._file.frames

@@ -15,12 +15,14 @@ class HeardChannels:
     layout: their positions, in the same order
     places: of each model that hears only some of them: places in `channels`, counted from 0
     notes: what a person should know of this choice, a sentence each
+    offered: the layout of all channels of the sound; None if nobody says it
     """
 
     channels: tuple[int, ...]
     layout: Layout
     places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    offered: Layout | None = None
 
     @classmethod
     def all_of(cls, channels: Sequence[int]) -> Self:

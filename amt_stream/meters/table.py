@@ -67,6 +67,13 @@ class Sound:
         return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @property
+    def notes_of_columns(self) -> JsonDict:
+        """What recordings say of the source's columns: calibrations, and the layout if known."""
+        layout = None if self.microphones else self.hearing.offered
+        known = {} if layout is None else {"layout": layout.to_dict()}
+        return {"calibration": self.calibration_of_columns, **known}
+
+    @property
     def description(self) -> JsonDict:
         """Data for headers."""
         microphones = {name: [*own] for name, own in self.microphones}

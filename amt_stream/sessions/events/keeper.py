@@ -277,7 +277,7 @@ class SoundKeeper:
             there = (trace["sample"] >= stretch.start) & (trace["sample"] < stretch.stop)
             trace = trace.where(there)
         about = {**about, "fs": self._fs, "header": self.table.header(host=self._host)}
-        about["calibration"] = self.table.sound.calibration_of_columns
+        about |= self.table.sound.notes_of_columns
         write = partial(write_recording, self.folder, _fit(name), stretch, about, trace)
         written = self._writer.put(write)
         written.add_done_callback(partial(self._written, stretch))
