@@ -109,7 +109,7 @@ def _listed(models: Sequence[str]) -> str:
 
 def _of_programme(name: str, layout: Layout, chosen: bool) -> list[str]:
     """What a person should know of the layout of a programme, at most one sentence."""
-    if not layout.said and layout.channels > EARS:
+    if not layout.said and layout.channels > EARS and layout.name:
         which = "the chosen" if chosen else "its"
         return [
             f"{name} does not say what {which} {layout.channels} channels are for: they are taken "

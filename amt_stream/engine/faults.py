@@ -14,6 +14,7 @@ from amt_stream.engine.sources import Block, Deliver, Source, as_block, refuse_n
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import SourceDescription
 
 FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "unplug", "stall"]
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
@@ -144,6 +145,15 @@ class FaultSource(Source):
         self._clock: float | None = None
         self._stopping = threading.Event()
         self._deliver: Deliver = _nobody
+
+    @property
+    def description(self) -> SourceDescription:
+        """What the source knows of its sound."""
+        return self.source.description
+
+    @description.setter
+    def description(self, given: SourceDescription) -> None:
+        self.source.description = given
 
     def start(self, deliver: Deliver) -> None:
         self.source.run_in, self.source.tell = self.run_in, self.tell

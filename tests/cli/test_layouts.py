@@ -304,4 +304,4 @@ def test_explain_and_compare_hear_left_and_right(said, film, sound_file):
     status, out, err = said(*typed)
     assert status == 0, err
     assert err.count("spl hears channel 1 (L)") == 1
-    assert "integrated_lufs" in out
+    assert "LUFS" in out
