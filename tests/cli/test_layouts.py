@@ -305,3 +305,50 @@ def test_explain_and_compare_hear_left_and_right(said, film, sound_file):
     assert status == 0, err
     assert err.count("spl hears channel 1 (L)") == 1
     assert "LUFS" in out
+
+
+def test_a_device_opens_as_many_channels_as_its_layout(run, virtual_mic):
+    typed = ["-d", "virtual_mic", "--duration", "0.5", "--format", "jsonl", *PROGRAMME]
+    done = run("meter", *typed, "--layout", OGG)
+    assert done.status == 0, done.err
+    source = json.loads(done.out.splitlines()[0])["header"]["source"]
+    assert source["channels"] == [1, 2, 3, 4, 5, 6]
+    assert source["layout"] == {"positions": OGG.split(), "origin": "user"}
+    # Chosen channels are a sound of their own.
+    done = run("meter", *typed, "-c", "1,3,4,6,5")
+    assert done.status == 0, done.err
+    source = json.loads(done.out.splitlines()[0])["header"]["source"]
+    assert source["channels"] == [1, 3, 4, 6, 5]
+    assert source["layout"] == {"positions": ["L", "R", "C", "Ls", "Rs"], "origin": "usual"}
+    assert "does not say what its 5 channels are for" in done.err
+    # Models of ears hear L and R.
+    done = run("meter", *typed[:-1], "bs1770,spl", "--layout", OGG)
+    assert done.status == 0, done.err
+    models = json.loads(done.out.splitlines()[0])["header"]["models"]
+    assert models[1]["channels"] == [1, 3]
+    done = run("meter", *typed[:-1], "spl", "--layout", "5.1", "-c", "1,2")
+    assert done.status == 1
+    assert "has 6 channels, and " in done.err
+
+
+def test_a_station_sends_what_channels_are_for(begin, film):
+    typed = ["serve", "--source", film, "--fast", "--stdio", *BOTH, "--layout", OGG]
+    with begin(*typed) as process:
+        lines = map(json.loads, iter(process.stdout.readline, b""))
+        header = next(line["header"] for line in lines if "header" in line)
+    assert header["source"]["layout"] == {"positions": OGG.split(), "origin": "user"}
+    assert header["models"][1]["channels"] == [1, 3]
+
+
+def test_a_report_and_a_comparison_say_what_channels_are_for(said, film, tmp_path):
+    for name, layout in (("first", OGG), ("second", "5.1")):
+        typed = ["--source", film, "--fast", *BOTH, "--layout", layout, "--quiet"]
+        assert said("meter", *typed, "--log", name)[0] == 0
+    assert said("report", "first")[0] == 0
+    page = next(tmp_path.glob("first*.html")).read_text(encoding="utf-8")
+    assert "5.1 (L C R Ls Rs LFE), as the user says" in page
+    assert "channels 1 and 3" in page
+    status, out, err = said("compare", "first", "second")
+    assert status == 0, err
+    assert "the channels are 5.1 (L C R Ls Rs LFE) in A and 5.1 (L R C LFE Ls Rs) in B" in out
+    assert "spl has channels 1, 3 in A and 1, 2 in B" in out

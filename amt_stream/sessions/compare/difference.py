@@ -194,10 +194,11 @@ class Comparison:
         )
         found = []
         for name in first.keys() & second.keys():
-            keys = [key for key in first[name] if first[name][key] != second[name].get(key)]
+            one, other = first[name], second[name]
             found += [
-                f"{name} has {key} {first[name][key]} in A and {second[name].get(key)} in B"
-                for key in keys
+                f"{name} has {key} {_shown(one[key])} in A and {_shown(other.get(key))} in B"
+                for key in one
+                if one[key] != other.get(key)
             ]
         found += self._of_layouts()
         doubts = [
@@ -390,6 +391,11 @@ def _results(
     if not path.is_file():
         raise ResultsError(f"{path} is not a file: give a log, or a file of rows or of sound")
     return Results.of_measured(measure(path, None, models, calibration, **settings))
+
+
+def _shown(value: object) -> str:
+    """The value of a setting, or the numbers of channels."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _common(a: Results, b: Results, independent: bool) -> tuple[bool, str]:
