@@ -15,7 +15,7 @@ from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.channel_layout import wave_mask
-from amt_stream.engine.channels import layout_said, numbers_of
+from amt_stream.engine.channels import channel_numbers, layout_said
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
 
@@ -106,7 +106,7 @@ def _write(target: Path, file: Path, gain_db: float, args: MatchOptions) -> None
 
     samples, fs = soundfile.read(file, dtype="float32", always_2d=True)
     told = FileSource(file, paced=False).description.layout
-    numbers = numbers_of(args.channels, samples.shape[1], str(file))
+    numbers = channel_numbers(args.channels, samples.shape[1], str(file))
     layout = layout_said(told, args.layout, args.channels, str(file)).of(numbers)
     mask = None
     if layout.said and layout.channels > 2:

@@ -44,7 +44,7 @@ def heard_channels(
     Raises TypeError or SourceError for a choice that is not possible, and SourceError where one is
     necessary.
     """
-    numbers = numbers_of(chosen, offered.channels, name)
+    numbers = channel_numbers(chosen, offered.channels, name)
     known = offered if offered.said else None
     layout = usual_layout(len(numbers)) if known is None else known.of(numbers)
     few = [model for model, most in models.items() if most <= EARS]
@@ -122,7 +122,7 @@ def _of_programme(name: str, layout: Layout, chosen: bool) -> list[str]:
     return []
 
 
-def numbers_of(chosen: Sequence[int] | None, offered: int, name: str) -> list[int]:
+def channel_numbers(chosen: Sequence[int] | None, offered: int, name: str) -> list[int]:
     """The chosen channel numbers (1, 2, ...), or all of them.
 
     Raises TypeError for what are no numbers, and SourceError for channels that there are not.
@@ -142,14 +142,14 @@ def numbers_of(chosen: Sequence[int] | None, offered: int, name: str) -> list[in
 
 
 def one_or_two(chosen: Sequence[int], offered: int, name: str) -> list[int]:
-    """The channels of one microphone; raises as `numbers_of`, and SourceError for more than two."""
-    numbers = numbers_of(chosen, offered, name)
+    """The channels of one microphone; raises as `channel_numbers`, and for more than two."""
+    numbers = channel_numbers(chosen, offered, name)
     if len(numbers) > EARS:
         raise SourceError(_choose_two(numbers))
     return numbers
 
 
-def columns_of(numbers: Sequence[int]) -> Columns:
+def block_columns(numbers: Sequence[int]) -> Columns:
     """The columns of these channels, counted from 1, in a block (time, channel)."""
     first, last = numbers[0] - 1, numbers[-1] - 1
     step = numbers[1] - numbers[0] if len(numbers) > 1 else 1
@@ -197,7 +197,7 @@ def layout_said(
     said = replace(as_layout(given), origin="user")
     if said.channels == offered.channels:
         return said
-    numbers = numbers_of(chosen, offered.channels, name)
+    numbers = channel_numbers(chosen, offered.channels, name)
     if said.channels == len(numbers):
         known = dict(zip(numbers, said.positions, strict=True))
         return Layout(tuple(known.get(k + 1, "") for k in range(offered.channels)), "user")

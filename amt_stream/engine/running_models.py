@@ -8,7 +8,7 @@ from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.compute_device import compute_device
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine.channels import EARS, columns_of, heard_channels, layout_said
+from amt_stream.engine.channels import EARS, block_columns, heard_channels, layout_said
 from amt_stream.engine.feed import FeedMicrophone, RowModel
 from amt_stream.engine.history import History
 from amt_stream.engine.listener import Listener
@@ -106,7 +106,7 @@ class RunningModels:
         if self.heard is not None:
             return [
                 Listener(
-                    columns_of(self.heard.channels_of(model)),
+                    block_columns(self.heard.channels_of(model)),
                     source.channels,
                     self._calibration,
                     tell_gap=tell_gap,
@@ -116,7 +116,7 @@ class RunningModels:
             ]
         return [
             Listener(
-                columns_of(one.channels),
+                block_columns(one.channels),
                 source.channels,
                 self._calibration if one.calibration is None else one.calibration,
                 one.gain_db,

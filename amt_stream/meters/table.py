@@ -82,10 +82,10 @@ class Sound:
             "name": self.name,
             "fs": self.fs,
             "channels": list(self.channels),
+            **layout,
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
             **({"microphones": microphones} if microphones else {}),
             **self.more,
-            **layout,
         }
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine.channels import OF_EARS, columns_of, heard_channels, layout_said
+from amt_stream.engine.channels import OF_EARS, block_columns, heard_channels, layout_said
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
@@ -134,7 +134,7 @@ class CheckedFile:
         offered = layout_said(offered, given, channels, self.name)
         self.heard = heard_channels(self.name, offered, models, channels)
         self.channels = self.heard.channels
-        self._pick = columns_of(self.channels)
+        self._pick = block_columns(self.channels)
 
     def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool | None) -> None:
         self.samples = self.replaced = 0
@@ -288,7 +288,7 @@ def measurements_of(
 
     def listener(model: str) -> Listener:
         places = recording.heard.places_of(model)
-        columns = columns_of([place + 1 for place in places])
+        columns = block_columns([place + 1 for place in places])
         return Listener(columns, count, calibration, places=places, measured=count)
 
     return [

@@ -1,5 +1,7 @@
 """Positions of channels, their weights and their names."""
 
+from pathlib import Path
+
 import pytest
 
 from amt_stream.dsp.channel_layout import (
@@ -15,6 +17,8 @@ from amt_stream.dsp.channel_layout import (
     surround,
     usual_layout,
 )
+
+ROOT = Path(__file__).parents[2]
 
 ANGLES = {
     "M": (0, 0),
@@ -141,3 +145,9 @@ def test_ears_are_left_and_right():
 def test_what_is_no_layout(typed):
     with pytest.raises(LayoutError):
         layout_named(typed)
+
+
+def test_the_document_lists_all_layouts():
+    page = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")
+    rows = [f"| `{name}` | {positions} |\n" for name, positions in LAYOUTS.items()]
+    assert "| name | positions |\n|---|---|\n" + "".join(rows) in page

@@ -5,11 +5,11 @@ import pytest
 
 from amt_stream.dsp.channel_layout import Layout, LayoutError, layout_named, usual_layout
 from amt_stream.engine.channels import (
-    columns_of,
+    block_columns,
+    channel_numbers,
     heard_channels,
     layout_said,
     number_of,
-    numbers_of,
     one_or_two,
 )
 from amt_stream.engine.sources import SourceError
@@ -113,8 +113,8 @@ def test_what_is_not_clear_is_refused(offered, models, chosen, said):
 
 def test_channels_are_numbers():
     with pytest.raises(TypeError, match="channels is 'ab': give numbers in a sequence"):
-        numbers_of("ab", 2, "box")
-    assert numbers_of(None, 3, "box") == [1, 2, 3]
+        channel_numbers("ab", 2, "box")
+    assert channel_numbers(None, 3, "box") == [1, 2, 3]
     with pytest.raises(SourceError, match="choose one, or two different ones"):
         one_or_two((1, 2, 3), 4, "box")
 
@@ -129,9 +129,9 @@ def test_channels_are_numbers():
 )
 def test_columns_are_picked_by_their_numbers(chosen, copied):
     x = np.arange(8).reshape(2, 4)
-    picked = x[:, columns_of(chosen)]
+    picked = x[:, block_columns(chosen)]
     np.testing.assert_array_equal(picked, x[:, [c - 1 for c in chosen]])
-    assert number_of(columns_of(chosen), 4) == len(chosen)
+    assert number_of(block_columns(chosen), 4) == len(chosen)
     assert np.shares_memory(picked, x) is not copied
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.engine.channels import columns_of, numbers_of
+from amt_stream.engine.channels import block_columns, channel_numbers
 from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureMessage, CaptureProcess, NoAnswer
@@ -79,7 +79,7 @@ class MicrophoneSource(Source):
             self.device = info
             self.name = str(info)
             picked = channels or range(1, min(2, info.channels) + 1)
-            self._pick = columns_of(numbers_of(picked, info.channels, repr(info.name)))
+            self._pick = block_columns(channel_numbers(picked, info.channels, repr(info.name)))
             # A one-channel capture may be the mean of left and right: capture both and select.
             self._captured = min(info.channels, max(2, *picked))
             self.channels = len(picked)
