@@ -26,6 +26,7 @@ from amt_stream.cli.targets import planned, row_format, summary_file
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.values import EACH
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.presets import Preset
@@ -236,19 +237,19 @@ def _outcome(args: AnalyzeOptions, preset: Preset, report: Report | None, task: 
     return Outcome(summary, "", tuple(notes))
 
 
-_models: dict[tuple[str, int, int], Any] = {}
-"""Models made in this process, by preset, sampling rate and number of channels."""
+_models: dict[tuple[str, int, str], Any] = {}
+"""Models made in this process, by preset, sampling rate and layouts."""
 
 
-def _models_for(preset: Preset, fs: int, channels: int) -> Any:
+def _models_for(preset: Preset, fs: int, layouts: Mapping[str, Layout]) -> Any:
     from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
 
     say_when_compiling()
-    key = repr(preset), fs, channels
+    key = repr(preset), fs, repr(layouts)
     if key not in _models:
         while len(_models) >= 4:
             del _models[next(iter(_models))]
-        _models[key] = preset.models(fs, channels)
+        _models[key] = preset.models(fs, layouts)
     return _models[key]
 
 
@@ -265,7 +266,10 @@ def _analyze(
     from amt_stream.offline.split import analyze_split
 
     file, target = task.file, task.target
-    recording = CheckedFile(file, task.channels, args.replace_invalid, preset.most_channels)
+    how = args.replace_invalid, preset.most_channels, args.layout or preset.layout
+    recording = CheckedFile(file, task.channels, *how)
+    for one in recording.heard.notes:
+        note(one)
     if args.from_s is not None and args.from_s >= recording.duration_s:
         raise Mistake(
             f"{file} ends at {recording.duration_s:g} s, and --from is {args.from_s:g} s: give less"
@@ -275,7 +279,7 @@ def _analyze(
     preset = preset.with_uncertainty(uncertainty_of(calibrations))
     began = math.nan if args.began is None else args.began.time_s(0.0, args.zone)
     try:
-        models = _models_for(preset, recording.fs, len(recording.channels))
+        models = _models_for(preset, recording.fs, recording.heard.layouts(preset.names))
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:

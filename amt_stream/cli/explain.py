@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from amt_stream.cli.messages import Mistake, say, text_table
+from amt_stream.cli.messages import Mistake, say, text_table, warnings_said
 from amt_stream.cli.options import ExplainOptions
 from amt_stream.cli.progress import Progress
 from amt_stream.core.safe_text import plain
@@ -26,7 +26,7 @@ def run_explain(args: ExplainOptions) -> int:
 
     say_when_compiling()
     try:
-        with Progress([args.file], [1], args.progress_s) as progress:
+        with Progress([args.file], [1], args.progress_s) as progress, warnings_said():
             found = explain(
                 args.file,
                 calibration=args.full_scale_db,
@@ -37,6 +37,7 @@ def run_explain(args: ExplainOptions) -> int:
                 jobs=args.jobs,
                 report=lambda done, runs: progress.update(0, done / runs),
                 channels=args.channels,
+                layout=args.layout,
             )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error

@@ -1,7 +1,7 @@
 """The input of a command, and its calibration."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.core.values import NamedChannels
+from amt_stream.dsp.channel_layout import MOST_CHANNELS, Layout, layout_named
+from amt_stream.engine.channels import EARS, OF_EARS, heard_channels, layout_said
 from amt_stream.engine.devices.listing import InputDevice
 from amt_stream.engine.devices.microphone import (
     RETRY_S,
@@ -26,7 +28,6 @@ from amt_stream.engine.sources import (
     StdinSource,
     ThreadedSource,
     am_tone_source,
-    channel_slice,
     demo_source,
 )
 from amt_stream.meters.calibration import (
@@ -39,6 +40,7 @@ from amt_stream.meters.calibration import (
     with_corrections,
 )
 from amt_stream.meters.correction import Correction, read_correction, stored_corrections
+from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.specification import (
     NONE,
     PCM,
@@ -61,10 +63,11 @@ PLAYED = replace(UNCALIBRATED, source="nominal: playback has no sound pressure")
 class Input:
     """A source, the channels that are measured, and the calibration of each.
 
-    pick: channels to select from the blocks of the source
+    pick: channels to select from the blocks of the source; None for all that it delivers
     microphones: names and channels of several microphones, each measured separately; the source
         then delivers all its channels
     runner: runner of the source if it is already running
+    heard: what the channels are for, and which model hears which; None for several microphones
     """
 
     source: Source
@@ -73,11 +76,13 @@ class Input:
     pick: tuple[int, ...] | None = None
     microphones: tuple[NamedChannels, ...] = ()
     runner: SourceRunner | None = None
+    heard: HeardChannels | None = None
 
-    @property
-    def ears(self) -> int:
-        """The number of channels of a model."""
-        return max((len(channels) for _, channels in self.microphones), default=len(self.channels))
+    def layouts(self, models: Sequence[str]) -> int | dict[str, Layout]:
+        """The layout that each model hears, or the number of channels of a microphone."""
+        if self.heard is None:
+            return max(len(channels) for _, channels in self.microphones)
+        return self.heard.layouts(models)
 
     @property
     def for_engine(self) -> list[Microphone] | None:
@@ -137,12 +142,12 @@ def open_input(
     args: InputSettings,
     source: str,
     block_ms: float = BLOCK_MS,
-    most: int = 2,
+    models: Mapping[str, int] = OF_EARS,
     wait_for: Callable[[str, float], None] = lambda why, seconds: time.sleep(seconds),
 ) -> Input:
     """Open the input that --source names: one of DEVICES or BUILT_IN, - or a path.
 
-    most: largest number of channels of a file that are measured without --channels
+    models: the most channels that each model takes, by name
     wait_for: while a device is missing, called with the reason and the seconds until the next try;
         it waits, and raises to give up. Called with "" once the device is there
     """
@@ -150,6 +155,11 @@ def open_input(
     known = args if isinstance(args, CalibrationSettings) else None
     full_scale_db = None if known is None else known.full_scale_db
     microphones = live.microphones
+    if microphones and live.layout is not None:
+        raise WrongUsage(
+            "--layout is for the channels of one sound, and each microphone is a sound of its own: "
+            "leave it out"
+        )
     is_device = source in DEVICES
     if args.device is not None and not is_device:
         raise WrongUsage(f"--device is for a microphone, and --source is {source}: leave one out")
@@ -168,6 +178,8 @@ def open_input(
             full_scale_db,
             microphones=microphones,
             played=source == "playback",
+            layout=live.layout,
+            models=models,
         )
         if live.wait:
             return _when_it_is_there(open_it, wait_for)
@@ -184,21 +196,45 @@ def open_input(
                 f"{PCM_FS}, or leave it out"
             ) from error
     elif source == "-":
-        opened, pick = _standard_input(args), None
+        opened, pick = _standard_input(args, live.layout, models), None
     else:
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
         opened = FileSource(source, paced=paced)
-    if microphones:
-        channels = args.channels or ()
-    else:
-        chosen = channel_slice(pick, opened.channels, source, most)
-        channels = tuple(range(1, opened.channels + 1)[chosen])
+    heard = None
+    channels = args.channels or ()
+    if not microphones:
+        heard = _heard(opened, live.layout, models, source, pick)
+        channels = heard.channels
     if known is not None:
         levels = _calibrations(opened, source, full_scale_db, channels)
     else:  # for `calibrate`, which measures it
         levels = [opened.calibration or UNCALIBRATED]
-    return Input(opened, channels, levels, pick, microphones)
+    pick = pick or _picked(heard, opened)
+    return Input(opened, channels, levels, pick, microphones, heard=heard)
+
+
+def _heard(
+    opened: Source,
+    layout: str | None,
+    models: Mapping[str, int],
+    name: str,
+    chosen: Sequence[int] | None = None,
+) -> HeardChannels:
+    """Which channels of a source each model hears, in the layout of --layout, which it gets."""
+    told = opened.description
+    opened.description = told.with_layout(layout_said(told.layout, layout, chosen, name))
+    heard = heard_channels(name, opened.description.layout, models, chosen)
+    for note in heard.notes:
+        say(note)
+    return heard
+
+
+def _picked(heard: HeardChannels | None, opened: Source) -> tuple[int, ...] | None:
+    """The channels to select, unless they are all that a source delivers."""
+    if heard is None or heard.channels == tuple(range(1, opened.channels + 1)):
+        return None
+    return heard.channels
 
 
 def _calibrations(
@@ -254,14 +290,20 @@ def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Cal
         raise WrongUsage(f"--calibration-uncertainty, --microphone-uncertainty: {error}") from error
 
 
-def _standard_input(args: InputSettings) -> StdinSource:
-    channels = args.channels or (PCM_CHANNELS,)
+def _standard_input(
+    args: InputSettings, layout: str | None, models: Mapping[str, int]
+) -> StdinSource:
+    most, usual = max(models.values()), PCM_CHANNELS
+    if layout is not None:
+        most, usual = MOST_CHANNELS, layout_named(layout).channels
+    channels = args.channels or (usual,)
     if isinstance(args, LiveInputSettings) and args.microphones:
         channels = (max(channels),)
-    elif len(channels) > 1 or channels[0] > 2:
+    elif len(channels) > 1 or channels[0] > most:
+        more = "" if most > EARS else ", or more with --layout"
         raise WrongUsage(
             f"--channels is {','.join(map(str, channels))}: with --source - it is the number of "
-            "channels, 1 or 2"
+            f"channels, {'1 or 2' if most == EARS else f'1 to {most}'}{more}"
         )
     pcm, fs = args.pcm or PCM[0], args.samplerate or PCM_FS
     say(f"standard input is read as {pcm}, {fs} Hz, {channels[0]} channel(s)")
@@ -277,13 +319,24 @@ def open_microphone(
     wait: bool = True,
     microphones: tuple[NamedChannels, ...] = (),
     played: bool = False,
+    layout: str | None = None,
+    models: Mapping[str, int] = OF_EARS,
 ) -> Input:
-    """Open a microphone, or playback, with the given calibration or the stored one."""
+    """Open a microphone, or playback, with the given calibration or the stored one.
+
+    layout, models: as for `open_input`; by default there are as many channels as in the layout
+    """
     asked = range(1, max(channels) + 1) if microphones and channels else channels
+    if layout is not None and not channels:
+        asked = range(1, layout_named(layout).channels + 1)
     source = MicrophoneSource(
         device, fs=fs, channels=asked, blocksize=blocksize, wait=wait, played=played
     )
-    heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
+    delivered = tuple(channels) if channels else tuple(range(1, source.channels + 1))
+    choice = None if microphones else _heard(source, layout, models, repr(source.name))
+    heard = delivered
+    if choice is not None:
+        heard = tuple(delivered[number - 1] for number in choice.channels)
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
         if any(kept := stored_corrections(source.device.kept_by, heard)):
@@ -306,7 +359,9 @@ def open_microphone(
                     f"uncalibrated: amt-stream calibrate -c {missing[0]}"
                     + ("" if microphones else f", or measure with -c {calibrated} alone")
                 )
-    return Input(source, heard, calibration, microphones=microphones)
+    pick = _picked(choice, source)
+    choice = None if choice is None else choice.numbered(heard)
+    return Input(source, heard, calibration, pick, microphones, heard=choice)
 
 
 def _report_unused_calibration(device: InputDevice) -> None:

@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.cli.files import identities, not_to_write, path_kind, write_bytes
-from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
+from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table, warnings_said
 from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
-from amt_stream.engine.sources import SourceError
+from amt_stream.dsp.channel_layout import wave_mask
+from amt_stream.engine.channels import channel_numbers, layout_said
+from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
 
 if TYPE_CHECKING:
     from amt_stream.offline.match import Match
+
+
+MASK_AT = 28
+"""Where a WAVEFORMATEXTENSIBLE has its channel mask, from the begin of its chunk."""
 
 
 def run_match(args: MatchOptions) -> int:
@@ -33,19 +39,21 @@ def run_match(args: MatchOptions) -> int:
     say_when_compiling()
     of = MEASURES[args.by]
     try:
-        found = match(
-            files,
-            by=args.by,
-            calibration=args.full_scale_db,
-            field=args.field or "free",
-            channels=args.channels,
-        )
+        with warnings_said():
+            found = match(
+                files,
+                by=args.by,
+                calibration=args.full_scale_db,
+                field=args.field or "free",
+                channels=args.channels,
+                layout=args.layout,
+            )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
     if of.in_pascal and not all(one.calibrated for one in found):
         say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
     for file, target, one in zip(files, targets, found, strict=False):
-        _write(target, file, one.gain_db, args.channels)
+        _write(target, file, one.gain_db, args)
     if args.json:
         sounds = [{"file": str(f), **asdict(one)} for f, one in zip(files, found, strict=True)]
         print(json.dumps({"by": args.by, "unit": of.unit, "sounds": sounds}, indent=1))
@@ -89,18 +97,33 @@ def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:
     return targets
 
 
-def _write(target: Path, file: Path, gain_db: float, channels: tuple[int, ...] | None) -> None:
-    """Write the chosen channels of a sound with its gain, completely or not at all."""
+def _write(target: Path, file: Path, gain_db: float, args: MatchOptions) -> None:
+    """Write the chosen channels of a sound with its gain, completely or not at all.
+
+    More than two are in the order of WAVE files, with a mask that says what they are for.
+    """
     import soundfile
 
     samples, fs = soundfile.read(file, dtype="float32", always_2d=True)
-    if channels:
-        samples = samples[:, [channel - 1 for channel in channels]]
+    told = FileSource(file, paced=False).description.layout
+    numbers = channel_numbers(args.channels, samples.shape[1], str(file))
+    layout = layout_said(told, args.layout, args.channels, str(file)).of(numbers)
+    mask = None
+    if layout.said and layout.channels > 2:
+        if (known := wave_mask(layout)) is None:
+            say(f"{target} cannot say that its channels are {layout}: --layout says it")
+        else:
+            mask, order = known
+            numbers = [numbers[number - 1] for number in order]
     content = io.BytesIO()
-    louder = samples * np.float32(10 ** (gain_db / 20))
-    soundfile.write(content, louder, fs, "FLOAT", format="WAV")
+    louder = samples[:, [number - 1 for number in numbers]] * np.float32(10 ** (gain_db / 20))
+    soundfile.write(content, louder, fs, "FLOAT", format="WAV" if mask is None else "WAVEX")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Mistake(f"{target} cannot be written: {why(error)}") from error
-    write_bytes(target, content.getvalue())
+    data = bytearray(content.getvalue())
+    if mask is not None:
+        at = data.index(b"fmt ") + MASK_AT
+        data[at : at + 4] = mask.to_bytes(4, "little")
+    write_bytes(target, bytes(data))

@@ -6,6 +6,8 @@ from typing import TypeVar
 from amt_stream.cli.limits import models_with, typed_limits
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.cli.options import AnalyzeOptions, LiveOptions
+from amt_stream.core.values import ONE_OR_TWO
+from amt_stream.engine.channels import EARS
 from amt_stream.meters import catalog
 from amt_stream.meters.presets import DEFAULT, Preset, load_preset, shipped_presets
 
@@ -31,8 +33,19 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
         raise WrongUsage(
             f"--field is for {fielded}: {preset.where} takes the sound as it is; leave it out"
         )
+    _refuse_more_than_two(args, preset)
     preset = preset.with_field(args.field).with_compute(args.compute)
     return preset.with_limits(limits).with_triggers(triggers)
+
+
+def _refuse_more_than_two(args: LiveOptions | AnalyzeOptions, preset: Preset) -> None:
+    """Raise WrongUsage for more than two channels if no model hears more."""
+    separate = isinstance(args, LiveOptions) and args.microphones
+    if separate or not isinstance(args.channels, tuple) or len(args.channels) <= EARS:
+        return
+    if max(preset.most_channels.values()) <= EARS:
+        listed = ",".join(map(str, args.channels))
+        raise WrongUsage(f"--channels is {listed}: {ONE_OR_TWO}, for {preset.where}")
 
 
 def _preset_of(models: tuple[str, ...]) -> Preset:

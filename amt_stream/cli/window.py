@@ -100,12 +100,14 @@ class Maker:
             preset = preset.with_settings(known)
         blocksize = None
         if request.file is not None:
-            options = MeterOptions(channels=request.channels)
-            given = open_input(options, str(request.file), most=preset.most_channels)
+            options = MeterOptions(channels=request.channels, layout=request.layout)
+            given = open_input(options, str(request.file), models=preset.most_channels)
         elif request.device is not None:
-            given = input_from_window(request.device, args, preset, request.channels)
+            chosen = request.channels, request.layout
+            given = input_from_window(request.device, args, preset, *chosen)
         else:
             args = replace(args, channels=request.channels or args.channels)
+            args = replace(args, layout=request.layout or args.layout)
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
         with given.started(preset.run_in) as given:

@@ -39,6 +39,7 @@ from amt_stream.engine.timeline import Timeline
 from amt_stream.engine.together import Together
 from amt_stream.meters.calibration import Calibration, calibration_words
 from amt_stream.meters.frames import UNDO_S, Event, Frames
+from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows
 
@@ -221,7 +222,7 @@ class Engine:
         index = self._models.index_of(microphone)
         for measurement in self._models:
             for listener in measurement.listeners if ears else ():
-                if wanted := corrections_of(ears, listener.input.channels):
+                if wanted := corrections_of(listener.input.own(ears), listener.input.channels):
                     ready_stage(wanted, self.source.fs)  # so that the engine's thread need not
         parts = [calibration_words(ears)] if ears else []
         parts += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
@@ -377,11 +378,19 @@ class Engine:
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
-        """The present calibration: one for both ears, or one each [any-thread].
+        """The present calibration: one for all channels, or one each [any-thread].
 
         With several microphones that of the first; `health.microphones` has all.
         """
-        return self._models.first.calibration
+        return self._models.widest.calibration
+
+    @property
+    def heard(self) -> HeardChannels | None:
+        """The channels that each model hears, and what they are for [any-thread].
+
+        None with several microphones.
+        """
+        return self._models.heard
 
     def rows(
         self,

@@ -14,7 +14,7 @@ from amt_stream.engine.sources import Block, Deliver, Source, as_block, refuse_n
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.source_description import DEVICE_CLIPS_AT
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
 FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "unplug", "stall"]
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
@@ -125,8 +125,6 @@ class FaultSource(Source):
         self.fs, self.channels, self.live = source.fs, source.channels, source.live
         self.name, self.seekable = f"{source.name} with faults", source.seekable
         self.duration_s, self.silence_note = source.duration_s, source.silence_note
-        # Only what has a converter can clip.
-        self.description = replace(source.description, clips_at=DEVICE_CLIPS_AT)
         self.calibration: Calibration | None = source.calibration
         self.injected = Injected()
         self._near: list[tuple[int, int, int]] = []
@@ -147,6 +145,15 @@ class FaultSource(Source):
         self._clock: float | None = None
         self._stopping = threading.Event()
         self._deliver: Deliver = _nobody
+
+    @property
+    def description(self) -> SourceDescription:
+        """What the source knows of its sound; injected samples at full scale are clipped."""
+        return replace(self.source.description, clips_at=DEVICE_CLIPS_AT)
+
+    @description.setter
+    def description(self, given: SourceDescription) -> None:
+        self.source.description = given
 
     def start(self, deliver: Deliver) -> None:
         self.source.run_in, self.source.tell = self.run_in, self.tell

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
-from amt_stream.engine.converter_ends import ConverterEnds, suspect_from
+from amt_stream.engine.channels import Columns
+from amt_stream.engine.converter_ends import ConverterEnds
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone_input import MicrophoneInput
@@ -34,6 +35,7 @@ class Listener(Resumable):
     gain_db: gain applied before the model
     tell_gap: called after a gap of this row alone, with name, start and number of samples
     description: what the source knows of its sound; by default computed sound
+    places, measured: as for `MicrophoneInput`
     """
 
     kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "broken", "marks")
@@ -43,18 +45,20 @@ class Listener(Resumable):
 
     def __init__(
         self,
-        columns: slice,
+        columns: Columns,
         offered: int,
         calibration: Calibration | Sequence[Calibration] = UNCALIBRATED,
         gain_db: float = 0.0,
         name: str = "",
         tell_gap: Callable[[str, int, int], None] | None = None,
+        places: Sequence[int] = (),
+        measured: int = 0,
         description: SourceDescription | None = None,
     ) -> None:
         self.name, self._tell_gap = name, tell_gap
         about = description or SourceDescription.of_signal(offered)
         self.input = MicrophoneInput(
-            columns, offered, calibration, gain_db, suspect_from(about), about.has_offset
+            columns, offered, calibration, gain_db, places, measured, about
         )
         self.ends = ConverterEnds(self.input.channels, about.clips_at)
         self.gaps = Gaps()

@@ -209,9 +209,24 @@ class Measurement(Resumable):
         return self.listeners if row is None else (self.listeners[row],)
 
     def know_offset(self, offset: NDArray[np.float64]) -> None:
-        """Set the offset of each channel of the source, before the first sound [model-thread]."""
+        """Set the offset of each channel of the source, before the first sound [model-thread].
+
+        It is removed from sound in pascal. Peaks re full scale are those of the samples as they
+        are, so a model of full scale begins as if the offset had always been there instead.
+        """
         for listener in self.listeners:
             listener.input.offset[:] = offset[listener.input.columns]
+        begins = self.position == self._begin
+        if begins and not self.ready.in_pascal and self.listeners[0].input.has_offset:
+            self._begin_with_offset()
+
+    def _begin_with_offset(self) -> None:
+        for row, listener in enumerate(self.listeners):
+            self._input[row] = (listener.input.offset * listener.input.gain)[:, None]
+        settled = math.ceil(self.ready.model.settle_s * self.ready.clock.fs / self.ready.block)
+        with torch.inference_mode():
+            for _ in range(settled if self._input.any() else 0):
+                self.ready.stream(self._tensor)
 
     def _begin_anew(self, row: int | None = None) -> None:
         for listener in self._of(row):

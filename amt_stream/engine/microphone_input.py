@@ -9,11 +9,14 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
+from amt_stream.engine.channels import EARS, Columns, number_of
+from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.history import Level
 from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, corrections_of
 from amt_stream.engine.offset import follow_of
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration, with_corrections
+from amt_stream.meters.source_description import SourceDescription
 
 LOWEST_DB = -100.0
 FULL_SCALE_SINE = 0.5**0.5
@@ -27,8 +30,9 @@ class MicrophoneInput(Resumable):
     """Removes the offset, applies calibration, gain and response correction, measures the level.
 
     columns: its channels in a block, `channels` of them
-    suspect_from: magnitude of samples that may be clipped or invalid
-    has_offset: see `SourceDescription`; then `offset` is the slow mean that is removed
+    places: their places among `measured` channels, of which calibrations may be given for each
+    description: what the source knows of its sound; by default computed sound
+    offset: slow mean of each channel, which is removed if the description says so
     calibrated: whether the level is known or not needed
     level: gives the level of each ear at frames, each that of its block; one ear counts as both
     """
@@ -40,24 +44,28 @@ class MicrophoneInput(Resumable):
 
     def __init__(
         self,
-        columns: slice,
+        columns: Columns,
         offered: int,
         calibration: Calibration | Sequence[Calibration],
         gain_db: float,
-        suspect_from: np.float32 = NO_LIMIT,
-        has_offset: bool = False,
+        places: Sequence[int] = (),
+        measured: int = 0,
+        description: SourceDescription | None = None,
     ) -> None:
-        self.columns, self.channels = columns, len(range(offered)[columns])
-        self._suspect_from, self._has_offset = suspect_from, has_offset
+        self.columns, self.channels = columns, number_of(columns, offered)
+        self._places, self._measured = places, measured
+        self._about = description or SourceDescription.of_signal(offered)
+        self._suspect_from = suspect_from(self._about)
         self.offset, self._follow = np.zeros(self.channels), 0.0
-        self.calibration, self.gain_db = each_ear(calibration), gain_db
+        self.calibration, self.gain_db = self.own(calibration), gain_db
         self.zeros_run = 0
         self._corrected: Corrected | None = None
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
         """Feed a model from the next sample on; `into` (ear, time) is its input."""
         self._ready = ready
-        self._follow = follow_of(ready.clock.fs) if self._has_offset else 0.0
+        follows = self._about.has_offset and ready.in_pascal
+        self._follow = follow_of(ready.clock.fs) if follows else 0.0
         self.write_to(into)
         self._energy = np.zeros((ready.rows, 1))
         self._set_scale()
@@ -79,18 +87,43 @@ class MicrophoneInput(Resumable):
         """Change calibration and gain from here on; None leaves them."""
         if calibration is not None:
             before = [one.correction for one in self.calibration]
-            self.calibration = each_ear(calibration)
+            self.calibration = self.own(calibration)
             if keep_corrections:
                 self.calibration = tuple(with_corrections(self.calibration, before))
         if gain_db is not None:
             self.gain_db = gain_db
         self._set_scale()
 
+    def own(self, calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
+        """The calibration of its channels, from one for all or one for each measured channel.
+
+        Raises ValueError for another number of them.
+        """
+        given = each_ear(calibration)
+        if self._places and len(given) == self._measured:
+            return tuple(given[place] for place in self._places)
+        if len(given) not in (1, max(EARS, self.channels)):
+            raise ValueError(
+                f"{len(given)} calibrations given: give one, or one for each "
+                f"{'ear' if self.channels <= EARS else 'channel'}"
+            )
+        return given
+
     @property
     def form(self) -> str:
         """The calibration and gain, in words."""
         words = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration)
         return f"{words}, {self.gain_db:+g} dB" if self.gain_db else words
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether the source's samples may have an offset."""
+        return self._about.has_offset
+
+    @property
+    def gain(self) -> float:
+        """The gain before the model, as a factor."""
+        return float(10.0 ** (self.gain_db / 20.0))
 
     @property
     def silent(self) -> bool:
@@ -139,7 +172,7 @@ class MicrophoneInput(Resumable):
             scale, self._reference = pascal_per_ear(self.calibration)[: ready.rows], P0
         else:
             scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
-        self._scale = np.float32(10.0 ** (self.gain_db / 20.0)) * scale
+        self._scale = np.float32(self.gain) * scale
 
     def feed(self, part: NDArray[np.float32]) -> int:
         """Take samples (time, channel) of a block, or whole blocks, mono to both ears.
@@ -196,15 +229,15 @@ class _BlockLevel:
 
 
 def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
-    """The calibration for both ears, or one for each, as a tuple."""
+    """The calibration for both ears, or one for each ear or channel, as a tuple."""
     if isinstance(calibration, Calibration):
         return (calibration,)
     given = tuple(calibration) if isinstance(calibration, Sequence) else (calibration,)
     for one in given:
         if not isinstance(one, Calibration):
             raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
-    if len(given) not in (1, 2):
-        raise ValueError(f"{len(given)} calibrations given: give one, or one for each ear")
+    if not given:
+        raise ValueError("0 calibrations given: give one, or one for each ear")
     return given
 
 

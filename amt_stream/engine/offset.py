@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.engine.channels import Columns
 from amt_stream.engine.gaps import is_missing
 from amt_stream.engine.sources import LARGEST_SAMPLE, Block
 
@@ -123,7 +124,7 @@ class KnownOffset:
         self._waiting: list[Block] | None = []
         self._places, self._means = [0], [np.zeros(channels)]
 
-    def hear(self, block: Block, pick: slice) -> None:
+    def hear(self, block: Block, pick: Columns) -> None:
         """Take the next block of all channels, of which those of `pick` are measured."""
         skipped = begin_of(block) if self.begin is None else 0
         self._samples += skipped

@@ -8,6 +8,7 @@ from typing import TypedDict
 import torch
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.pace import refuse_no_rungs
 from amt_stream.meters.calibration import Calibration
@@ -22,6 +23,7 @@ class EngineKeywords(TypedDict, total=False):
     calibration: Calibration | Sequence[Calibration] | None
     correction: Correction | Sequence[Correction | None] | None
     channels: Sequence[int] | None
+    layout: Layout | str | None
     device: str | torch.device
     block_ms: float
     run_in: RunIn
@@ -44,8 +46,10 @@ class EngineOptions(EngineSettings):
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
     correction: frequency response correction of the microphone or of each ear's, overriding that of
         the calibrations; applied before any model, whatever unit it takes
-    channels: one or two channel numbers of the source (1, 2, ...); one goes to both ears. They also
-        apply to a model that takes full scale instead of pascal; its default is all channels
+    channels: channel numbers of the source (1, 2, ...): one for both ears, or two for left and
+        right; by default all. Of more than two, models of ears hear L and R of a known layout
+    layout: positions of the source's channels, or of the chosen ones, if it does not say them: a
+        `Layout`, a name such as "5.1", or text such as "L C R Ls Rs LFE"
     device: "cpu", or "cuda", or one of several as "cuda:1": models are moved there and stay; audio
         and results are on the CPU. If it does not exist, the models run on the CPU; an event,
         "compute", and the note of `health` say so
@@ -71,6 +75,7 @@ class EngineOptions(EngineSettings):
     calibration: Calibration | Sequence[Calibration] | None = None
     correction: Correction | Sequence[Correction | None] | None = None
     channels: Sequence[int] | None = None
+    layout: Layout | str | None = None
     device: str | torch.device = "cpu"
     block_ms: float = changed(EngineSettings, "block_ms", default=10.0)
     ring_s: float = 1.0
@@ -88,3 +93,5 @@ class EngineOptions(EngineSettings):
         refuse_no_rungs(self.ladder)
         if self.microphones is not None and self.channels is not None:
             raise ValueError("microphones and channels are given: give the channels of each")
+        if self.microphones is not None and self.layout is not None:
+            raise ValueError("microphones and layout are given: each microphone is its own sound")

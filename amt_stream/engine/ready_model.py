@@ -62,8 +62,8 @@ class ReadyModel:
         self.rows = rows_of(model, channels)
         if channels > self.rows or (channels < self.rows and not self.in_pascal):
             raise ValueError(
-                f"{name} was built for {self.rows} channels and gets {channels}: build it "
-                f"with channels={channels}, or choose {self.rows} of them"
+                f"{name} was built for {self.rows} channels and gets {channels}: build it for "
+                f"{channels}, or choose {self.rows} of them"
             )
         self.device, self.shape = device, (batch, self.rows)
         device.take(model)

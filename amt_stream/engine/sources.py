@@ -6,7 +6,7 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.channel_layout import usual_layout
+from amt_stream.engine.channels import recorded_layout
 from amt_stream.engine.sound_file import (
     UNKNOWN_FRAMES,
     SourceError,
@@ -41,7 +42,6 @@ __all__ = [
     "am_tone_source",
     "as_block",
     "as_lost",
-    "channel_slice",
     "demo_sound",
     "demo_source",
     "refuse_no_source",
@@ -205,36 +205,6 @@ def refuse_no_source(source: object) -> None:
             )
 
 
-def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: int = 2) -> slice:
-    """One or two channel numbers (1, 2, ...) as a slice, so that selecting them copies nothing.
-
-    By default all are taken, up to `most`.
-    """
-    if chosen is not None and not (
-        isinstance(chosen, Sequence) and all(isinstance(c, Integral) for c in chosen)
-    ):
-        raise TypeError(f"channels is {chosen!r}: give numbers in a sequence, as (1,) or (1, 2)")
-    if not chosen:
-        if offered > most:
-            raise SourceError(
-                f"{name} has {offered} channels: choose one (channels 1), or two as left and "
-                "right (channels 1,2)"
-            )
-        return slice(0, offered)
-    if len(chosen) > 2 or len(set(chosen)) < len(chosen):
-        raise SourceError(
-            f"channels {', '.join(map(str, chosen))}: choose one, or two different ones as left "
-            "and right"
-        )
-    wrong = [c for c in chosen if not 1 <= c <= offered]
-    if wrong:
-        raise SourceError(f"{name} has no channel {wrong[0]}: it has {offered}, counted from 1")
-    left, right = chosen[0] - 1, chosen[-1] - 1
-    if left <= right:
-        return slice(left, right + 1, max(1, right - left))
-    return slice(left, right - 1 if right else None, right - left)
-
-
 @thread_checked
 class ThreadedSource(Source):
     """A source that computes or reads its blocks in a thread; `live` paces them by the clock."""
@@ -309,6 +279,8 @@ class FileSource(ThreadedSource):
         )
         self._first = 0
         self._note_cut_off(missing)
+        if (layout := recorded_layout(path)) is not None:
+            self.description = self.description.with_layout(layout)
 
     def seek(self, sample: int) -> None:
         length = self._file.frames

@@ -110,7 +110,7 @@ class SourceDescription:
         """Data for headers and summaries."""
         data: JsonDict = {"kind": self.kind}
         data |= {"encoding": self.encoding} if self.encoding else {}
-        data["layout"] = {"positions": list(self.layout.positions), "origin": self.layout.origin}
+        data["layout"] = self.layout.to_dict()
         data["has_offset"] = self.has_offset
         more = {"clips_at": self.clips_at, "promised_samples": self.promised}
         more |= {"found_samples": self.found}

@@ -26,10 +26,11 @@ from amt_stream.core.values import (
     OptionTable,
     Tables,
     Text,
-    parse_channels,
+    parse_ears,
     parse_path,
     parse_size,
 )
+from amt_stream.dsp.channel_layout import LayoutError, layout_named
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
 from amt_stream.meters.norms import shipped_norms
@@ -43,6 +44,28 @@ from amt_stream.meters.triggers import (
     Trigger,
     trigger_from_text,
 )
+
+
+@dataclass(frozen=True)
+class LayoutText:
+    """The layout of channels: a name, or positions."""
+
+    def __str__(self) -> str:
+        return 'a layout, such as "5.1", or positions, such as "L C R Ls Rs LFE"'
+
+    def allows(self, value: object) -> bool:
+        if not isinstance(value, str):
+            return False
+        try:
+            layout_named(value)
+        except LayoutError:
+            return False
+        return True
+
+    def parse(self, text: str) -> str:
+        layout_named(text)
+        return text
+
 
 CHAIN = "chain"
 """The name of a model built from a preset's own stages."""
@@ -206,7 +229,7 @@ class InputSettings:
         "-c --channels LIST",
         "channels, counted from 1: one for both ears (1) or left and right (1,2); with --source -, "
         "the number of channels, 1 or 2",
-        parse=parse_channels,
+        parse=parse_ears,
     )
     samplerate: int | None = setting(
         "-r --samplerate HZ",
@@ -235,6 +258,16 @@ class LiveInputSettings(InputSettings):
         default=(),
         key="meter.microphones",
         page="rows.md#several-microphones",
+    )
+    layout: str | None = setting(
+        "--layout NAME|POSITIONS",
+        "what the channels are for, if the source does not say: a name, such as 5.1 or 7.1.4, or "
+        "the position of each in order, such as 'L C R Ls Rs LFE'. Of more than two channels, "
+        "bs1770 weighs each by its position, and other models hear L and R",
+        LayoutText(),
+        key="meter.layout",
+        usual="what the source says, or the usual one of its number of channels",
+        page="measuring.md#channels",
     )
     wait: bool | None = setting(
         "--wait",

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from amt_stream.core.clock import Interval, local_zone, zone_text
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.meters import catalog, rows
 from amt_stream.meters.calibration import Calibration, one_each
 from amt_stream.meters.frames import Event
+from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.specification import RowSettings
@@ -32,7 +34,8 @@ class Sound:
     `source` is where it comes from, and knows more of it. `more` has further fields for headers;
     `microphones` are the names and channels of several microphones. `picked` says that the source
     delivers other channels too. `kept_s` is the sound held in memory in seconds. `began_utc_s` is
-    the Unix time of the first sample of a recording, if known.
+    the Unix time of the first sample of a recording, if known. `heard` says what the channels are
+    for and which model hears which; by default all models hear all, in their usual layout.
     """
 
     name: str
@@ -46,6 +49,20 @@ class Sound:
     picked: bool = False
     began_utc_s: float = math.nan
     source: Described | None = None
+    heard: HeardChannels | None = None
+
+    @property
+    def hearing(self) -> HeardChannels:
+        """What its channels are for, and which model hears which."""
+        heard = HeardChannels.all_of(self.channels) if self.heard is None else self.heard
+        return heard.numbered(self.channels)
+
+    def layouts(self, models: Sequence[str]) -> dict[str, Layout]:
+        """The layout that each model hears; of several microphones, that of the widest."""
+        own = [len(channels) for _, channels in self.microphones]
+        if own:
+            return dict.fromkeys(models, usual_layout(max(own)))
+        return self.hearing.layouts(models)
 
     @property
     def calibration_of_columns(self) -> list[JsonDict]:
@@ -59,13 +76,22 @@ class Sound:
         return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @property
+    def notes_of_columns(self) -> JsonDict:
+        """What recordings say of the source's columns: calibrations, and the layout if known."""
+        layout = None if self.microphones else self.hearing.offered
+        known = {} if layout is None else {"layout": layout.to_dict()}
+        return {"calibration": self.calibration_of_columns, **known}
+
+    @property
     def description(self) -> JsonDict:
         """Data for headers."""
         microphones = {name: [*own] for name, own in self.microphones}
+        layout = {} if microphones else {"layout": self.hearing.layout.to_dict()}
         return {
             "name": self.name,
             "fs": self.fs,
             "channels": list(self.channels),
+            **layout,
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
             **({"microphones": microphones} if microphones else {}),
             **({} if self.source is None else {"sound": self.source.description.to_dict()}),
@@ -143,11 +169,11 @@ class Table:
         self._options = options = {name: getattr(asked, name) for name in READINGS_TAKE}
         self.triggers = preset.triggers
         """The triggers of sound events in these rows."""
-        self._models = _described(preset, options)
+        self._models = self._described()
 
         is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
 
-        def joined(channels: int, microphone: str = "") -> rows.JoinedRows:
+        def joined(channels: Mapping[str, int], microphone: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
             besides = rows.columns_of(preset.limits)
             besides += [one.column for one in self.triggers if not one.is_alarm]
@@ -176,10 +202,14 @@ class Table:
         self.rows: rows.AnyRows
         if sound.microphones:
             self.rows = rows.RowsOfEach(
-                {name: joined(len(own), name) for name, own in sound.microphones}
+                {
+                    name: joined(dict.fromkeys(preset.names, len(own)), name)
+                    for name, own in sound.microphones
+                }
             )
         else:
-            self.rows = joined(len(sound.channels))
+            hearing = sound.hearing
+            self.rows = joined({name: len(hearing.places_of(name)) for name in preset.names})
         for trigger in self.triggers:
             if trigger.is_alarm:
                 if not self.rows.limits:
@@ -201,12 +231,16 @@ class Table:
             "calibration": [asdict(one) for one in self.sound.calibration],
         }
 
-    @property
-    def ears(self) -> int:
-        """Number of channels of a model."""
-        return max(
-            (len(own) for _, own in self.sound.microphones), default=len(self.sound.channels)
-        )
+    def _described(self) -> list[JsonDict]:
+        """Name, settings and options of readings of each model, and its channels if only some."""
+        found, places = self._preset.described, self.sound.hearing.places
+        # A chain has no entry.
+        for entry, settings in zip(self._preset.entries, found, strict=False):
+            taken = {k: v for k, v in self._options.items() if k in entry.readings_take}
+            settings |= {k: v for k, v in taken.items() if v is not None}
+            if entry.name in places:
+                settings["channels"] = list(self.sound.hearing.channels_of(entry.name))
+        return found
 
     def calibrate(self, calibration: Calibration, microphone: str | None = None) -> None:
         """Change the level from now on, of all channels or of those of one microphone.
@@ -232,7 +266,7 @@ class Table:
         """Change settings of some models, given by name, from now on."""
         self._preset = self._preset.with_settings(settings)
         self._running = {**self._running, **models}
-        self._models = _described(self._preset, self._options)
+        self._models = self._described()
 
     def models_with(self, settings: Mapping[str, str]) -> "dict[str, Stage]":
         """Make new models, by name, for those that have one of these settings.
@@ -278,20 +312,15 @@ class Table:
         return rows.summary(self.rows, *given, **self._more)
 
 
-def _described(preset: Preset, options: Mapping[str, object]) -> list[JsonDict]:
-    """Name, settings and options of readings of each model."""
-    found = preset.described
-    for entry, settings in zip(preset.entries, found, strict=False):  # a chain has no entry
-        settings |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}
-    return found
-
-
 def _readings(
-    preset: Preset, models: "Mapping[str, Stage]", channels: int, options: Mapping[str, object]
+    preset: Preset,
+    models: "Mapping[str, Stage]",
+    channels: Mapping[str, int],
+    options: Mapping[str, object],
 ) -> dict[str, rows.Readings]:
     # 0 LUFS is a target, though it equals False.
     asked = {k: v for k, v in options.items() if v is not None and v is not False}
     if preset.stages:
-        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
+        return {n: rows.cell_readings(n, one, channels[n]) for n, one in models.items()}
     banded = preset.uncertainty_db is not None
     return rows.readings_of(preset.names, channels, banded, models, **asked)

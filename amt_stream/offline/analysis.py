@@ -1,6 +1,7 @@
 """Frames of whole sounds; the memory needed does not grow with the length of a file."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -11,9 +12,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.dsp.channel_layout import usual_layout
+from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
 from amt_stream.dsp.streaming import Stage
+from amt_stream.engine.channels import OF_EARS, block_columns, heard_channels, layout_said
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.offset import KnownOffset
@@ -23,7 +25,6 @@ from amt_stream.engine.sources import (
     FileSource,
     SourceError,
     as_block,
-    channel_slice,
 )
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
@@ -44,13 +45,17 @@ class InvalidSample(SourceError):
 class CheckedFile:
     """A sound file that was read once and checked.
 
-    `name` is its path as given. `channels` are one or two numbers (1, 2, ...); by default all, if
-    there are at most `most`. With `replace_invalid`, invalid samples are read as 0, and `replaced`
-    counts them; None is for callers that do not offer it. `cut_off` says what is missing if the
-    file ends earlier than its header says, or "".
+    `name` is its path as given. `heard` says which `channels` the models hear: by default, two for
+    ears. With `replace_invalid`, invalid samples are read as 0, and `replaced` counts them; None is
+    for callers that do not offer it. `cut_off` says what is missing if the file ends earlier than
+    its header says, or "".
 
-    Raises SourceError if it is not a sound file or has more channels, and InvalidSample for NaN,
-    infinity or a sample beyond LARGEST_SAMPLE.
+    channels: numbers (1, 2, ...) of those to measure; by default all, as `heard_channels` says
+    models: the most channels that each model takes, by name
+    layout: positions of its channels, or of the chosen ones, if the file does not say them
+
+    Raises SourceError if it is not a sound file, or if its channels have to be chosen, LayoutError
+    for an unknown layout, and InvalidSample for NaN, infinity or a sample beyond LARGEST_SAMPLE.
     """
 
     cut_off = ""
@@ -66,14 +71,20 @@ class CheckedFile:
         path: str | Path,
         channels: Sequence[int] | None = None,
         replace_invalid: bool | None = False,
-        most: int = 2,
+        models: Mapping[str, int] = OF_EARS,
+        layout: Layout | str | None = None,
     ) -> None:
         self.path, self.name = Path(path), str(path)
         file = FileSource(self.path, paced=False)
         self.fs, self.description = file.fs, file.description
-        self._choose(channels, file.channels, most)
+        self._choose(channels, models, self.description.layout, layout)
         self._check(self._read(file), replace_invalid)
         self.cut_off = file.cut_off
+
+    def warn_of_channels(self, stacklevel: int) -> None:
+        """Warn of what a person should know of the choice of channels."""
+        for note in self.heard.notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=stacklevel)
 
     @property
     def duration_s(self) -> float:
@@ -90,6 +101,7 @@ class CheckedFile:
             {"replaced_samples": self.replaced} | ({"cut_off": True} if self.cut_off else {}),
             began_utc_s=began_utc_s,
             source=self,
+            heard=self.heard,
         )
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
@@ -145,9 +157,17 @@ class CheckedFile:
             "missing"
         )
 
-    def _choose(self, channels: Sequence[int] | None, offered: int, most: int) -> None:
-        self._pick = channel_slice(channels, offered, self.name, most)
-        self.channels = tuple(range(1, offered + 1)[self._pick])
+    def _choose(
+        self,
+        channels: Sequence[int] | None,
+        models: Mapping[str, int],
+        offered: Layout,
+        given: Layout | str | None,
+    ) -> None:
+        offered = layout_said(offered, given, channels, self.name)
+        self.heard = heard_channels(self.name, offered, models, channels)
+        self.channels = self.heard.channels
+        self._pick = block_columns(self.channels)
 
     def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool | None) -> None:
         self.samples = self.replaced = 0
@@ -208,7 +228,8 @@ class ArrayRecording(CheckedFile):
         fs: float,
         channels: Sequence[int] | None = None,
         replace_invalid: bool | None = False,
-        most: int = 2,
+        models: Mapping[str, int] = OF_EARS,
+        layout: Layout | str | None = None,
         name: str = "array",
         has_offset: bool = True,
     ) -> None:
@@ -220,7 +241,7 @@ class ArrayRecording(CheckedFile):
         self.fs, self.name = int(fs), name
         self._x, self._x_begin = _in_columns(x, name), 0
         self.description = _of_array(self._x, has_offset)
-        self._choose(channels, self._x.shape[1], most)
+        self._choose(channels, models, self.description.layout, layout)
         self._check(self._blocks(), replace_invalid)
 
     def _cut(self, begin: int, stop: int) -> Self:
@@ -297,10 +318,9 @@ def analyze(
     began_utc_s: Unix time of the first sample, NaN if unknown
 
     Frames are those of an `Engine`, without its threads: the latency of each model is compensated,
-    and the frame at the very end is included. One channel goes to both ears; a model that takes
-    fractions of full scale gets all chosen channels. A model on a CUDA device runs there. Frames
-    are too small to
-    share among threads: it is fastest after `torch.set_num_threads(1)` and
+    and the frame at the very end is included. One channel goes to both ears; which channels a model
+    hears was settled when the recording was opened. A model on a CUDA device runs there. Frames are
+    too small to share among threads: it is fastest after `torch.set_num_threads(1)` and
     `torch.set_flush_denormal(True)` in the calling thread.
     """
     models = model if isinstance(model, Mapping) else {"": model}
@@ -321,11 +341,20 @@ def measurements_of(
     kind: type[Measured] = Measurement,  # type: ignore[assignment]
 ) -> list[Measured]:
     """Make a measurement of each model on a recording, from sample `begin` on."""
-    heard = len(recording.channels)
+    count = len(recording.channels)
+
+    def listener(model: str) -> Listener:
+        places = recording.heard.places_of(model)
+        columns = block_columns([place + 1 for place in places])
+        about = recording.description
+        return Listener(
+            columns, count, calibration, places=places, measured=count, description=about
+        )
+
     return [
         kind(
-            _ready(one, recording.fs, heard),
-            [Listener(slice(0, heard), heard, calibration, description=recording.description)],
+            _ready(one, recording.fs, len(recording.heard.places_of(name))),
+            [listener(name)],
             emit=emit,
             epoch=lambda audio_s: began_utc_s,
             model_changed=lambda ready: None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.core.safe_text import brief
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
@@ -105,6 +106,7 @@ def match(
     calibration: float | Calibration | None = None,
     field: str = "free",
     channels: Sequence[int] | None = None,
+    layout: Layout | str | None = None,
 ) -> list[Match]:
     """The gain of each sound that makes it as loud as the first one.
 
@@ -118,7 +120,7 @@ def match(
     calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
         comment of a file, if there is one
     field: "free", "diffuse" or "eardrum", for loudness models
-    channels: one or two channels of every sound (1, 2, ...); by default all
+    channels, layout: of every sound, as for `measure`
 
     Raises SourceError for invalid sound, and ValueError for an unknown measure, for a sound without
     loudness, and if no gain of at most 60 dB suffices.
@@ -133,12 +135,12 @@ def match(
     if len(sounds) < 2:
         raise ValueError(f"{len(sounds)} sounds: give the reference, and at least one more")
     of = MEASURES[by]
-    most = Preset((of.model,)).most_channels
+    models = Preset((of.model,)).most_channels
     found: list[Match] = []
     target = math.nan
     for place, given in enumerate(sounds):
         name = str(given) if isinstance(given, str | Path) else f"sound {place + 1}"
-        sound = read_whole(given, fs, calibration, most, channels)
+        sound = read_whole(given, fs, calibration, models, channels, layout)
         before = _level(sound, of, field, 0.0)
         if before == -math.inf or (of.unit == "phon" and before <= 0):
             raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
@@ -168,6 +170,7 @@ def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -
         # LUFS grow by 1 for each dB, except beside the gate at -70.
         rest_db = max(0.0, gain_db + sound.peak_dbfs + HEADROOM_DB)
         samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
+        chosen["layout"] = sound.layout
     value: float | None = measure(samples, sound.fs, of.model, louder, **chosen).summary[of.key]
     return -math.inf if value is None else of.level(value) + rest_db
 

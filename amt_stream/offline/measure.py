@@ -20,6 +20,7 @@ from amt_stream.core.clock import Moment, date_and_time, interval_s, local_zone,
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
@@ -195,7 +196,10 @@ class MeasureSettings(TypedDict, total=False):
         which is compensated first; or one for each channel, with None for no correction
     outputs: further outputs of models by name, such as "specific_loudness"; like columns, they may
         be a sequence, or names separated by commas
-    channels: one or two channels of the sound (1, 2, ...)
+    channels: channels of the sound (1, 2, ...): one, or two as left and right; by default all, or
+        of more than two, for models of ears, L and R of a known layout
+    layout: positions of the channels, if the sound does not say them: a `Layout`, a name such as
+        "5.1", or text such as "L C R Ls Rs LFE"
     replace_invalid: whether to read NaN, infinity and absurdly large samples as 0
     limits: names of norms, such as "who-venues", text such as "laeq_15min_db>100", or `Limit`s; the
         summary has the result of each. Their columns are added, if a model has them
@@ -223,6 +227,7 @@ class MeasureSettings(TypedDict, total=False):
     correction: Response | Sequence[Response | None] | None
     outputs: str | Sequence[str]
     channels: Sequence[int] | None
+    layout: Layout | str | None
     replace_invalid: bool
     limits: str | Limit | Iterable[Limit | str]
     began: str | datetime | None
@@ -247,7 +252,8 @@ def measure(
         file recorded by amt_stream is used; other sound is uncalibrated
     settings: those of `MeasureSettings`, such as step_ms=100 or field="diffuse"
 
-    Raises SourceError for invalid sound, and ValueError for settings that models or rows lack.
+    Warns if channels have a layout that nobody said, or if models hear only some of them. Raises
+    SourceError for invalid sound, and ValueError for settings that models or rows lack.
 
     >>> m = measure(np.zeros(4800), 48000, calibration=100.0, step_ms=20)
     >>> m["ltl_sone"].max()
@@ -349,8 +355,8 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
     asked = {name: _entry_of(name, preset) for name in wanted.outputs}
     outputs = {name: entry.outputs[name] for name, entry in asked.items()}
     takes = {one.takes: True for one in outputs.values() if one.takes is not None}
-    heard = len(recording.channels)
-    models = preset.models(recording.fs, heard, **takes)
+    recording.warn_of_channels(stacklevel=4)
+    models = preset.models(recording.fs, recording.heard.layouts(preset.names), **takes)
     sound = recording.sound(calibrations, wanted.began_utc_s)
     table = Table(preset, models, sound, wanted.rows)
     joined = table.rows
@@ -402,7 +408,8 @@ def _recording(
     calibrations = [_calibration(level) for level in each_level]
     corrections = _corrections(wanted.more.get("correction"))
     invalid = wanted.more.get("replace_invalid", False)
-    chosen = wanted.more.get("channels"), invalid, wanted.preset.most_channels
+    models, layout = wanted.preset.most_channels, wanted.more.get("layout")
+    chosen = wanted.more.get("channels"), invalid, models, layout
     if isinstance(x, (str, os.PathLike)):
         if fs is not None:
             raise ValueError(f"fs is {fs}: a file has its own sampling rate, leave it out")

@@ -91,11 +91,11 @@ _models: dict[str, Mapping[str, Stage]] = {}
 def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None) -> _PartOutput:
     """Run the models on a part, from a state if one is given."""
     recording = part.recording
-    key = repr((made.preset, made.takes, recording.fs, recording.channels))
+    layouts = recording.heard.layouts(made.preset.names)
+    key = repr((made.preset, made.takes, recording.fs, layouts))
     if key not in _models:
         _models.clear()
-        models = made.preset.models(recording.fs, len(recording.channels), **made.takes)
-        _models[key] = models
+        _models[key] = made.preset.models(recording.fs, layouts, **made.takes)
     found = _PartOutput()
     runs = measurements_of(
         recording, _models[key], made.calibration, lambda f: None, begin=part.begin, kind=_Apart

@@ -209,7 +209,8 @@ class Station:
             if engine is None or table is None:
                 raise CommandRefused("no measurement has begun yet")
             # Check the preset before the measurement ends.
-            await asyncio.to_thread(preset.models, engine.source.fs, table.ears)
+            layouts = table.sound.layouts(preset.names)
+            await asyncio.to_thread(preset.models, engine.source.fs, layouts)
             before, running = self._preset, self._state in RUNNING
             self._preset = preset
             if not running:

@@ -512,7 +512,7 @@ class SoundLog(SessionLog):
     @property
     def _notes(self) -> JsonDict:
         """Further comments of sound files at this moment."""
-        return {"fs": self._fs, "calibration": self.table.sound.calibration_of_columns}
+        return {"fs": self._fs, **self.table.sound.notes_of_columns}
 
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""

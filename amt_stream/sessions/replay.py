@@ -11,7 +11,9 @@ from pathlib import Path
 from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, sentence
+from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import compute_device, device_words
+from amt_stream.engine.channels import heard_channels
 from amt_stream.engine.engine import Engine
 from amt_stream.engine.microphones import named_microphones
 from amt_stream.engine.sources import Deliver, Source, SourceError
@@ -213,9 +215,14 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
     calibration = [Calibration.from_dict(one) for one in description["calibration"]]
     preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
     named = tuple((str(name), tuple(own)) for name, own in described.get("microphones", {}).items())
-    models = preset.models(described["fs"], max((len(own) for _, own in named), default=len(heard)))
     name, duration_s = str(described["name"]), described["duration_s"]
-    picked = description["source"]["picked"]
+    picked, delivered = description["source"]["picked"], first.samples.shape[1]
+    source = _Recorded(name, described["fs"], delivered)
+    layout = usual_layout(delivered)
+    if "layout" in description["source"]:
+        layout = Layout.from_dict(description["source"]["layout"])
+    known = SourceDescription.from_dict(described.get("sound", {}), delivered)
+    source.description, most = known.with_layout(layout), preset.most_channels
     sound = Sound(
         name,
         described["fs"],
@@ -224,10 +231,11 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
         duration_s,
         microphones=named,
         picked=picked is not None,
+        heard=None if named else heard_channels(name, layout, most, picked),
     )
+    models = preset.models(sound.fs, sound.layouts(preset.names))
     table = Table(preset, models, sound, from_data(description["rows"]))
-    source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
-    source.description = SourceDescription.from_dict(described.get("sound", {}), source.channels)
+    maker = _Maker(table)
     engine = Engine(
         source,
         models,

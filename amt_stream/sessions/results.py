@@ -20,6 +20,7 @@ from amt_stream.core.files import NotThatFile, require_file, small_text, why
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, json_object
+from amt_stream.dsp.channel_layout import Layout, LayoutError
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Fault, undone_with
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
@@ -210,7 +211,9 @@ class Results:
         """All readings that its models offer, by model; those of unknown models are left out."""
         names = [one["name"] for one in self.header["models"]]
         known = [name for name in names if name in catalog.entries()]
-        return readings_of(known, len(self.header["source"]["channels"]), band=True)
+        channels = len(self.header["source"]["channels"])
+        heard = {one["name"]: len(one.get("channels", ())) for one in self.header["models"]}
+        return readings_of(known, {name: heard[name] or channels for name in known}, band=True)
 
     @cached_property
     def known(self) -> dict[str, Column]:
@@ -441,6 +444,7 @@ def _check(header: JsonMap, summary: JsonMap) -> None:
     _check_limits(header, LIMIT, "limits ")
     for one in header["statistics"].values():
         _check_form(one, COVERED, "statistics ")
+    _check_channels(header)
     named = header["source"].get("microphones", {})
     if not isinstance(named, dict):
         raise Invalid("the microphones of its source are invalid")
@@ -461,6 +465,19 @@ def _check(header: JsonMap, summary: JsonMap) -> None:
                 raise Invalid("summary limits have no window")
             if stood["worst"] is not None and (at_s is None or not 0 <= at_s <= LONGEST_S):
                 raise Invalid("summary limits worst_s is not a time")
+
+
+def _check_channels(header: JsonMap) -> None:
+    """Raise Invalid for a layout or for channels of a model that cannot be."""
+    for model in header["models"]:
+        _check_form(model.get("channels", [1]), [int], "the channels of a model ")
+    layout = header["source"].get("layout")
+    if layout is not None:
+        _check_form(layout, {"positions": [str], "origin": str}, "layout ")
+        try:
+            Layout.from_dict(layout)
+        except LayoutError as error:
+            raise Invalid(f"layout: {error}") from error
 
 
 def _check_limits(within: JsonMap, form: object, where: str) -> None:

@@ -37,7 +37,12 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     fs = source.fs
     if health.note:
         yield HealthLine("Note", health.note, True)
-    yield HealthLine("Input", f"{source.name}, {fs} Hz, {counted(source.channels, 'channel')}")
+    layout = source.description.layout
+    known = f": {layout}" if layout.said or source.channels > 2 else ""
+    channels = counted(source.channels, "channel")
+    yield HealthLine("Input", f"{source.name}, {fs} Hz, {channels}{known}")
+    for note in engine.heard.notes if engine.heard is not None else ():
+        yield HealthLine("Channels", note)
     state = health.device_state
     yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")

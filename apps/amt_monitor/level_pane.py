@@ -195,15 +195,16 @@ class LevelPane(Pane):
             return
         # Faults of calm frames need not be looked up.
         clipped = heard.calm_s < 0 and bool((heard.fault & int(Fault.CLIP)).any())
-        levels = [float(level.max()) for level in heard.level_db]
-        for place, ear in enumerate(self.meters.ears):
-            # Both ears hear a single channel.
-            ear.follow(heard.end_s, levels[min(place, len(levels) - 1)], clipped)
+        for level, ear in zip(view.levels_of_ears(heard), self.meters.ears, strict=True):
+            ear.follow(heard.end_s, float(level.max()), clipped)
         self.meters.uncalibrated = not heard.calibrated
         self.meters.refresh(texts=False)
 
     def read(self, view: "ViewState") -> None:
-        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
+        each, heard = view.engine.calibration, view.engine.heard
+        if heard is not None and view.heard is not None and len(each) == len(heard.channels):
+            each = tuple(each[place] for place in heard.places_of(view.heard.model))
+        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in each)
         self.move(view)
         self.meters.refresh(texts=True)
         self.meters.setAccessibleName(", ".join(self.texts()))

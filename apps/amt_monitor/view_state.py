@@ -66,6 +66,12 @@ class ViewState:
         models = self.engine.models
         return next((f for name, f in self.frames.items() if takes_pascal(models[name])), None)
 
+    def levels_of_ears(self, frames: "Frames") -> np.ndarray:
+        """The input level left and right (ear, frame) of a model that may hear more channels."""
+        heard = self.engine.heard
+        rows = (0, 1) if heard is None else heard.ears_of(frames.model)
+        return frames.level_db[[*rows]]
+
     @property
     def header(self) -> dict[str, Any]:
         engine, source = self.engine, describe_source(self.engine)
@@ -139,17 +145,22 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 
 
 def describe_source(engine: "Engine") -> dict[str, Any]:
-    source = engine.source
+    source, heard = engine.source, engine.heard
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
-    return sound | {"channels": [*range(1, source.channels + 1)]}
+    if heard is None:
+        return sound | {"channels": [*range(1, source.channels + 1)]}
+    return sound | {"channels": [*heard.channels], "layout": heard.layout.to_dict()}
 
 
 def describe_models(engine: "Engine") -> list[dict[str, Any]]:
-    found = []
+    found, heard = [], engine.heard
     for name, model in engine.models.items():
         entry, made = entry_of(model), model.arguments()
         keys = () if entry is None else entry.settings
-        found.append({"name": name, **{key: made[key] for key in keys if key in made}})
+        described = {"name": name, **{key: made[key] for key in keys if key in made}}
+        if heard is not None and name in heard.places:
+            described["channels"] = [*heard.channels_of(name)]
+        found.append(described)
     return found
 
 

@@ -18,7 +18,7 @@ from amt_stream.engine import (
     Tone,
     demo_source,
 )
-from amt_stream.engine.sources import channel_slice, decode_pcm
+from amt_stream.engine.sources import decode_pcm
 from amt_stream.meters.signals import mix
 
 
@@ -259,26 +259,3 @@ def test_unknown_pcm_is_refused():
         np.float32(1 - 2**-23),
         -1.0,
     ]
-
-
-@pytest.mark.parametrize("chosen", [(1,), (2,), (1, 2), (2, 1), (1, 4), (4, 1), (3, 2)])
-def test_channels_are_picked_by_their_numbers(chosen):
-    x = np.arange(8).reshape(2, 4)
-    picked = x[:, channel_slice(chosen, 4, "x")]
-    np.testing.assert_array_equal(picked, x[:, [c - 1 for c in chosen]])
-    assert picked.base is not None
-
-
-@pytest.mark.parametrize(
-    ("chosen", "offered", "said"),
-    [
-        (None, 6, r"box has 6 channels: choose one \(channels 1\), or two"),
-        ((3,), 2, "box has no channel 3: it has 2"),
-        ((0,), 2, "box has no channel 0"),
-        ((1, 1), 2, "choose one, or two different ones"),
-        ((1, 2, 3), 4, "channels 1, 2, 3: choose one"),
-    ],
-)
-def test_channels_that_are_not_there(chosen, offered, said):
-    with pytest.raises(SourceError, match=said):
-        channel_slice(chosen, offered, "box")

@@ -12,6 +12,7 @@ import torch
 
 import amt_stream
 from amt_stream import Calibration, Moore2016, aligned, measure, measure_files
+from amt_stream.dsp.channel_layout import layout_named
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.catalog import CatalogError
 from amt_stream.meters.limits import Limit, LimitError
@@ -408,3 +409,47 @@ def test_settings_of_rows_and_models_are_arguments():
     named = MeasureSettings.__annotations__.keys()
     of_models = {one.name for one in fields(ModelSettings)} - {"model", "preset", "stages"}
     assert {one.name for one in fields(RowSettings)} | of_models <= named
+
+
+def test_an_array_says_what_its_channels_are_for():
+    """EBU Tech 3341, case 6, in the order of Ogg; loudness of both ears is that of L and R."""
+    levels = 10 ** (np.array([-28, -24, -28, -30, -30, -12]) / 20)
+    x = np.outer(np.sin(2 * np.pi * 1000 * np.arange(FS) / FS), levels)
+    said = {"step_ms": 100, "layout": "L C R Ls Rs LFE"}
+    m = measure(x, FS, "bs1770", **said)
+    assert m.summary["integrated_lufs"] == pytest.approx(-23.0, abs=0.05)
+    assert m.header["source"]["layout"] == {
+        "positions": ["L", "C", "R", "Ls", "Rs", "LFE"],
+        "origin": "user",
+    }
+    same = measure(x, FS, "bs1770", **said | {"layout": layout_named("L C R Ls Rs LFE")})
+    assert same.summary["integrated_lufs"] == m.summary["integrated_lufs"]
+    with pytest.warns(RuntimeWarning, match=r"^array is 5.1 \(.*\): spl hears channel 1 \(L\) as"):
+        both = measure(x, FS, "bs1770,spl", calibration=100.0, **said)
+    assert both.summary["integrated_lufs"] == m.summary["integrated_lufs"]
+    assert both.header["models"][1]["channels"] == [1, 3]
+    alone = measure(x, FS, "spl", calibration=100.0, channels=[1, 3], step_ms=100)
+    assert both.summary["laeq_db"] == alone.summary["laeq_db"]
+    np.testing.assert_array_equal(both["laf_left_db"], alone["laf_left_db"])
+    with pytest.warns(RuntimeWarning, match="array does not say what its 6 channels are for") as w:
+        usual = measure(x, FS, "bs1770", step_ms=100)
+    assert w[0].filename == __file__
+    assert usual.header["source"]["layout"]["origin"] == "usual"
+    assert usual.summary["integrated_lufs"] > -18
+    with pytest.raises(SourceError, match=r"layout 7\.1 .* has 8 channels, and array has 6: give"):
+        measure(x, FS, "bs1770", layout="7.1")
+    with pytest.raises(ValueError, match=r"the layout '5\.7' is unknown"):
+        measure(x, FS, "bs1770", layout="5.7")
+    with pytest.raises(ValueError, match="nobody says what the 9 channels are for: give their lay"):
+        measure(np.zeros((FS, 9)), FS, "bs1770")
+
+
+def test_parts_of_a_programme_agree_with_one_piece():
+    """In several processes, each model with its own channels."""
+    rng = np.random.default_rng(1)
+    x = (0.02 * rng.standard_normal((30 * 8000, 6))).astype(np.float32)
+    said = {"step_ms": 100, "layout": "L C R Ls Rs LFE", "calibration": 100.0}
+    with pytest.warns(RuntimeWarning):
+        whole, parts = (measure(x, 8000, "bs1770,spl", **said, jobs=jobs) for jobs in (1, 2))
+    for name in ("momentary_lufs", "laf_db", "laf_right_db"):
+        np.testing.assert_array_equal(parts[name], whole[name])

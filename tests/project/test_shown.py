@@ -87,6 +87,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("README.md", "uv tool install"): "takes packages from an index; tests/project/test_wheel.py",
     ("README.md", "amt-stream devices"): "a calibrator and a window; tests/cli/test_calibrate.py",
     ("first_evening.md", "amt-stream"): "a calibrator and a window; tests/cli/test_calibrate.py",
+    ("measuring.md", "amt-stream analyze film.wav"): "a film; tests/cli/test_layouts.py",
     ("measuring.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
     ("measuring.md", "amt-stream analyze machine.wav"): "tests/meters/test_annoyance.py",
     ("sessions.md", "openssl genpkey"): "tests/sessions/test_verify.py, with keys that it makes",

@@ -235,8 +235,7 @@ class MeterApp(App[None]):
             return
         heard = newest.heard or newest.newest
         lost, stopped = meter.lost_s >= LOST_S, bool(meter.stopped)
-        level = None if lost else heard.level_db.max(axis=1).tolist()
-        level = level if level is None or len(level) > 1 else level * 2
+        level = None if lost else newest.levels_of_ears(heard).max(axis=1).tolist()
         how = self._clipped, meter.uncalibrated, stopped
         self.query_one(EarMeters).draw(heard.end_s, level, *how)
 

@@ -93,7 +93,7 @@ def warning_words(meter: TerminalMeter, view: ViewState) -> list[str]:
 
 def level_words(view: ViewState) -> str:
     """The input level of both ears."""
-    left, right = view.newest.level_db[:2, -1].tolist()
+    left, right = view.levels_of_ears(view.newest)[:, -1].tolist()
     return f"in {left:6.1f} {right:6.1f} dB SPL"
 
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from amt_stream.core.json_types import JsonDict
+from amt_stream.engine.channels import block_columns, channel_numbers
 from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureMessage, CaptureProcess, NoAnswer
 from amt_stream.engine.devices.identity import has_source, pinned
 from amt_stream.engine.devices.listing import InputDevice, chosen, described, listed_again
 from amt_stream.engine.devices.pulse_routing import PulseRouting
-from amt_stream.engine.sources import Deliver, DeviceLost, Source, SourceError, channel_slice
+from amt_stream.engine.sources import Deliver, DeviceLost, Source, SourceError
 
 PREFERRED_FS = 48000
 SANE_LATENCY_S = 10.0
@@ -42,8 +43,8 @@ OPEN: set[int] = set()
 class MicrophoneSource(Source):
     """An input device.
 
-    `device` is an index, a name or part of one; `channels` one or two channel numbers as printed on
-    the device (1, 2, ...), or all of them from 1 up; by default the first two, or the only one.
+    `device` is an index, a name or part of one; `channels` are channel numbers as printed on the
+    device (1, 2, ...); by default the first two, or the only one.
     `fs` defaults to 48000 Hz, or to the device's own rate if it does not support that.
 
     A separate process opens the device. If the device is lost, the source waits for it, identified
@@ -78,7 +79,7 @@ class MicrophoneSource(Source):
             self.device = info
             self.name = str(info)
             picked = channels or range(1, min(2, info.channels) + 1)
-            self._pick = _picked(picked, info.channels, repr(info.name))
+            self._pick = block_columns(channel_numbers(picked, info.channels, repr(info.name)))
             # A one-channel capture may be the mean of left and right: capture both and select.
             self._captured = min(info.channels, max(2, *picked))
             self.channels = len(picked)
@@ -169,14 +170,6 @@ class MicrophoneSource(Source):
         if math.isnan(self._first_lag):
             self._first_lag = self._lag = age_s
         self._lag += 0.01 * (age_s - self._lag)
-
-
-def _picked(channels: Sequence[int], offered: int, name: str) -> slice:
-    """The columns of one or two channels, or of all from 1 up."""
-    if len(channels) > 2 and [*channels] == [*range(1, len(channels) + 1)]:
-        channel_slice(channels[-1:], offered, name)
-        return slice(0, len(channels))
-    return channel_slice(channels, offered, name)
 
 
 class _Captured:

@@ -283,12 +283,12 @@ def fully_heard(frames: Frames) -> NDArray[np.bool_]:
 
 def readings_of(
     names: Iterable[str],
-    channels: int,
+    channels: int | Mapping[str, int],
     band: bool = False,
     models: Mapping[str, object] | None = None,
     **options: object,
 ) -> dict[str, Readings]:
-    """Make the readings of models of the catalog for a number of channels.
+    """Make the readings of models of the catalog for a number of channels, or for one of each.
 
     Models that together have all that annoyance is made of have it too.
 
@@ -299,7 +299,10 @@ def readings_of(
     given = models or {}
     found: dict[str, Readings] = {
         name: catalog.entry(name).make_readings(
-            channels, band=band, model=given.get(name), **options
+            channels if isinstance(channels, int) else channels[name],
+            band=band,
+            model=given.get(name),
+            **options,
         )
         for name in names
     }

@@ -7,6 +7,7 @@ from datetime import UTC
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import brief, sentence
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.rows import Column, reading_text
@@ -35,6 +36,13 @@ TOLD: tuple[str, ...] = (
 )
 TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
 """Kinds of events in a report."""
+
+SAYS_LAYOUT = {
+    "source": "as the source says",
+    "user": "as the user says",
+    "usual": "the usual layout of so many channels, as the source does not say",
+}
+"""Who says what the channels are for, by the origin of a layout."""
 
 EXPOSURE_S = 8 * 3600.0
 """The time to which an exposure level refers."""
@@ -243,6 +251,10 @@ def device(results: Results) -> Facts:
     many = f"channel{'s' if len(channels) > 1 else ''} {numbers}, {source['fs'] / 1000:g} kHz"
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
     found = [(what, f"{source['name']}, {many}{host}")]
+    if "layout" in source:
+        layout = Layout.from_dict(source["layout"])
+        if layout.said or layout.channels > 2:
+            found.append(("Channels", f"{layout}, {SAYS_LAYOUT[layout.origin]}"))
     if "station" in results.header:
         labels = results.header.get("labels", {})
         words = [str(results.header["station"]), *(f"{k} {v}" for k, v in labels.items())]
@@ -307,7 +319,7 @@ def settings(results: Results) -> Facts:
     """The settings of the measurement."""
     found: Facts = []
     for model in results.header["models"]:
-        given = [f"{key} {value}" for key, value in model.items() if key != "name" and value]
+        given = [f"{key} {_word(value)}" for key, value in model.items() if key != "name" and value]
         found.append((model["name"], ", ".join(given) or "as shipped"))
     counted = results.header["statistics"].values()
     from_s = min(one["from_s"] for one in counted)
@@ -317,6 +329,11 @@ def settings(results: Results) -> Facts:
         covered += f"; {RISE}"
     found.append(("statistics", covered))
     return found
+
+
+def _word(value: object) -> str:
+    """The value of a setting; of channels their numbers."""
+    return " and ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def program(results: Results) -> str:
