@@ -190,9 +190,8 @@ class LiveOptions(
         "channels",
         about="channels, counted from 1: one for both ears (1) or left and right (1,2), or more "
         "for programme loudness; with --source -, their number. Repeat it for several microphones, "
-        "as "
-        "-c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows (with --format, or --log "
-        "with --quiet)",
+        "as -c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows (with --format, or "
+        "--log with --quiet)",
         parse=parse_microphone,
         option={"action": _EachMicrophone},
     )
@@ -798,9 +797,7 @@ class ExplainOptions(Options):
 
     file: str = setting("FILE", "a file of sound of 1 s or more", default="")
     channels: tuple[int, ...] | None = changed(
-        InputSettings,
-        "channels",
-        about="one or two channels of the file: 1, or 1,2",
+        InputSettings, "channels", about="one or two channels of the file: 1, or 1,2"
     )
     layout: str | None = changed(LiveInputSettings, "layout")
     bands: str = setting(

@@ -93,5 +93,3 @@ class EngineOptions(EngineSettings):
         refuse_no_rungs(self.ladder)
         if self.microphones is not None and self.channels is not None:
             raise ValueError("microphones and channels are given: give the channels of each")
-        if self.microphones is not None and self.layout is not None:
-            raise ValueError("microphones and layout are given: each microphone is its own sound")

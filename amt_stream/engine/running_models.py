@@ -63,6 +63,11 @@ class RunningModels:
         self._tell, fs = tell, self._timeline.source.fs
         for model in models.values():
             refuse_no_model(model, fs)
+        if self.microphones and self._options.layout is not None:
+            raise ValueError(
+                f"layout is {self._options.layout!r}, and each of several microphones is a sound "
+                "of its own: leave it out"
+            )
         self.heard = None if self.microphones else self._heard_by(models)
         for name, model in models.items():
             # All models get the same sound, so only the first reports gaps.
@@ -185,6 +190,9 @@ class RunningModels:
         fs, batch = self._timeline.source.fs, present.shape[0]
         given = fs, self._options.block_ms, present.channels, self.device, batch
         ready = ReadyModel(model, *given)
+        if self.heard is not None:
+            layout = self.heard.layouts([name])[name]
+            _refuse_other_layout(model, layout, self._timeline.source.name)
         if ready.in_pascal != present.in_pascal:
             units = ("fractions of full scale", "pascal")
             raise ValueError(

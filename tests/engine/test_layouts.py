@@ -64,6 +64,9 @@ def test_a_program_says_the_layout():
 def test_a_model_for_another_layout_is_refused():
     with pytest.raises(ValueError, match=r"was built for 5\.1 \(L R C LFE Ls Rs\), and .* is 5\.1"):
         Engine(told(OGG), BS1770(FS, "5.1"))
+    engine = Engine(told(OGG), BS1770(FS, OGG))
+    with pytest.raises(ValueError, match=r"was built for 6\.0 \(.*\), and .* is 5\.1"):
+        engine.swap(BS1770(FS, "6.0"))
     Engine(told(OGG), BS1770(FS, weights=[1.0] * 6))
     Engine(told(), BS1770(FS, "6.0"))  # nobody says that it is not
     with pytest.raises(ValueError, match="was built for 2 channels and gets 6: build it for 6, or"):
@@ -72,8 +75,10 @@ def test_a_model_for_another_layout_is_refused():
         Engine(told(), SoundLevel(FS))
     with pytest.raises(SourceError, match="has 8 channels, and pushed sound has 6: give the pos"):
         Engine(told(), BS1770(FS, "7.1"), layout="7.1")
-    with pytest.raises(ValueError, match="each microphone is its own sound"):
+    with pytest.raises(ValueError, match="each of several microphones is a sound of its own"):
         Engine(told(), SoundLevel(FS), microphones=3, layout="5.1")
+    with pytest.raises(ValueError, match="layout is 'stereo', and each of several microphones"):
+        Engine([PushSource(FS, 1, "a"), PushSource(FS, 1, "b")], SoundLevel(FS), layout="stereo")
 
 
 def test_calibrations_and_corrections_are_those_of_the_channels_that_are_heard():
