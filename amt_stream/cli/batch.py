@@ -1,6 +1,5 @@
 """The sounds to analyze, their calibrations, and where the rows of each go."""
 
-import csv
 import glob
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -10,13 +9,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
+from amt_stream.cli.calibration_table import calibration_table, name_in_table
 from amt_stream.cli.files import path_kind
 from amt_stream.cli.inputs import typed_corrections, with_uncertainty
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions
-from amt_stream.core.files import NotThatFile, small_text
 from amt_stream.core.json_types import JsonDict
-from amt_stream.core.safe_text import brief
 from amt_stream.core.values import EACH
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
@@ -32,10 +30,6 @@ from amt_stream.meters.correction import Correction
 
 MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
 """Endings of sound files besides the names of libsndfile's formats."""
-
-FULL_SCALE, SENSITIVITY = "full_scale_db", "sensitivity_dbfs"
-"""Columns of a calibration table: the level of a full-scale sine in dB SPL, or the level in dBFS of
-a sine of 94 dB SPL, as in data sheets of digital microphones."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +226,7 @@ class BatchCalibration:
         self._measured: dict[Path, dict[int | None, Calibration] | Mistake] = {}
         self.calibrators: Collection[Path] = ()
         if args.calibrations is not None:
-            for (name, channel), level in _of_table(Path(args.calibrations)).items():
+            for (name, channel), level in calibration_table(Path(args.calibrations)).items():
                 self._by_name.setdefault(name, {})[channel] = with_uncertainty(level, args)
         elif args.calibrator is None:
             full_scale_db = args.full_scale_db
@@ -271,7 +265,7 @@ class BatchCalibration:
             }
             comment = f"the comment of {file}"
             return SoundLevels(comment, (own, {None: self.uncalibrated}), self._corrections)
-        names = [str(file), file.name]
+        names = [name_in_table(str(file)), name_in_table(file.name)]
         matching = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
         keys = dict.fromkeys([*names, *matching, ""])
         source = str(self._args.calibrations or self._args.calibrator)
@@ -307,40 +301,6 @@ def _one_per_folder(pattern: str) -> dict[Path, Path]:
     if not found:
         raise Mistake(f"no file matches {pattern}: --calibrator names recordings of a calibrator")
     return found
-
-
-def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
-    """Read calibrations by file and channel from a CSV file; an empty cell stands for all."""
-    try:
-        lines = small_text(path).splitlines(keepends=True)
-        reader = csv.DictReader(line for line in lines if not line.startswith("#"))
-        rows = list(reader)
-    except NotThatFile as error:
-        raise Mistake(f"{path} {error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Mistake(f"{path} is not a table of calibrations: {error}") from error
-    names = set(reader.fieldnames or ())
-    if names not in ({"file", "channel", FULL_SCALE}, {"file", "channel", SENSITIVITY}):
-        raise Mistake(
-            f"{path} has the columns {brief(','.join(reader.fieldnames or ()))}: give "
-            f"file,channel,{FULL_SCALE} or file,channel,{SENSITIVITY}"
-        )
-    found: dict[tuple[str, int | None], Calibration] = {}
-    for number, row in enumerate(rows, 2):
-        try:
-            channel = int(row["channel"]) if row["channel"].strip() else None
-            level = Calibration(_full_scale_db(row), source=str(path))
-            key = row["file"].strip(), channel
-        except (AttributeError, TypeError, ValueError) as error:
-            raise Mistake(f"{path}, line {number}: {brief(error)}") from error
-        if key in found:
-            raise Mistake(f"{path}, line {number}: {key[0]} channel {channel} is listed twice")
-        found[key] = level
-    return found
-
-
-def _full_scale_db(row: Mapping[str, str]) -> float:
-    return float(row[FULL_SCALE]) if FULL_SCALE in row else 94.0 - float(row[SENSITIVITY])
 
 
 def _of_calibrator(path: Path, level: float) -> dict[int | None, Calibration]:
