@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from amt_stream.core.errors import Refusal
+from amt_stream.core.words import counted
 
 SURROUND = 1.41
 """Weight of a channel beside the listener (ITU-R BS.1770-5, Table 4)."""
@@ -122,8 +123,8 @@ def layout_named(text: str, channels: int) -> Layout:
     found = Layout(tuple(spelled.get(word.casefold(), word) for word in words), "user")
     if len(words) != channels:
         raise LayoutError(
-            f"the layout {found} has {len(words)} channels, and the sound has {channels}: give "
-            "one for all of them"
+            f"the layout {found} has {counted(len(words), 'channel')}, and the sound has "
+            f"{channels}: give one for all of them"
         )
     return found
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
+from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
 from amt_stream.engine.history import Level
@@ -191,7 +192,9 @@ def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibrat
         if not isinstance(one, Calibration):
             raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
     if len(given) not in (1, 2):
-        raise ValueError(f"{len(given)} calibrations given: give one, or one for each ear")
+        raise ValueError(
+            f"{counted(len(given), 'calibration')} given: give one, or one for each ear"
+        )
     return given
 
 
