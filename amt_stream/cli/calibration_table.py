@@ -7,7 +7,14 @@ from pathlib import Path
 from amt_stream.cli.messages import Mistake
 from amt_stream.core.files import NotThatFile, decoded, small_content
 from amt_stream.core.safe_text import brief
-from amt_stream.core.tables import Line, TableError, lines_in, number, records_in, whole_number
+from amt_stream.core.tables import (
+    Line,
+    TableError,
+    decimal_number,
+    lines_in,
+    records_in,
+    whole_number,
+)
 from amt_stream.core.workbooks import OLD_SIGNATURE, SIGNATURE, read_workbook
 from amt_stream.meters.calibration import Calibration
 
@@ -46,7 +53,7 @@ def calibration_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
     for place, row in records:
         where = f"{path}, line {place}"
         try:
-            channel = whole_number(row["channel"]) if row["channel"] else None
+            channel = _channel(row["channel"]) if row["channel"] else None
             level = Calibration(_full_scale_db(row), source=str(path))
         except ValueError as error:
             raise Mistake(f"{where}: {brief(error)}") from error
@@ -62,10 +69,17 @@ def name_in_table(name: str) -> str:
     return unicodedata.normalize("NFC", name).replace("\\", "/")
 
 
+def _channel(text: str) -> int:
+    channel = whole_number(text)
+    if channel < 1:
+        raise ValueError(f"channel is {channel}: channels are counted from 1")
+    return channel
+
+
 def _full_scale_db(row: Mapping[str, str]) -> float:
     if FULL_SCALE in row:
-        return number(row[FULL_SCALE])
-    return 94.0 - number(row[SENSITIVITY])
+        return decimal_number(row[FULL_SCALE])
+    return 94.0 - decimal_number(row[SENSITIVITY])
 
 
 def _lines_of_workbook(path: Path) -> Iterator[Line]:

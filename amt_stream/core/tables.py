@@ -30,13 +30,11 @@ class CsvDialect:
     """A form of CSV.
 
     mark: begin with a byte order mark, by which Excel knows UTF-8
-    names_first: begin with the names of the columns; a header is then in another file
     """
 
     separator: str = ","
     decimal: str = "."
     mark: bool = False
-    names_first: bool = False
 
     @property
     def begin(self) -> str:
@@ -44,12 +42,12 @@ class CsvDialect:
         return "\ufeff" if self.mark else ""
 
     def line(self, cells: Iterable[object]) -> str:
-        """A line of a table: nothing for None, lower case for truth."""
+        """A line of a table: nothing for None and NaN, lower case for truth."""
         return self.separator.join(map(self.cell, cells)) + "\n"
 
     def cell(self, value: object) -> str:
         """A cell; text that a spreadsheet would run as a formula gets an apostrophe before it."""
-        if value is None:
+        if value is None or value != value:
             return ""
         if isinstance(value, str):
             return value if _HARMLESS.fullmatch(value) else self._quoted(no_formula(value))
@@ -63,10 +61,11 @@ class CsvDialect:
         return '"{}"'.format(text.replace('"', '""'))
 
 
+PLAIN = CsvDialect()
 DIALECTS = {
-    "plain": CsvDialect(),
-    "excel": CsvDialect(mark=True, names_first=True),
-    "excel-de": CsvDialect(";", ",", mark=True, names_first=True),
+    "plain": PLAIN,
+    "excel": CsvDialect(mark=True),
+    "excel-de": CsvDialect(";", ",", mark=True),
 }
 """The forms of CSV by name, the default first."""
 
@@ -77,7 +76,7 @@ def separator_of(line: str) -> str:
     return max(SEPARATORS, key=bare.count) if set(bare) & set(SEPARATORS) else ","
 
 
-def number(text: str) -> float:
+def decimal_number(text: str) -> float:
     """A number with a decimal point or comma. Raises ValueError."""
     bare = text.strip().replace("\u2212", "-")
     try:
@@ -88,7 +87,7 @@ def number(text: str) -> float:
 
 def whole_number(text: str) -> int:
     """A whole number, also as spreadsheets write it: 2.0. Raises ValueError."""
-    value = number(text)
+    value = decimal_number(text)
     if not value.is_integer():
         raise ValueError(f"{brief(text.strip())!r} is not a whole number")
     return int(value)
@@ -104,9 +103,7 @@ def lines_in(text: str) -> Iterator[Line]:
     Cells are separated by tabs, semicolons or commas, whichever the first line has; a line "sep=;"
     before it is obeyed. Raises TableError for quotes that do not end.
     """
-    lines = [
-        "\n" if line.startswith("#") else line for line in io.StringIO(text, newline=None)
-    ]
+    lines = ["\n" if line.startswith("#") else line for line in io.StringIO(text, newline=None)]
     first = next((k for k, line in enumerate(lines) if line.strip(SEPARATORS + " \n")), 0)
     named = _SEP.fullmatch(lines[first].strip()) if lines else None
     separator = named[1] if named else separator_of(lines[first]) if lines else ","
@@ -118,7 +115,9 @@ def lines_in(text: str) -> Iterator[Line]:
                 yield skipped + reader.line_num, cells
     except csv.Error as error:
         where = skipped + reader.line_num
-        raise TableError(f"line {where} has a quote or a character out of place: {error}") from error
+        raise TableError(
+            f"line {where} has a quote or a character out of place: {error}"
+        ) from error
 
 
 def records_in(lines: Iterable[Line]) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:

@@ -37,7 +37,7 @@ def refuse_no_excel() -> None:
 def write_workbook(stream: BinaryIO, sheets: Mapping[str, Iterable[Sequence[object]]]) -> None:
     """Write sheets by name, each a sequence of rows; times have no zone, None is an empty cell.
 
-    Text is text, and never a formula. Raises TableError for more rows than a sheet has.
+    Text is never a formula. Raises TableError for more rows than a sheet has.
     """
     from openpyxl import Workbook
 
@@ -68,10 +68,7 @@ def _cell(sheet: Any, value: object) -> Any:
 def read_workbook(path: Path, sheet: str | None = None) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a sheet, by default of the first one. Raises TableError."""
     refuse_no_excel()
-    from zipfile import BadZipFile
-
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     try:
         with closing(load_workbook(path, read_only=True, data_only=True)) as book:
@@ -79,7 +76,7 @@ def read_workbook(path: Path, sheet: str | None = None) -> Iterator[tuple[Any, .
             if not names or (sheet is not None and sheet not in names):
                 raise TableError(f"has no sheet {sheet or ''}: there are {brief(', '.join(names))}")
             yield from book[sheet or names[0]].iter_rows(values_only=True)
-    except (BadZipFile, InvalidFileException, KeyError, OSError, ValueError) as error:
-        if isinstance(error, TableError):
-            raise
+    except TableError:
+        raise
+    except Exception as error:  # a damaged workbook: openpyxl, zipfile, zlib and XML raise any
         raise TableError(f"cannot be read: {brief(error)}") from error

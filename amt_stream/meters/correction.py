@@ -15,7 +15,7 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, decoded, require_file, small_content
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
-from amt_stream.core.tables import number
+from amt_stream.core.tables import decimal_number
 from amt_stream.core.words import counted
 
 if TYPE_CHECKING:
@@ -156,13 +156,13 @@ def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
     """Yield frequency and dB of each line with numbers."""
     before = 0.0
     # Numbers are the same in all encodings; remarks may differ.
-    for number, line in enumerate(decoded(content, errors="replace").splitlines(), 1):
+    for place, line in enumerate(decoded(content, errors="replace").splitlines(), 1):
         line = line.strip()
         if _QUOTED_NUMBERS.match(line):
             line = line.replace('"', "")
         if not line or line.startswith(COMMENTS):
             continue
-        where = f"the correction file {path}, line {number}"
+        where = f"the correction file {path}, line {place}"
         try:
             hz, db = _numbers(line)
         except ValueError as error:
@@ -190,7 +190,7 @@ def _numbers(line: str) -> tuple[float, float]:
             "perhaps a phase"
         )
     try:
-        hz, db, *_ = map(number, fields)
+        hz, db, *_ = map(decimal_number, fields)
     except ValueError as error:
         raise ValueError(f"{shown!r} is not numbers: give frequency in hertz and dB") from error
     return hz, db

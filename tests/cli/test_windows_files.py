@@ -7,12 +7,18 @@ from openpyxl import Workbook
 from amt_stream.cli.batch import BatchCalibration
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.messages import Mistake
+from amt_stream.core.settings import PresetError
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset
 from amt_stream.service.mqtt import Broker
 from amt_stream.service.page.entrance import token_in
 
-EXCEL = "file;channel;full_scale_db;;\nBühne.wav;1;120,5;;\nBühne.wav;2;118;;\nday/*.wav;;94,25;;\n;;;;\n"
+EXCEL = """file;channel;full_scale_db;;
+Bühne.wav;1;120,5;;
+Bühne.wav;2;118;;
+day/*.wav;;94,25;;
+;;;;
+"""
 COMMA = 'file,channel,full_scale_db\n"Bühne.wav",1,"120,5"\nBühne.wav,2.0,118\nday\\*.wav,,94.25\n'
 SAVED = {
     "CSV UTF-8, German": EXCEL.encode("utf-8-sig"),
@@ -81,6 +87,7 @@ def test_a_workbook_of_calibrations(names, tmp_path):
         (b"file;channel;full_scale_db\na.wav;1;1.234,5\n", "line 2: '1.234,5' is not a number"),
         (b"file,channel,full_scale_db\na.wav,1,120,5\n", "separate cells by semicolons"),
         (b"file;channel;full_scale_db;channel\na;1;2;3\n", "has the columns"),
+        (b"file;channel;full_scale_db\na;0;94\n", "line 2: channel is 0: channels are counted"),
         (b"sep=;\nfile;channel;full_scale_db\n\na;1;x\n", "line 4: 'x' is not a number"),
     ],
 )
@@ -108,6 +115,16 @@ def test_a_preset_and_limits(tmp_path, encoding, ending):
     path.write_bytes(NORM.replace("\n", ending).encode(encoding))
     (limit,) = load_norm(str(path))
     assert (limit.source, limit.column) == ("Bühne", "laeq_15min_db")
+
+
+@pytest.mark.parametrize("folder", [r"C:\Users\me", r"C:\logos", r"D:\x"])
+def test_a_path_of_windows_in_a_preset_is_explained(tmp_path, folder):
+    path = tmp_path / "given.toml"
+    path.write_text(f'{PRESET}[report]\nlogo = "{folder}"\n')
+    with pytest.raises(PresetError, match="write a path as C:/folder, or in 'single quotes'"):
+        load_preset(str(path))
+    path.write_text(f"{PRESET}[report]\nlogo = '{folder}'\n")
+    assert load_preset(str(path)).report["logo"].endswith(folder)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -1,8 +1,10 @@
 """Tables as spreadsheets save them, and cells that no spreadsheet runs or misreads."""
 
+import contextlib
 import csv
 import io
 import json
+import random
 
 import pytest
 
@@ -11,12 +13,13 @@ from amt_stream.core.safe_text import json_comment
 from amt_stream.core.tables import (
     DIALECTS,
     TableError,
+    decimal_number,
     lines_in,
-    number,
     records_in,
     separator_of,
     whole_number,
 )
+from amt_stream.core.workbooks import read_workbook, write_workbook
 
 ROWS = [["a.wav", "1", "120,5"], ["", "", "94"]]
 TEXTS = {
@@ -24,7 +27,7 @@ TEXTS = {
     "tabs": "file\tchannel\tlevel\na.wav\t1\t120,5\n\t\t94\n",
     "quoted": 'file,channel,level\n"a.wav","1","120,5"\n,,94\n',
     "sep": "sep=;\nfile;channel;level\na.wav;1;120,5\n;;94\n",
-    "empty columns and lines": "\n;;;;\nfile;channel;level;;\na.wav;1;120,5;;\n;;;;\n;;94;;\n;;;;\n",
+    "empty cells and lines": "\n;;;;\nfile;channel;level;;\na.wav;1;120,5;;\n;;;;\n;;94;;\n;;;\n",
     "comments": "# by hand\nfile;channel;level\n# old;1;3\na.wav;1;120,5\n;;94",
     "capitals and blanks": " File ; Channel;LEVEL\n a.wav;1 ;120,5\n;; 94\n",
 }
@@ -70,13 +73,13 @@ def test_an_umlaut_of_western_windows_is_one():
     [("120,5", 120.5), ("-26,30", -26.3), ("\u221226,5", -26.5), (" 94 ", 94.0), (",5", 0.5)],
 )
 def test_a_number_has_a_point_or_a_comma(text, value):
-    assert number(text) == value
+    assert decimal_number(text) == value
 
 
 @pytest.mark.parametrize("text", ["1.234,5", "1,234,5", "", "120 dB", "1,2.3"])
 def test_what_is_no_number_is_refused(text):
     with pytest.raises(ValueError, match="is not a number"):
-        number(text)
+        decimal_number(text)
 
 
 def test_a_channel_is_a_whole_number():
@@ -85,7 +88,19 @@ def test_a_channel_is_a_whole_number():
         whole_number("1,5")
 
 
-CELLS = ["a;b", 'say "x"', "1,2", "", "a\tb", "=1+1", " =1", "@SUM(A1)", "-2+3|cmd", "\uff1dx", "ok"]
+CELLS = [
+    "a;b",
+    'say "x"',
+    "1,2",
+    "",
+    "a\tb",
+    "=1+1",
+    " =1",
+    "@SUM(A1)",
+    "-2+3|cmd",
+    "\uff1dx",
+    "ok",
+]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -115,5 +130,24 @@ def test_a_line_of_a_dialect_is_read_by_its_own_rules():
     for dialect in DIALECTS.values():
         text = dialect.begin + dialect.line(["file", "level"]) + dialect.line(["ä;b,c.wav", 120.5])
         _, ((_, row),) = records_in(lines_in(decoded(text.encode())))
-        assert (row["file"], number(row["level"])) == ("ä;b,c.wav", 120.5)
+        assert (row["file"], decimal_number(row["level"])) == ("ä;b,c.wav", 120.5)
         assert io.StringIO(text).read(1) == ("\ufeff" if dialect.mark else "f")
+
+
+def test_a_damaged_workbook_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "table.xlsx"
+    with path.open("wb") as file:
+        write_workbook(file, {"a": [["file", "level"], ["x.wav", 94.5], [None, True]]})
+    assert [*read_workbook(path)] == [("file", "level"), ("x.wav", 94.5), (None, True)]
+    with pytest.raises(TableError, match="has no sheet b: there are a"):
+        list(read_workbook(path, "b"))
+    rng, whole, read = random.Random(4), path.read_bytes(), 0
+    for _ in range(200):
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 6)):
+            content[rng.randrange(len(content))] = rng.randrange(256)
+        path.write_bytes(content[: rng.choice([None, rng.randrange(len(content))])])
+        with contextlib.suppress(TableError):
+            list(read_workbook(path))
+            read += 1
+    assert read < 100

@@ -30,7 +30,7 @@ FILES = {
     "comma.cal": "20.0,-1.3\n1000.0,0.0\n10000,2.1\n20000,-0.4\n",
     "decimal comma.txt": "Frequenz\tPegel\n20,0\t-1,3\n1000,0\t0,0\n10000\t2,1\n20000\t-0,4\n",
     "semicolon.txt": "; by hand\n20,0;-1,3\n1000;0\n10000;2,1\n20000;-0,4\n",
-    "excel.csv": "sep=;\r\nHz;dB;;\r\n20,0;-1,3;;\r\n1000;0;;\r\n10000;2,1;;\r\n20000;-0,4;;\r\n;;;\r\n",
+    "excel.csv": "sep=;\r\nHz;dB;\r\n20,0;-1,3;\r\n1000;0;\r\n10000;2,1;\r\n20000;-0,4;\r\n;;\r\n",
     "quoted.csv": '"Hz","dB"\n"20","-1.3"\n"1000","0"\n"10000","2.1"\n"20000","\u22120.4"\n',
 }
 
@@ -146,7 +146,7 @@ def test_measuring_takes_a_file(umik):
     corrected = measure(x, 48000, "spl", correction=umik, **given)
     assert plain["lceq_db"][-1] - corrected["lceq_db"][-1] == pytest.approx(2.1, abs=0.1)
     assert corrected.header["calibration"][0]["correction"]["name"] == "umik.txt"
-    with pytest.raises(ValueError, match="2 corrections for 1 channels: give one"):
+    with pytest.raises(ValueError, match="2 corrections for 1 channel: give one"):
         measure(x, 48000, "spl", correction=[umik, None], **given)
 
 
