@@ -20,12 +20,14 @@ from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import name_in_manifest, part_settings, split_done
-from amt_stream.cli.summaries import write_table
+from amt_stream.cli.summaries import sheets_of, write_table
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
 from amt_stream.cli.targets import planned, row_format, summary_file
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.values import EACH
+from amt_stream.core.words import counted
+from amt_stream.core.workbooks import XLSX, write_workbook
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
@@ -54,7 +56,7 @@ def run_analyze(args: AnalyzeOptions) -> int:
     summary_path = summary_file(args)
     rows_are_written = not args.summary or (args.out is not None and summary_path is None)
     in_table = args.summary and args.out is None and args.format_typed and args.format == "csv"
-    refuse_not_csv(args, args.format if rows_are_written else None)
+    refuse_not_csv(args, args.format if rows_are_written else None, in_table)
     if args.local_time and args.began is None:
         raise WrongUsage(
             "--local-time needs the time when the recording began: add --began, such as "
@@ -89,11 +91,14 @@ def run_analyze(args: AnalyzeOptions) -> int:
         elif args.summary:
             print(json.dumps(outcome.summary), flush=True)
     if in_table:
-        write_table(summaries, args.columns, sys.stdout)
+        write_table(summaries, args.columns, sys.stdout, args.dialect)
     elif summaries and summary_path is not None:
         with atomic_text_file(summary_path) as stream:
-            json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
-            stream.write("\n")
+            if summary_path.suffix == XLSX:
+                write_workbook(stream.buffer, sheets_of(summaries, args.columns))
+            else:
+                json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
+                stream.write("\n")
     return report_limits(1 if failed else 0, limits, args)
 
 
@@ -285,7 +290,7 @@ def _analyze(
     if recording.cut_off:
         note(f"{file} is cut off: {recording.cut_off}; the rest of it is analyzed")
     if recording.replaced:
-        note(f"{file}: {recording.replaced} invalid samples were replaced by 0")
+        note(f"{file}: {counted(recording.replaced, 'invalid sample')} replaced by 0")
     sound = recording.sound(calibrations, began)
     table = table_of(args, preset, models, sound, intervals=True)
     in_intervals = table.rows.intervals is not None

@@ -11,6 +11,7 @@ from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.options import CalibrateOptions
 from amt_stream.cli.output import draws
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.engine.calibrator_source import Piece, live_sound, unbroken
 from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.sources import ThreadedSource
@@ -137,7 +138,8 @@ def _delete(number: int) -> int:
     kept = kept_channels()
     if number > len(kept):
         raise WrongUsage(
-            f"--remove is {number}, and {len(kept)} channels are stored: --list has their numbers"
+            f"--remove is {number}, and there are calibrations of {counted(len(kept), 'channel')}: "
+            "--list has their numbers"
         )
     one = kept[number - 1]
     one.forget()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.core.values import NamedChannels
+from amt_stream.core.words import counted, times
 from amt_stream.dsp.channel_layout import MOST_CHANNELS, Layout, layout_named
 from amt_stream.engine.channels import EARS, OF_EARS, heard_channels, layout_said
 from amt_stream.engine.devices.listing import InputDevice
@@ -109,8 +110,8 @@ class Input:
         """Raise WrongUsage unless there is one --correction, or one for each channel."""
         if len(given) not in (1, len(self.channels)):
             raise WrongUsage(
-                f"--correction is given {len(given)} times for {len(self.channels)} channels: give "
-                "it once, or once for each"
+                f"--correction is given {times(len(given))} for "
+                f"{counted(len(self.channels), 'channel')}: give it once, or once for each"
             )
 
     @property

@@ -529,7 +529,7 @@ class AnalyzeOptions(
     out: str | None = setting(
         "--out PATH",
         "file for the rows, or a folder for the rows of several files; with --summary, a .json "
-        "file for the summaries",
+        "or .xlsx file for the summaries",
         usual="-, standard output",
     )
     force: bool = switch("--force", "overwrite existing output")
@@ -545,7 +545,8 @@ class AnalyzeOptions(
     )
     format: str | None = setting(
         "--format",
-        "format of the rows; parquet needs the extra `data`",
+        "format of the rows; parquet needs the extra `data`; xlsx, for intervals and summaries, "
+        "the extra `excel`",
         Choice(FILE_FORMATS),
         usual="by the ending of --out, or csv",
     )
@@ -597,11 +598,16 @@ class AnalyzeOptions(
     )
     calibrator: str | None = setting(
         "--calibrator FILE",
-        "recording of an acoustic calibrator at the same gain, with at least 3 s of its 1 kHz "
-        "tone; one channel stands for all. A pattern such as 'day*/tone.wav' gives a recording for "
-        "each folder: each file uses the nearest",
+        "recording of an acoustic calibrator at the same gain, with at least 3 s of its tone in "
+        "each channel that is analyzed; one channel stands for all. A pattern such as "
+        "'day*/tone.wav' gives a recording for each folder: each file uses the nearest",
     )
-    level: float | None = changed(CalibrateOptions, "level", default=None, usual="94")
+    level: float | None = changed(
+        CalibrateOptions, "level", default=None, usual="94; needed for a tone of 250 Hz"
+    )
+    frequency: float | None = changed(
+        CalibrateOptions, "frequency", default=None, usual="1000 or 250, as the recording has"
+    )
     interval: int | None = changed(
         RowSettings,
         "interval",
@@ -838,6 +844,7 @@ class ExplainOptions(Options):
         Choice(("text", "csv", "json")),
         default="text",
     )
+    csv_dialect: str = changed(CsvSettings, "csv_dialect")
 
 
 @dataclass(frozen=True)
@@ -865,6 +872,7 @@ class LdenOptions(Options):
         Choice(("text", "csv", "json")),
         default="text",
     )
+    csv_dialect: str = changed(CsvSettings, "csv_dialect")
 
 
 @dataclass(frozen=True)

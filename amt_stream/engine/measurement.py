@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
+from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import make_ready
 from amt_stream.dsp.streaming import map_fields
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
@@ -86,7 +87,8 @@ class Measurement(Resumable):
         """What it measures with, in words."""
         return {
             "model": self.ready.fingerprint,
-            "blocks": f"{self.ready.usual_block} samples of {self.ready.channels} channels",
+            "blocks": f"{self.ready.usual_block} samples of "
+            f"{counted(self.ready.channels, 'channel')}",
             "calibration": " | ".join(listener.input.form for listener in self.listeners),
         }
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import (
     SILENCE,
     SOUND,
@@ -115,6 +116,7 @@ def corrections_of(calibration: Sequence[Calibration], channels: int) -> Correct
         return given[:1] * channels
     if len(given) < channels:
         raise ValueError(
-            f"{len(given)} corrections for {channels} channels: give one, or one for each"
+            f"{counted(len(given), 'correction')} for {counted(channels, 'channel')}: give one, or "
+            "one for each"
         )
     return given

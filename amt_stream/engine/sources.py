@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.engine.channels import recorded_layout
 from amt_stream.engine.sound_file import (
@@ -430,8 +431,8 @@ class StdinSource(ThreadedSource):
             raise SourceError(f"{self.name} ended before one whole sample came")
         if pending:
             self.note = (
-                f"{self.name} ended in the middle of a sample: its last {len(pending)} bytes "
-                f"were left out (one sample of all channels has {frame})"
+                f"{self.name} ended in the middle of a sample: left out at its end: "
+                f"{counted(len(pending), 'byte')} (one sample of all channels has {frame})"
             )
 
     def _read(self, count: int) -> bytes:

@@ -12,6 +12,7 @@ from typing import TypeVar
 from amt_stream.core.device_store import kept_path, read_kept, write_kept
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
 from amt_stream.meters.correction import (
     Correction,
     keep_corrections,
@@ -161,8 +162,8 @@ class Calibration:
         assert self.valid_days is not None
         age = (now - until).days + self.valid_days
         return (
-            f"the calibration of {str(self.date)[:10]} is {age:.0f} days old and was valid for "
-            f"{self.valid_days:g}: calibrate again"
+            f"the calibration of {str(self.date)[:10]} is {counted(round(age), 'day')} old and "
+            f"was valid for {self.valid_days:g}: calibrate again"
         )
 
     def with_correction(self, correction: Correction | None) -> "Calibration":
@@ -212,8 +213,8 @@ def with_corrections(
     most = max(len(calibrations), len(corrections))
     if {len(calibrations), len(corrections)} - {1, most}:
         raise ValueError(
-            f"{len(corrections)} corrections for {len(calibrations)} channels: give one, or one "
-            "for each"
+            f"{counted(len(corrections), 'correction')} for "
+            f"{counted(len(calibrations), 'channel')}: give one, or one for each"
         )
     pairs = zip(one_each(calibrations, most), one_each(corrections, most), strict=True)
     return [calibration.with_correction(correction) for calibration, correction in pairs]

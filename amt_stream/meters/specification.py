@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from amt_stream.core.clock import interval_s, zone_named
 from amt_stream.core.formats import LOG_FORMATS, PAPERS, SOUND_FORMATS, LogFormat, SoundFormat
+from amt_stream.core.tables import DIALECTS, CsvDialect
 from amt_stream.core.values import (
     Choice,
     Elapsed,
@@ -221,7 +222,7 @@ class InputSettings:
         "--source SOURCE",
         "what to measure: demo or am-tone (built-in sounds), mic, playback (what the computer "
         "plays), a sound file, or - for raw PCM on standard input",
-        usual="the microphone, or demo if there is none",
+        usual="the microphone; without one, screens show demo, and rows and logs are refused",
     )
     pcm: str | None = setting("--pcm", "sample format on standard input", Choice(PCM), usual=PCM[0])
     device: str | None = setting("-d --device", "input device: its index or part of its name")
@@ -488,7 +489,8 @@ class RowSettings:
     columns: str | Sequence[str] | None = setting(
         "--columns LIST",
         "columns of the rows, separated by commas: names, patterns such as 'laeq*' or '*_phon', "
-        "and readings over the last s, min or h, such as laeq_15min_db or ltl_n5_10min_phon",
+        "and readings over the last s, min or h, such as laeq_15min_db or ltl_n5_10min_phon. "
+        "Without --model and --preset, the models that they need are run",
         usual="a selection for each model",
     )
     from_s: float | None = setting(
@@ -513,7 +515,7 @@ class RowSettings:
     interval: int | None = setting(
         "--interval LENGTH",
         f"write statistics of each interval: {LENGTHS}. They replace the rows of --format; a log "
-        "has both",
+        "has both. Without --model and --preset, sound levels (spl) are measured too",
         parse=interval_s,
     )
     zone: tzinfo | None = setting(
@@ -530,6 +532,16 @@ class CsvSettings:
 
     heading: ClassVar = "CSV"
 
+    csv_dialect: str = setting(
+        "--csv-dialect",
+        "form of CSV: plain, with commas and decimal points; excel, the same with a mark by which "
+        "Excel knows UTF-8; excel-de, with semicolons and decimal commas too, as Excel expects in "
+        "German and most languages of Europe",
+        Choice(tuple(DIALECTS)),
+        default="plain",
+        usual="plain",
+    )
+
     no_header: bool = switch(
         "--no-header",
         "begin CSV with the column names, for spreadsheets; the header goes to standard error as a "
@@ -540,6 +552,11 @@ class CsvSettings:
         "add a column local_time to CSV, in the zone of --zone and in a form that spreadsheets "
         "read: 2026-11-22 14:00:00.250",
     )
+
+    @property
+    def dialect(self) -> CsvDialect:
+        """The form of CSV."""
+        return DIALECTS[self.csv_dialect]
 
 
 @dataclass(frozen=True)
@@ -633,7 +650,8 @@ class LogSettings:
 
     log: str | None = setting(
         "--log PATH",
-        "log rows and events in this session folder: a new one, or one to continue",
+        "log rows and events in this session folder: a new one, or one to continue. Without "
+        "--model and --preset, sound levels (spl) are measured too",
         lack="a log: add --log PATH",
     )
     log_format: LogFormat | None = setting(

@@ -1,11 +1,12 @@
 """The rows of one sound with header and summary: of a file, of an array, or live."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from amt_stream.core.clock import Interval, local_zone, zone_text
+from amt_stream.core.clock import Interval, local_zone, zone_name, zone_text
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.meters import catalog, rows
@@ -118,6 +119,11 @@ def from_data(data: JsonMap) -> RowSettings:
     return RowSettings(**{key: value for key, value in data.items() if key != "interval"})
 
 
+def is_given(option: object) -> bool:
+    """Whether an option of readings is given; 0 LUFS is a target, though it equals False."""
+    return option is not None and option is not False
+
+
 def refuse_untaken(
     asked: RowSettings, preset: Preset, word: Callable[[str], str] = lambda name: name
 ) -> None:
@@ -127,9 +133,7 @@ def refuse_untaken(
     """
     taken = {name for entry in preset.entries for name in entry.readings_take}
     for name in READINGS_TAKE:
-        value = getattr(asked, name)
-        # 0 LUFS is a target, though it equals False.
-        if value is None or value is False or name in taken:
+        if not is_given(getattr(asked, name)) or name in taken:
             continue
         takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
         raise ValueError(
@@ -171,7 +175,9 @@ class Table:
         """The triggers of sound events in these rows."""
         self._models = self._described()
 
+        # A file has no time of day unless it is known when it began.
         is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
+        self._zone = None if is_file else zone_name(asked.zone, _began_utc_s(sound))
 
         def joined(channels: Mapping[str, int], microphone: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
@@ -303,6 +309,7 @@ class Table:
         more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
         intervals = self.rows.intervals
         more |= {} if intervals is None else {"interval": intervals.described}
+        more |= {} if self._zone is None else {"zone": self._zone}
         more |= {"compute": ", ".join(devices), **self._more}
         return rows.header(self.rows, *given, **more)
 
@@ -312,14 +319,17 @@ class Table:
         return rows.summary(self.rows, *given, **self._more)
 
 
+def _began_utc_s(sound: Sound) -> float:
+    return time.time() if math.isnan(sound.began_utc_s) else sound.began_utc_s
+
+
 def _readings(
     preset: Preset,
     models: "Mapping[str, Stage]",
     channels: Mapping[str, int],
     options: Mapping[str, object],
 ) -> dict[str, rows.Readings]:
-    # 0 LUFS is a target, though it equals False.
-    asked = {k: v for k, v in options.items() if v is not None and v is not False}
+    asked = {k: v for k, v in options.items() if is_given(v)}
     if preset.stages:
         return {n: rows.cell_readings(n, one, channels[n]) for n, one in models.items()}
     banded = preset.uncertainty_db is not None

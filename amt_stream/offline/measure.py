@@ -20,6 +20,7 @@ from amt_stream.core.clock import Moment, date_and_time, interval_s, local_zone,
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.engine.sound_file import calibrations_in
@@ -35,10 +36,11 @@ from amt_stream.meters.catalog import Entry, Output
 from amt_stream.meters.correction import Correction, read_correction
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.needed_models import WantedColumn, asked_by_limits, models_for
 from amt_stream.meters.norms import limits_of
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import COMPUTE_DEVICES, RowSettings, settings_of
-from amt_stream.meters.table import Table
+from amt_stream.meters.table import READINGS_TAKE, Table, is_given
 from amt_stream.offline.jobs import each
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ class Measured:
     def __repr__(self) -> str:
         source = self.header["source"]
         names = ", ".join([*(c["name"] for c in self.header["columns"]), *self.outputs])
-        return f"<Measured {source['name']}: {len(self)} rows of {names}>"
+        return f"<Measured {source['name']}: {counted(len(self), 'row')} of {names}>"
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame; `attrs` has the header.
@@ -237,7 +239,7 @@ class MeasureSettings(TypedDict, total=False):
 def measure(
     x: "str | Path | np.ndarray | torch.Tensor",
     fs: int | None = None,
-    models: str | Sequence[str] = "moore2016",
+    models: str | Sequence[str] | None = None,
     calibration: Level | Sequence[Level] | None = None,
     **settings: Unpack[MeasureSettings],
 ) -> Measured:
@@ -246,7 +248,9 @@ def measure(
     x: an array (time,) or (time, channel), a torch tensor, or the path of a sound file: fractions
         of full scale, or PCM as int16 or int32. One channel goes to both ears
     fs: sampling rate of an array in whole hertz; a file has its own
-    models: one name of the catalog, several separated by commas, or a sequence of them
+    models: one name of the catalog, several separated by commas, or a sequence of them; by default
+        those that have the columns, limits and outputs, or else moore2016, and for intervals also
+        spl
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
         pascal, or one of these for each channel. Without it, the calibration in the comment of a
         file recorded by amt_stream is used; other sound is uncalibrated
@@ -269,7 +273,7 @@ def measure(
 
 def measure_files(
     paths: Iterable[str | Path],
-    models: str | Sequence[str] = "moore2016",
+    models: str | Sequence[str] | None = None,
     calibration: Level | Sequence[Level] | None = None,
     **settings: Unpack[MeasureSettings],
 ) -> list[Measured | Exception]:
@@ -295,7 +299,7 @@ class _Wanted:
 
 
 def _wanted(
-    models: str | Sequence[str],
+    models: str | Sequence[str] | None,
     calibration: Level | Sequence[Level] | None,
     settings: MeasureSettings,
 ) -> _Wanted:
@@ -314,11 +318,12 @@ def _wanted(
     if isinstance(began, str):
         when = date_and_time(began)
     of_rows = {one.name: given[one.name] for one in fields(RowSettings) if one.name in given}
+    limits = limits_of(settings.get("limits", ()))
     preset = Preset(
-        _names("models", models),
+        _needed(limits, settings) if models is None else _names("models", models),
         {key: word for key, word in given.items() if key in of_models and word is not None},
         compute=settings.get("compute", COMPUTE_DEVICES[0]),
-        limits=limits_of(settings.get("limits", ())),
+        limits=limits,
     )
     if preset.compute_note:
         warnings.warn(preset.compute_note, RuntimeWarning, stacklevel=3)
@@ -330,6 +335,16 @@ def _wanted(
         math.nan if when is None else when.time_s(0.0, zone),
         settings,
     )
+
+
+def _needed(limits: Sequence[Limit], settings: MeasureSettings) -> tuple[str, ...]:
+    """The models that have what the settings ask for. Raises ValueError for an unknown column."""
+    columns = _names("columns", settings.get("columns") or ())
+    asked = [*asked_by_limits(limits), *(WantedColumn(name.strip(), "columns") for name in columns)]
+    options = {name: name for name in READINGS_TAKE if is_given(settings.get(name))}
+    levels = [] if settings.get("interval") is None else ["interval"]
+    outputs = dict.fromkeys(_names("outputs", settings.get("outputs", ())), "outputs")
+    return tuple(models_for(asked, levels, options, outputs))
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
@@ -430,14 +445,16 @@ def _recording(
         recording = ArrayRecording(sound, fs, *chosen, has_offset=not in_pascal)
     if len(calibrations) not in (1, len(recording.channels)):
         raise ValueError(
-            f"{len(calibrations)} calibrations for {len(recording.channels)} channels: give one, "
+            f"{counted(len(calibrations), 'calibration')} for "
+            f"{counted(len(recording.channels), 'channel')}: give one, "
             "or one for each"
         )
     if any(corrections):
         calibrations = with_corrections(calibrations, corrections)
         if len(calibrations) not in (1, len(recording.channels)):
             raise ValueError(
-                f"{len(corrections)} corrections for {len(recording.channels)} channels: give "
+                f"{counted(len(corrections), 'correction')} for "
+                f"{counted(len(recording.channels), 'channel')}: give "
                 "one, or one for each"
             )
     return recording, calibrations

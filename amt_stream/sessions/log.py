@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from amt_stream import __version__
-from amt_stream.core.clock import local_zone_name
+from amt_stream.core.clock import zone_name, zone_of
 from amt_stream.core.files import why
 from amt_stream.core.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.core.json_types import JsonDict, JsonMap
@@ -374,7 +374,7 @@ class SessionLog:
             left = self._waiting.count + self._at_store
             if self._trouble and left:
                 self.dropped += left
-                self._trouble = f"{self._trouble}; {left} rows and events are lost"
+                self._trouble = f"{self._trouble}; rows and events lost: {left}"
         except BaseException as error:
             self._error = error
             self._trouble = f"the log in {self.path} has failed: {error}"
@@ -429,7 +429,7 @@ class SessionLog:
 
     def _recovered(self, after_s: float) -> None:
         self._failing_since = None
-        lost = f"; {self.dropped} rows and events were lost" if self.dropped else ""
+        lost = f"; rows and events lost: {self.dropped}" if self.dropped else ""
         self._news = f"the log in {self.path} can be written again after {after_s:.0f} s{lost}"
         self._news_until = time.monotonic() + TOLD_S
         self._trouble = ""
@@ -582,12 +582,13 @@ def description(
     restored: JsonMap | None = None,
     repaired: Sequence[str] = (),
 ) -> JsonDict:
-    """The description of a run that begins now, with the local time and its offset."""
+    """The description of a run that begins now, with the local time, its offset and its zone."""
+    zone = header.get("zone") or zone_name(None, time.time())
     return {
         "format": format,
         "began_utc": utc_now(),
-        "began_local": datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
-        "zone": local_zone_name(),
+        "began_local": datetime.now(UTC).astimezone(zone_of(zone)).isoformat(timespec="seconds"),
+        "zone": zone,
         "restored": restored,
         "header": header,
         **settings,

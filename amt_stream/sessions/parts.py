@@ -170,7 +170,8 @@ class PartsOfRows:
         utc_s = unix_s(table["utc"]) + table["end_s"] - table["time_s"]
         power = _power(table["laeq_db"])
         spans = table["time_s"], table["end_s"], utc_s, table["measured_s"], power
-        return Pieces(*spans, f"the log's own intervals of {seconds} s")
+        whose = "the log's own" if len(self.rows) else "a table of"
+        return Pieces(*spans, f"{whose} intervals of {seconds} s")
 
     def _pieces_of(self, name: str) -> Pieces | None:
         """Pieces of an equivalent level, given the name of the accumulated one."""

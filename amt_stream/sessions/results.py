@@ -10,16 +10,18 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.clock import DAY_S, zone_of
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, require_file, small_text, why
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, json_object
+from amt_stream.core.tables import TableError
+from amt_stream.core.workbooks import XLSX
 from amt_stream.dsp.channel_layout import Layout, LayoutError
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Fault, undone_with
@@ -37,13 +39,14 @@ from amt_stream.meters.rows import (
 )
 from amt_stream.meters.rows.block import MICROPHONE, is_named
 from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import LONGEST_LINE, as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY
 from amt_stream.sessions.parquet import refuse_no_parquet
-from amt_stream.sessions.reading import LONGEST_S, ROWS_IN
+from amt_stream.sessions.reading import LONGEST_S, ROWS_IN, first_and_last, opened_text
 from amt_stream.sessions.verify import Verdict, verify
 
 if TYPE_CHECKING:
@@ -121,7 +124,8 @@ class Results:
 
     name: name of the folder or file, or of the sound
     header: header of the rows
-    rows: rows with the chosen columns, and those before and after the readings
+    rows: rows with the chosen columns, and those before and after the readings; none of a file
+        that only has a table of intervals
     last: all columns of the last row, by name
     summary: summary of the whole sound; empty if the measurement was interrupted or is running
     events: events of a log
@@ -181,7 +185,7 @@ class Results:
 
     @property
     def zone(self) -> tzinfo | None:
-        """Time zone of the measurement, from a log.
+        """Time zone of the measurement, from a log or the header of a file.
 
         It is the named zone, with its rules of daylight saving, if that is known and has the offset
         in the log; else a fixed offset.
@@ -189,17 +193,16 @@ class Results:
         try:
             began = datetime.fromisoformat(str(self.settings.get("began_local")))
         except ValueError:
-            return None
-        try:
-            place = ZoneInfo(str(self.settings.get("zone")))
-        except (ValueError, OSError, ZoneInfoNotFoundError):
-            return began.tzinfo
-        return place if began.astimezone(place).utcoffset() == began.utcoffset() else began.tzinfo
+            return zone_of(self.header.get("zone")) if not self.settings else None
+        place = zone_of(self.settings.get("zone"))
+        same = place is not None and began.astimezone(place).utcoffset() == began.utcoffset()
+        return place if same else began.tzinfo
 
     @property
     def calibrated(self) -> bool:
         """Whether the sound was calibrated all the time."""
-        return bool(self.rows["calibrated"].all())
+        tables = [self.rows] if self.intervals is None else [self.rows, self.intervals]
+        return all(table["calibrated"].all() for table in tables)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -347,11 +350,13 @@ def read_results(
     *,
     run: int | None = None,
     microphone: str | None = None,
+    tables: bool = False,
 ) -> Results:
     """Read a log, or a file of rows of `analyze` or `meter`.
 
     run: run of a log, by default the last; the runs that it continues are included
     microphone: name of one of several microphones
+    tables: whether a file may have a table of intervals instead of rows
 
     Raises ResultsError or SessionError if it cannot be read or has no row.
     """
@@ -372,11 +377,14 @@ def read_results(
             f"{path} has a row for each cell of a spectrum: choose a model with readings"
         )
     interval = header.get("interval", {})
-    if isinstance(interval, dict) and interval and "columns" not in interval:
+    is_table = isinstance(interval, dict) and interval and "columns" not in interval
+    if is_table and not tables:
         raise ResultsError(
             f"{path} has a table of intervals and no rows: give the log, or a file of rows"
         )
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
+    if is_table:
+        return _results_of_table(path, found, microphone)
     limited = {one["column"] for one in header.get("limits", ())}
     names = [
         one.name
@@ -403,6 +411,27 @@ def read_results(
     intervals = _intervals(path, found.intervals(), microphone)
     about = found.settings, found.proof, found.uncounted, intervals
     return Results(name, header, rows, last, summary, events, *about)
+
+
+def _results_of_table(path: Path, found: "_Kept", microphone: str | None) -> Results:
+    """The results in a file with a table of intervals: no rows, only these."""
+    header = found.header
+    names = [*(one["name"] for one in header["columns"]), *AFTER_INTERVALS]
+    names += [MICROPHONE] if microphone else []
+    try:
+        seconds = header["interval"]["seconds"]
+        lines = [{name: row[name] for name in names} for row in found.rows()]
+        if not 1 <= seconds <= DAY_S:
+            raise ValueError(f"an interval of {brief(seconds)} s")
+    except NO_ROW as error:
+        words = f"{type(error).__name__}: {brief(error)}"
+        raise ResultsError(f"{path} has an invalid table of intervals ({words})") from error
+    table = _intervals(path, lines, microphone)
+    if table is None:
+        raise ResultsError(f"{path} has no interval yet")
+    name = f"{path.name}, {microphone}" if microphone else path.name
+    rows = Rows.concatenated([], [*BEFORE, *AFTER])
+    return Results(name, header, rows, last={}, intervals=table)
 
 
 def _intervals(path: Path, given: Iterable[JsonDict], microphone: str | None) -> Rows | None:
@@ -643,7 +672,7 @@ class _File:
 
     def _of_csv(self) -> JsonMap:
         found = {}
-        with self._path.open(encoding="utf-8", errors="replace") as file:
+        with opened_text(self._path) as file:
             while (line := file.readline(LONGEST_LINE)).startswith("# "):
                 key, _, value = line[2:].partition(": ")
                 found.update(json_object(f'{{"{key}": {value}}}'))
@@ -659,11 +688,9 @@ class _File:
         return header if isinstance(header, dict) else {}
 
     def _of_jsonl(self) -> JsonMap:
-        with self._path.open("rb") as file:
-            header = json_object(file.readline(LONGEST_LINE)).get("header", {})
-            file.seek(max(0, file.seek(0, 2) - LONGEST_LINE))
-            last = file.read().splitlines()[-1:]
-            self.summary = json_object(last[0]).get("summary", {}) if last else {}
+        first, last = first_and_last(self._path)
+        self.summary = json_object(last).get("summary", {})
+        header = json_object(first).get("header", {})
         return header if isinstance(header, dict) else {}
 
     def _of_parquet(self) -> JsonMap:
@@ -680,7 +707,20 @@ class _File:
         self.summary = json_object(beside.get(b"summary", b"{}"))
         return json_object(metadata.get(b"header", b"{}"))
 
+    def _of_workbook(self) -> JsonMap:
+        from amt_stream.sessions.outputs.workbook import header_in
 
-_HEADERS = {".csv": _File._of_csv, ".jsonl": _File._of_jsonl, PARQUET: _File._of_parquet}
+        try:
+            return header_in(self._path)
+        except TableError as error:
+            raise ResultsError(f"{self._path} {error}") from error
+
+
+_HEADERS = {
+    ".csv": _File._of_csv,
+    ".jsonl": _File._of_jsonl,
+    PARQUET: _File._of_parquet,
+    XLSX: _File._of_workbook,
+}
 
 _Kept = _Log | _File

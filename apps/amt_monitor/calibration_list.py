@@ -15,6 +15,7 @@ from amt_monitor.widgets import (
 )
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.meters.calibration import Kept, kept_channels
 
 COLUMNS = ("Device", "Channel", "Full scale", "Made", "State", "Correction")
@@ -113,5 +114,5 @@ def calibration_state(one: Kept, now: datetime | None = None) -> str:
     if until is None or days is None:
         return "age unknown"
     age = max(0.0, days - (until - now).total_seconds() / 86400)
-    old = "today" if age < 1 else f"{age:.0f} days old"
+    old = "today" if age < 1 else f"{counted(round(age), 'day')} old"
     return f"{old}: overdue" if calibration.reminder(now) else old

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted, times
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -108,12 +109,3 @@ def _clock(ppm: float | None, uncertainty: float | None) -> str:
         return "unknown until 20 s have passed"
     fast = "fast" if ppm >= 0 else "slow"
     return f"{abs(ppm):.1f} ± {uncertainty:.1f} ppm {fast}, by the clock of the computer"
-
-
-def counted(count: int, one: str) -> str:
-    """As "1 sample" or "2 samples"."""
-    return f"{count} {one}" if count == 1 else f"{count} {one}s"
-
-
-def times(count: int) -> str:
-    return "once" if count == 1 else "never" if not count else f"{count} times"

@@ -337,8 +337,11 @@ def test_calibrations_in_a_table(run, sound_file, tmp_path):
             "file,level\n",
             "has the columns file,level: give file,channel,full_scale_db or file,channel,sens",
         ),
-        ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: invalid literal for int"),
-        ("file,channel,full_scale_db\na.wav,1\n", "line 2: "),
+        ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: 'x' is not a number"),
+        (
+            "file,channel,full_scale_db\na.wav,1\n",
+            "line 2 has 2 cells for 3 columns: give an empty",
+        ),
         ("file,channel,full_scale_db\na.wav,1,nan\n", "line 2: full_scale_db_spl is nan"),
         ("file,channel,full_scale_db\na.wav,1,1\na.wav,1,2\n", "line 3: a.wav channel 1 is listed"),
     ],
@@ -366,3 +369,70 @@ def test_calibration_by_the_recording_of_a_calibrator(run, sound_file, tone):
     done = run("analyze", "x.wav", *chosen)
     assert done.status == 1
     assert "calibrator.wav, channel 1: this is not a tone" in done.err
+
+
+def calibrated_by(sound_file, name, hz):
+    """What analyzes a tone of 1 kHz, 20 dB below the recording of a calibrator at a frequency."""
+    t = np.arange(4 * 48000) / 48000
+    sound_file(0.5 * np.sin(2 * np.pi * hz * t), name=name)
+    sound_file(0.05 * np.sin(2 * np.pi * 1000 * t), name="x.wav")
+    return ["analyze", "x.wav", "--model", "spl", "--summary", "--calibrator", name]
+
+
+def test_a_pistonphone_is_found_and_its_level_is_asked_for(said, sound_file):
+    chosen = calibrated_by(sound_file, "pistonphone.wav", 251.2)
+    status, out, err = said(*chosen)
+    assert (status, out) == (1, "")
+    assert "pistonphone.wav, channel 1: the tone is at 251 Hz, as of a pistonphone" in err
+    assert "add --level DB" in err
+    for more in ([], ["--frequency", "250"]):
+        status, out, err = said(*chosen, "--level", "114", *more)
+        assert status == 0, err
+        assert json.loads(out)["laeq_db"] == pytest.approx(94, abs=0.01)
+    status, _, err = said(*chosen, "--level", "114", "--frequency", "1000")
+    assert status == 1
+    assert "251.2 Hz instead of 1000 Hz" in err
+    assert said("analyze", "x.wav", "--frequency", "250")[0] == 2
+
+
+def test_another_frequency_is_named_and_may_be_given(said, sound_file):
+    chosen = calibrated_by(sound_file, "tone.wav", 500)
+    status, _, err = said(*chosen)
+    assert status == 1
+    assert "500.0 Hz instead of 1000 or 250 Hz" in err
+    assert "choose 500 Hz as its frequency" in err
+    status, out, err = said(*chosen, "--frequency", "500")
+    assert status == 0, err
+    assert json.loads(out)["laeq_db"] == pytest.approx(74, abs=0.01)
+
+
+@pytest.fixture
+def one_after_another(sound_file):
+    """A calibrator on channel 1, then on channel 2, with noise in the other; none on channel 3."""
+    t = np.arange(8 * 48000) / 48000
+    rng = np.random.default_rng(2)
+    sound = 0.01 * rng.standard_normal((3 * len(t), 3))
+    for channel, peak in ((0, 0.5), (1, 0.25)):
+        begin = channel * len(t) + 4800
+        sound[begin : begin + len(t) - 9600, channel] = peak * np.sin(2 * np.pi * 1000 * t)[9600:]
+    sound_file(sound, name="tones.wav")
+    tones = np.stack([0.05 * np.sin(2 * np.pi * 1000 * t[:48000])] * 3, axis=1)
+    sound_file(tones, name="x.wav")
+    return ["analyze", "x.wav", "--model", "spl", "--summary", "--calibrator", "tones.wav"]
+
+
+@pytest.mark.parametrize(("channels", "levels"), [("1", [74.0]), ("2", [80.02]), ("1,2", [80.02])])
+def test_only_the_channels_that_are_analyzed_need_the_tone(
+    said, one_after_another, channels, levels
+):
+    status, out, err = said(*one_after_another, "-c", channels)
+    assert status == 0, err
+    assert [json.loads(out)["laeq_db"]] == pytest.approx(levels, abs=0.02)
+
+
+def test_a_channel_without_the_tone_is_named(said, one_after_another):
+    status, out, err = said(*one_after_another, "-c", "each")
+    assert status == 1
+    assert [json.loads(line)["channels"] for line in out.splitlines()] == [[1], [2]]
+    assert "x.wav: tones.wav, channel 3: this is not a tone" in err
+    assert err.count("\n") == 1

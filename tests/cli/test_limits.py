@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.limits import models_with, report_limits
+from amt_stream.cli.limits import report_limits
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import _with_limits
+from amt_stream.meters.needed_models import asked_by_limits, models_with
 from amt_stream.meters.norms import limits_of
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.measure import measure
@@ -169,7 +170,8 @@ def test_each_channel_is_told_by_itself(said, sound_file, tone):
     asked = ("--limit", "laf_db>70", "--full-scale-db", 100, "--summary", "-c", "each")
     ended, _, told = said("analyze", sound_file(both), *asked, "--fail-above")
     assert ended == 4
-    (line,) = told.splitlines()
+    model, line = told.splitlines()
+    assert model == "amt-stream: the model is spl (for --limit): --model LIST chooses others"
     assert "sound.wav, channel 2: laf_70: red for " in line
 
 
@@ -215,6 +217,6 @@ def test_states_are_text_in_tables(printed, stepping, tmp_path):
 
 def test_a_limit_brings_all_models_that_its_column_needs():
     limits = limits_of(["annoyance_more>30"])
-    alone = models_with(limits)
+    alone = tuple(dict(models_with(asked_by_limits(limits))))
     assert alone == ("zwicker", "ecma_roughness", "ecma_fluctuation", "ecma_tonality")
     assert _with_limits(Preset(("ecma",)), limits).names == ("ecma", "zwicker")

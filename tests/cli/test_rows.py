@@ -352,7 +352,7 @@ def test_a_spreadsheet_opens_rows_with_their_header_beside(printed, sound_file, 
     began = "2026-10-25T00:59:58.750Z"
     wanted = ["analyze", sounds, "--model", "spl", *LOUD, "--step-ms", 125, "--began", began]
     folder, plain = tmp_path / "rows", tmp_path / "plain"
-    printed(*wanted, "--out", plain)
+    printed(*wanted, "--zone", zone, "--out", plain)
     again = [*wanted, "--zone", zone, "--no-header", "--local-time", "--out", folder]
     printed(*again)
     assert len([*folder.glob("*.csv")]) == 2

@@ -158,7 +158,8 @@ def test_a_beginning_beyond_the_end_is_told(said, sound_file):
     ("out", "status", "words"),
     [
         ("", 2, "--out is empty"),
-        ("x.xlsx", 2, "x.xlsx ends in .xlsx: rows are written as .csv or .jsonl or .parquet"),
+        ("x.ods", 2, "ends in .ods: rows are written as .csv or .jsonl or .parquet or .xlsx"),
+        ("x.xlsx", 2, "xlsx is for tables of intervals (--interval 15min) and of whole sounds"),
         ("sound.wav", 1, "sound.wav is one of the files to analyze"),
         ("loop", 1, "loop cannot be read: Too many levels of symbolic links"),
         (f"{'n' * 252}.csv", 1, "cannot be read: File name too long"),

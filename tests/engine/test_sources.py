@@ -219,7 +219,7 @@ def test_raw_pcm_through_a_real_pipe(noise, format):
 def test_an_incomplete_last_sample_is_left_out_and_reported():
     source = StdinSource("s16le", 48000, 2, io.BytesIO(bytes(4 * 1000 + 3)))
     assert play(source).shape == (1000, 2)
-    assert "its last 3 bytes were left out" in source.note
+    assert "left out at its end: 3 bytes" in source.note
 
 
 @pytest.mark.parametrize("data", [b"", b"abc"])

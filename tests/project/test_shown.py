@@ -55,7 +55,7 @@ ADDED = {  # to a line that is typed, where it would hear a microphone, or open 
 LINES = [  # blocks of lines that are typed
     ("archives.md", "amt-stream analyze 'archive/**/*.wav' --model spl --calibrations levels.csv"),
     ("events.md", "amt-stream meter --event"),
-    ("rows.md", "amt-stream analyze tone.wav --model spl --no-header"),
+    ("rows.md", "amt-stream analyze tone.wav --model spl --csv-dialect excel"),
     ("measuring.md", "amt-stream meter --log night --log-sound"),
     ("measuring.md", "amt-stream serve --web"),
     ("README.md", "amt-stream serve --web --stdio"),

@@ -272,7 +272,7 @@ def test_a_login_is_read_and_never_shown(tmp_path):
     assert (known.user, known.password) == ("meter", "s3cret!")
     assert "s3cret" not in f"{known} {known!r}"
     path.write_text("s3cret!\n")
-    with pytest.raises(ServiceError, match="has 1 lines: write the user on one and the") as no:
+    with pytest.raises(ServiceError, match="has 1 line: write the user on one and the") as no:
         Broker("pi", 1883).with_login(str(path))
     assert "s3cret" not in str(no.value)
     with pytest.raises(ServiceError, match="nothing-here cannot be read"):

@@ -36,6 +36,7 @@ from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.cli.watch import Watch
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.meters.calibration import calibration_words
 from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.state_signs import SIGNS, lost_sentence, rank_states, states_text
@@ -302,7 +303,7 @@ class MeterApp(App[None]):
         words = [
             f"{fs:g} kHz",
             f"load {100 * health.load:.0f} %",
-            f"{health.lost_samples} samples lost",
+            f"{counted(health.lost_samples, 'sample')} lost",
             f"latency {1000 * health.latency_s:.0f} ms",
             *([] if meter.keeper is None else [f"{meter.keeper.words}: i writes a file"]),
             calibration_words(engine.calibration),

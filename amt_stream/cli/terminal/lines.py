@@ -59,6 +59,11 @@ class LinePrinter:
         return -math.inf if readings.row is None else float(readings.row["time_s"])
 
 
+LOUDNESS_FIRST = (("moore2016",), ("moore2016", "spl"))
+"""Models whose line has loudness in sone and phon, and LAeq if it is measured: without and with a
+log, by default."""
+
+
 def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | None) -> str:
     """The readings in one line of plain text."""
     if spectrum is not None:
@@ -66,8 +71,10 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
         words = [f"{spectrum.time_s:8.1f} s", found, level_words(view)]
     elif view.readings is None:
         words = []
-    elif [*view.readings.models] == ["moore2016"] and not view.readings.limits:
+    elif tuple(view.readings.models) in LOUDNESS_FIRST and not view.readings.limits:
         values = loudness_words({**view.values, **meter.highest_band.values})
+        level_db = view.values.get("laeq_db")
+        values += [] if level_db is None else [f"LAeq {reading_text('laeq_db', level_db)} dB"]
         words = [f"{view.values['time_s']:8.1f} s", *values, level_words(view)]
     else:
         shown = {k: v for model in view.readings.models for k, v in view.readings.of(model).items()}

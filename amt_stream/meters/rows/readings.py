@@ -357,9 +357,7 @@ def choose(
 def _others_with(pattern: str, readings: Mapping[str, Readings]) -> list[str]:
     """Other models of the catalog that have such a column."""
     others = [name for name in catalog.models_side_by_side() if name not in readings]
-    return [
-        name for name, one in readings_of(others, 2, band=True).items() if one.matching(pattern)
-    ]
+    return [name for name, one in widest_readings(others).items() if one.matching(pattern)]
 
 
 def column_named(name: str) -> Column | None:
@@ -378,16 +376,21 @@ def _column_named(name: str, models: tuple[str, ...]) -> Column | None:
 
 @cache
 def _widest(model: str) -> tuple[Readings, dict[str, Column]]:
-    """Readings with all columns that a model may have."""
+    (readings,) = widest_readings([model]).values()
+    return readings, {column.name: column for column in readings.offered}
+
+
+def widest_readings(models: Iterable[str]) -> dict[str, Readings]:
+    """Readings with all columns that models may have, of two channels and at any rate."""
     from amt_stream.dsp.design import nominal_midband, octave_midbands
 
+    models = tuple(models)
     bands = {
         name: SimpleNamespace(nominal=[*map(nominal_midband, octave_midbands(1.0, 8e4, fraction))])
         for name, fraction in (("octave", 1), ("third_octave", 3))
-        if name == model
+        if name in models
     }
-    (readings,) = readings_of([model], 2, True, bands, target_lufs=0.0).values()
-    return readings, {column.name: column for column in readings.offered}
+    return readings_of(models, 2, True, bands, target_lufs=0.0)
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:

@@ -7,6 +7,7 @@ from datetime import UTC
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import brief, sentence
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import COVERAGE
@@ -234,7 +235,8 @@ def integrity(results: Results) -> Facts:
         more = f"; and {len(faults) - MOST_TOLD} more" if len(faults) > MOST_TOLD else ""
         words = f"{kind}: {'; '.join(map(brief, faults[:MOST_TOLD]))}{more}{head}"
     if proof.removed:
-        words += f"; {len(proof.removed)} older files removed by the meter, as it was asked to"
+        files = counted(len(proof.removed), "older file")
+        words += f"; {files} removed by the meter, as it was asked to"
     if proof.open:
         why = "a meter is writing it" if proof.running else "the run was interrupted"
         words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
