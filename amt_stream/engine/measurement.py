@@ -286,6 +286,7 @@ class Measurement(Resumable):
         if self.position == self._begin:
             return
         self._end = end = self.position
+        self.ready.stream.end_after(self.ready.block - self.wanted)
         stop = max(self._tail_stop(row, end) for row in range(len(self.listeners)))
         if self.ready.model.frames_stand_for_end and not self.off:
             clock = self.ready.clock

@@ -245,7 +245,7 @@ class ECMATonalNoise(Stage):
         return (*shape[:-1], 3, shape[-1])
 
     def extra_repr(self) -> str:
-        return f"bands={BANDS}"
+        return f"bands={BANDS}, lead_in={self.lead_in}"
 
 
 def _by_frame(y: Tensor, dtype: torch.dtype) -> Tensor:

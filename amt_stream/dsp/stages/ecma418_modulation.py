@@ -126,7 +126,7 @@ class ECMASpecificRoughness(Stage):
         return ECMARoughnessOutput(lead, lead, (*lead, BANDS))  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
-        return f"bands={BANDS}"
+        return f"bands={BANDS}, lead_in={self.lead_in}"
 
 
 @output
@@ -202,4 +202,4 @@ class ECMASpecificFluctuation(Stage):
         return ECMAFluctuationOutput(lead, (*lead, BANDS))  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
-        return f"bands={BANDS}"
+        return f"bands={BANDS}, lead_in={self.lead_in}"
