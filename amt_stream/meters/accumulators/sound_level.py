@@ -58,9 +58,7 @@ class Running(NamedTuple):
     sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,)
     highest, lowest: powers (9, 1) and (18, 1) in Pa^2, the lowest after the rise and in it
     peak: (3, 1) in pascal
-    impulse: (3, 3) of the means of I after its rise: sums in Pa^2, counts of frames; how many are
-        aside
-    aside: (3, frame) means of I in its rise, in Pa^2
+    impulse: (2, 3) of the means of I: sums in Pa^2, counts of frames
     intervals: (2, 4) of those of 3 s and 5 s: frames and highest power of the one that goes on, -1
         for none; sum of the highest of those before in Pa^2, and how many they were
     """
@@ -71,7 +69,6 @@ class Running(NamedTuple):
     lowest: Values
     peak: Values
     impulse: Values
-    aside: Values
     intervals: Values
 
     @classmethod
@@ -83,8 +80,7 @@ class Running(NamedTuple):
             np.zeros((levels, 1)),
             np.full((2 * levels, 1), np.inf),
             np.zeros((weightings, 1)),
-            np.zeros((3, weightings)),
-            np.zeros((weightings, int(RISEN[-1]) - 1)),
+            np.zeros((2, weightings)),
             np.tile([0.0, -1.0, 0.0, 0.0], (len(INTERVALS), 1)),
         )
 
@@ -143,7 +139,7 @@ class SoundLevelMeter(Meter):
         `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
         `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
 
-    LAIeq is the mean power of what I shows. LAFT3 and LAFT5 (DIN 45641) are the mean power of the
+    LAIeq is the mean power of what I shows, from the first frame on. LAFT3 and LAFT5 (DIN 45641) are the mean power of the
     highest A-weighted F level in each whole interval of 3 s or 5 s that was measured. LCeq - LAeq
     and its like, `lceq_minus_laeq_db`, are differences of levels.
 
@@ -319,7 +315,7 @@ class SoundLevelMeter(Meter):
         tops = np.where(settled, highest, 0.0).max(1)
         np.maximum(so_far.highest[:, 0], tops, out=so_far.highest[:, 0])
         held = settled[len(LEVELS) - len(WEIGHTINGS) :, 0]
-        so_far.impulse[:2, held] += part * np.stack([impulse[held, 0], np.ones(held.sum())])
+        so_far.impulse[:, held] += part * np.stack([impulse[held, 0], np.ones(held.sum())])
         if not self._taken and known[0]:
             # Of a rise what it has reached: it begins from nothing.
             so_far.lowest[len(LEVELS) :, 0] = power[:, 0]
