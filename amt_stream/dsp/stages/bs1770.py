@@ -110,7 +110,7 @@ class BS1770(Stage):
         self.ratio = Fraction(FRAME_RATE, self.fs)
         self.register_table("sections", k_weighting(self.fs, match_48k))
         self.register_table("weights", np.array(weights) * (2.0 if dual_mono else 1.0))
-        self.register_table("phases", interpolator())
+        self.register_table("phases", interpolator(self.fs))
 
     def initial_state(self, shape: Shape) -> State:
         self.check_shape(shape)

@@ -71,7 +71,7 @@ class SoundLevel(Stage):
     frames. The filters meet class 1 of IEC 61672-1:2013: within 0.04 dB of its design goals from 20
     Hz to 20 kHz at 44.1 and 48 kHz, within 0.05 dB up to 12.5 kHz at other rates from 16 kHz on,
     within 0.17 dB at 8 kHz. Errors of microphone and sound card come on top. Frame n covers n / 100
-    s to (n + 1) / 100 s, peaks 6 samples late; peaks are within 0.2 dB up to 15 kHz at 48 kHz. They
+    s to (n + 1) / 100 s, peaks 6 samples late; peaks are within 0.32 dB up to 15 kHz at 48 kHz. They
     count up to the last sample of a sound whose end is known (`ending`), and between samples where
     all 12 that the interpolation takes are of the sound.
 
@@ -122,7 +122,7 @@ class SoundLevel(Stage):
         decay = np.exp(-1 / (self.fs * DECAY))
         coefficients = np.concatenate([high, [z], *low, smoothing, [gain, decay]])
         self.register_table("coefficients", coefficients)
-        self.register_table("phases", interpolator())
+        self.register_table("phases", interpolator(self.fs))
 
     def initial_state(self, shape: Shape) -> State:
         return self.ending(
