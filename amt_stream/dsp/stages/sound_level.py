@@ -71,9 +71,9 @@ class SoundLevel(Stage):
     frames. The filters meet class 1 of IEC 61672-1:2013: within 0.04 dB of its design goals from 20
     Hz to 20 kHz at 44.1 and 48 kHz, within 0.05 dB up to 12.5 kHz at other rates from 16 kHz on,
     within 0.17 dB at 8 kHz. Errors of microphone and sound card come on top. Frame n covers n / 100
-    s to (n + 1) / 100 s, peaks 6 samples late; peaks are within 0.32 dB up to 15 kHz at 48 kHz. They
-    count up to the last sample of a sound whose end is known (`ending`), and between samples where
-    all 12 that the interpolation takes are of the sound.
+    s to (n + 1) / 100 s, peaks 6 samples late; peaks are within 0.32 dB up to 15 kHz at 48 kHz.
+    They count up to the last sample of a sound whose end is known (`ending`), and between samples
+    where all 12 that the interpolation takes are of the sound.
 
     fs: sampling rate in whole hertz, 8000 or more. If it is no multiple of 100 Hz (22050 Hz),
         frames end at the samples nearest to each 10 ms, and a block holds several

@@ -139,9 +139,9 @@ class SoundLevelMeter(Meter):
         `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
         `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
 
-    LAIeq is the mean power of what I shows, from the first frame on. LAFT3 and LAFT5 (DIN 45641) are the mean power of the
-    highest A-weighted F level in each whole interval of 3 s or 5 s that was measured. LCeq - LAeq
-    and its like, `lceq_minus_laeq_db`, are differences of levels.
+    LAIeq is the mean power of what I shows, from the first frame on. LAFT3 and LAFT5 (DIN 45641)
+    are the mean power of the highest A-weighted F level in each whole interval of 3 s or 5 s that
+    was measured. LCeq - LAeq and its like, `lceq_minus_laeq_db`, are differences of levels.
 
     `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms. Levels of the moment
     and of a rolling window are of the sound: they go on through a pause and a reset. All others
