@@ -59,7 +59,8 @@ def of_lead_in(stage: Stage, amount: int) -> int:
 
     Raises ValueError unless it is a whole number, 0 or more.
     """
-    if not isinstance(amount, Integral) or amount < 0:
+    given: object = amount
+    if not isinstance(given, Integral) or amount < 0:
         raise ValueError(
             f"{type(stage).__name__}: lead_in is {amount!r}: give a whole number, 0 or more"
         )

@@ -26,22 +26,35 @@ _compiled = cached_njit(nogil=True, error_model="numpy")
 
 
 @_compiled
-def count(values: Array, low: float, width: float, counts: Array) -> None:
-    """Count `values` (n,) in classes from `low` on; NaN is ignored."""
-    most = float(len(counts) - 1)
-    for value in values:
-        if not math.isnan(value):
-            place = np.floor((value - low) / width)
-            counts[int(min(max(place, 0.0), most))] += 1
+def count(values: Array, width: float, least: float, most: float, first: int, counts: Array) -> int:
+    """Count `values` (n,) in classes of this width; NaN is ignored.
+
+    least, most: numbers of the lowest class and of that for all that is higher; what is lower
+        counts in `counts[0]`
+    first: number of the class of `counts[1]`
+
+    Returns how many values were taken: all, or those before one whose class `counts` has not.
+    """
+    for k in range(len(values)):
+        if not math.isnan(values[k]):
+            place = min(np.floor(values[k] / width), most)
+            at = 0 if place < least else int(place) - first + 1
+            if at < 0 or at >= len(counts) or (at == 0 and place >= least):
+                return k
+            counts[at] += 1
+    return len(values)
 
 
 @_compiled
-def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
+def find(percents: Array, most: int, first: int, counts: Array, more: Array, places: Array) -> None:
     """Find the positions (k,) on the scale of classes that are exceeded in these percents.
 
-    They are interpolated between the classes of two values; NaN without values.
+    They are interpolated between the classes of two values; NaN without values. What `counts[0]`
+    and the class `most` count has no place on the scale: a position that includes it is infinite.
 
-    more: sorted classes of further values besides `counts`
+    most: as in `count`
+    first: number of the class of `counts[1]`
+    more: sorted indices into `counts` of further values
     """
     places[:] = math.nan
     # Not `counts.sum()`, with which numba keeps an import of all of scipy.linalg.
@@ -61,7 +74,13 @@ def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
             if below < 0 and up_to > before:
                 below = place
             if up_to > math.ceil(rank):
-                places[k] = below + (rank - before) * (place - below)
+                # Alike whichever classes are stored.
+                lower = below - 1 + first
+                places[k] = lower + (rank - before) * (place - below)
+                if below == 0:
+                    places[k] = -math.inf
+                elif place - 1 + first >= most:
+                    places[k] = math.inf
                 break
 
 
@@ -233,8 +252,8 @@ def _compile() -> None:
     numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
     running = (kept_table, kept, *[kept_table] * 5)
     for kernel, given in (
-        (count, (line, f8, f8, numbers)),
-        (find, (line, numbers, numbers, kept)),
+        (count, (line, f8, f8, f8, i8, numbers)),
+        (find, (line, i8, i8, numbers, numbers, kept)),
         (hold_highest, (line, f8, kept)),
         (round_digits, (kept, kept)),
         (lasts, (line, line, i8, f8, f8)),

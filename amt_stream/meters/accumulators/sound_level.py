@@ -154,9 +154,10 @@ class SoundLevelMeter(Meter):
 
     Percentile levels are of A-weighted F levels where their name says no other, `l90_db` the same
     as `laf90_db`, and `lcs90_db` of C-weighted S levels. They are of values every 10 ms, in classes
-    of 0.05 dB from 0 to 150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below
-    0 dB counts in the lowest class. As columns they are renewed every 0.1 s. Those of other levels
-    than A-weighted F are calculated only where `columns` names them.
+    of 0.05 dB: within 0.025 dB of the exact, days of them in 24 kB for a range of 150 dB. What is
+    below -300 dB is silence, and a percentile that lies there has no level. As columns they are
+    renewed every 0.1 s. Those of other levels than A-weighted F are calculated only where `columns`
+    names them.
 
     Raises ValueError for a column that it does not have.
     """
@@ -196,8 +197,7 @@ class SoundLevelMeter(Meter):
         self.reset()
 
     def _percentiles(self, stem: str) -> Percentiles:
-        classes = {"low": 0.0, "high": 150.0, "width": 0.05}
-        return Percentiles(self.columns, (stem, "_db"), FRAME_S, **classes)
+        return Percentiles(self.columns, (stem, "_db"), FRAME_S)
 
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
@@ -366,6 +366,10 @@ class SoundLevelMeter(Meter):
         """How much of its window a rolling level counts."""
         return self.rolling[column].covered_s
 
+    def _percentile_columns(self) -> Iterator[tuple[str, float | None]]:
+        for percentiles in (self.percentiles, *self.others.values()):
+            yield from percentiles.reading().items()
+
     def _dosed(self) -> Iterator[tuple[str, float]]:
         for key, dose in self.doses.items():
             yield f"dose_{key}_percent", dose.percent
@@ -384,9 +388,8 @@ class SoundLevelMeter(Meter):
             **{f"{name}_db": finite(value) for name, value in now},
             **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},
             **{name: finite(value) for name, value in self._dosed()},
-            **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
-            **self.percentiles.reading(),
-            **{n: v for other in self.others.values() for n, v in other.reading().items()},
+            **{f"l{p}_db": finite(histogram.exceeded(p)) for p in PERCENTS},
+            **{n: finite(v) for n, v in self._percentile_columns()},
             **{name: finite(value) for name, value in self._rolled.items()},
             "measured_s": self.measured_s,
             "excluded_s": self._excluded * FRAME_S,
