@@ -28,6 +28,10 @@ OF_LATE = 0.01
 LATE_PEAK = 6
 """Delay in samples of interpolated peaks."""
 
+GOING_ON_S = 0.05
+"""For how long a steady sound goes on at least: alike for models with other frames, some of which
+look ahead."""
+
 LATEST = 2**60
 """Upper limit of a plausible sample count: a million years of sound."""
 
@@ -303,9 +307,12 @@ class Measurement(Resumable):
         if self.position == self._begin:
             return
         self._end = end = self.position
+        self.ready.stream.end_after(self.ready.block - self.wanted)
         stop = max(self._tail_stop(row, end) for row in range(len(self.listeners)))
         if self.ready.model.frames_stand_for_end and not self.off:
-            self._go_on(math.ceil(self.ready.clock.position(stop - 1)) - end)
+            clock = self.ready.clock
+            going_on = round(GOING_ON_S * clock.fs)
+            self._go_on(max(going_on, math.ceil(clock.position(stop - 1)) - end))
         while self._index < stop:
             self._fill(self.wanted)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from amt_stream.dsp.channel_layout import LAYOUTS, Layout, as_layout
 from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import frame_lengths, interpolator, k_weighting
-from amt_stream.dsp.functional.peak import peaks
+from amt_stream.dsp.functional.peak import BOUNDS, ENDLESS, ending, peaks
 from amt_stream.dsp.functional.programme import filtered_mean_square
 from amt_stream.dsp.streaming import Shape, Shapes, Stage, State, output
 
@@ -36,7 +36,8 @@ class BS1770(Stage):
 
     The method of ITU-R BS.1770-5; `ProgrammeLoudness` computes readings from the frames. Never give
     it pascal. Frame n covers n / 100 s to (n + 1) / 100 s; true peaks, from 4x oversampling, are 6
-    samples late.
+    samples late. Peaks count up to the last sample of a sound whose end is known (`ending`), and
+    between samples where all 12 that the interpolation takes are of the sound.
 
     fs: sampling rate in whole hertz, 8000 or more. If it is no multiple of 100 Hz (22050 Hz),
         frames end at the samples nearest to each 10 ms, and a block holds several
@@ -100,14 +101,18 @@ class BS1770(Stage):
         self.ratio = Fraction(FRAME_RATE, self.fs)
         self.register_table("sections", k_weighting(self.fs, match_48k))
         self.register_table("gains", np.array(weights) * (2.0 if dual_mono else 1.0))
-        self.register_table("phases", interpolator())
+        self.register_table("phases", interpolator(self.fs))
 
     def initial_state(self, shape: Shape) -> State:
         self.check_shape(shape)
+        past = *shape, BOUNDS + self.phases.shape[1] - 1
         return {
             "filters": self.state_like("filters", (*shape, self.sections.shape[0], 2)),
-            "past": self.state_like("past", (*shape, self.phases.shape[1] - 1)),
+            "past": ending(self.state_like("past", past), ENDLESS),
         }
+
+    def ending(self, state: State, samples: int) -> State:
+        return state | {"past": ending(state["past"], samples)}
 
     def step(self, x: Tensor, state: State) -> tuple[BS1770Output, State]:
         sections, phases, gains = self.registered("sections", "phases", "gains")

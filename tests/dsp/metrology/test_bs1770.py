@@ -245,6 +245,19 @@ def test_the_interpolating_filter():
         assert 20 * np.log10(gain.mean()) == pytest.approx(level, abs=0.011)
 
 
+@pytest.mark.parametrize(
+    ("fs", "low", "high"), [(48000, -0.32, 0.23), (96000, -0.32, 0.23), (192000, -0.01, 0.01)]
+)
+def test_the_peak_of_a_tone(fs, low, high):
+    """Of any frequency up to 15 kHz, within what the documents say."""
+    stage, n = BS1770(fs, 1), np.arange(fs // 10)
+    for f in (*np.arange(500.37, 15000, 250.0), 8000.0):
+        x = 0.5 * np.sin(2 * np.pi * f / fs * n + np.pi / 3)
+        with torch.no_grad():
+            peak = stage(torch.from_numpy(x[None]).float()).true_peak.max().item()
+        assert low <= 20 * np.log10(peak / 0.5) <= high, f
+
+
 def programme(fs, seconds, seed=0):
     """Speech-like noise in stereo whose level wanders over 40 dB."""
     random = np.random.default_rng(seed)
