@@ -9,13 +9,9 @@ from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.core.values import NamedChannels
+from amt_stream.engine.devices.captured import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S
 from amt_stream.engine.devices.listing import InputDevice
-from amt_stream.engine.devices.microphone import (
-    RETRY_S,
-    SLOW_AFTER_S,
-    SLOW_RETRY_S,
-    MicrophoneSource,
-)
+from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.microphones import Microphone, named_microphones
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.source_runner import SourceRunner

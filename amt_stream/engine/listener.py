@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
-from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing
+from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing, is_silent
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone_input import CLIP_LEVEL, MicrophoneInput
 from amt_stream.engine.ready_model import ReadyModel
@@ -30,7 +30,7 @@ class Listener(Resumable):
 
     columns: its channels among the `offered` ones of a block
     gain_db: gain applied before the model
-    tell_gap: called after a gap of this row alone, with name, start and number of samples
+    tell_gap: called after a gap of this row alone, with name, start, number of samples and faults
     """
 
     kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "clipped", "broken", "marks")
@@ -45,7 +45,7 @@ class Listener(Resumable):
         calibration: Calibration | Sequence[Calibration] = UNCALIBRATED,
         gain_db: float = 0.0,
         name: str = "",
-        tell_gap: Callable[[str, int, int], None] | None = None,
+        tell_gap: Callable[[str, int, int, int], None] | None = None,
     ) -> None:
         self.name, self._tell_gap = name, tell_gap
         self.input = MicrophoneInput(columns, offered, calibration, gain_db)
@@ -91,7 +91,7 @@ class Listener(Resumable):
         """The block with invalid samples replaced by 0, counted and marked."""
         missing = is_missing(part)
         if self.gaps.missing or missing.any():
-            self._miss_some(missing, position)
+            self._miss_some(part, missing, position)
         size = np.abs(part)
         sane = size <= LARGEST_SAMPLE  # False for NaN too
         clipped = sane & (size >= CLIP_LEVEL) & ~missing[:, None]
@@ -102,14 +102,17 @@ class Listener(Resumable):
             self.marks.add_all(fault, position + np.flatnonzero(where.any(axis=1)))
         return np.where(sane & ~missing[:, None], part, np.float32(0.0))
 
-    def _miss_some(self, missing: NDArray[np.bool_], position: int) -> None:
+    def _miss_some(
+        self, part: NDArray[np.float32], missing: NDArray[np.bool_], position: int
+    ) -> None:
         """Record which of the next samples are missing."""
         edges = np.flatnonzero(np.diff(missing, prepend=False, append=False)).tolist()
         if not missing[0]:
             self.close_hole()
         for start, stop in zip(edges[::2], edges[1::2], strict=True):
             self.gaps.open(position + start)
-            self.miss(Fault.GAP, position + start, position + stop)
+            silent = Fault.SILENT if is_silent(part[start:stop]) else 0
+            self.miss(Fault.GAP | silent, position + start, position + stop)
             self.gaps.lost += stop - start
             if stop < len(missing):
                 self.close_hole()
@@ -123,8 +126,7 @@ class Listener(Resumable):
         """End the present gap of this row, if any; after a long one the model restarts."""
         hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._ready.clock.fs)
         if hole is not None and self._tell_gap is not None:
-            start, stop = hole
-            self._tell_gap(self.name, start, stop - start)
+            self._tell_gap(self.name, hole.start, hole.stop - hole.start, hole.fault)
 
     def pieces(self, first: int, stop: int, end: int | None) -> Iterator[tuple[int, int]]:
         """The ranges of frames within [first, stop) that lie outside gaps.

@@ -18,6 +18,7 @@ from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.snapshots import Snapshots
 from amt_stream.engine.sources import Block, DeviceLost
 from amt_stream.engine.thread_check import runs_as, thread_checked
+from amt_stream.meters.frames import Fault
 
 WATCH_S = 0.2
 SOURCE_S = 0.5
@@ -186,7 +187,8 @@ class Work:
 
     def _lose(self, samples: int) -> None:
         """Count samples that will never come as missing at the end [model-thread]."""
-        self.measure(self._no_sound, samples, 0)
+        silent = Fault.SILENT if self._source.state == "silent" else 0
+        self.measure(self._no_sound, samples, silent)
 
     def finish(self, lost: int, flags: int = 0) -> None:
         """After the source's end, with `lost` samples missing there, flush the models."""

@@ -45,7 +45,7 @@ class RunningModels:
         self,
         given: Stage | Mapping[str, Stage],
         tell: Callable[[str, str], None],
-        tell_gap: Callable[[str, int, int], None],
+        tell_gap: Callable[[str, int, int, int], None],
     ) -> None:
         """Prepare one model or several by name [before start].
 
@@ -79,7 +79,7 @@ class RunningModels:
         self.first = next(iter(self.of.values()))
 
     def _listeners(
-        self, model: Stage, tell_gap: Callable[[str, int, int], None] | None
+        self, model: Stage, tell_gap: Callable[[str, int, int, int], None] | None
     ) -> list[Listener]:
         """A listener for each microphone, for one model."""
         source, channels = self._timeline.source, self._options.channels

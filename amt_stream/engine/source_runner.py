@@ -47,6 +47,11 @@ class SourceReport(NamedTuple):
     text: str
 
 
+def arrival_of(source: Source) -> float:
+    """When what a source delivers now came, by `since_boot_s` [audio-thread, model-thread]."""
+    return since_boot_s() - source.held_back_s
+
+
 @thread_checked
 class SourceRunner:
     """Starts and stops a source, both in one thread.
@@ -179,7 +184,7 @@ class SourceRunner:
         elif self._bytes + block.nbytes + BLOCK_BYTES > HELD_BYTES:
             self._left_out = lost + len(block)
         else:
-            self._stored.append(Held(block, lost, flags, since_boot_s()))
+            self._stored.append(Held(block, lost, flags, arrival_of(self.source)))
             self._bytes += block.nbytes + BLOCK_BYTES
             self.samples += len(block)
 

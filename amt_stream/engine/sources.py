@@ -23,7 +23,7 @@ from amt_stream.engine.sound_file import (
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
-from amt_stream.meters.source_description import SourceDescription
+from amt_stream.meters.source_description import InputGain, SourceDescription
 
 __all__ = [
     "Block",
@@ -137,11 +137,13 @@ class Source:
     so that an interrupted measurement can resume. `description` is what it knows of its sound: by
     default that of a device if it is live, and else that of computed sound.
 
-    A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
-    of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
-    that a lost device owes at present, `note` is a sentence for as long as it holds, and
-    `tell(kind, sentence)` sends an `Event`, from any thread. The engine sets `tell` and `run_in`
-    before `start`.
+    A source without audio for a while reports it: its `state` is then "stalled", "lost", or
+    "silent" for a device that gives exact zeros, instead of "running" (if it is "", the engine
+    judges by the clock), `missing` is the number of samples that such a device owes at present,
+    `note` is a sentence for as long as it holds, and `tell(kind, sentence)` sends an `Event`, from
+    any thread. The engine sets `tell` and `run_in` before `start`. `holds_s` are seconds of sound
+    that the source holds back at present, and `held_back_s` for how long it has held back what it
+    delivers now.
     """
 
     fs: int
@@ -161,6 +163,8 @@ class Source:
     stall_s: float = math.inf
     state: str = ""
     missing: int = 0
+    holds_s: float = 0.0
+    held_back_s: float = 0.0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
     _description: SourceDescription | None = None
@@ -176,6 +180,10 @@ class Source:
     @description.setter
     def description(self, given: SourceDescription) -> None:
         self._description = given
+
+    def gain_of(self, column: int) -> InputGain | None:
+        """The gain of the input of a channel, counted from 0, if the system tells it."""
+        return self.description.gain
 
     def start(self, deliver: Deliver) -> None:
         raise NotImplementedError

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 
 Kind = Literal["device", "playback", "file", "stream", "signal", "array"]
@@ -32,9 +33,23 @@ class InputGain:
         parts += [self.port] if self.port else []
         return ", ".join(parts)
 
+    def amplifies_as(self, other: "InputGain") -> bool:
+        """Whether it amplifies as much as another, as far as both are known; mute is no gain."""
+        volumes = self.percent, other.percent
+        ports = self.port, other.port
+        return all(a == b or not (a and b) for a, b in (volumes, ports))
+
     def to_dict(self) -> JsonDict:
         """Data for headers and files."""
         return {"percent": list(self.percent), "muted": self.muted, "port": self.port}
+
+    @classmethod
+    def from_dict(cls, given: JsonMap) -> Self:
+        """Make a gain from `to_dict`. Raises TypeError or ValueError."""
+        kinds = {"percent": list, "muted": bool, "port": str}
+        if {key: type(value) for key, value in given.items()} != kinds:
+            raise ValueError(f"an input gain is {brief(given)}: give percent, muted and port")
+        return cls(tuple(map(float, given["percent"])), given["muted"], given["port"])
 
 
 @dataclass(frozen=True)
