@@ -109,8 +109,10 @@ class HealthReport:
     def _note(self, silent: bool) -> str:
         """The most important remark."""
         source = self._source
-        if note := self._shutdown.note or source.note or self._work.ladder.note:
+        if note := self._shutdown.note or source.note:
             return note
+        if notes := [*filter(None, (self._work.gains.note, self._work.ladder.note))]:
+            return "; ".join(notes)
         if silent and source.silence_note:
             return source.silence_note
         return (

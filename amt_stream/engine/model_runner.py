@@ -10,6 +10,7 @@ from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
+from amt_stream.engine.input_gains import InputGains
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import fits_together
 from amt_stream.engine.program_end import stop_if_nobody_is_left
@@ -50,6 +51,7 @@ class Work:
         self.load, self.ladder = Load(), ladder
         self._models, self._backlog = models, backlog
         self._bus, self._snapshots, self._state = bus, snapshots, state
+        self.gains = InputGains(backlog.source, models, bus.here)
         self._source = backlog.source
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
@@ -168,6 +170,7 @@ class Work:
     def measure(self, block: Block, lost: int, flags: int) -> None:
         """Run the models on a block, before which `lost` samples are missing [model-thread]."""
         wall_at = time.perf_counter()
+        self.gains.look()
         self._bus.block(block, lost, flags)
         began = time.perf_counter()
         together = self._several and fits_together(block)

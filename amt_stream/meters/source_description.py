@@ -27,11 +27,16 @@ class InputGain:
     port: str = ""
 
     def __str__(self) -> str:
-        volumes = ", ".join(f"{one:g} %" for one in dict.fromkeys(self.percent))
-        parts = [f"volume {volumes}"] if volumes else []
+        volumes = "/".join(f"{one:g}" for one in dict.fromkeys(self.percent))
+        parts = [f"{volumes} %"] if volumes else []
         parts += ["muted"] if self.muted else []
         parts += [self.port] if self.port else []
         return ", ".join(parts)
+
+    @property
+    def in_words(self) -> str:
+        """The gain without mute, which is none: as "50 %, analog-input-mic"."""
+        return str(replace(self, muted=False))
 
     def amplifies_as(self, other: "InputGain") -> bool:
         """Whether it amplifies as much as another, as far as both are known; mute is no gain."""
@@ -46,10 +51,11 @@ class InputGain:
     @classmethod
     def from_dict(cls, given: JsonMap) -> Self:
         """Make a gain from `to_dict`. Raises TypeError or ValueError."""
-        kinds = {"percent": list, "muted": bool, "port": str}
-        if {key: type(value) for key, value in given.items()} != kinds:
+        percent, muted, port = (given.get(key) for key in ("percent", "muted", "port"))
+        known = isinstance(muted, bool) and isinstance(port, str)
+        if not (known and isinstance(percent, list | tuple)):
             raise ValueError(f"an input gain is {brief(given)}: give percent, muted and port")
-        return cls(tuple(map(float, given["percent"])), given["muted"], given["port"])
+        return cls(tuple(map(float, percent)), bool(muted), str(port))
 
 
 @dataclass(frozen=True)

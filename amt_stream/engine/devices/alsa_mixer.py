@@ -46,7 +46,9 @@ def read_gain(mixer: str) -> InputGain | None:
 
 def watch_gain(mixer: str) -> ChangeWatch:
     """Watch the controls of a card."""
-    return ChangeWatch(["amixer", "-D", mixer, "sevents"], CHANGE, pactl_settings())
+    # Into a pipe amixer would write only each 4 kB.
+    command = ["stdbuf", "-oL", "amixer", "-D", mixer, "sevents"]
+    return ChangeWatch(command, CHANGE, pactl_settings())
 
 
 def _amixer(mixer: str, what: str) -> list[str]:

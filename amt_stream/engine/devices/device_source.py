@@ -183,5 +183,6 @@ class DeviceSource(Source):
             return
         self.description = replace(self.description, gain=gain)
         if before is not None and not gain.amplifies_as(before):
-            turned = f"the input gain of {self.name!r} was turned from {before} to {gain}"
+            words = before.in_words, gain.in_words
+            turned = f"the input gain of {self.name!r} was turned from {words[0]} to {words[1]}"
             self.tell("gain", f"{turned}; {more}" if more else turned)

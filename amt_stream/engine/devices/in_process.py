@@ -11,7 +11,7 @@ from amt_stream.engine.sources import Deliver, DeviceLost, SourceError
 from amt_stream.meters.frames import Fault
 
 STALLED_S = 5.0
-LOOK_S = 0.05
+LOOK_S = 0.01
 """Seconds between two looks at whether the system has told a change."""
 
 OPEN: set[int] = set()
