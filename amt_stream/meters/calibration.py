@@ -431,6 +431,11 @@ class Kept:
     correction: Correction | None = None
 
     @property
+    def title(self) -> str:
+        """The name of the device for people, if it is known."""
+        return self.device if self.record is None else self.record.title
+
+    @property
     def calibration(self) -> Calibration:
         """The calibration with the correction."""
         known = UNCALIBRATED if self.record is None else self.record.calibration
@@ -465,6 +470,15 @@ def kept_channels() -> list[Kept]:
     responses = kept_corrections()
     keys = sorted({*records, *responses})
     return [Kept(*key, records.get(key), responses.get(key)) for key in keys]
+
+
+def titles_of(kept: Sequence[Kept]) -> list[str]:
+    """The name of each device for people, with what tells it apart from another of that name."""
+    devices: dict[str, set[str]] = {}
+    for one in kept:
+        devices.setdefault(one.title, set()).add(one.device)
+    several = {title for title, of_it in devices.items() if len(of_it) > 1}
+    return [f"{one.title} ({one.device})" if one.title in several else one.title for one in kept]
 
 
 def uncalibrated(calibrations: Sequence[Calibration]) -> list[Calibration]:

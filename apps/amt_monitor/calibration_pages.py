@@ -166,7 +166,8 @@ class MicrophonePage(WizardPage):
         with QtCore.QSignalBlocker(self.channel):
             self.channel.addItems([str(number) for number in range(1, offered + 1)])
             self.channel.setCurrentIndex(min(self.draft.channel, offered) - 1)
-        self.kept_as.setText(plain(self.draft.identity) or "-")
+        self.kept_as.setText(plain(source.name) if self.draft.identity else "-")
+        self.kept_as.setToolTip(plain(self.draft.identity))
         if source.device.played:
             self.refuse(f"{source.name} is the sound that this computer plays: choose a microphone")
         elif not self.draft.identity:
@@ -283,7 +284,7 @@ class TonePage(WizardPage):
         self._show(verdict)
         if verdict is not None and verdict.mean is not None:
             # The reading stays when the calibrator is taken off: no key press is needed.
-            self.draft.tone = verdict.mean
+            self.draft.tone, self.draft.gain = verdict.mean, self._run.gain
             self.draft.hear_both([rms for rms, _ in heard.levels_db])
             self.completeChanged.emit()
         self._show_taken()

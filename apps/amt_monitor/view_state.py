@@ -71,7 +71,11 @@ class ViewState:
         engine, source = self.engine, describe_source(self.engine)
         if self.readings is None:
             return {"source": source}
-        return header(self.readings.rows, describe_models(engine), engine.calibration, source)
+        gain = engine.source.gain_of(0)
+        more = {} if gain is None else {"input_gain": gain.to_dict()}
+        return header(
+            self.readings.rows, describe_models(engine), engine.calibration, source, **more
+        )
 
     @property
     def specific_loudness(self) -> "np.ndarray | None":

@@ -6,7 +6,7 @@
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
 import { Connection, caption, doubts, needsLevel, short, words } from "./amt-meter.js";
-import { ALONE, BETWEEN, LOST, MEASURING, OF_FAULT, SIGNS } from "./states.js";
+import { ALONE, AWAY, BETWEEN, MEASURING, OF_FAULT, SIGNS } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
 const view = (asked.get("view") || "").split(",").filter(Boolean);
@@ -235,7 +235,7 @@ function reached() {
   if (!state) return "connecting";
   if (state.state !== "measuring") return state.state;
   const device = state.health?.device_state;
-  return ["lost", "stalled"].includes(device) ? device : "running";
+  return device in AWAY || device === "stalled" ? device : "running";
 }
 
 // The states that hold, the worst first: as `rank_states` in amt_stream/meters/state_signs.py.
@@ -284,12 +284,12 @@ function showBanner(text) {
 }
 
 function troubleOf() {
-  const { state, header } = connection;
-  switch (reached()) {
+  const { state, header } = connection, now = reached();
+  if (now in AWAY) return AWAY[now].replace("{name}", () => header ? header.source.name : "the microphone").replace("{note}", () => state.health.note);
+  switch (now) {
     case "no connection": return "No connection to the meter; trying again";
     case "failed": return `The measurement failed: ${state.error}`;
     case "waiting": return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
-    case "lost": return LOST.replace("{name}", () => header ? header.source.name : "the microphone");
     default: return "";
   }
 }
@@ -495,7 +495,7 @@ function drawHistory() {
   if (!kept || !kept.time.length || !drawn.length || width < 80) return;
   const newest = kept.time[kept.time.length - 1];
   // Without its microphone or its server the history goes on into hatching.
-  const silent = !frozen && ["lost", "no connection"].includes(reached());
+  const silent = !frozen && (reached() in AWAY || reached() === "no connection");
   const now = frozen ? frozen.row.time_s : newest + (silent ? (performance.now() - connection.rows.get(whose).came) / 1000 : 0);
   const key = [width, height, span, whose, root.dataset.theme, ...drawn, past.has(whose)].join(" ");
   if (key === picture.key && Math.abs(now - picture.now) < span / width / 2) return; // nothing would move
