@@ -273,11 +273,12 @@ function showState(row) {
 }
 
 // The one thing that keeps this page from showing the sound of now, with the time since it began.
-let trouble = "", troubleSince = 0;
+let trouble = "", troubleKind = "", troubleSince = 0;
 
 function showBanner(text) {
-  if (Boolean(text) !== Boolean(trouble)) troubleSince = performance.now();
-  trouble = text;
+  const kind = text ? reached() : "";
+  if (kind !== troubleKind) troubleSince = performance.now();
+  [trouble, troubleKind] = [text, kind];
   at("banner").hidden = !text;
   const since = clock((performance.now() - troubleSince) / 1000).slice(3);
   if (text) at("banner").textContent = text.includes("{clock}") ? text.replace("{clock}", since) : `${text} (${since})`;
@@ -378,7 +379,8 @@ function showNumbers() {
   showState(connection.rows.get(whose));
   showBanner(troubleOf());
   const state = connection.state ? connection.state.state : "";
-  const stale = Boolean(row) && !frozen && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
+  const late = (state === "measuring" || state === "paused" || !state || trouble) && row && performance.now() - row.came > STALE_MS;
+  const stale = Boolean(row) && !frozen && (late || reached() in AWAY);
   const still = Boolean(frozen) || reached() !== "running";
   const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
   const grey = (column) => still || doubts(row, column).some((one) => one !== "uncalibrated");
