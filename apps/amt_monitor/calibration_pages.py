@@ -79,8 +79,7 @@ class MicrophonePage(WizardPage):
             "Which microphone",
             "Speak, or tap the microphone: the bar of its channel must move.",
         )
-        self.device = DeviceComboBox()
-        self.device.setItemText(0, "the default input")
+        self.device = DeviceComboBox("the default input")
         self.device.setAccessibleName("input")
         self.channel = QtWidgets.QComboBox()
         self.channel.setObjectName("channel")
@@ -154,6 +153,8 @@ class MicrophonePage(WizardPage):
         assert isinstance(source, MicrophoneSource)
         self.draft.identity = next(iter(source.device.kept_by), "")
         self.draft.name, self.draft.inputs = source.name, source.channels
+        if self.draft.device is None:
+            self.device.name_first(source.name)
         for number in range(1, source.channels + 1):
             bar = LevelBar(
                 f"level_{number}", f"Channel {number}", LEVEL_SCALE, limit=-3, over="amber"

@@ -61,6 +61,9 @@ class InputDevice:
             return frozenset()
         return frozenset({self.identity} - {""})
 
+    def __str__(self) -> str:
+        return self.title
+
     @property
     def entry(self) -> str:
         """The title in a list, with the name by which it is chosen, if that is another one."""
