@@ -31,7 +31,9 @@ class CalibrationInUse:
         self._judge()
 
     def know_gain(self, gain: InputGain) -> None:
-        """Take the present gain of the input."""
+        """Take the present gain of the input; while it is turning, no calibration holds again."""
+        if gain.turning and self.why:
+            return
         self._gain = gain
         self._first = self._first or gain
         self._judge()

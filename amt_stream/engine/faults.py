@@ -153,6 +153,7 @@ class FaultSource(Source):
 
     def start(self, deliver: Deliver) -> None:
         self.source.run_in, self.source.tell = self.run_in, self.tell
+        self.source.tell_gain = self.tell_gain
         self._deliver = deliver
         if any(fault.kind == "mute" for fault in self.faults):
             tell = partial(self.tell, "silent", f"{self.name} {_MUTED}")

@@ -1,19 +1,20 @@
 """Passes the gain of inputs on to the calibrations that hold for it."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.running_models import RunningModels
-from amt_stream.engine.sources import Source
 from amt_stream.engine.thread_check import thread_checked
+from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.source_description import InputGain
 
 
 @thread_checked
 class InputGains:
-    """Follows the gain of the inputs of a source.
+    """Follows the gain of the inputs of an engine.
 
     While it is not that of a calibration, readings are uncalibrated.
 
@@ -21,17 +22,30 @@ class InputGains:
     """
 
     def __init__(
-        self, source: Source, models: RunningModels, tell: Callable[[str, str, str], None]
+        self, timeline: Timeline, models: RunningModels, tell: Callable[[str, str, str], None]
     ) -> None:
-        self._source, self._models, self._tell = source, models, tell
-        self._known: tuple[InputGain | None, ...] = (None,) * source.channels
+        self._timeline, self._models, self._tell = timeline, models, tell
+        self._known: list[InputGain | None] = [None] * timeline.source.channels
+        self._incoming: deque[tuple[int, InputGain, range]] = deque()
+
+    def take(self, gain: InputGain, columns: range) -> None:
+        """Take the gain of the input of some columns from the next block on [any-thread]."""
+        self._incoming.append((self._timeline.arrivals.samples, gain, columns))
 
     def look(self) -> None:
-        """Pass on what has changed, from the next block on [model-thread]."""
-        known = tuple(map(self._source.gain_of, range(self._source.channels)))
-        if known != self._known:
-            self._known = known
-            self._models.command(partial(self._pass_on, known))
+        """Pass on the gains of the next block, in order [model-thread].
+
+        One that is turning counts at once, also for sound that has come before.
+        """
+        if not self._incoming:  # the usual case
+            return
+        waiting = [*self._incoming]
+        due = sum(sample <= self._models.position for sample, _, _ in waiting)
+        due = max([due, *(k for k, (_, gain, _) in enumerate(waiting, 1) if gain.turning)])
+        for _ in range(due):
+            _, gain, columns = self._incoming.popleft()
+            self._known[columns.start : columns.stop] = [gain] * len(columns)
+            self._models.command(partial(self._pass_on, tuple(self._known)))
 
     def _pass_on(self, known: Sequence[InputGain | None], measurement: Measurement) -> None:
         changed = measurement.know_gains(known)

@@ -51,7 +51,8 @@ class Work:
         self.load, self.ladder = Load(), ladder
         self._models, self._backlog = models, backlog
         self._bus, self._snapshots, self._state = bus, snapshots, state
-        self.gains = InputGains(backlog.source, models, bus.here)
+        self.gains = InputGains(backlog.timeline, models, bus.here)
+        backlog.runner.take_gain = self.gains.take
         self._source = backlog.source
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0

@@ -122,6 +122,10 @@ def _nobody_listens(kind: str, text: str) -> None:
     """Default of `Source.tell`, without an engine."""
 
 
+def _nobody_listens_to_gains(gain: InputGain, columns: range) -> None:
+    """Default of `Source.tell_gain`, without an engine."""
+
+
 @thread_checked
 class Source:
     """Delivers audio.
@@ -141,9 +145,10 @@ class Source:
     "silent" for a device that gives exact zeros, instead of "running" (if it is "", the engine
     judges by the clock), `missing` is the number of samples that such a device owes at present,
     `note` is a sentence for as long as it holds, and `tell(kind, sentence)` sends an `Event`, from
-    any thread. The engine sets `tell` and `run_in` before `start`. `holds_s` are seconds of sound
-    that the source holds back at present, and `held_back_s` for how long it has held back what it
-    delivers now.
+    any thread. `tell_gain(gain, columns)` says with which gain some channels, counted from 0, are
+    heard from the next block on. The engine sets these two and `run_in` before `start`. `holds_s`
+    are seconds of sound that the source holds back at present, and `held_back_s` for how long it
+    has held back what it delivers now.
     """
 
     fs: int
@@ -167,6 +172,7 @@ class Source:
     held_back_s: float = 0.0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
+    tell_gain: Callable[[InputGain, range], None] = staticmethod(_nobody_listens_to_gains)
     _description: SourceDescription | None = None
 
     @property

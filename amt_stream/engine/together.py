@@ -101,9 +101,12 @@ class Together(Source):
             target=self._run, args=(deliver,), name=self.name, daemon=True
         )
         try:
+            first = 0
             for member in self._members:
                 source = member.source
                 source.tell = partial(self._tell_of, source.name)
+                source.tell_gain = partial(self._tell_gain_from, first)
+                first += source.channels
                 source.start(partial(member.receive, self._stopping.is_set))
                 member.started = True
         except BaseException:
@@ -126,6 +129,9 @@ class Together(Source):
 
     def _tell_of(self, name: str, kind: str, text: str) -> None:
         self.tell(kind, text if name in text else f"{name}: {text}")
+
+    def _tell_gain_from(self, first: int, gain: InputGain, columns: range) -> None:
+        self.tell_gain(gain, range(first + columns.start, first + columns.stop))
 
     def _run(self, deliver: Deliver) -> None:
         """Pass audio on until all sources have ended [audio-thread]."""

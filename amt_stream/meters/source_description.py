@@ -20,11 +20,13 @@ class InputGain:
     percent: volume of each channel; () if unknown
     muted: whether it is switched to silence
     port: the connector or microphone that is chosen, "" if unknown
+    turning: whether it has just changed, so that sound of another gain may still come
     """
 
     percent: tuple[float, ...] = ()
     muted: bool = False
     port: str = ""
+    turning: bool = False
 
     def __str__(self) -> str:
         volumes = "/".join(f"{one:g}" for one in dict.fromkeys(self.percent))

@@ -52,7 +52,7 @@ def test_readings_are_uncalibrated_while_another_program_has_turned_the_gain(
         volume(50)
         why = "the input gain is 50 % and was 100 % at the start"
         until(lambda: engine.health.note == f"readings are uncalibrated: {why}")
-        assert engine.source.description.gain == HALF
+        assert engine.source.description.gain.percent == HALF.percent
         (now,) = engine.calibration
         assert (now.calibrated, now.source, now.full_scale_db_spl) == (False, why, 100.0)
         count = engine.history.count
@@ -73,8 +73,9 @@ def test_readings_are_uncalibrated_while_another_program_has_turned_the_gain(
     assert known[-1]
     level = np.concatenate([one.level_db.max(axis=0) for one in collector.all])
     quiet = level < level[0] - 9  # 18 dB less
-    assert np.count_nonzero(quiet & known) <= 60, "a moment passes until the server has told it"
     assert np.count_nonzero(quiet) > 300
+    # A callback passes sound on before the server may have told the change.
+    assert not (quiet & known).any() or run_in == "callback"
     # Readings settle again after each step.
     settling = collector.column("settling")
     assert settling[np.flatnonzero(np.diff(known.astype(int)) != 0) + 1].all()
@@ -241,7 +242,7 @@ Source #53
 
 
 def test_what_pipewire_says_of_a_source(monkeypatch):
-    monkeypatch.setattr(pulse_server, "pactl", lambda *arguments: PIPEWIRE.splitlines())
+    monkeypatch.setattr(pulse_server, "pactl", lambda *arguments, **limits: PIPEWIRE.splitlines())
     (one,) = pulse_server.sources()
     assert (one.title, one.output) == ("UMIK-1: Gain  18dB Analog Stereo", "")
     assert (one.channels, one.fs, one.number) == (2, 48000, "52")

@@ -9,6 +9,7 @@ import time
 from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureMessage, CaptureProcess, NoAnswer
+from amt_stream.engine.devices.delay_line import DelayLine, OnSound
 from amt_stream.engine.devices.device_source import SILENT, DeviceSource
 from amt_stream.engine.devices.identity import pinned
 from amt_stream.engine.devices.input_watch import InputWatch
@@ -38,7 +39,9 @@ class Captured:
     def __init__(self, source: DeviceSource, deliver: Deliver) -> None:
         self._source, self._deliver = source, deliver
         self._gate = source.gate(deliver, RUNNING)
-        self._pass = deliver if source.device.played else self._gate.take
+        sound: OnSound = deliver if source.device.played else self._gate.take
+        self.delay_s = source.slack_s
+        self._line = DelayLine(sound, self.delay_s)
         self._settings = pinned(source.device.behind)
         self._continuity = Continuity(source.fs)
         self._held: list[CaptureMessage] = []
@@ -79,7 +82,7 @@ class Captured:
 
     @property
     def held_back_s(self) -> float:
-        return self._gate.held_back_s
+        return self._gate.held_back_s + self._line.age_s
 
     def _open(self, process: CaptureProcess) -> None:
         """Open the device in the process; raises SourceError if it is not available."""
@@ -118,6 +121,7 @@ class Captured:
             process = process or self._come_back()
             while process is not None:
                 reason = self._listen(process)
+                self._line.flush()
                 self._close(process, kill=not self._stopping.is_set())
                 if self._stopping.is_set():
                     break
@@ -154,7 +158,9 @@ class Captured:
             if message.kind == b"E":
                 return message.data.decode()
             if self._watch is not None and (other := self._watch.look()):
+                self._gate.interrupt(self._line.discard())
                 return f"the sound server has moved it to {other!r}"
+            self._line.pass_due()
             turn_at = time.monotonic()  # again, because asking the server takes time
             if message is not _NOTHING:
                 beat_at = now
@@ -166,9 +172,9 @@ class Captured:
             if silent_s > STALLED_S:
                 self._stall(silent_s)
             if silent_s > (LOST_S if sounded else FIRST_SOUND_S):
-                return f"nothing came for {silent_s:.1f} s{self._why_quiet}"
+                return self._why_quiet or f"nothing came for {silent_s:.1f} s"
             if silent_s > LOST_S:
-                self._lose(f"nothing came for {silent_s:.1f} s{self._why_quiet}")
+                self._lose(self._why_quiet or f"nothing came for {silent_s:.1f} s")
         return ""
 
     @property
@@ -188,7 +194,8 @@ class Captured:
                 self._come_to_life()
             missing = verdict.lost
             for block in (*self._held, message):
-                self._pass(source.samples(block.data), missing + block.lost, verdict.flags)
+                sound = source.samples(block.data)
+                self._line.put(block.time_s, sound, missing + block.lost, verdict.flags)
                 missing = 0
             self._held.clear()
             source.delay.note(message.age_s)
@@ -198,7 +205,7 @@ class Captured:
         if self._source.state == RUNNING:
             self._source.state = "stalled"
             text = f"{self._source.name!r} has delivered no sound for {silent_s:.1f} s"
-            text += self._why_quiet
+            text += f": {self._why_quiet}" if self._why_quiet else ""
             self._source.note = text
             self._source.tell("stall", text)
 

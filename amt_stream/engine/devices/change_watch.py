@@ -17,12 +17,13 @@ class ChangeWatch:
     The program ends when its watcher is closed, and also when this program is killed.
 
     environment: of the program
+    heard: whether it has printed anything, so that it watches by now
     """
 
     def __init__(
         self, command: Sequence[str], marks: Sequence[bytes], environment: Mapping[str, str]
     ) -> None:
-        self.changed = threading.Event()
+        self.changed, self.heard = threading.Event(), False
         self._marks = marks
         self._process: Any = None
         if not sys.platform.startswith("linux"):
@@ -43,6 +44,7 @@ class ChangeWatch:
 
     def _read(self) -> None:
         for line in self._process.stdout:
+            self.heard = True
             if any(mark in line for mark in self._marks):
                 self.changed.set()
 

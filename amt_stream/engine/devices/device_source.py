@@ -1,6 +1,7 @@
 """An input device as a source: what is known of it, and what it reports."""
 
 import math
+import time
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,6 +17,9 @@ from amt_stream.meters.source_description import InputGain, SourceDescription
 SANE_LATENCY_S = 10.0
 LARGEST_BLOCK_S = 0.1
 
+TURNING_S = 0.05
+"""Seconds after a change of gain in which older sound may come, besides the latency."""
+
 SILENT = "silent"
 """The state of a device that gives exact zeros."""
 
@@ -24,7 +28,12 @@ UNKNOWN = "is it muted, or does the system not permit its use?"
 
 
 class Reader(Protocol):
-    """Reads an opened device, and delivers its sound; fields as of a `Source`."""
+    """Reads an opened device, and delivers its sound; fields as of a `Source`.
+
+    delay_s: for how long it holds back all sound
+    """
+
+    delay_s: float
 
     @property
     def missing(self) -> int: ...
@@ -89,11 +98,15 @@ class DeviceSource(Source):
         self.reader: Reader | None = None
         self.delay = ArrivalDelay(latency)
         self.description = SourceDescription.of_device(self.channels, played=device.played)
-        self._blocksize, self._muted = blocksize, ""
+        self._blocksize, self._muted, self._turning_until = blocksize, "", 0.0
 
     @property
     def latency_s(self) -> float:  # type: ignore[override]
-        return self.delay.seconds
+        return self.delay.seconds + self._held_s
+
+    @property
+    def _held_s(self) -> float:
+        return 0.0 if self.reader is None else self.reader.delay_s
 
     @property
     def latency_growth_s(self) -> float:  # type: ignore[override]
@@ -179,10 +192,22 @@ class DeviceSource(Source):
     def know_gain(self, gain: InputGain, more: str = "") -> None:
         """Note the gain of its input, and tell a change; `more` may say who did it."""
         before = self.description.gain
-        if gain == before:
+        if before is not None and gain == replace(before, turning=False):
             return
-        self.description = replace(self.description, gain=gain)
-        if before is not None and not gain.amplifies_as(before):
+        turned = before is not None and not gain.amplifies_as(before)
+        if before is not None and turned:
             words = before.in_words, gain.in_words
-            turned = f"the input gain of {self.name!r} was turned from {words[0]} to {words[1]}"
-            self.tell("gain", f"{turned}; {more}" if more else turned)
+            text = f"the input gain of {self.name!r} was turned from {words[0]} to {words[1]}"
+            self.tell("gain", f"{text}; {more}" if more else text)
+            self._turning_until = time.monotonic() + self.latency_s + TURNING_S
+        self._set_gain(replace(gain, turning=turned and self._held_s > 0))
+
+    def settle_gain(self) -> None:
+        """Note that no sound of an earlier gain can come any more, once that is so."""
+        gain = self.description.gain
+        if gain is not None and gain.turning and time.monotonic() > self._turning_until:
+            self._set_gain(replace(gain, turning=False))
+
+    def _set_gain(self, gain: InputGain) -> None:
+        self.description = replace(self.description, gain=gain)
+        self.tell_gain(gain, range(self.channels))

@@ -21,6 +21,8 @@ OPEN: set[int] = set()
 class InProcess:
     """A device opened in this process, which delivers from its callback."""
 
+    delay_s = 0.0
+
     def __init__(self, source: DeviceSource, deliver: Deliver) -> None:
         self._source, self._deliver = source, deliver
         self._gate = source.gate(deliver, "")

@@ -46,6 +46,7 @@ class InputWatch:
 
         Returns the title of another source that the server has moved it to, or "".
         """
+        self._source.settle_gain()
         if (moved := self._routing.moved_to()) is not None:
             return moved.title
         now = self._routing.now
@@ -60,11 +61,10 @@ class InputWatch:
 
     @property
     def why_quiet(self) -> str:
-        """Why nothing comes, as the end of a sentence; "" if unknown."""
+        """Why nothing comes, if the sound server tells it, else ""."""
         now = self._routing.now
-        if now is None or not now.source.suspended:
-            return ""
-        return "; the sound server has suspended it, as for a program that takes it for itself"
+        suspended = now is not None and now.source.suspended
+        return "the sound server has suspended it" if suspended else ""
 
     def close(self) -> None:
         """Stop watching."""

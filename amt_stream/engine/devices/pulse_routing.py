@@ -11,7 +11,7 @@ from amt_stream.engine.devices.pulse_server import (
     placement_of,
 )
 
-MARKS = b"'change' on source-output", b"'change' on source #"
+MARKS = b"'change' on source-output", b"'new' on source-output", b"'change' on source #"
 
 LOOK_S = 1.0
 APART_S = 0.03
@@ -47,14 +47,15 @@ class PulseRouting:
         due = self._watch.changed.is_set() or at >= self._look_at
         if not due or at < self._looked_at + APART_S:
             return None
-        first = self._look_at == -math.inf  # it may have moved before watching: ask again
+        # Each look is a client that connects, which the watcher prints once it watches.
+        watches = self._watch.heard or (self._look_at > -math.inf and not self._seen)
         self._watch.changed.clear()
         now = placement_of(self._process, self.place)
         self.now = now or self.now
         self._seen = self._seen or now is not None
         self._looked_at = time.monotonic()
         self._look_at = self._looked_at + LOOK_S
-        if not first and (now is not None or not self._seen):
+        if watches and (now is not None or not self._seen):
             self._look_at = math.inf
         if now is None:
             return None

@@ -12,6 +12,8 @@ from amt_stream.core.processes import outside_environment
 from amt_stream.meters.source_description import InputGain
 
 ANSWER_S = 0.5
+LISTED_S = 2.0
+"""Seconds for the answer of a server that is known to run, as its inputs have just been listed."""
 
 _FULL = 65536
 """pactl's number for 100 %."""
@@ -74,8 +76,8 @@ def pactl_settings() -> dict[str, str]:
     return {**outside_environment(), "LC_ALL": "C"}
 
 
-def pactl(*arguments: str) -> list[str]:
-    """The output lines of pactl; [] if it is missing or does not answer."""
+def pactl(*arguments: str, answer_s: float = ANSWER_S) -> list[str]:
+    """The output lines of pactl; [] if it is missing or does not answer in time."""
     if not sys.platform.startswith("linux"):
         return []
     try:
@@ -85,7 +87,7 @@ def pactl(*arguments: str) -> list[str]:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             env=pactl_settings(),
-            timeout=ANSWER_S,
+            timeout=answer_s,
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
@@ -103,13 +105,13 @@ def default_sink() -> str | None:
 
 
 def _default(kind: str) -> str | None:
-    names = (_field(line) for line in pactl("info"))
+    names = (_field(line) for line in pactl("info", answer_s=LISTED_S))
     return next((name for key, name in names if key == f"Default {kind}" and name), None)
 
 
 def sources() -> list[PulseSource]:
     """All sources; empty without a server."""
-    found = (_source(*block) for block in _blocks(pactl("list", "sources")))
+    found = (_source(*block) for block in _blocks(pactl("list", "sources", answer_s=LISTED_S)))
     return [one for one in found if one is not None]
 
 
@@ -118,7 +120,8 @@ def placement_of(process: int, place: str | None = None) -> Placement | None:
 
     place: name of the source, if the process may have several streams
     """
-    by_number = {one.number: one for one in sources()}
+    listed = (_source(*block) for block in _blocks(pactl("list", "sources")))
+    by_number = {one.number: one for one in listed if one is not None}
     recordings = [_recording(block) for _, block in _blocks(pactl("list", "source-outputs"))]
     mine = [r for r in recordings if r.process == str(process) and r.source in by_number]
     if not mine:

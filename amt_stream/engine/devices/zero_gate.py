@@ -74,15 +74,14 @@ class ZeroGate:
         if tail:
             self._hold(tail, 0, flags)
 
-    def interrupt(self) -> None:
-        """The device is lost: zeros held back before that are not known to be sound."""
-        self.missing += self._held
+    def interrupt(self, lost: int = 0) -> None:
+        """Samples are missing: zeros held back before them are not known to be sound."""
+        self.missing += self._held + lost
         self._held = 0
 
     def _hold(self, zeros: int, lost: int, flags: int) -> None:
         if lost:
-            self.interrupt()
-            self.missing += lost
+            self.interrupt(lost)
         self._held += zeros
         self._run += zeros
         self._flags |= flags
@@ -93,7 +92,7 @@ class ZeroGate:
                 self._fell_silent()
 
     def _pass(self, sound: Block, lost: int, flags: int) -> None:
-        if self._run:
+        if self._run or self.missing:
             if lost:
                 self.interrupt()
             lost, self.missing = lost + self.missing, 0
