@@ -60,12 +60,14 @@ class Health:
     silent              only exact zeros for more than 1 s, or 0.5 s from a device
     sink_missed         frames that a slow sink did not get
     device_state        "waiting", "running", "stalled", "silent", "lost", "ended" or "stopped"
+    uncalibrated        why readings are uncalibrated although a calibration was given, or ""
     note                the most important remark as a sentence, or ""
     microphones         of several, by name; the values above are then those of the worst, and
                         silent means all
     """
 
     device_state: str
+    uncalibrated: str
     note: str
     samples: int
     frames: int

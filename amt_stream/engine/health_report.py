@@ -42,6 +42,7 @@ class HealthReport:
         listeners = [listener for one in self._models for listener in one.listeners]
         return Health(
             device_state=self.device_state,
+            uncalibrated=self._work.gains.note,
             note=self._note(measurement.silent),
             samples=measurement.samples - lost,
             frames=measurement.frames,

@@ -18,7 +18,7 @@ from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.contract import takes_pascal
-from amt_stream.meters.calibration import calibration_words, reminder_of
+from amt_stream.meters.calibration import Calibration, calibration_words, reminder_of
 from amt_stream.meters.state_signs import AWAY, away_sentence, rank_states
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class StateView(QtWidgets.QWidget):
         self._away = "", 0.0
         self.banner = Banner()
         self._sentence = ""
-        self._judged: Engine | None = None
+        self._judged: tuple[Engine, tuple[Calibration, ...]] | None = None
         self._calibration: tuple[str, ...] = ()
         self._uncalibrated = "", ""
         self._reset: Event | None = None
@@ -101,7 +101,7 @@ class StateView(QtWidgets.QWidget):
         action = self.bar.buttons["log"].defaultAction()
         action.setIconText("Log" if log is None else self._log_status.words(log))
         action.setToolTip("" if log is None else plain(f"log {log.path}"))
-        self._show_calibration(engine)
+        self._show_calibration(engine, health)
         self.line.setText(status_text(engine, health))
 
     def _show_banner(self, measurement: MeasurementControl, health: "Health | None") -> None:
@@ -116,14 +116,14 @@ class StateView(QtWidgets.QWidget):
         self.banner.say(away_sentence(state, seconds, engine.source.name, health.note))
         self.banner.setToolTip(plain(health.note))
 
-    def _show_calibration(self, engine: "Engine") -> None:
+    def _show_calibration(self, engine: "Engine", health: "Health") -> None:
         pascal = any(map(takes_pascal, engine.models.values()))
         known = all(one.calibrated for one in engine.calibration)
-        uncalibrated = pascal and not known
-        if engine is not self._judged:
-            # Files are read only once for an engine, which keeps its calibration.
-            self._judged = engine
-            self._uncalibrated = uncalibrated_words(engine) if uncalibrated else ("", "")
+        if self._judged != (engine, engine.calibration):
+            # Files are read only once for each calibration.
+            self._judged = engine, engine.calibration
+            doubtful = pascal and not known
+            self._uncalibrated = uncalibrated_words(engine, health) if doubtful else ("", "")
         words, why = self._uncalibrated
         reminder = reminder_of(engine.calibration)
         calibrated = "calibrated, overdue" if reminder else "calibrated"
