@@ -281,7 +281,7 @@ Simple mixer control 'Input Source',0
 
 
 def test_what_the_mixer_of_a_card_says(monkeypatch):
-    monkeypatch.setattr(alsa_mixer, "_amixer", lambda *arguments: HDA.splitlines())
+    monkeypatch.setattr(alsa_mixer, "printed_by", lambda *arguments: HDA.splitlines())
     port = "Mic Boost 33.33 %, Auto Gain Control on, Rear Mic"
     assert alsa_mixer.read_gain("hw:1") == InputGain((33.33, 66.67), True, port)
     assert card_of("HDA Intel: ALC (hw:1,0)", "ALSA") == "hw:1"

@@ -1,12 +1,13 @@
 """The input gain of an ALSA card, by amixer."""
 
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 
+from amt_stream.core.processes import printed_by
 from amt_stream.engine.devices.change_watch import ChangeWatch
-from amt_stream.engine.devices.pulse_server import ANSWER_S, pactl_settings
 from amt_stream.meters.source_description import InputGain
+
+ANSWER_S = 0.5
 
 CHANGE = (b"event value",)
 
@@ -28,7 +29,7 @@ def read_gain(mixer: str) -> InputGain | None:
     volumes: list[float] = []
     switches: dict[str, bool] = {}
     others: list[str] = []
-    for name, lines in _controls(_amixer(mixer, "scontents")):
+    for name, lines in _controls(printed_by(["amixer", "-D", mixer, "scontents"], ANSWER_S)):
         kinds = lines[0].split()[1:] if lines else []
         if "cvolume" in kinds:
             volumes += _volumes(lines)
@@ -48,22 +49,7 @@ def watch_gain(mixer: str) -> ChangeWatch:
     """Watch the controls of a card."""
     # Into a pipe amixer would write only each 4 kB.
     command = ["stdbuf", "-oL", "amixer", "-D", mixer, "sevents"]
-    return ChangeWatch(command, CHANGE, pactl_settings())
-
-
-def _amixer(mixer: str, what: str) -> list[str]:
-    try:
-        done = subprocess.run(
-            ["amixer", "-D", mixer, what],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=pactl_settings(),
-            timeout=ANSWER_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return done.stdout.decode(errors="replace").splitlines()
+    return ChangeWatch(command, CHANGE)
 
 
 def _controls(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from amt_stream.core.processes import plain_environment
 
 
 class ChangeWatch:
@@ -16,13 +18,10 @@ class ChangeWatch:
 
     The program ends when its watcher is closed, and also when this program is killed.
 
-    environment: of the program
     heard: whether it has printed anything, so that it watches by now
     """
 
-    def __init__(
-        self, command: Sequence[str], marks: Sequence[bytes], environment: Mapping[str, str]
-    ) -> None:
+    def __init__(self, command: Sequence[str], marks: Sequence[bytes]) -> None:
         self.changed, self.heard = threading.Event(), False
         self._marks = marks
         self._process: Any = None
@@ -36,7 +35,7 @@ class ChangeWatch:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=environment,
+                env=plain_environment(),
                 start_new_session=True,
             )
             self._thread = threading.Thread(target=self._read, name="changes", daemon=True)

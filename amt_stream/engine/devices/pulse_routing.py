@@ -4,12 +4,7 @@ import math
 import time
 
 from amt_stream.engine.devices.change_watch import ChangeWatch
-from amt_stream.engine.devices.pulse_server import (
-    Placement,
-    PulseSource,
-    pactl_settings,
-    placement_of,
-)
+from amt_stream.engine.devices.pulse_server import Placement, PulseSource, placement_of
 
 MARKS = b"'change' on source-output", b"'new' on source-output", b"'change' on source #"
 
@@ -34,7 +29,7 @@ class PulseRouting:
         self._process = process
         self._seen = False
         self._look_at, self._looked_at = -math.inf, -math.inf
-        self._watch = ChangeWatch(["pactl", "subscribe"], MARKS, pactl_settings())
+        self._watch = ChangeWatch(["pactl", "subscribe"], MARKS)
 
     @property
     def settled(self) -> bool:

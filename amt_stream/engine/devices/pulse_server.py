@@ -3,12 +3,11 @@
 import math
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from amt_stream.core.processes import outside_environment
+from amt_stream.core.processes import printed_by
 from amt_stream.meters.source_description import InputGain
 
 ANSWER_S = 0.5
@@ -71,27 +70,9 @@ class Placement(NamedTuple):
     others: tuple[str, ...]
 
 
-def pactl_settings() -> dict[str, str]:
-    """The environment of pactl; without it pactl prints in the user's language."""
-    return {**outside_environment(), "LC_ALL": "C"}
-
-
-def pactl(*arguments: str, answer_s: float = ANSWER_S) -> list[str]:
+def pactl(*arguments: str, within_s: float = ANSWER_S) -> list[str]:
     """The output lines of pactl; [] if it is missing or does not answer in time."""
-    if not sys.platform.startswith("linux"):
-        return []
-    try:
-        done = subprocess.run(
-            ["pactl", *arguments],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=pactl_settings(),
-            timeout=answer_s,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return done.stdout.decode(errors="replace").splitlines()
+    return printed_by(["pactl", *arguments], within_s) if sys.platform.startswith("linux") else []
 
 
 def default_source() -> str | None:
@@ -105,13 +86,13 @@ def default_sink() -> str | None:
 
 
 def _default(kind: str) -> str | None:
-    names = (_field(line) for line in pactl("info", answer_s=LISTED_S))
+    names = (_field(line) for line in pactl("info", within_s=LISTED_S))
     return next((name for key, name in names if key == f"Default {kind}" and name), None)
 
 
 def sources() -> list[PulseSource]:
     """All sources; empty without a server."""
-    found = (_source(*block) for block in _blocks(pactl("list", "sources", answer_s=LISTED_S)))
+    found = (_source(*block) for block in _blocks(pactl("list", "sources", within_s=LISTED_S)))
     return [one for one in found if one is not None]
 
 
