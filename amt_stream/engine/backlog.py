@@ -1,7 +1,7 @@
 """Audio that waits for the models."""
 
 from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.source_runner import SourceRunner, arrival_of
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
@@ -30,7 +30,9 @@ class Backlog:
 
         came_at: see `Arrivals.note` [audio-thread, model-thread]
         """
-        lost += self.timeline.missing_before(count, came_at)
+        if came_at is None:
+            came_at = arrival_of(self.source)
+        lost += self.timeline.missing_before(count + lost, came_at)
         late = self.timeline.arrivals.note(count + lost, came_at)
         return lost, late and self.source.live
 

@@ -113,6 +113,7 @@ class Engine:
         backlog = Backlog(runner, ring, timeline)
         ladder = Ladder(options.ladder, models.of, bus.here)
         work = Work(models, backlog, ladder, bus, snapshots, state)
+        self._gains = work.gains
         if in_callback:
             self._deliver: InCallback | IntoRing = InCallback(backlog, work, state)
             held = None
@@ -232,6 +233,7 @@ class Engine:
             self._tell_when_done(
                 "calibrated", f"read from here on with {' and '.join(parts)}", microphone
             )
+            self._gains.tell_doubts()
 
     def pause(self) -> None:
         """Pause averages, maxima and other accumulated readings from the next block on.

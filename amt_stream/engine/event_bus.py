@@ -12,6 +12,9 @@ from amt_stream.meters.frames import Chunk, Event, Fault
 
 EVENTS = 1000
 
+GAVE_ZEROS = "{} gave exact zeros"
+"""The cause of a gap, with the name of the microphone."""
+
 
 @thread_checked
 class EventBus:
@@ -94,16 +97,16 @@ class EventBus:
             self._sent_restored = True
             self._tell("restored", self._timeline.first_sample, text="it resumes where it stopped")
         if lost:
-            cause = f"{self._source.name} lost it"
-            if flags & Fault.OVERLOAD:
-                cause = "the buffer was full"
+            causes = [GAVE_ZEROS.format(self._source.name)] if flags & Fault.SILENT else []
+            causes += ["the buffer was full"] if flags & Fault.OVERLOAD else []
+            cause = " and ".join(causes) or f"{self._source.name} lost it"
             self._tell("gap", self._models.position, lost, self._timeline.why_missing() or cause)
 
-    def gap_of(self, microphone: str, sample: int, samples: int) -> None:
+    def gap_of(self, microphone: str, sample: int, samples: int, faults: int) -> None:
         """Send an event after a gap of one microphone has ended [model-thread]."""
-        self._tell(
-            "gap", sample, samples, f"{microphone or self._source.name} had no sound", microphone
-        )
+        name = microphone or self._source.name
+        cause = GAVE_ZEROS.format(name) if faults & Fault.SILENT else f"{name} had no sound"
+        self._tell("gap", sample, samples, cause, microphone)
 
     def here(self, kind: str, text: str, microphone: str = "") -> None:
         """Send an event at the sample that the models have reached [model-thread]."""

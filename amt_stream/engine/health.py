@@ -57,15 +57,17 @@ class Health:
     utc_ahead_s         how far UTC is ahead of the computer's clock, after that was set back
     behind_s            how much less audio than time has passed since the start
     broken_frames       frames for which a model gave NaN or infinity from valid sound
-    silent              only exact zeros for more than 1 s
+    silent              only exact zeros for more than 1 s, or 0.5 s from a device
     sink_missed         frames that a slow sink did not get
-    device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
+    device_state        "waiting", "running", "stalled", "silent", "lost", "ended" or "stopped"
+    uncalibrated        why readings are uncalibrated although a calibration was given, or ""
     note                the most important remark as a sentence, or ""
     microphones         of several, by name; the values above are then those of the worst, and
                         silent means all
     """
 
     device_state: str
+    uncalibrated: str
     note: str
     samples: int
     frames: int

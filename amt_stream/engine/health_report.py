@@ -42,6 +42,7 @@ class HealthReport:
         listeners = [listener for one in self._models for listener in one.listeners]
         return Health(
             device_state=self.device_state,
+            uncalibrated=self._work.gains.note,
             note=self._note(measurement.silent),
             samples=measurement.samples - lost,
             frames=measurement.frames,
@@ -66,7 +67,7 @@ class HealthReport:
             non_finite=max(one.non_finite for one in listeners),
             clipped=max(one.clipped for one in listeners),
             broken_frames=sum(one.broken for one in listeners),
-            silent=measurement.silent,
+            silent=measurement.silent or source.state == "silent",
             sink_errors=sum(sink_thread.errors for sink_thread in self._sinks),
             sink_missed=sum(sink_thread.missed for sink_thread in self._sinks),
             error=None if error is None else str(error),
@@ -84,7 +85,7 @@ class HealthReport:
                 non_finite=of_models[0].non_finite,
                 clipped=of_models[0].clipped,
                 broken_frames=sum(one.broken for one in of_models),
-                silent=of_models[0].input.silent,
+                silent=of_models[0].input.silent or of_models[0].gaps.silent,
                 missing=of_models[0].gaps.missing,
                 calibration=of_models[0].input.calibration,
                 gain_db=of_models[0].input.gain_db,
@@ -109,8 +110,10 @@ class HealthReport:
     def _note(self, silent: bool) -> str:
         """The most important remark."""
         source = self._source
-        if note := self._shutdown.note or source.note or self._work.ladder.note:
+        if note := self._shutdown.note or source.note:
             return note
+        if notes := [*filter(None, (self._work.gains.note, self._work.ladder.note))]:
+            return "; ".join(notes)
         if silent and source.silence_note:
             return source.silence_note
         return (

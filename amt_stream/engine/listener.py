@@ -11,7 +11,7 @@ from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
 from amt_stream.engine.channels import Columns
 from amt_stream.engine.converter_ends import ConverterEnds
-from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing
+from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing, is_silent
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone_input import MicrophoneInput
 from amt_stream.engine.ready_model import ReadyModel
@@ -33,7 +33,7 @@ class Listener(Resumable):
 
     columns: its channels among the `offered` ones of a block
     gain_db: gain applied before the model
-    tell_gap: called after a gap of this row alone, with name, start and number of samples
+    tell_gap: called after a gap of this row alone, with name, start, number of samples and faults
     description: what the source knows of its sound; by default computed sound
     places, measured: as for `MicrophoneInput`
     """
@@ -50,7 +50,7 @@ class Listener(Resumable):
         calibration: Calibration | Sequence[Calibration] = UNCALIBRATED,
         gain_db: float = 0.0,
         name: str = "",
-        tell_gap: Callable[[str, int, int], None] | None = None,
+        tell_gap: Callable[[str, int, int, int], None] | None = None,
         places: Sequence[int] = (),
         measured: int = 0,
         description: SourceDescription | None = None,
@@ -108,7 +108,7 @@ class Listener(Resumable):
         """The block with invalid samples replaced by 0, counted and marked."""
         missing = is_missing(part)
         if self.gaps.missing or missing.any():
-            self._miss_some(missing, position)
+            self._miss_some(part, missing, position)
         size = np.abs(part)
         sane = size <= LARGEST_SAMPLE  # False for NaN too
         wrong = ~sane & ~missing[:, None]
@@ -118,14 +118,17 @@ class Listener(Resumable):
         self.marks.add_all(Fault.CLIP, clipped)
         return np.where(sane & ~missing[:, None], part, np.float32(0.0))
 
-    def _miss_some(self, missing: NDArray[np.bool_], position: int) -> None:
+    def _miss_some(
+        self, part: NDArray[np.float32], missing: NDArray[np.bool_], position: int
+    ) -> None:
         """Record which of the next samples are missing."""
         edges = np.flatnonzero(np.diff(missing, prepend=False, append=False)).tolist()
         if not missing[0]:
             self.close_hole()
         for start, stop in zip(edges[::2], edges[1::2], strict=True):
             self.gaps.open(position + start)
-            self.miss(Fault.GAP, position + start, position + stop)
+            silent = Fault.SILENT if is_silent(part[start:stop]) else 0
+            self.miss(Fault.GAP | silent, position + start, position + stop)
             self.gaps.lost += stop - start
             if stop < len(missing):
                 self.close_hole()
@@ -139,8 +142,7 @@ class Listener(Resumable):
         """End the present gap of this row, if any; after a long one the model restarts."""
         hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._ready.clock.fs)
         if hole is not None and self._tell_gap is not None:
-            start, stop = hole
-            self._tell_gap(self.name, start, stop - start)
+            self._tell_gap(self.name, hole.start, hole.stop - hole.start, hole.fault)
 
     def pieces(self, first: int, stop: int, end: int | None) -> Iterator[tuple[int, int]]:
         """The ranges of frames within [first, stop) that lie outside gaps.

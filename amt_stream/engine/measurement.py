@@ -21,6 +21,7 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.source_description import InputGain
 
 OF_LATE = 0.01
 """Weight of the newest block in a model's cost, an average over about a hundred."""
@@ -210,6 +211,19 @@ class Measurement(Resumable):
         for listener in self._of(row):
             listener.input.recalibrate(calibration, gain_db, keep_corrections)
         self._begin_anew(row)
+
+    def know_gains(self, gains: Sequence[InputGain | None]) -> list[Listener]:
+        """Take the gain of the input of each channel, if known [model-thread].
+
+        Returns the rows whose calibration holds no longer, or again; their readings settle.
+        """
+        changed = []
+        for listener in self.listeners:
+            gain = gains[np.arange(len(gains))[listener.input.columns][0]]
+            if gain is not None and listener.input.know_gain(gain):
+                listener.begin_anew(self.position)
+                changed.append(listener)
+        return changed
 
     def _of(self, row: int | None) -> tuple[Listener, ...]:
         return self.listeners if row is None else (self.listeners[row],)

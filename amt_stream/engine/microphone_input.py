@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
+from amt_stream.engine.calibration_in_use import CalibrationInUse
 from amt_stream.engine.channels import EARS, Columns, number_of
 from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.history import Level
@@ -16,7 +17,7 @@ from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, correct
 from amt_stream.engine.offset import follow_of
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration, with_corrections
-from amt_stream.meters.source_description import SourceDescription
+from amt_stream.meters.source_description import InputGain, SourceDescription
 
 LOWEST_DB = -100.0
 FULL_SCALE_SINE = 0.5**0.5
@@ -37,7 +38,7 @@ class MicrophoneInput(Resumable):
     level: gives the level of each ear at frames, each that of its block; one ear counts as both
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("zeros_run", "_level_db", "_energy", "_memory")
+    kept: ClassVar[tuple[str, ...]] = ("zeros_run", "_level_db", "_energy", "_memory", "began_at")
     kept += ("offset",)
 
     level: Level
@@ -57,7 +58,7 @@ class MicrophoneInput(Resumable):
         self._about = description or SourceDescription.of_signal(offered)
         self._suspect_from = suspect_from(self._about)
         self.offset, self._follow = np.zeros(self.channels), 0.0
-        self.calibration, self.gain_db = self.own(calibration), gain_db
+        self.in_use, self.gain_db = CalibrationInUse(self.own(calibration)), gain_db
         self.zeros_run = 0
         self._corrected: Corrected | None = None
 
@@ -86,10 +87,11 @@ class MicrophoneInput(Resumable):
     ) -> None:
         """Change calibration and gain from here on; None leaves them."""
         if calibration is not None:
-            before = [one.correction for one in self.calibration]
-            self.calibration = self.own(calibration)
+            given = self.own(calibration)
             if keep_corrections:
-                self.calibration = tuple(with_corrections(self.calibration, before))
+                before = [one.correction for one in self.calibration]
+                given = tuple(with_corrections(given, before))
+            self.in_use.give(given)
         if gain_db is not None:
             self.gain_db = gain_db
         self._set_scale()
@@ -109,10 +111,32 @@ class MicrophoneInput(Resumable):
             )
         return given
 
+    def know_gain(self, gain: InputGain) -> bool:
+        """Take the gain of its input; True if the calibration holds no longer, or again."""
+        before = self.in_use.why
+        self.in_use.know_gain(gain)
+        self._set_scale()
+        return bool(before) != bool(self.in_use.why)
+
+    @property
+    def calibration(self) -> tuple[Calibration, ...]:
+        """The calibration of both ears or of each; uncalibrated while it does not hold."""
+        return self.in_use.now
+
+    @property
+    def began_at(self) -> str:
+        """The input gain for which a calibration without one holds, as text."""
+        return self.in_use.began_at
+
+    @began_at.setter
+    def began_at(self, given: str) -> None:
+        self.in_use.began_at = given
+        self._set_scale()
+
     @property
     def form(self) -> str:
         """The calibration and gain, in words."""
-        words = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.calibration)
+        words = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.in_use.given)
         return f"{words}, {self.gain_db:+g} dB" if self.gain_db else words
 
     @property

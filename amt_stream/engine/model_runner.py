@@ -13,6 +13,7 @@ from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
+from amt_stream.engine.input_gains import InputGains
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import fits_together
 from amt_stream.engine.offset import FirstSound, offset_words
@@ -22,6 +23,7 @@ from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.snapshots import Snapshots
 from amt_stream.engine.sources import Block, DeviceLost
 from amt_stream.engine.thread_check import runs_as, thread_checked
+from amt_stream.meters.frames import Fault
 
 WATCH_S = 0.2
 SOURCE_S = 0.5
@@ -53,6 +55,8 @@ class Work:
         self.load, self.ladder = Load(), ladder
         self._models, self._backlog = models, backlog
         self._bus, self._snapshots, self._state = bus, snapshots, state
+        self.gains = InputGains(backlog.timeline, models, bus.here)
+        backlog.runner.take_gain = self.gains.take
         self._source = backlog.source
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
@@ -192,6 +196,7 @@ class Work:
 
     def _measure(self, block: Block, lost: int, flags: int) -> None:
         wall_at = time.perf_counter()
+        self.gains.look()
         self._bus.block(block, lost, flags)
         began = time.perf_counter()
         together = self._several and fits_together(block, self._suspect_from)
@@ -211,7 +216,8 @@ class Work:
 
     def _lose(self, samples: int) -> None:
         """Count samples that will never come as missing at the end [model-thread]."""
-        self.measure(self._no_sound, samples, 0)
+        silent = Fault.SILENT if self._source.state == "silent" else 0
+        self.measure(self._no_sound, samples, silent)
 
     def finish(self, lost: int, flags: int = 0) -> None:
         """After the source's end, with `lost` samples missing there, flush the models."""

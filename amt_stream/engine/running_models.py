@@ -50,7 +50,7 @@ class RunningModels:
         self,
         given: Stage | Mapping[str, Stage],
         tell: Callable[[str, str], None],
-        tell_gap: Callable[[str, int, int], None],
+        tell_gap: Callable[[str, int, int, int], None],
     ) -> None:
         """Prepare one model or several by name [before start].
 
@@ -104,7 +104,7 @@ class RunningModels:
         return heard
 
     def _listeners(
-        self, model: str, tell_gap: Callable[[str, int, int], None] | None
+        self, model: str, tell_gap: Callable[[str, int, int, int], None] | None
     ) -> list[Listener]:
         """A listener for each microphone, for one model."""
         source = self._timeline.source

@@ -26,7 +26,7 @@ from amt_stream.engine.sound_file import (
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
-from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, InputGain, SourceDescription
 
 __all__ = [
     "Block",
@@ -124,6 +124,10 @@ def _nobody_listens(kind: str, text: str) -> None:
     """Default of `Source.tell`, without an engine."""
 
 
+def _nobody_listens_to_gains(gain: InputGain, columns: range) -> None:
+    """Default of `Source.tell_gain`, without an engine."""
+
+
 @thread_checked
 class Source:
     """Delivers audio.
@@ -139,11 +143,14 @@ class Source:
     so that an interrupted measurement can resume. `description` is what it knows of its sound; by
     default a live source may clip like a converter, and none has an offset.
 
-    A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
-    of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
-    that a lost device owes at present, `note` is a sentence for as long as it holds, and
-    `tell(kind, sentence)` sends an `Event`, from any thread. The engine sets `tell` and `run_in`
-    before `start`.
+    A source without audio for a while reports it: its `state` is then "stalled", "lost", or
+    "silent" for a device that gives exact zeros, instead of "running" (if it is "", the engine
+    judges by the clock), `missing` is the number of samples that such a device owes at present,
+    `note` is a sentence for as long as it holds, and `tell(kind, sentence)` sends an `Event`, from
+    any thread. `tell_gain(gain, columns)` says with which gain some channels, counted from 0, are
+    heard from the next block on. The engine sets these two and `run_in` before `start`. `holds_s`
+    are seconds of sound that the source holds back at present, and `held_back_s` for how long it
+    has held back what it delivers now.
     """
 
     fs: int
@@ -163,8 +170,11 @@ class Source:
     stall_s: float = math.inf
     state: str = ""
     missing: int = 0
+    holds_s: float = 0.0
+    held_back_s: float = 0.0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
+    tell_gain: Callable[[InputGain, range], None] = staticmethod(_nobody_listens_to_gains)
     _description: SourceDescription | None = None
 
     @property
@@ -175,6 +185,10 @@ class Source:
     @description.setter
     def description(self, given: SourceDescription) -> None:
         self._description = given
+
+    def gain_of(self, column: int) -> InputGain | None:
+        """The gain of the input of a channel, counted from 0, if the system tells it."""
+        return self.description.gain
 
     def start(self, deliver: Deliver) -> None:
         raise NotImplementedError

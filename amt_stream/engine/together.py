@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream.core.safe_text import FORMULA, UNFIT
-from amt_stream.engine.gaps import MISSING
+from amt_stream.engine.gaps import MISSING, SILENT
 from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
@@ -24,6 +24,8 @@ from amt_stream.engine.sources import (
     refuse_no_source,
 )
 from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import InputGain
 
 POLL_S = 0.003
 LONGEST_BLOCK_S = 0.1
@@ -85,6 +87,13 @@ class Together(Source):
         self._thread: threading.Thread | None = None
         self._deliver: Deliver | None = None
 
+    def gain_of(self, column: int) -> InputGain | None:
+        for source in self.sources:
+            if column < source.channels:
+                return source.gain_of(column)
+            column -= source.channels
+        return None
+
     def start(self, deliver: Deliver) -> None:
         if self._thread is not None:
             raise RuntimeError(f"the source {self.name} was started before: make a new one")
@@ -92,9 +101,12 @@ class Together(Source):
             target=self._run, args=(deliver,), name=self.name, daemon=True
         )
         try:
+            first = 0
             for member in self._members:
                 source = member.source
                 source.tell = partial(self._tell_of, source.name)
+                source.tell_gain = partial(self._tell_gain_from, first)
+                first += source.channels
                 source.start(partial(member.receive, self._stopping.is_set))
                 member.started = True
         except BaseException:
@@ -117,6 +129,9 @@ class Together(Source):
 
     def _tell_of(self, name: str, kind: str, text: str) -> None:
         self.tell(kind, text if name in text else f"{name}: {text}")
+
+    def _tell_gain_from(self, first: int, gain: InputGain, columns: range) -> None:
+        self.tell_gain(gain, range(first + columns.start, first + columns.stop))
 
     def _run(self, deliver: Deliver) -> None:
         """Pass audio on until all sources have ended [audio-thread]."""
@@ -143,6 +158,7 @@ class Together(Source):
 
     silence_note = _combined("silence_note", lambda notes: next(filter(None, notes), ""))
     latency_s = _combined("latency_s", max)
+    holds_s = _combined("holds_s", max)
     latency_growth_s = _combined("latency_growth_s", max)
     slack_s = _combined("slack_s", min)
     stall_s = _combined("stall_s", max)
@@ -174,6 +190,7 @@ class _Member:
         """Samples that were passed on as missing before they came."""
         self.least_behind, self.position_then = math.inf, 0
         self._taken = self._lost = 0
+        self._fill = MISSING
         self._nothing = np.zeros((0, source.channels), np.float32)
         self._dropped = np.zeros((1024, source.channels), np.float32)
 
@@ -182,15 +199,16 @@ class _Member:
     ) -> None:
         """Take a block from the source [audio-thread]."""
         if block is None:
-            self.ring.write(self._nothing, as_lost(lost))
+            self.ring.write(self._nothing, as_lost(lost), flags & Fault.SILENT)
             self.ended = True
             return
         block, lost = as_block(block, self.source.channels), as_lost(lost)
+        flags &= Fault.SILENT
         if self.source.live:
             self.came_at = time.monotonic()
-            self.ring.write(block, lost)
+            self.ring.write(block, lost, flags)
             return
-        self.ring.write_waiting(block, lost, 0, is_over)
+        self.ring.write_waiting(block, lost, flags, is_over)
 
     @property
     def state(self) -> str:
@@ -201,7 +219,7 @@ class _Member:
     @property
     def is_waited_for(self) -> bool:
         """Whether the others wait for it, up to the deadline."""
-        return self.begun and not self.ended and self.source.state != "lost"
+        return self.begun and not self.ended and self.source.state not in ("lost", "silent")
 
     @property
     def ready(self) -> int:
@@ -209,12 +227,12 @@ class _Member:
         return self.ring.position - self._taken - self.debt
 
     def take(self, out: Block) -> None:
-        """Fill `out` with the next samples, MISSING where they are lost or late."""
+        """Fill `out` with the next samples, MISSING or SILENT where they are lost or late."""
         self.drop(0)
         at = 0
         while at < len(out) and (count := self._next(out[at:])):
             at += count
-        out[at:] = MISSING
+        out[at:] = _mark(self.source.state == "silent")
         self.debt += len(out) - at
 
     def drop(self, count: int) -> None:
@@ -239,15 +257,20 @@ class _Member:
 
     def _next(self, out: Block) -> int:
         if not self._lost:
-            self._lost += self.ring.read(self._nothing).lost
+            read = self.ring.read(self._nothing)
+            self._lost, self._fill = read.lost, _mark(read.flags & Fault.SILENT)
         count = min(self._lost, len(out))
         if count:
-            out[:count] = MISSING
+            out[:count] = self._fill
             self._lost -= count
         else:
             count = self.ring.read(out).copied
         self._taken += count
         return count
+
+
+def _mark(silent: int) -> np.float32:
+    return SILENT if silent else MISSING
 
 
 class _Joint:
@@ -284,7 +307,9 @@ class _Joint:
         most = self._late_ones_begin()
         if not self._came or self._came[-1][1] < self._given + most:
             self._came.append((now, self._given + most))
-        while self._came and self._came[0][0] <= now - self._deadline_s:
+        # What a source holds back may still be sound.
+        held_s = max(one.source.holds_s for one in self._members)
+        while self._came and self._came[0][0] <= now - self._deadline_s - held_s:
             self._overdue = self._came.popleft()[1]
         self._follow_clocks(now, most)
         together = min((one.ready for one in self._members if one.is_waited_for), default=most)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 
 Kind = Literal["device", "playback", "file", "stream", "signal", "array", "program"]
@@ -19,22 +20,44 @@ class InputGain:
     percent: volume of each channel; () if unknown
     muted: whether it is switched to silence
     port: the connector or microphone that is chosen, "" if unknown
+    turning: whether it has just changed, so that sound of another gain may still come
     """
 
     percent: tuple[float, ...] = ()
     muted: bool = False
     port: str = ""
+    turning: bool = False
 
     def __str__(self) -> str:
-        volumes = ", ".join(f"{one:g} %" for one in dict.fromkeys(self.percent))
-        parts = [f"volume {volumes}"] if volumes else []
+        volumes = "/".join(f"{one:g}" for one in dict.fromkeys(self.percent))
+        parts = [f"{volumes} %"] if volumes else []
         parts += ["muted"] if self.muted else []
         parts += [self.port] if self.port else []
         return ", ".join(parts)
 
+    @property
+    def in_words(self) -> str:
+        """The gain without mute, which is none: as "50 %, analog-input-mic"."""
+        return str(replace(self, muted=False))
+
+    def amplifies_as(self, other: "InputGain") -> bool:
+        """Whether it amplifies as much as another, as far as both are known; mute is no gain."""
+        volumes = self.percent, other.percent
+        ports = self.port, other.port
+        return all(a == b or not (a and b) for a, b in (volumes, ports))
+
     def to_dict(self) -> JsonDict:
         """Data for headers and files."""
         return {"percent": list(self.percent), "muted": self.muted, "port": self.port}
+
+    @classmethod
+    def from_dict(cls, given: JsonMap) -> Self:
+        """Make a gain from `to_dict`. Raises TypeError or ValueError."""
+        percent, muted, port = (given.get(key) for key in ("percent", "muted", "port"))
+        known = isinstance(muted, bool) and isinstance(port, str)
+        if not (known and isinstance(percent, list | tuple)):
+            raise ValueError(f"an input gain is {brief(given)}: give percent, muted and port")
+        return cls(tuple(map(float, percent)), bool(muted), str(port))
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,10 @@ class Table:
         asked: RowSettings,
         more: JsonMap | None = None,
     ) -> None:
-        self.sound = sound
+        self._sound = sound
+        # Why the calibration of a microphone does not hold, by its name; never changed in place,
+        # because tables are copied.
+        self._doubts: dict[str, str] = {}
         self._more = more or {}
         self._preset, self._running = preset, models
         step_ms = preset.row_step_ms if asked.step_ms is None else asked.step_ms
@@ -225,6 +228,26 @@ class Table:
                 raise ValueError(f"{trigger.words}: there is no such column in these rows")
 
     @property
+    def sound(self) -> Sound:
+        """The measured sound with the calibration that holds now."""
+        sound = self._sound
+        for microphone, why in self._doubts.items():
+            calibration = [
+                replace(one, calibrated=False, source=why) if mine and one.calibrated else one
+                for one, mine in self._of_microphone(sound, microphone)
+            ]
+            sound = replace(sound, calibration=calibration)
+        return sound
+
+    def event(self, event: Event) -> None:
+        """Handle an event as `rows` do; headers follow whether the calibration holds."""
+        if event.kind == "uncalibrated":
+            self._doubts = {**self._doubts, event.microphone: event.text}
+        elif event.kind == "calibrated":
+            self._doubts = {k: v for k, v in self._doubts.items() if k != event.microphone}
+        self.rows.event(event)
+
+    @property
     def settings(self) -> JsonDict:
         """All settings of these rows as data for JSON.
 
@@ -234,7 +257,7 @@ class Table:
         return {
             "preset": self._preset.tables,
             "rows": as_data(self._asked),
-            "calibration": [asdict(one) for one in self.sound.calibration],
+            "calibration": [asdict(one) for one in self._sound.calibration],
         }
 
     def _described(self) -> list[JsonDict]:
@@ -253,20 +276,25 @@ class Table:
 
         Each channel keeps its correction. Raises ValueError for an unknown microphone.
         """
-        sound = self.sound
-        known = dict(sound.microphones)
-        if microphone is not None and microphone not in known:
-            there = ", ".join(known) or "none"
+        sound = self._sound
+        if microphone is not None and microphone not in dict(sound.microphones):
+            there = ", ".join(dict(sound.microphones)) or "none"
             raise ValueError(f"no microphone is called {microphone!r}: there are {there}")
-        own = sound.channels if microphone is None else known[microphone]
+        now = [
+            calibration.with_correction(one.correction) if mine else one
+            for one, mine in self._of_microphone(sound, microphone or "")
+        ]
+        self._sound = replace(sound, calibration=now)
+
+    @staticmethod
+    def _of_microphone(sound: Sound, microphone: str) -> list[tuple[Calibration, bool]]:
+        """Each calibration, and whether it is of this microphone; "" is every one."""
+        own = dict(sound.microphones).get(microphone, sound.channels)
         each = [*sound.calibration]
         if len(each) == 1 and not set(own).issuperset(sound.channels):
             each *= len(sound.channels)
-        now = [
-            calibration.with_correction(one.correction) if channel in own else one
-            for channel, one in zip(sound.channels, each, strict=False)  # one may be for all
-        ]
-        self.sound = replace(sound, calibration=now)
+        # One may be for all.
+        return [(one, channel in own) for channel, one in zip(sound.channels, each, strict=False)]
 
     def swap(self, settings: Mapping[str, str], models: "Mapping[str, Stage]") -> None:
         """Change settings of some models, given by name, from now on."""
@@ -315,7 +343,8 @@ class Table:
 
     def summary(self) -> JsonDict:
         """The summary of the whole sound as data for JSON."""
-        given = self._models, self.sound.calibration, self.sound.description
+        # While a calibration does not hold, nothing is counted.
+        given = self._models, self._sound.calibration, self._sound.description
         return rows.summary(self.rows, *given, **self._more)
 
 

@@ -153,7 +153,8 @@ class Mqtt:
             self._send_row(message)
         elif message.kind == "state":
             # The state comes each second, too often for a retained message.
-            new, now = (content["state"], content["error"]), time.monotonic()
+            device = (content["health"] or {}).get("device_state")
+            new, now = (content["state"], content["error"], device), time.monotonic()
             if new != self._state or now - self._state_at >= self._every_s:
                 self._state, self._state_at = new, now
                 self._publish(message)

@@ -50,9 +50,9 @@ class Publisher:
 
     def event(self, event: Event) -> None:
         """[sink-thread]"""
-        self._table.rows.event(event)
+        self._table.event(event)
         # Later rows have another calibration or another model.
-        anew = self._begun and event.kind in ("calibrated", "swapped")
+        anew = self._begun and event.kind in ("calibrated", "uncalibrated", "swapped")
         again = [self._header()] if anew else []
         self._post([event_message(event), *again])
 

@@ -42,7 +42,7 @@ from amt_stream.sessions.retention import PartRemover, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
-CHANGES = ("calibrated", "swapped")
+CHANGES = ("calibrated", "uncalibrated", "swapped")
 """Kinds of events that change the header of the following rows."""
 
 FLUSH_S = 1.0
@@ -250,7 +250,7 @@ class SessionLog:
 
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""
-        self.table.rows.event(event)
+        self.table.event(event)
         self._put(LoggedEvent(event, self._header_now if event.kind in CHANGES else None))
 
     def afterwards(self, action: Callable[[], None]) -> None:
@@ -517,7 +517,7 @@ class SoundLog(SessionLog):
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""
         super().event(event)
-        if event.kind == "calibrated":
+        if event.kind in ("calibrated", "uncalibrated"):
             with self._changed:
                 self._noted.append((event.sample, self._notes))
 

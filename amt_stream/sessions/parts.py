@@ -15,9 +15,10 @@ from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
-from amt_stream.sessions.results import Results, ResultsError
+from amt_stream.sessions.results import UNCALIBRATED_SOUND, Results, ResultsError
 
 UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
+LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
 Numbers = NDArray[np.float64]
 
 
@@ -61,6 +62,8 @@ class PartsOfRows:
         self.time_s: Numbers = results.rows["time_s"]
         self.how: dict[str, str] = {}
         self._counted = ((self.rows["fault"] & UNHEARD) == 0) & (self.time_s > 0)
+        if results.calibrated:
+            self._counted &= self.rows["calibrated"]
         for begin_s, end_s in self.pauses:
             self._counted &= (self.time_s <= begin_s) | (self.time_s > end_s)
 
@@ -79,8 +82,8 @@ class PartsOfRows:
 
     @cached_property
     def gaps(self) -> list[tuple[float, float]]:
-        """Begin and end of each gap in the sound."""
-        return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault == "gap"]
+        """Begin and end of each gap in the sound, and of what is not calibrated."""
+        return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault in LEFT_OUT]
 
     def measured_s(self, begin_s: float, end_s: float) -> float:
         """Duration of sound that was present and counted, up to the last row."""

@@ -38,7 +38,7 @@ MOST = (1 << 63) - 1
 """Types of the values of rows."""
 
 CHANGES = (
-    *("overload", "recovered", "swapped", "calibrated", "filters_reset"),
+    *("overload", "recovered", "swapped", "calibrated", "uncalibrated", "filters_reset"),
     *("paused", "continued", "readings_reset"),
 )
 """Kinds of events that changed the measurement."""

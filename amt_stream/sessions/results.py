@@ -58,6 +58,12 @@ AT_ONCE = 4096
 GAPS = ("gap", "dropped", "lost")
 """Kinds of events that explain a gap."""
 
+KINDS: dict[Fault | None, tuple[str, ...]] = {Fault.GAP: GAPS, Fault.SILENT: ("gap", "silent")}
+"""Kinds of events that explain a fault, unless it is the one of the fault's name."""
+
+UNCALIBRATED_SOUND = "uncalibrated"
+"""The word for stretches of a measurement whose calibration did not hold there."""
+
 MARK = "mark"
 """The kind of events for marks."""
 
@@ -106,6 +112,13 @@ class ResultsError(Refusal, RuntimeError):
 
 class Invalid(Exception):
     """A field of a header, a summary or a row has no value that was measured."""
+
+
+def _together(marks: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """The places of marked rows, adjacent ones together."""
+    marked = np.flatnonzero(marks)
+    parts = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
+    return [part for part in parts if len(part)]
 
 
 @dataclass(frozen=True)
@@ -200,9 +213,10 @@ class Results:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the sound was calibrated all the time."""
+        """Whether readings are calibrated: uncalibrated sound counts only if there is no other."""
         tables = [self.rows] if self.intervals is None else [self.rows, self.intervals]
-        return all(table["calibrated"].all() for table in tables)
+        flags = np.concatenate([table["calibrated"] for table in tables])
+        return not len(flags) or bool(flags.any())
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -251,15 +265,21 @@ class Results:
 
     @property
     def stretches(self) -> list[FaultySpan]:
-        """Faults of the sound in order; those of adjacent rows are merged."""
-        found: list[FaultySpan] = []
+        """Faults of the sound in order; those of adjacent rows are merged.
+
+        Sound that does not count because its calibration did not hold is one of them.
+        """
+        fault, found = self.rows["fault"], list[FaultySpan]()
         for bit, word in FAULT_NAMES.items():
-            marked = np.flatnonzero(self.rows["fault"] & bit)
-            parts = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
-            found += [self._stretch(bit, word, part) for part in parts if len(part)]
+            # A device that gave exact zeros has a gap, which is no other one.
+            mine = fault & bit & ~np.where(fault & Fault.SILENT, np.uint8(Fault.GAP), np.uint8(0))
+            found += [self._stretch(bit, word, part) for part in _together(mine)]
+        if self.calibrated:
+            doubtful = _together(~self.rows["calibrated"])
+            found += [self._stretch(None, UNCALIBRATED_SOUND, part) for part in doubtful]
         return sorted(found, key=lambda one: (one.begin_s, one.fault))
 
-    def _stretch(self, bit: Fault, word: str, rows: Any) -> FaultySpan:
+    def _stretch(self, bit: Fault | None, word: str, rows: Any) -> FaultySpan:
         """The span of adjacent rows, each of which covers the time since the one before."""
         time_s, first = self.rows["time_s"], int(rows[0])
         begin_s = float(time_s[first - 1]) if first else 0.0
@@ -268,10 +288,10 @@ class Results:
             event
             for event in self.events
             if begin_s - self.step_s <= event.time_s <= end_s
-            if (event.kind in GAPS if bit == Fault.GAP else event.kind == word)
+            if event.kind in KINDS.get(bit, (word,))
         ]
         missing = [event for event in own if event.kind == GAPS[0] and event.samples]
-        if missing and bit == Fault.GAP:  # a log has it to the sample
+        if missing:  # a log has it to the sample
             begin_s, last = missing[0].time_s, missing[-1]
             end_s = last.time_s + last.samples / self.header["source"]["fs"]
         text = next((event.text for event in own if event.text), "")

@@ -16,7 +16,7 @@ from amt_monitor.widgets import (
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
-from amt_stream.meters.calibration import Kept, kept_channels
+from amt_stream.meters.calibration import Kept, kept_channels, titles_of
 
 COLUMNS = ("Device", "Channel", "Full scale", "Made", "State", "Correction")
 
@@ -56,8 +56,8 @@ class CalibrationList(QtWidgets.QDialog):
         else:
             self._say("" if self.kept else "No calibration is stored yet.")
         self.table.setRowCount(len(self.kept))
-        for row, one in enumerate(self.kept):
-            for column, text in enumerate(_cells(one)):
+        for row, (one, title) in enumerate(zip(self.kept, titles_of(self.kept), strict=True)):
+            for column, text in enumerate((title, *_cells(one))):
                 self.table.setItem(row, column, table_cell(plain(text), plain(one.calibration)))
         self.table.resizeColumnsToContents()
         if self.kept:
@@ -74,7 +74,7 @@ class CalibrationList(QtWidgets.QDialog):
 
     def _ask(self) -> None:
         if (one := self.chosen) is not None:
-            question = plain(f"Forget channel {one.channel} of {one.device}?")
+            question = plain(f"Forget channel {one.channel} of {one.title}?")
             ask(self, question, plain(one.calibration), "Forget", lambda: self._forget(one))
 
     def _forget(self, one: Kept) -> None:
@@ -96,7 +96,6 @@ def _cells(one: Kept) -> tuple[str, ...]:
     correction = calibration.correction
     level = f"{calibration.full_scale_db_spl:.2f} dB SPL" if calibration.calibrated else "-"
     return (
-        one.device,
         str(one.channel),
         level,
         "-" if calibration.date is None else calibration.date[:10],

@@ -10,6 +10,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.widgets import tool_button
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -66,7 +67,7 @@ class ChosenReadingsPane(Pane):
         super().show_status(view)
         status = {name: view.reading_status(self._model_of[name]) for name in self._shown or ()}
         self.grid.doubt(lambda name: (status[name].grey, status[name].uncalibrated))
-        self.grid.lose(view.values if "lost" in view.held else None)
+        self.grid.lose(view.values if is_away(view.held) else None)
 
     def texts(self) -> tuple[str, ...]:
         return tuple(label.text() for _, label in self.grid.numbers)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted, times
+from amt_stream.meters.state_signs import AWAY
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -23,6 +24,7 @@ DEVICE = {
     "running": "receiving sound",
     "stalled": "no sound at the moment",
     "lost": "lost: continues when the device is back",
+    "silent": "silent: continues when it gives more than exact zeros",
     "ended": "ended",
     "stopped": "stopped",
 }
@@ -45,7 +47,7 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     for note in engine.heard.notes if engine.heard is not None else ():
         yield HealthLine("Channels", note)
     state = health.device_state
-    yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
+    yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", *AWAY))
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
@@ -54,7 +56,7 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     yield HealthLine(
         "Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0
     )
-    if health.silent:
+    if health.silent and state not in AWAY:
         yield HealthLine("Silence", "digital silence only: is the input muted?", True)
     yield HealthLine("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
     yield HealthLine(
@@ -81,7 +83,8 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     for name, one in health.microphones.items():
         wrong = one.lost_samples + one.non_finite + one.broken_frames > 0
         words = f"{counted(one.lost_samples, 'sample')} lost, {one.clipped} clipped"
-        words += ", no sound at the moment" if one.missing else ""
+        words += ", exact zeros at the moment" if one.silent else ""
+        words += ", no sound at the moment" if one.missing and not one.silent else ""
         yield HealthLine(
             f"Microphone {name}" if name else "Microphone", words, wrong or one.missing
         )

@@ -9,6 +9,7 @@ from amt_monitor.theme import axis_size, hatching, set_font, theme
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.level_ballistics import SILENCE_DB, LevelBallistics
 from amt_stream.meters.rows.limit_words import silence
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -220,6 +221,6 @@ class LevelPane(Pane):
         super().show_status(view)
         uncalibrated = view.heard is not None and not view.heard.calibrated
         self.about.setText("dB, uncalibrated" if uncalibrated else "dB SPL")
-        if "lost" in view.held:
+        if is_away(view.held):
             self.restart()
         self.meters.rest(bool(silence(view.held)))

@@ -13,6 +13,7 @@ from amt_monitor.reading_grid import ReadingGrid
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -84,7 +85,7 @@ class ReadingPane(Pane):
         super().show_status(view)
         status = view.reading_status(self.model)
         self.doubt(status.grey, status.uncalibrated)
-        self.grid.lose(view.values if "lost" in view.held else None)
+        self.grid.lose(view.values if is_away(view.held) else None)
 
 
 def _shorter(about: str) -> list[str]:

@@ -147,6 +147,7 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 def describe_source(engine: "Engine") -> dict[str, Any]:
     source, heard = engine.source, engine.heard
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
+    sound |= {"sound": source.description.to_dict()}
     if heard is None:
         return sound | {"channels": [*range(1, source.channels + 1)]}
     return sound | {"channels": [*heard.channels], "layout": heard.layout.to_dict()}

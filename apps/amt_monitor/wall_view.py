@@ -42,6 +42,7 @@ from amt_stream.meters.rows.limit_words import (
     value_words,
     worst,
 )
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.reading_history import ReadingHistory
@@ -169,7 +170,7 @@ class WallView(QtWidgets.QWidget):
         for name, number in self.numbers.items():
             text = reading_text(name, view.values.get(name))
             number.show_text(text)
-            number.lose(text if "lost" in view.held else "")
+            number.lose(text if is_away(view.held) else "")
             doubt = status[name]
             number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
             if number.caption.counted:

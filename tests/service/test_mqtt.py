@@ -67,7 +67,9 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
     config = json.loads(told["homeassistant/sensor/amt_hall/laf_db/config"])
     assert (config["device_class"], config["unit_of_measurement"]) == ("sound_pressure", "dBA")
     assert config["state_topic"] == rows[0][0]
-    assert config["availability_topic"] == "amt/hall/availability"
+    topics = [one["topic"] for one in config["availability"]]
+    assert topics == ["amt/hall/availability", "amt/hall/state"]
+    assert config["availability_mode"] == "all"
 
 
 def test_a_broker_that_dies_is_waited_for(broker):

@@ -438,6 +438,7 @@ CHIPS = [
     ("measuring", {}, {}, "Running"),
     ("measuring", {"device_state": "lost"}, {}, "Lost"),
     ("measuring", {"device_state": "stalled"}, {}, "Stalled"),
+    ("measuring", {"device_state": "silent"}, {"limit_loud": "red"}, "Silent"),
     ("measuring", {"overloaded": True}, {"settling": True}, "Too slow · settling"),
     ("measuring", {}, {"settling": True}, "Settling"),
     ("measuring", {}, {"calibrated": False}, "Uncalibrated"),
@@ -525,6 +526,14 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
         browser.until(f"{text('banner')}.startsWith('Microphone lost 00:03, waiting for UMIK-1')")
         assert "lost" not in browser.evaluate(text("note"))
         assert colored("outline") > 40
+        note = "UMIK-1 gives exact zeros: it is muted in the sound server"
+        tell(device_state="silent", note=note)
+        browser.until(f"{text('banner')}.startsWith('Microphone silent 00:0')")
+        assert browser.evaluate(text("banner")).endswith(f", {note}")
+        assert browser.evaluate(text("state")) == "Silent"
+        light = "document.querySelector('.light').textContent"
+        browser.until(f"{light} === 'Not known: silent'")
+        assert browser.evaluate(f"{VALUES}.includes('---')")
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():

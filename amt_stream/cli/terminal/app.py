@@ -18,7 +18,7 @@ from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
-from amt_stream.cli.terminal.meter import CAN_UNDO, LOST_S, TerminalMeter
+from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter
 from amt_stream.cli.terminal.palette import COLORS, theme_of_terminal
 from amt_stream.cli.terminal.panes import (
     EarMeters,
@@ -39,7 +39,7 @@ from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.meters.calibration import calibration_words
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.state_signs import SIGNS, lost_sentence, rank_states, states_text
+from amt_stream.meters.state_signs import SIGNS, away_sentence, rank_states, states_text
 
 DRAW_S = 0.1
 SLOW = 3
@@ -216,8 +216,6 @@ class MeterApp(App[None]):
             for rows in meter.readings.take():
                 self.history.add(rows)
         view, lost_s = meter.view(), meter.lost_s
-        if lost_s < LOST_S:
-            lost_s = 0.0
         self._draw_lines(view, lost_s)
         if self.frozen:
             # Nothing moves, but a key or another size draws what stood there.
@@ -235,14 +233,14 @@ class MeterApp(App[None]):
         if (newest := meter.newest) is None:
             return
         heard = newest.heard or newest.newest
-        lost, stopped = meter.lost_s >= LOST_S, bool(meter.stopped)
+        lost, stopped = meter.lost_s > 0, bool(meter.stopped)
         level = None if lost else newest.levels_of_ears(heard).max(axis=1).tolist()
         how = self._clipped, meter.uncalibrated, stopped
         self.query_one(EarMeters).draw(heard.end_s, level, *how)
 
     def _draw_panes(self, view: ViewState, lost_s: float) -> None:
         meter, lost = self.meter, lost_s > 0
-        held = {"lost": lost, "frozen": self.frozen}
+        held = {meter.away: lost, "frozen": self.frozen}
         view = replace(view, held=(*meter.states, *(word for word, so in held.items() if so)))
         self._clipped = bool(view.reading_status().fault & int(Fault.CLIP))
         self._draw_levels()
@@ -326,7 +324,8 @@ class MeterApp(App[None]):
         if not text and (note := note or compiling.note):
             role, text = "ink", note
         if lost_s > 0:
-            role, text = "ink", lost_sentence(meter.engine.source.name, lost_s)
+            name = meter.engine.source.name
+            role, text = "ink", away_sentence(meter.away, lost_s, name, note)
         banner = self.query_one("#banner", Picture)
         banner.display = bool(text)
         if text:

@@ -585,6 +585,7 @@ class _ModelTrack(Resumable):
             self._count_frames(self._readings.refined(in_one(held)))
 
     def _count_frames(self, frames: Frames) -> None:
+        self._readings.judge(frames)
         self._add(frames)
         if self.intervals is not None:
             self.intervals.take(frames)

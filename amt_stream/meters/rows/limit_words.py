@@ -7,6 +7,7 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATES, Limit
 from amt_stream.meters.rows.limited import forecast, is_clipped, so_far, value_and_threshold
 from amt_stream.meters.rows.words import reading_text
+from amt_stream.meters.state_signs import is_away
 
 WORDS = {
     "green": "within the limit",
@@ -53,11 +54,11 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
 def value_words(
     limit: Limit, values: Mapping[str, Any], held: Collection[str] = (), brief: bool = False
 ) -> str:
-    """As "LAeq,30min 97.3 dB, limit 99 dB"; without the value of a lost microphone.
+    """As "LAeq,30min 97.3 dB, limit 99 dB"; without the value if there is no sound.
 
     brief: with the unit once
     """
-    row = {**values, limit.column: None} if "lost" in held else values
+    row = {**values, limit.column: None} if is_away(held) else values
     return " ".join(value_and_threshold(limit, row, brief))
 
 

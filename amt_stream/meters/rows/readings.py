@@ -23,6 +23,8 @@ SIDES = ("left", "right")
 
 WITHOUT = "lost and invalid samples, and what settles after them"
 
+RELATIVE, CALIBRATED = "relative", "calibrated"
+
 
 class Readings(Resumable, ABC):
     """The readings of one model.
@@ -34,11 +36,12 @@ class Readings(Resumable, ABC):
 
     Statistics count frames of valid sound, from the first on. Frames of the rise from silence can
     only be too low: percentiles, means and minima leave out values there that are lower than all
-    later ones. After a fault or a reset of the model, values count once they have settled. `cover`
-    chooses a part of the sound. Pauses and resets of the statistics do not affect filters.
+    later ones. After a fault or a reset of the model, values count once they have settled. As soon
+    as there is calibrated sound, it alone counts. `cover` chooses a part of the sound. Pauses and
+    resets of the statistics do not affect filters.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused",)
+    kept: ClassVar[tuple[str, ...]] = ("paused", "level")
 
     headlines: tuple[str, ...] = ()
     """Names of the main readings of a summary."""
@@ -62,6 +65,8 @@ class Readings(Resumable, ABC):
         self.model, self.offered = model, tuple(offered)
         self.from_s, self.to_s = 0.0, math.inf
         self.paused = False
+        self.level = ""
+        """What counts: RELATIVE, uncalibrated sound; CALIBRATED sound; "" before the first."""
         by_name = {column.name: column for column in self.offered}
         self.choose([by_name[name] for name in usual])
 
@@ -123,6 +128,13 @@ class Readings(Resumable, ABC):
 
         Without a reading, a value is NaN or infinite.
         """
+
+    def judge(self, frames: Frames) -> None:
+        """Decide whether these frames count, which come next: levels of two gains do not mix."""
+        calibrated = frames.calibrated or self.level == CALIBRATED
+        if calibrated and self.level == RELATIVE:
+            self.reset()
+        self.level = CALIBRATED if calibrated else RELATIVE
 
     def refined(self, frames: Frames) -> Frames:
         """The frames for `take` and `tail`: a model of several rates adds times between its own."""
@@ -191,6 +203,8 @@ class Readings(Resumable, ABC):
 
     def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
         """Which frames count, apart from pauses: `settle_s` after a fault, or as the model says."""
+        if not frames.calibrated and self.level == CALIBRATED:
+            return np.zeros(len(frames), np.bool_)
         to_s = self.to_s + SAME_TIME_S
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         after_s = self.from_s + SAME_TIME_S if self.from_s else -SAME_TIME_S

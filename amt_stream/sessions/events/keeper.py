@@ -155,7 +155,7 @@ class SoundKeeper:
     def event(self, event: Event) -> None:
         """[sink-thread]"""
         with self._lock:
-            self.table.rows.event(event)
+            self.table.event(event)
 
     def ended(self, end_s: float | None) -> None:
         """[sink-thread]"""

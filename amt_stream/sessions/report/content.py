@@ -17,7 +17,7 @@ from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
-from amt_stream.sessions.results import Results
+from amt_stream.sessions.results import UNCALIBRATED_SOUND, Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
@@ -28,7 +28,11 @@ MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
 
 TOLD: tuple[str, ...] = (
     "lost",
+    "silent",
+    "dead_channel",
     "back",
+    "gain",
+    "uncalibrated",
     "overload",
     "recovered",
     "calibrated",
@@ -380,15 +384,15 @@ def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
 
 def faults(results: Results) -> list[str]:
     """Faults of the sound, a sentence for each kind."""
-    found = []
-    for word in FAULT_NAMES.values():
+    found, shown_as = [], {FAULT_NAMES[bit]: word for bit, word in FAULT_WORDS.items()}
+    shown_as[UNCALIBRATED_SOUND] = "uncalibrated, left out of all readings"
+    for word, shown in shown_as.items():
         own = [one for one in results.stretches if one.fault == word]
         if own:
             seconds = sum(one.end_s - one.begin_s for one in own)
             many = f"{len(own)} time{'s' if len(own) > 1 else ''}"
             causes = list(dict.fromkeys(one.text for one in own if one.text))
             why = f": {brief(causes[0])}" if causes else ""
-            shown = next(FAULT_WORDS[bit] for bit, name in FAULT_NAMES.items() if name == word)
             found.append(f"{shown} {many}, {duration(seconds)} in all{why}")
     return found
 
