@@ -167,7 +167,10 @@ class Source:
 
     @property
     def description(self) -> SourceDescription:
-        """What it knows of its sound; it may be set anew when more is known."""
+        """What it knows of its sound; it may be set anew when more is known.
+
+        A layout that the user gives stays.
+        """
         if self._description is None:
             make = SourceDescription.of_device if self.live else SourceDescription.of_signal
             return make(self.channels)
@@ -175,6 +178,9 @@ class Source:
 
     @description.setter
     def description(self, given: SourceDescription) -> None:
+        before = self._description
+        if before is not None and before.layout.origin == "user" != given.layout.origin:
+            given = given.with_layout(before.layout)
         self._description = given
 
     def start(self, deliver: Deliver) -> None:
