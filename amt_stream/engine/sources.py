@@ -179,11 +179,17 @@ class Source:
 
     @property
     def description(self) -> SourceDescription:
-        """What it knows of its sound; it may be set anew when more is known."""
+        """What it knows of its sound; it may be set anew when more is known.
+
+        A layout that the user gives stays.
+        """
         return self._description or SourceDescription.of_program(self.channels, self.live)
 
     @description.setter
     def description(self, given: SourceDescription) -> None:
+        before = self._description
+        if before is not None and before.layout.origin == "user" != given.layout.origin:
+            given = given.with_layout(before.layout)
         self._description = given
 
     def gain_of(self, column: int) -> InputGain | None:

@@ -1,6 +1,7 @@
 """What channels are for, in every way of use: weights of programme loudness, and ears."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -333,9 +334,12 @@ def test_a_device_opens_as_many_channels_as_its_layout(run, virtual_mic):
 
 def test_a_station_sends_what_channels_are_for(begin, film):
     typed = ["serve", "--source", film, "--fast", "--stdio", *BOTH, "--layout", OGG]
-    with begin(*typed) as process:
-        lines = map(json.loads, iter(process.stdout.readline, b""))
-        header = next(line["header"] for line in lines if "header" in line)
+    reading, writing = os.pipe()  # it ends with the sound, and not with its input
+    with begin(*typed, stdin=reading) as process:
+        lines = [json.loads(line) for line in process.stdout.read().splitlines()]
+    os.close(reading)
+    os.close(writing)
+    header = next(line["header"] for line in lines if "header" in line)
     assert header["source"]["layout"] == {"positions": OGG.split(), "origin": "user"}
     assert header["models"][1]["channels"] == [1, 3]
 

@@ -8,6 +8,7 @@ from amt_stream.dsp.channel_layout import layout_named
 from amt_stream.engine.faults import FaultSource
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.correction import Correction
+from amt_stream.meters.source_description import SourceDescription
 
 FS = 48000
 OGG = "L C R Ls Rs LFE"
@@ -57,6 +58,10 @@ def test_a_program_says_the_layout():
     engine = Engine(source, BS1770(FS, OGG), layout=OGG)
     assert source.description.layout == layout_named(OGG)
     assert source.description.layout.origin == "user"
+    # What the source finds out later about its sound does not change that.
+    source.description = SourceDescription.of_signal(6).ended(FS)
+    assert source.description.layout == layout_named(OGG)
+    assert source.description.found == FS
     last = last_row(engine, source, case_6())
     assert last["momentary_lufs"][-1] == pytest.approx(-23.0, abs=0.05)
 
