@@ -247,6 +247,7 @@ class Measurement(Resumable):
         with torch.inference_mode():
             for _ in range(settled if self._input.any() else 0):
                 self.ready.stream(self._tensor)
+        self.ready.stream.begin_now()
 
     def _begin_anew(self, row: int | None = None) -> None:
         for listener in self._of(row):

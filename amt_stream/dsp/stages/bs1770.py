@@ -111,6 +111,9 @@ class BS1770(Stage):
             "past": ending(self.state_like("past", past), ENDLESS),
         }
 
+    def beginning(self, state: State) -> State:
+        return state | {"past": ending(state["past"], 0, 0)}
+
     def ending(self, state: State, samples: int) -> State:
         return state | {"past": ending(state["past"], samples)}
 
