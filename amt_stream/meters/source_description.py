@@ -52,6 +52,8 @@ class SourceDescription:
     layout: position of each of its channels
     promised: samples that its header says; None if it says none
     found: samples that were there, once it has ended; None before
+    incomplete: what is missing or was not read, in words, beside the number of samples
+    remark: what else there is to say of its length
     gain: gain of a device's input, if the system tells it
     """
 
@@ -62,6 +64,8 @@ class SourceDescription:
     has_offset: bool = False
     promised: int | None = None
     found: int | None = None
+    incomplete: str = ""
+    remark: str = ""
     gain: InputGain | None = None
 
     @classmethod
@@ -85,8 +89,18 @@ class SourceDescription:
 
     @property
     def cut_off(self) -> str:
-        """What is missing at its end, in words, or ""."""
-        if self.promised is None or self.found is None or self.found >= self.promised:
+        """What is missing or was not read, in words, or ""."""
+        is_short = (self.found or 0) < (self.promised or 0)
+        return "; ".join(filter(None, (self._length if is_short else "", self.incomplete)))
+
+    @property
+    def length_words(self) -> str:
+        """All that there is to say of its length, in words, or ""."""
+        return "; ".join(filter(None, (self._length, self.incomplete, self.remark)))
+
+    @property
+    def _length(self) -> str:
+        if self.promised is None or self.found in (None, self.promised):
             return ""
         return f"its header says {self.promised} samples, but there are {self.found}"
 
@@ -95,7 +109,8 @@ class SourceDescription:
         data: JsonDict = {"kind": self.kind}
         data |= {"encoding": self.encoding} if self.encoding else {}
         data["layout"] = {"positions": list(self.layout.positions), "origin": self.layout.origin}
-        more = {"clips_at": self.clips_at, "promised_samples": self.promised}
-        more |= {"found_samples": self.found}
+        more: JsonDict = {"clips_at": self.clips_at, "promised_samples": self.promised}
+        more |= {"found_samples": self.found, "length": self.length_words or None}
+        more |= {"cut_off": True if self.cut_off else None}
         data |= {key: value for key, value in more.items() if value is not None}
         return data | ({} if self.gain is None else {"input_gain": self.gain.to_dict()})
