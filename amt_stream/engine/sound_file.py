@@ -49,9 +49,7 @@ def open_sound_file(path: Path) -> SoundReader:
         return _reader(source, link, str(path))
     except Undecodable as error:
         source.close()
-        raise SourceError(
-            f"{path} is not a sound file that libsndfile can read: {error}"
-        ) from error
+        raise SourceError(f"{path} is not a sound file that can be read: {error}") from error
     except BaseException:
         source.close()
         raise
@@ -72,8 +70,8 @@ def open_stream(
         raise SourceError(f"{name} ended before one whole sample came")
     if link is None and begins_like_file(head):
         raise SourceError(
-            f"{name} begins with {head[:4]!r}, as sound files do, and has no header of one: if it "
-            "is raw PCM, say its format (--pcm)"
+            f"{name} begins with {head[:4]!r}, as sound files do, but cannot be read from a pipe: "
+            "give the file, or if it is raw PCM its format (--pcm)"
         )
     if link is None:
         return open_pcm(source, PCM[0], fs or PCM_FS, channels or PCM_CHANNELS)
@@ -137,7 +135,7 @@ def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
         try:
             return av_link.AvLink(source, 0)
         except Undecodable as error:
-            raise refusal or error from error
+            raise refusal or Undecodable(f"it is {name}, and {error}") from error
     if refusal is None:
         raise Undecodable(f"it is {name}, which the extra `files` reads: {av_link.EXTRA}")
     raise refusal

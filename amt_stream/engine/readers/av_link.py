@@ -32,7 +32,7 @@ _MAGIC = {
     b"DSD ": "DSD",
     b".RMF": "RealMedia",
 }
-_SURE, _LONGEST = 3, 1 << 13
+_SURE, _LONGEST, _PACKET = 3, 1 << 13, 188
 _TOLERANCE_S = 0.1
 """By which lengths that count in frames or milliseconds may differ from the sound."""
 
@@ -58,6 +58,7 @@ _POSITIONS = {
     "WR": "Rw",
     "LFE2": "LFE2",
 }
+_WITHOUT_LENGTH = {"aac", "ac3", "eac3", "amr", "mp3", "mpeg", "mpegts"}
 _BITS = {"u8": 8, "s16": 16, "s32": 16, "s64": 16}
 """Bits of a converter by FFmpeg's format of samples; those that are not here have no end."""
 
@@ -77,6 +78,8 @@ def name_of(source: SourceBytes, at: int) -> str:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
+    if all(source.at(at + k * _PACKET, 1) == b"G" for k in range(_SURE)):
+        return "an MPEG transport stream"
     if _is_adts(source, at):
         return "AAC"
     return "AC-3" if _is_ac3(source, at) else ""
@@ -103,6 +106,20 @@ def _is_ac3(source: SourceBytes, at: int) -> bool:
     return first > 0 and b"\x0bw" in seconds
 
 
+def _is_index_last(source: SourceBytes, at: int) -> bool:
+    """Whether the sound of an MP4 comes before its index (ISO/IEC 14496-12, 8.1.1)."""
+    for _ in range(_BOXES):
+        head = source.at(at, 8)
+        size = int.from_bytes(head[:4], "big")
+        if head[4:] in (b"mdat", b"moov") or size < 8:
+            return head[4:] == b"mdat"
+        at += size
+    return False
+
+
+_BOXES = 100
+
+
 def is_installed() -> bool:
     """Whether the extra is there."""
     return importlib.util.find_spec("av") is not None
@@ -117,6 +134,8 @@ class AvLink(Link):
         import av
 
         is_stream = source.size is None
+        if is_stream and source.at(at + 4, 4) == b"ftyp" and _is_index_last(source, at):
+            raise Undecodable("its index is behind its sound, so it cannot come through a pipe")
         self._errors = av.error.FFmpegError
         self._view = view = View(source, [(at, beyond(at, source.size))], unit=1)
         view.opened = True
@@ -126,7 +145,7 @@ class AvLink(Link):
         try:
             self._container: Any = av.open(file, options=_AT_ONCE if is_stream else {})
         except self._errors as error:
-            raise view.error or Undecodable(error.strerror) from error
+            raise view.error or Undecodable(f"FFmpeg says: {error.strerror}") from error
         self._wrong = ""
         self._describe()
         self._decoded = self._blocks()
@@ -136,7 +155,7 @@ class AvLink(Link):
         """Take over what the container says of its first track."""
         tracks = self._container.streams.audio
         if not tracks or tracks[0].codec_context is None:
-            raise Undecodable("it has no sound track that FFmpeg decodes")
+            raise Undecodable("it has no sound that FFmpeg decodes")
         self._track = tracks[0]
         context = self._track.codec_context
         self.fs, self.channels = int(context.sample_rate), int(context.layout.nb_channels)
@@ -144,12 +163,18 @@ class AvLink(Link):
         self.encoding = _NAMES.get(context.name, context.name.upper())
         self.bits = bits = _BITS.get(context.format.name.removesuffix("p"), 0)
         self.clips_at = ((1 << bits - 1) - 1) / (1 << bits - 1) if bits else None
-        seconds = self._track.duration and float(self._track.duration * self._track.time_base)
-        if not seconds and self._container.duration:
-            seconds = self._container.duration / 1e6
-        self.samples, self.promised = None, round(seconds * self.fs) if seconds else None
+        self.samples, self.promised = None, self._said()
         self.comment = self.software = ""
         self._remark = f"it is the first of {len(tracks)} sound tracks" if len(tracks) > 1 else ""
+
+    def _said(self) -> int | None:
+        """The samples that the container says; None if FFmpeg guesses by the bit rate."""
+        track, whole = self._track, self._container
+        if whole.format.name in _WITHOUT_LENGTH:
+            return None
+        if track.duration:
+            return round(float(track.duration * track.time_base) * self.fs)
+        return round(whole.duration * 1e-6 * self.fs) if whole.duration else None
 
     def read(self, count: int) -> NDArray[np.float32]:
         if not len(self._left):
@@ -194,6 +219,7 @@ class AvLink(Link):
         near = _TOLERANCE_S * self.fs
         if self.promised is not None and abs(came - self.promised) < near:
             self.promised = came
+            return ""
         return self._wrong
 
     def close(self) -> None:

@@ -105,6 +105,16 @@ def chunks_follow(source: SourceBytes, at: int, grammar: Grammar | None) -> bool
     return True
 
 
+def behind_chunks(source: SourceBytes, at: int, grammar: Grammar | None) -> int:
+    """Where the known chunks that begin at a position end."""
+    for _ in range(MOST_CHUNKS):
+        chunk = None if grammar is None else chunk_at(source, at, grammar)
+        if chunk is None or not is_known(chunk.name):
+            break
+        at = chunk.end
+    return at
+
+
 def last_chunks(source: SourceBytes, begin: int, size: int, grammar: Grammar | None) -> int:
     """Where known chunks or a tag begin that reach the end of a file, or its size without any."""
     first = max(begin, size - SMALL)

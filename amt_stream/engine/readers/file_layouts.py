@@ -140,7 +140,7 @@ def layout_of_core_audio(content: bytes, channels: int) -> Layout | None:
         known = [name for name in names if name]
         return _layout(names) if len(names) == channels and len({*known}) == len(known) else None
     names = _TAGS.get(tag >> 16, "").split()
-    return _layout(names) if len(names) == channels else None
+    return _layout(names) if content and len(names) == channels else None
 
 
 def _layout(names: list[str]) -> Layout:

@@ -126,7 +126,6 @@ class Frames:
     count: frames so far
     end: where the last frame ends, or a frame of another kind begins
     junk: bytes before the last frame that belong to none, tags not counted
-    torn: whether the last frame is not complete
     """
 
     def __init__(self, source: SourceBytes, at: int) -> None:
@@ -135,7 +134,6 @@ class Frames:
         self.first, self._source = first, source
         self.begin = self.end = at
         self.count = self.junk = 0
-        self.torn = False
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         at: int | None = self.begin
@@ -144,13 +142,17 @@ class Frames:
             if frame is None or frame.kind != self.first.kind:
                 at = self._next(at)
                 continue
-            end = at + frame.size
-            if self._source.size is not None and end > self._source.size:
-                self.torn = True
-                return
-            yield at, end
+            self.end = at + frame.size
+            if not self._source.at(self.end - 1, 1):
+                return  # it is not complete
+            yield at, self.end
             self.count += 1
-            self.end = at = end
+            at = self.end
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether the last frame is not complete."""
+        return self._source.total is not None and self.end > self._source.total
 
     def _next(self, at: int) -> int | None:
         """Where the next frame begins behind what is none, if it is of the same kind."""

@@ -6,14 +6,17 @@ from amt_stream.engine.readers.libsndfile import Undecodable
 from amt_stream.engine.readers.link import Link
 from amt_stream.engine.readers.mpeg import find_frame, is_mpeg, tag_end
 from amt_stream.engine.readers.packed_links import FlacLink, MpegLink, ogg_link
-from amt_stream.engine.readers.plain_links import ContainerLink
+from amt_stream.engine.readers.plain_links import container_link
 from amt_stream.engine.readers.source_bytes import SourceBytes
 
 HEAD = 40
 """Bytes by which a format is recognized."""
 
-_BEGINNINGS = tuple(b"RIFF RIFX RF64 BW64 riff FORM caff fLaC OggS ID3 .snd".split())
-"""How sound files begin, whatever follows; no raw PCM is expected to."""
+_BEGINNINGS = (
+    *b"RIFF RIFX RF64 BW64 riff FORM caff fLaC OggS ID3 .snd NIST_1A fap 2BIT PVF1 MATLAB".split(),
+    *(b" paf", b"Creative Voice File", b"Extended Instrument", b"ALawSoundFile"),
+)
+"""How sound files begin, of formats that a pipe can give or not; raw PCM does not."""
 
 BEHIND_TAG = 1 << 17
 """Bytes after an ID3 tag that are searched for the first frame."""
@@ -34,7 +37,7 @@ def link_at(source: SourceBytes, at: int) -> Link | None:
         header = read_header(source, at, kind)
         if header is None:
             raise Undecodable("it has no chunk of sound")
-        return ContainerLink(source, at, header)
+        return container_link(source, at, header)
     if head.startswith(b"OggS"):
         return ogg_link(source, at)
     begin = tag_end(source, at)

@@ -161,12 +161,13 @@ class MpegLink(Link):
         else:
             there = MANY_FRAMES if source.size is None else frames.count - 1
             # One frame more or less is a matter of counting.
-            said = there if abs(there - xing.frames) <= 1 else xing.frames
+            said = there if abs(there - xing.frames) <= 1 else xing.frames or there
             count, is_whole = max(there, said), is_whole and there >= said
             parts = chain([xing.saying(count)], islice(ranges, 1, None))
             decoder = SndfileDecoder(View(source, parts))
             samples = decoder.frames
-            promised = samples - (count - said) * frames.first.samples
+            if xing.frames:
+                promised = samples - (count - said) * frames.first.samples
         layout = ordered(VORBIS, decoder.channels)
         super().__init__(decoder, samples if is_whole else None, promised, layout)
         # In a stream it is seen only at its end that what the header leaves out is padding.
@@ -197,5 +198,7 @@ class MpegLink(Link):
         return f"{junk} bytes between its frames are no sound" if junk else ""
 
     def problem(self, came: int) -> str:
-        torn = self._frames.torn and self.promised is None
-        return super().problem(came) or ("its last frame is not complete" if torn else "")
+        if not self._frames.is_torn:
+            return super().problem(came)
+        is_short = self.promised is not None and came < self.promised
+        return "" if is_short else "its last frame is not complete"

@@ -1,27 +1,26 @@
 """Links in containers such as WAVE, AIFF, CAF and AU, and samples without a header."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 
-from amt_stream.engine.readers.chunks import (
-    MOST_CHUNKS,
-    chunk_at,
-    chunks_follow,
-    is_known,
-    last_chunks,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.dsp.channel_layout import Layout
+from amt_stream.engine.readers.chunks import behind_chunks, chunks_follow, last_chunks
 from amt_stream.engine.readers.containers import Header, kind_of
 from amt_stream.engine.readers.encodings import ENCODINGS
 from amt_stream.engine.readers.file_layouts import ALAC, ordered
 from amt_stream.engine.readers.libsndfile import SndfileDecoder
 from amt_stream.engine.readers.link import Link, beyond
-from amt_stream.engine.readers.source_bytes import SourceBytes
+from amt_stream.engine.readers.source_bytes import SourceBytes, Zeros
 from amt_stream.engine.readers.view import ENDLESS, Range, View
 
 PROBE = 1 << 12
 """Zeros behind a header that is read alone."""
 
-LONGEST = (1 << 31) - (1 << 16)
+LONGEST = 1 << 28
 """Bytes of sound in the header of a stream whose decoder needs a length."""
 
 
@@ -73,70 +72,118 @@ class SoundSpan:
 
 
 class ContainerLink(Link):
-    """The sound in a container. Raises Undecodable."""
+    """The sound in a container."""
 
-    def __init__(self, source: SourceBytes, at: int, header: Header) -> None:
-        self._source, self._header = source, header
-        self._span = span = SoundSpan(source, header)
-        size = None if span.end is None else span.end - span.begin
-        probe = self._probe(at, size)
-        kind = ENCODINGS[probe.subtype]
-        self._block = kind.size * probe.channels
-        layout = header.layout
-        if self._block:
-            order = "BIG" if probe.big_endian else "LITTLE"
-            decoder = raw_decoder(source, span, probe.fs, probe.channels, probe.subtype, order)
-            samples = None if size is None else size // self._block
-            said = None if header.said is None else header.said // self._block
-        else:
-            decoder = probe if size is not None else self._of_stream(at)
-            samples = decoder.frames if size == header.said else None
-            said = self._scaled(decoder.frames, size)
-            layout = layout or (ordered(ALAC, probe.channels) if "ALAC" in kind.words else None)
-        promised = said if header.frames is None or not self._block else header.frames
+    def __init__(
+        self,
+        source: SourceBytes,
+        span: SoundSpan,
+        header: Header,
+        decoder: SndfileDecoder,
+        samples: int | None,
+        promised: int | None,
+        layout: Layout | None,
+    ) -> None:
         super().__init__(decoder, samples, promised, layout, header.bits)
-        self.comment, self.software = header.comment or probe.comment, probe.software
-        if probe is not decoder:
-            probe.close()
+        self._source, self._span, self._grammar = source, span, header.kind.grammar
+        self.comment = header.comment or self.comment
 
     def end(self) -> int:
-        grammar = self._header.kind.grammar
-        at = self._span.end
-        if at is None:
-            return beyond(self._header.begin, self._source.size)
-        for _ in range(MOST_CHUNKS if grammar is not None else 0):
-            assert grammar is not None
-            chunk = chunk_at(self._source, at, grammar)
-            if chunk is None or not is_known(chunk.name):
-                break
-            at = chunk.end
-        return at
+        if self._span.end is None:
+            return beyond(self._span.begin, self._source.size)
+        return behind_chunks(self._source, self._span.end, self._grammar)
+
+    @property
+    def _size(self) -> int | None:
+        """Bytes of sound that are there, once that is known."""
+        ends = [end for end in (self._span.end, self._source.total) if end is not None]
+        return min(ends) - self._span.begin if ends else None
+
+
+class PlainLink(ContainerLink):
+    """Samples in a container, each of its own bytes."""
+
+    def __init__(
+        self, source: SourceBytes, span: SoundSpan, header: Header, probe: SndfileDecoder
+    ) -> None:
+        self._block = block = ENCODINGS[probe.subtype].size * probe.channels
+        order = "BIG" if probe.big_endian else "LITTLE"
+        decoder = raw_decoder(source, span, probe.fs, probe.channels, probe.subtype, order)
+        samples = None if span.end is None else (span.end - span.begin) // block
+        said = None if header.said is None else header.said // block
+        promised = said if header.frames is None else header.frames
+        super().__init__(source, span, header, decoder, samples, promised, header.layout)
+        self.comment, self.software = self.comment or probe.comment, probe.software
+        probe.close()
 
     @property
     def remark(self) -> str:
-        there = self._source.total
-        if not self._block or there is None:
-            return ""
-        end = there if self._span.end is None else min(there, self._span.end)
-        return torn_sample(end - self._span.begin, self._block)
+        return "" if self._size is None else torn_sample(self._size, self._block)
 
-    def _probe(self, at: int, size: int | None) -> SndfileDecoder:
-        """What libsndfile reads in the header, in a stream with zeros for its sound."""
-        if size is None:
-            head = self._header.patched(self._source, at, PROBE)
-            return SndfileDecoder(View(None, [head, bytes(PROBE)]))
-        head = self._header.patched(self._source, at, size)
-        rest = self._header.begin, self.end()
-        return SndfileDecoder(View(self._source, [head, rest]))
 
-    def _of_stream(self, at: int) -> SndfileDecoder:
-        head = self._header.patched(self._source, at, LONGEST)
-        return SndfileDecoder(View(self._source, chain([head], self._span)))
+class CodecLink(ContainerLink):
+    """Sound of another codec in a container, such as ADPCM or ALAC.
 
-    def _scaled(self, frames: int, size: int | None) -> int | None:
-        """The samples in as many bytes as the header says."""
-        said = self._header.said
-        return None if said is None or not size else round(frames * said / size)
+    In a stream, the decoder of some codecs goes on with silence behind the end, which is cut here.
+    """
+
+    overlap_s = None
+
+    def __init__(
+        self, source: SourceBytes, at: int, span: SoundSpan, header: Header, probe: SndfileDecoder
+    ) -> None:
+        self._patched = partial(header.patched, source, at)
+        if span.end is None:
+            probe.close()
+            head: list[bytes | Range] = [self._patched(LONGEST)]
+            probe = SndfileDecoder(View(source, chain(head, span)))
+        whole = span.end is not None and span.end - span.begin == header.said
+        layout, promised = header.layout, None
+        # A table of packets says where ALAC ends.
+        self._is_cut = span.end is None and not probe.subtype.startswith("ALAC")
+        if probe.subtype.startswith("ALAC"):
+            layout, promised = layout or ordered(ALAC, probe.channels), probe.frames
+        elif header.said is not None:
+            promised = self._samples_in(header.said)
+        samples = probe.frames if whole else None
+        super().__init__(source, span, header, probe, samples, promised, layout)
+        self._came, self._said = 0, header.said
+
+    def read(self, count: int) -> NDArray[np.float32]:
+        block = super().read(count)
+        if self._is_cut and self._size is not None:
+            block = block[: max(0, self._samples_in(self._size) - self._came)]
+        self._came += len(block)
+        return block
+
+    def problem(self, came: int) -> str:
+        size = self._size
+        if self._is_cut and size is None:
+            return f"it is longer than {LONGEST} bytes of {self.encoding}: give it as a file"
+        is_short = size is not None and self._said is not None and size < self._said
+        if is_short and (self.promised is None or came >= self.promised):
+            return f"its header says {self._said} bytes of sound, but there are {size}"
+        return super().problem(came)
+
+    def _samples_in(self, size: int) -> int:
+        """The samples in so many bytes of sound."""
+        decoder = SndfileDecoder(View(Zeros(size), [self._patched(size), (0, size)]))
+        decoder.close()
+        return decoder.frames
+
+
+def container_link(source: SourceBytes, at: int, header: Header) -> ContainerLink:
+    """The sound in a container at a position. Raises Undecodable."""
+    span = SoundSpan(source, header)
+    if span.end is None:
+        probe = SndfileDecoder(View(None, [header.patched(source, at, PROBE), bytes(PROBE)]))
+    else:
+        head = header.patched(source, at, span.end - span.begin)
+        rest = span.begin, behind_chunks(source, span.end, header.kind.grammar)
+        probe = SndfileDecoder(View(source, [head, rest]))
+    if ENCODINGS[probe.subtype].size:
+        return PlainLink(source, span, header, probe)
+    return CodecLink(source, at, span, header, probe)
 
 
 class RawLink(Link):

@@ -43,7 +43,7 @@ class SoundReader:
     def _begin(self) -> None:
         self._came = self._in_link = 0
         self._number, self._ended = 1, False
-        self._promised = self._link.promised
+        self._promised: list[int | None] = []
         self._wrong: list[str] = []
 
     def read(self, count: int) -> NDArray[np.float32]:
@@ -100,6 +100,7 @@ class SoundReader:
         link = self._link
         if wrong := link.problem(self._in_link):
             self._wrong.append(wrong)
+        self._promised.append(link.promised)
         following, at = None, link.end()
         try:
             following = link_at(self._source, at)
@@ -118,8 +119,6 @@ class SoundReader:
         link.close()
         self._link, self._in_link = following, 0
         self._number += 1
-        known = self._promised is not None and following.promised is not None
-        self._promised = self._promised + following.promised if known else None  # type: ignore[operator]
         return True
 
     def _end(self) -> None:
@@ -127,11 +126,13 @@ class SoundReader:
         if grown := self._source.grown():
             self._wrong.append(f"{grown} bytes were written to it while it was read")
         row = f"it is {self._number} sounds in a row" if self._number > 1 else ""
-        is_short = self._promised is not None and self._came < self._promised
+        said = [one for one in self._promised if one is not None]
+        promised = sum(said) if len(said) == self._number else None
+        is_short = promised is not None and self._came < promised
         remark = "" if is_short else self._link.remark
         self.description = replace(
             self.description,
-            promised=self._promised,
+            promised=promised,
             found=self._came,
             incomplete="; ".join(self._wrong),
             remark="; ".join(filter(None, (row, remark))),

@@ -84,6 +84,31 @@ class FileBytes:
             self._file.close()
 
 
+class Zeros:
+    """A source of zeros, whose length is all that matters."""
+
+    def __init__(self, size: int) -> None:
+        self.size = self.total = size
+
+    def at(self, position: int, count: int) -> bytes:
+        return bytes(max(0, min(count, self.size - position)))
+
+    def some(self, position: int, count: int, unit: int) -> bytes:
+        return self.at(position, count)
+
+    def forget(self, position: int) -> None:
+        pass
+
+    def grown(self) -> int:
+        return 0
+
+    def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class PipeBytes:
     """The bytes of a binary stream that cannot go back; those not forgotten are in memory."""
 

@@ -48,12 +48,13 @@ class View:
         self.opened = False
         """Whether the decoder is made, and goes back by less than HELD."""
         self.error: Exception | None = None
-        while not (endless or self._is_stream or self._complete):
+        self._endless = endless or self._is_stream
+        while not (self._endless or self._complete):
             self._lay()
 
     @property
     def size(self) -> int:
-        return self._length if self._complete else ENDLESS
+        return ENDLESS if self._endless else self._length
 
     def seek(self, offset: int, whence: int = 0) -> int:
         self._position = offset + (0, self._position, self.size)[whence]
@@ -86,7 +87,7 @@ class View:
         return bytes(buffer[: self.readinto(memoryview(buffer))])
 
     def _piece(self, position: int, count: int) -> bytes:
-        if not self._complete and position > ENDLESS - NEAR_END:
+        if self._endless and position > ENDLESS - NEAR_END:
             end = bytes(NEAR_END - len(self._tail)) + self._tail
             first = position - (ENDLESS - NEAR_END)
             return end[first : first + count]
