@@ -1,6 +1,7 @@
 """The input of a command, and its calibration."""
 
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
 from amt_stream.engine.devices.listing import InputDevice
 from amt_stream.engine.devices.microphone import (
@@ -17,10 +19,10 @@ from amt_stream.engine.devices.microphone import (
     MicrophoneSource,
 )
 from amt_stream.engine.microphones import Microphone, named_microphones
-from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     FileSource,
+    ReaderSource,
     Source,
     SourceError,
     StdinSource,
@@ -42,7 +44,6 @@ from amt_stream.meters.correction import Correction, read_correction, stored_cor
 from amt_stream.meters.specification import (
     NONE,
     PCM,
-    PCM_CHANNELS,
     PCM_FS,
     CalibrationSettings,
     CorrectionSettings,
@@ -184,15 +185,15 @@ def open_input(
                 f"{PCM_FS}, or leave it out"
             ) from error
     elif source == "-":
-        opened, pick = _standard_input(args), None
+        opened, pick = _standard_input(args)
     else:
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
-        opened = FileSource(source, paced=paced)
+        opened = _of_path(source, paced)
     if microphones:
         channels = args.channels or ()
     else:
-        chosen = channel_slice(pick, opened.channels, source, most)
+        chosen = channel_slice(pick, opened.channels, opened.name, most)
         channels = tuple(range(1, opened.channels + 1)[chosen])
     if known is not None:
         levels = _calibrations(opened, source, full_scale_db, channels)
@@ -207,10 +208,10 @@ def _calibrations(
     """The calibration of the options or the file's comment, for all channels or for each."""
     if full_scale_db is not None:
         return [Calibration(full_scale_db)]
-    found = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
+    found = opened.calibrations if isinstance(opened, ReaderSource) else {}
     if found.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
-    say(f"{source} is calibrated by its comment")
+    say(f"{opened.name} is calibrated by its comment")
     each = [found.get(channel, UNCALIBRATED) for channel in channels]
     return each[:1] if len(set(each)) == 1 else each
 
@@ -254,18 +255,52 @@ def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Cal
         raise WrongUsage(f"--calibration-uncertainty, --microphone-uncertainty: {error}") from error
 
 
-def _standard_input(args: InputSettings) -> StdinSource:
-    channels = args.channels or (PCM_CHANNELS,)
-    if isinstance(args, LiveInputSettings) and args.microphones:
-        channels = (max(channels),)
-    elif len(channels) > 1 or channels[0] > 2:
+def _standard_input(args: InputSettings) -> tuple[StdinSource, tuple[int, ...] | None]:
+    """The sound of standard input, and the channels to pick.
+
+    One number of --channels is how many there are; two of them choose in a stream with a header.
+    """
+    channels = args.channels
+    several = isinstance(args, LiveInputSettings) and bool(args.microphones)
+    chosen = channels is not None and len(channels) > 1
+    if args.pcm is not None and not several:
+        _refuse_many(channels)
+    count = None if channels is None else max(channels)
+    source = StdinSource(args.pcm, args.samplerate, count, or_more=several or chosen)
+    if source.has_header:
+        say(f"standard input is {source.description.in_words}, {source.fs} Hz")
+        return source, channels if chosen and not several else None
+    if not several:
+        _refuse_many(channels)
+    pcm = args.pcm or PCM[0]
+    say(f"standard input is read as {pcm}, {source.fs} Hz, {source.channels} channel(s)")
+    return source, None
+
+
+def _refuse_many(channels: tuple[int, ...] | None) -> None:
+    if channels is not None and (len(channels) > 1 or channels[0] > 2):
         raise WrongUsage(
             f"--channels is {','.join(map(str, channels))}: with --source - it is the number of "
-            "channels, 1 or 2"
+            "channels of raw PCM, 1 or 2"
         )
-    pcm, fs = args.pcm or PCM[0], args.samplerate or PCM_FS
-    say(f"standard input is read as {pcm}, {fs} Hz, {channels[0]} channel(s)")
-    return StdinSource(pcm, fs, channels[0])
+
+
+def _of_path(path: str, paced: bool) -> ReaderSource:
+    """The sound of a file, or of a pipe with a name, such as /dev/stdin or <(command)."""
+    if not is_pipe(Path(path)):
+        return FileSource(path, paced=paced)
+    try:
+        stream = Path(path).open("rb", buffering=0)  # noqa: SIM115 (as long as the source is there)
+    except OSError as error:
+        raise Mistake(f"{path} cannot be read: {why(error)}") from error
+    source = StdinSource(None, stream=stream, name=path)
+    weakref.finalize(source, stream.close)
+    if not source.has_header:
+        raise Mistake(
+            f"{path} has no header of a sound file: give raw PCM to standard input, with --source -"
+        )
+    say(f"{path} is {source.description.in_words}, {source.fs} Hz")
+    return source
 
 
 def open_microphone(

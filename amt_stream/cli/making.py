@@ -145,6 +145,7 @@ class EngineSetup:
             microphones=given.microphones,
             kept_s=kept_s(args),
             picked=given.pick is not None,
+            described_by=given.source,
         )
         preset = self.preset.with_uncertainty(uncertainty_of(given.calibration))
         step_ms = step_ms or args.step_ms or preset.step_ms

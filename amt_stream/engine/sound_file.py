@@ -56,11 +56,16 @@ def open_sound_file(path: Path) -> SoundReader:
 
 
 def open_stream(
-    source: PipeBytes, name: str, fs: int | None = None, channels: int | None = None
+    source: PipeBytes,
+    name: str,
+    fs: int | None = None,
+    channels: int | None = None,
+    or_more: bool = False,
 ) -> SoundReader:
     """A reader of a stream with a header, or of 16-bit PCM; waits for the first bytes.
 
     fs, channels: of PCM
+    or_more: whether a header may say more channels
 
     Raises SourceError for a stream that cannot be read, and if its header says otherwise.
     """
@@ -75,6 +80,8 @@ def open_stream(
         )
     if link is None:
         return open_pcm(source, PCM[0], fs or PCM_FS, channels or PCM_CHANNELS)
+    if or_more and channels is not None and link.channels > channels:
+        channels = None
     _refuse_contradiction(link, name, fs=fs, channels=channels)
     return _reader(source, link, name, "stream")
 

@@ -439,8 +439,11 @@ class StdinSource(ReaderSource):
 
     format: of raw PCM, "s16le", "s24le", "s32le" or "f32le"; None for a stream with a header, which
         is 16-bit PCM if it has none
-    fs, channels: those of raw PCM, by default 48000 Hz and 2
+    fs, channels: those of raw PCM, by default 48000 Hz and 2; a header must say the same
     stream, name: a binary stream, and its name in messages
+    or_more: whether a header may say more channels
+
+    `has_header` says whether it has one.
 
     Without a format it waits here for the first bytes. It runs as fast as the stream and the engine
     allow: a full pipe makes its writer wait.
@@ -456,6 +459,7 @@ class StdinSource(ReaderSource):
         channels: int | None = None,
         stream: BinaryIO | None = None,
         name: str = "standard input",
+        or_more: bool = False,
     ) -> None:
         if format not in (None, *PCM):
             raise SourceError(
@@ -473,10 +477,11 @@ class StdinSource(ReaderSource):
             reader = open_pcm(source, format, fs or PCM_FS, channels or PCM_CHANNELS)
         else:
             try:
-                reader = open_stream(source, name, fs, channels)
+                reader = open_stream(source, name, fs, channels, or_more)
             except OSError as error:
                 raise SourceError(f"{name} cannot be read: {why(error)}") from error
         super().__init__(reader, name, live=False)
+        self.has_header = reader.has_header
 
     def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
         if self._format is not None:

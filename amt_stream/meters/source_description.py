@@ -3,10 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 
 Kind = Literal["device", "playback", "file", "stream", "signal", "array"]
+
+OF_ITS_END = ("found_samples", "length", "cut_off")
+"""Keys of what is known only when a source has ended."""
 
 DEVICE_CLIPS_AT = 32767 / 32768
 """The largest value of a 16-bit converter; those of more bits end above it."""
@@ -104,12 +107,31 @@ class SourceDescription:
             return ""
         return f"its header says {self.promised} samples, but there are {self.found}"
 
+    @property
+    def in_words(self) -> str:
+        """Encoding and layout, such as "PCM 16 bit, 5.1 (L R C LFE Ls Rs)"; "" if unknown."""
+        return f"{self.encoding}, {self.layout}" if self.encoding else ""
+
+    @classmethod
+    def from_dict(cls, data: JsonMap) -> Self:
+        """What a header says, without the length. Raises KeyError or LayoutError for other data."""
+        layout, gain = data["layout"], data.get("input_gain")
+        return cls(
+            data["kind"],
+            Layout(tuple(layout["positions"]), layout["origin"]),
+            data.get("encoding", ""),
+            data.get("clips_at"),
+            data.get("has_offset", False),
+            gain=gain and InputGain(tuple(gain["percent"]), gain["muted"], gain["port"]),
+        )
+
     def to_dict(self) -> JsonDict:
         """Data for headers and summaries."""
         data: JsonDict = {"kind": self.kind}
         data |= {"encoding": self.encoding} if self.encoding else {}
         data["layout"] = {"positions": list(self.layout.positions), "origin": self.layout.origin}
-        more: JsonDict = {"clips_at": self.clips_at, "promised_samples": self.promised}
+        more: JsonDict = {"clips_at": self.clips_at, "has_offset": self.has_offset or None}
+        more |= {"promised_samples": self.promised}
         more |= {"found_samples": self.found, "length": self.length_words or None}
         more |= {"cut_off": True if self.cut_off else None}
         data |= {key: value for key, value in more.items() if value is not None}

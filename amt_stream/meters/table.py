@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from amt_stream.core.clock import Interval, local_zone, zone_text
 from amt_stream.core.json_types import JsonDict, JsonMap
@@ -11,20 +11,28 @@ from amt_stream.meters import catalog, rows
 from amt_stream.meters.calibration import Calibration, one_each
 from amt_stream.meters.frames import Event
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.specification import RowSettings
 
 if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
 
 
+class HasDescription(Protocol):
+    """A source, or a sound that was read."""
+
+    @property
+    def description(self) -> SourceDescription: ...
+
+
 @dataclass(frozen=True)
 class Sound:
     """The measured sound: name, rate in hertz, channels (counted from 1) and calibration.
 
-    `more` has further fields for headers; `microphones` are the names and channels of several
-    microphones. `picked` says that the source delivers other channels too. `kept_s` is the sound
-    held in memory in seconds. `began_utc_s` is the Unix time of the first sample of a recording, if
-    known.
+    `more` has further fields for headers, beside what `described_by` knows of the sound at that
+    time; `microphones` are the names and channels of several microphones. `picked` says that the
+    source delivers other channels too. `kept_s` is the sound held in memory in seconds.
+    `began_utc_s` is the Unix time of the first sample of a recording, if known.
     """
 
     name: str
@@ -37,6 +45,7 @@ class Sound:
     kept_s: float = 0.0
     picked: bool = False
     began_utc_s: float = math.nan
+    described_by: HasDescription | None = field(default=None, compare=False)
 
     @property
     def calibration_of_columns(self) -> list[JsonDict]:
@@ -59,6 +68,7 @@ class Sound:
             "channels": list(self.channels),
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
             **({"microphones": microphones} if microphones else {}),
+            **({} if self.described_by is None else self.described_by.description.to_dict()),
             **self.more,
         }
 

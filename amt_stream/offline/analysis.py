@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
 from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.listener import Listener
@@ -24,6 +25,7 @@ from amt_stream.engine.sources import (
 )
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
 
@@ -42,8 +44,8 @@ class CheckedFile:
 
     `name` is its path as given. `channels` are one or two numbers (1, 2, ...); by default all, if
     there are at most `most`. With `replace_invalid`, invalid samples are read as 0, and `replaced`
-    counts them; None is for callers that do not offer it. `cut_off` says what is missing if the
-    file ends earlier than its header says, or "".
+    counts them; None is for callers that do not offer it. `description` says what the file is, and
+    `cut_off` what is missing at its end, or "".
 
     Raises SourceError if it is not a sound file or has more channels, and InvalidSample for NaN,
     infinity or a sample beyond LARGEST_SAMPLE.
@@ -66,7 +68,7 @@ class CheckedFile:
         self.fs = file.fs
         self._choose(channels, file.channels, most)
         self._check(self._read(file), replace_invalid)
-        self.cut_off = file.cut_off
+        self.cut_off, self.description = file.cut_off, file.description
 
     @property
     def duration_s(self) -> float:
@@ -80,8 +82,9 @@ class CheckedFile:
             self.channels,
             calibration,
             self.duration_s,
-            {"replaced_samples": self.replaced} | ({"cut_off": True} if self.cut_off else {}),
+            {"replaced_samples": self.replaced},
             began_utc_s=began_utc_s,
+            described_by=self,
         )
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
@@ -129,13 +132,9 @@ class CheckedFile:
             self.samples += len(block)
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
-        import soundfile
-
         try:
             for block in file.blocks(READ_S):
                 yield block[:, self._pick]
-        except soundfile.LibsndfileError as error:
-            raise SourceError(f"{self.path} is damaged: {error.error_string}") from error
         finally:
             file.stop()
 
@@ -175,6 +174,7 @@ class ArrayRecording(CheckedFile):
             raise SourceError(f"fs is {fs!r}: give a sound of {SLOWEST_FS} to {FASTEST_FS} Hz")
         self.fs, self.name = int(fs), name
         self._x = _in_columns(x, name)
+        self.description = SourceDescription("array", usual_layout(self._x.shape[1]))
         self._choose(channels, self._x.shape[1], most)
         self._check(self._blocks(), replace_invalid)
 

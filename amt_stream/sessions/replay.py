@@ -19,6 +19,7 @@ from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.frames import Chunk, Frames
 from amt_stream.meters.presets import preset_of
 from amt_stream.meters.rows import Rows
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.table import Sound, Table, from_data
 from amt_stream.sessions.chain import canonical
 from amt_stream.sessions.files import SessionError
@@ -226,6 +227,8 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
     )
     table = Table(preset, models, sound, from_data(description["rows"]))
     source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
+    if "kind" in described:
+        source.description = SourceDescription.from_dict(described)
     engine = Engine(
         source,
         models,

@@ -38,6 +38,11 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     if health.note:
         yield HealthLine("Note", health.note, True)
     yield HealthLine("Input", f"{source.name}, {fs} Hz, {counted(source.channels, 'channel')}")
+    described = source.description
+    if described.encoding:
+        yield HealthLine("Encoding", described.in_words)
+    if described.length_words:
+        yield HealthLine("Length", described.length_words, True)
     state = health.device_state
     yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")

@@ -141,7 +141,8 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 def describe_source(engine: "Engine") -> dict[str, Any]:
     source = engine.source
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
-    return sound | {"channels": [*range(1, source.channels + 1)]}
+    channels = [*range(1, source.channels + 1)]
+    return {**sound, "channels": channels, **source.description.to_dict()}
 
 
 def describe_models(engine: "Engine") -> list[dict[str, Any]]:

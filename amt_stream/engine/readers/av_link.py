@@ -197,7 +197,7 @@ class AvLink(Link):
                 if (frame.sample_rate, frame.layout.nb_channels) != (self.fs, self.channels):
                     self._wrong = (
                         f"it goes on at {frame.sample_rate} Hz with {frame.layout.nb_channels} "
-                        "channels, which is not measured"
+                        "channel(s), which is not measured"
                     )
                     return
                 if frame.samples:

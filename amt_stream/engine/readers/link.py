@@ -23,6 +23,7 @@ class Link:
     """
 
     overlap_s: float | None = 0.0
+    has_header = True
 
     def __init__(
         self,

@@ -189,6 +189,8 @@ def container_link(source: SourceBytes, at: int, header: Header) -> ContainerLin
 class RawLink(Link):
     """Samples without a header, of one of libsndfile's encodings, from a position to the end."""
 
+    has_header = False
+
     def __init__(
         self, source: SourceBytes, at: int, fs: int, channels: int, subtype: str, order: str
     ) -> None:

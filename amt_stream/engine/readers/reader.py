@@ -20,12 +20,14 @@ class SoundReader:
     """Gives the sound of all links in a row, while their rate and number of channels stay the same.
 
     samples: its length, if that is known before the end
+    has_header: whether it is not raw PCM
     description: what the first link says; at the end also what was found, and what is missing
     """
 
     def __init__(self, source: SourceBytes, first: Link, kind: Kind = "file") -> None:
         self._source, self._link = source, first
         self.fs, self.channels = first.fs, first.channels
+        self.has_header = first.has_header
         self.comment, self.software = first.comment, first.software
         self.samples = None if self._is_followed() else first.samples
         self.description = SourceDescription(
@@ -109,7 +111,7 @@ class SoundReader:
         if following is not None and (following.fs, following.channels) != (self.fs, self.channels):
             self._wrong.append(
                 f"after {self._came} samples it goes on at {following.fs} Hz with "
-                f"{following.channels} channels, which is not measured"
+                f"{following.channels} channel(s), which is not measured"
             )
             following.close()
             following = None

@@ -12,6 +12,7 @@ from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.limit_words import PROJECTED, window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
@@ -243,6 +244,10 @@ def device(results: Results) -> Facts:
     many = f"channel{'s' if len(channels) > 1 else ''} {numbers}, {source['fs'] / 1000:g} kHz"
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
     found = [(what, f"{source['name']}, {many}{host}")]
+    if "encoding" in source:
+        length = results.summary.get("length", source.get("length"))
+        facts = SourceDescription.from_dict(source).in_words, *([length] if length else [])
+        found.append(("Encoding", "; ".join(map(str, facts))))
     if "station" in results.header:
         labels = results.header.get("labels", {})
         words = [str(results.header["station"]), *(f"{k} {v}" for k, v in labels.items())]
