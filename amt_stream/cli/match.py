@@ -14,7 +14,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
 from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
-from amt_stream.engine.sources import SourceError
+from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
 
 if TYPE_CHECKING:
@@ -93,12 +93,14 @@ def _write(target: Path, file: Path, gain_db: float, channels: tuple[int, ...] |
     """Write the chosen channels of a sound with its gain, completely or not at all."""
     import soundfile
 
-    samples, fs = soundfile.read(file, dtype="float32", always_2d=True)
+    source = FileSource(file, paced=False)
+    samples = np.concatenate([*source.blocks()])
+    source.stop()
     if channels:
         samples = samples[:, [channel - 1 for channel in channels]]
     content = io.BytesIO()
     louder = samples * np.float32(10 ** (gain_db / 20))
-    soundfile.write(content, louder, fs, "FLOAT", format="WAV")
+    soundfile.write(content, louder, source.fs, "FLOAT", format="WAV")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

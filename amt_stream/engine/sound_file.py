@@ -131,21 +131,20 @@ def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
     """The first link; None for a stream without a header that is known. Raises Undecodable."""
     name, refusal = av_link.name_of(source, 0), None
     try:
-        link = None if name else link_at(source, 0)
-        if link is None and not name and path is not None:
-            link = OtherLink(path, source.size or 0)
+        if not name and (link := link_at(source, 0)) is not None:
+            return link
     except Undecodable as error:
-        link, refusal = None, error
-    if link is not None or (not name and refusal is None):
-        return link
+        refusal = error
+    if refusal is None and not name:
+        return None if path is None else OtherLink(path, source.size or 0)
+    # Of what it does not recognize here, FFmpeg would guess.
     if av_link.is_installed():
         try:
             return av_link.AvLink(source, 0)
         except Undecodable as error:
             raise refusal or Undecodable(f"it is {name}, and {error}") from error
-    if refusal is None:
-        raise Undecodable(f"it is {name}, which the extra `files` reads: {av_link.EXTRA}")
-    raise refusal
+    more = f"{refusal}; the extra" if refusal else f"it is {name}, which the extra"
+    raise Undecodable(f"{more} `files` reads{' more' * bool(refusal)}: {av_link.EXTRA}")
 
 
 def _reader(source: SourceBytes, link: Link, name: str, kind: Kind = "file") -> SoundReader:

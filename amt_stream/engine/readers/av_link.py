@@ -30,6 +30,8 @@ _MAGIC = {
     b"MPCK": "Musepack",
     b"#!AMR": "AMR",
     b"DSD ": "DSD",
+    b"MP+": "Musepack",
+    b"\x7f\xfe\x80\x01": "DTS",
     b".RMF": "RealMedia",
 }
 _SURE, _LONGEST, _PACKET = 3, 1 << 13, 188
