@@ -1,7 +1,6 @@
 """The input of a command, and its calibration."""
 
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from amt_stream.engine.devices.microphone import (
     MicrophoneSource,
 )
 from amt_stream.engine.microphones import Microphone, named_microphones
+from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     FileSource,
@@ -290,11 +290,13 @@ def _of_path(path: str, paced: bool) -> ReaderSource:
     if not is_pipe(Path(path)):
         return FileSource(path, paced=paced)
     try:
-        stream = Path(path).open("rb", buffering=0)  # noqa: SIM115 (as long as the source is there)
+        source = StdinSource(None, stream=PipeBytes.of_path(Path(path)), name=path)
+    except TimeoutError as error:
+        raise Mistake(
+            f"{path} is a named pipe that no program writes: start that program first"
+        ) from error
     except OSError as error:
         raise Mistake(f"{path} cannot be read: {why(error)}") from error
-    source = StdinSource(None, stream=stream, name=path)
-    weakref.finalize(source, stream.close)
     if not source.has_header:
         raise Mistake(
             f"{path} has no header of a sound file: give raw PCM to standard input, with --source -"

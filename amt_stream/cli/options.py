@@ -179,7 +179,7 @@ class LiveOptions(
         InputSettings,
         "channels",
         about="channels, counted from 1: one for both ears (1) or left and right (1,2); with "
-        "--source -, the number of channels, 1 or 2. Repeat it for several microphones, as "
+        "--source -, one number is how many there are. Repeat it for several microphones, as "
         "-c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows (with --format, or --log "
         "with --quiet)",
         parse=parse_microphone,

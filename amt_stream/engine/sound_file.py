@@ -1,6 +1,7 @@
 """Opening sound files and streams."""
 
 import errno
+from functools import partial
 from pathlib import Path
 
 from amt_stream.core.errors import Refusal
@@ -14,7 +15,6 @@ from amt_stream.engine.readers.plain_links import RawLink
 from amt_stream.engine.readers.reader import SoundReader
 from amt_stream.engine.readers.source_bytes import FileBytes, PipeBytes, SourceBytes
 from amt_stream.meters.calibration import Calibration, calibrations_of_comment
-from amt_stream.meters.source_description import Kind
 from amt_stream.meters.specification import FASTEST_FS, PCM, PCM_CHANNELS, PCM_FS, SLOWEST_FS
 
 LEAST_BITS = 8
@@ -44,9 +44,11 @@ def open_sound_file(path: Path) -> SoundReader:
             "--source - and --pcm"
         )
     try:
-        link = _first_link(source, path)
+        again = partial(_first_link, source, path)
+        link = again()
         assert link is not None
-        return _reader(source, link, str(path))
+        refuse_invalid(link, str(path))
+        return SoundReader(source, link, again)
     except Undecodable as error:
         source.close()
         raise SourceError(f"{path} is not a sound file that can be read: {error}") from error
@@ -83,12 +85,13 @@ def open_stream(
     if or_more and channels is not None and link.channels > channels:
         channels = None
     _refuse_contradiction(link, name, fs=fs, channels=channels)
-    return _reader(source, link, name, "stream")
+    refuse_invalid(link, name)
+    return SoundReader(source, link)
 
 
 def open_pcm(source: PipeBytes, pcm: str, fs: int, channels: int) -> SoundReader:
     """A reader of raw PCM in a format of PCM; does not wait."""
-    return SoundReader(source, RawLink(source, 0, fs, channels, _SUBTYPES[pcm], "LITTLE"), "stream")
+    return SoundReader(source, RawLink(source, 0, fs, channels, _SUBTYPES[pcm], "LITTLE"))
 
 
 def refuse_header(source: PipeBytes, name: str, pcm: str) -> None:
@@ -147,8 +150,8 @@ def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
     raise Undecodable(f"{more} `files` reads{' more' * bool(refusal)}: {av_link.EXTRA}")
 
 
-def _reader(source: SourceBytes, link: Link, name: str, kind: Kind = "file") -> SoundReader:
-    """A reader that begins with a link, which is closed if its sound is no sound."""
+def refuse_invalid(link: Link, name: str) -> None:
+    """Close a link whose sound is none, and raise SourceError."""
     if link.samples == 0:
         refusal = "has no samples: its length is zero"
     elif not SLOWEST_FS <= link.fs <= FASTEST_FS:
@@ -158,7 +161,7 @@ def _reader(source: SourceBytes, link: Link, name: str, kind: Kind = "file") -> 
     elif link.bits < LEAST_BITS and link.encoding.startswith("PCM"):
         refusal = f"has samples of {link.bits} bit: give one of {LEAST_BITS} bits or more"
     else:
-        return SoundReader(source, link, kind)
+        return
     link.close()
     raise SourceError(f"{name} {refusal}")
 

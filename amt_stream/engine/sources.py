@@ -457,7 +457,7 @@ class StdinSource(ReaderSource):
         format: str | None = PCM[0],
         fs: int | None = None,
         channels: int | None = None,
-        stream: BinaryIO | None = None,
+        stream: BinaryIO | PipeBytes | None = None,
         name: str = "standard input",
         or_more: bool = False,
     ) -> None:
@@ -471,7 +471,10 @@ class StdinSource(ReaderSource):
             )
         if stream is None and sys.stdin is None:
             raise SourceError(f"{name} is closed: give it a pipe or a file")
-        self._bytes = source = PipeBytes(sys.stdin.buffer if stream is None else stream)
+        if stream is None:
+            stream = sys.stdin.buffer
+        source = stream if isinstance(stream, PipeBytes) else PipeBytes(stream)
+        self._bytes = source
         self._format = format
         if format is not None:
             reader = open_pcm(source, format, fs or PCM_FS, channels or PCM_CHANNELS)

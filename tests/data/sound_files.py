@@ -40,7 +40,11 @@ def noise(seconds=1.0, channels=2, fs=FS, seed=1, rms=0.1):
 def samples(x, encoding="s16", big=False):
     """The bytes of sound in a plain encoding."""
     stream = io.BytesIO()
-    form = {"format": "RAW", "subtype": ENCODINGS[encoding][0], "endian": "BIG" if big else "LITTLE"}
+    form = {
+        "format": "RAW",
+        "subtype": ENCODINGS[encoding][0],
+        "endian": "BIG" if big else "LITTLE",
+    }
     soundfile.write(stream, x, FS, **form)
     return stream.getvalue()
 
@@ -104,7 +108,9 @@ def extended(number):
     return struct.pack(">HQ", 16383 + 63 - shift, number << shift)
 
 
-def aiff(x, fs=FS, encoding="s16", size=None, frames=None, code=None, chan=b"", after=b"", first=b""):
+def aiff(
+    x, fs=FS, encoding="s16", size=None, frames=None, code=None, chan=b"", after=b"", first=b""
+):
     """An AIFF file, AIFF-C with a `code` such as b"sowt"; `size` is its length of sound.
 
     frames: number of samples that COMM says; chan: content of CHAN; first: chunks before COMM
@@ -133,7 +139,9 @@ def caf(x, fs=FS, encoding="s16", size=None, chan=b"", after=b"", big=True):
     desc = struct.pack(">d4sIIIII", fs, law or b"lpcm", flags, block, 1, x.shape[1], bits)
     said = size if size is None or size < 0 else size + 4
     parts = part(b"desc", desc) + (part(b"chan", chan) if chan else b"")
-    return b"caff\0\1\0\0" + parts + part(b"data", bytes(4) + samples(x, encoding, big), said) + after
+    return (
+        b"caff\0\1\0\0" + parts + part(b"data", bytes(4) + samples(x, encoding, big), said) + after
+    )
 
 
 def au(x, fs=FS, encoding="s16", size=None, big=True):
@@ -141,7 +149,9 @@ def au(x, fs=FS, encoding="s16", size=None, big=True):
     codes = {"ulaw": 1, "s8": 2, "s16": 3, "s24": 4, "s32": 5, "f32": 6, "f64": 7, "alaw": 27}
     sound = samples(x, encoding, big)
     said = len(sound) if size is None else size
-    head = struct.pack(">IIIIII" if big else "<IIIIII", 0, 24, said, codes[encoding], fs, x.shape[1])
+    head = struct.pack(
+        ">IIIIII" if big else "<IIIIII", 0, 24, said, codes[encoding], fs, x.shape[1]
+    )
     return (b".snd" if big else b"dns.") + head[4:] + sound
 
 

@@ -1,5 +1,6 @@
 """Reads a file or a stream from its first sample to its last."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,13 +20,21 @@ SKIPPED = 1 << 16
 class SoundReader:
     """Gives the sound of all links in a row, while their rate and number of channels stay the same.
 
+    again: opens the first link of a file again; None for a stream
+
     samples: its length, if that is known before the end
     has_header: whether it is not raw PCM
     description: what the first link says; at the end also what was found, and what is missing
     """
 
-    def __init__(self, source: SourceBytes, first: Link, kind: Kind = "file") -> None:
-        self._source, self._link = source, first
+    def __init__(
+        self,
+        source: SourceBytes,
+        first: Link,
+        again: Callable[[], Link | None] | None = None,
+    ) -> None:
+        self._source, self._link, self._again = source, first, again
+        kind: Kind = "file" if again else "stream"
         self.fs, self.channels = first.fs, first.channels
         self.has_header = first.has_header
         self.comment, self.software = first.comment, first.software
@@ -65,9 +74,9 @@ class SoundReader:
             self._came = self._in_link = sample
             self._ended = False
             return sample
-        self._link.close()
-        first = link_at(self._source, 0)
+        first = None if self._again is None else self._again()
         assert first is not None
+        self._link.close()
         self._link = first
         self._begin()
         while self._came < sample and len(self.read(min(SKIPPED, sample - self._came))):

@@ -4,14 +4,19 @@ import os
 import select
 import sys
 import threading
+import time
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, Self
 
 SLAB = 1 << 18
 """Bytes read from a file at once."""
 
 PIECE = 1 << 16
 """Most bytes read from a pipe at once."""
+
+
+WRITER_S, LOOK_S = 1.0, 0.02
+"""Time for a writer to open a named pipe, and between two looks."""
 
 
 class SourceBytes(Protocol):
@@ -114,11 +119,29 @@ class PipeBytes:
 
     size = None
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, begun: bytes = b"") -> None:
         self._stream: Any = stream
-        self._begin, self._held = 0, bytearray()
+        self._begin, self._held = 0, bytearray(begun)
+        self._owned = False
         self.total: int | None = None
         self._stopping = threading.Event()
+
+    @classmethod
+    def of_path(cls, path: Path) -> Self:
+        """The pipe of that name, read from its beginning.
+
+        Raises OSError, and TimeoutError if no program writes into it.
+        """
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        stream = os.fdopen(descriptor, "rb", buffering=0)
+        try:
+            begun = b"" if sys.platform == "win32" else _first_bytes(descriptor)
+        except OSError:
+            stream.close()
+            raise
+        made = cls(stream, begun)
+        made._owned = True
+        return made
 
     def at(self, position: int, count: int) -> bytes:
         self._wait(position + count)
@@ -143,6 +166,11 @@ class PipeBytes:
 
     def close(self) -> None:
         self.stop()
+        if self._owned:
+            self._stream.close()
+
+    def __del__(self) -> None:
+        self.close()
 
     def _piece(self, position: int, count: int) -> bytes:
         first = position - self._begin
@@ -167,3 +195,22 @@ class PipeBytes:
             if select.select([descriptor], [], [], 0.1)[0]:
                 return os.read(descriptor, PIECE)
         return b""
+
+
+def _first_bytes(descriptor: int) -> bytes:
+    """What is in a pipe that is open without blocking; b"" if its writer has written nothing yet.
+
+    From now on it blocks. Raises TimeoutError if it has no writer.
+    """
+    for _ in range(round(WRITER_S / LOOK_S)):
+        try:
+            begun = os.read(descriptor, PIECE)
+        except BlockingIOError:
+            begun, is_written = b"", True
+        else:
+            is_written = bool(begun)
+        if is_written:
+            os.set_blocking(descriptor, True)
+            return begun
+        time.sleep(LOOK_S)
+    raise TimeoutError(f"no program has opened it for writing within {WRITER_S:g} s")
