@@ -116,11 +116,13 @@ def aiff(
     frames: number of samples that COMM says; chan: content of CHAN; first: chunks before COMM
     """
     sound = samples(x, encoding, big=code != b"sowt")
-    frames = len(x) if frames is None else frames
+    if frames is None:
+        block = x.shape[1] * ENCODINGS[encoding][1] // 8
+        frames = len(x) if size is None else UNKNOWN if size == UNKNOWN else size // block
     comm = struct.pack(">hIh", x.shape[1], frames, ENCODINGS[encoding][1]) + extended(fs)
     comm += code + b"\0\0" if code else b""
     said = None if size is None else min(size + 8, UNKNOWN)
-    body = first + chunk(b"COMM", comm, big=True)
+    body = chunk(b"COMM", comm, big=True)
     body += chunk(b"CHAN", chan, big=True) if chan else b""
     body += chunk(b"SSND", bytes(8) + sound, said, big=True) + after
     return chunk(b"FORM", (b"AIFC" if code else b"AIFF") + body, big=True)
@@ -203,8 +205,30 @@ class Pipe:
         return self._stream.write(data)
 
 
+def by_libsndfile(x, format, subtype, fs=FS):
+    """The bytes of a file that libsndfile writes."""
+    stream = io.BytesIO()
+    soundfile.write(stream, x, fs, subtype, format=format)
+    return stream.getvalue()
+
+
+class Pieces(io.RawIOBase):
+    """A stream that gives bytes in pieces of any size, as a pipe may."""
+
+    def __init__(self, content, seed=0, most=3000):
+        self._content, self._at = content, 0
+        self._random, self._most = np.random.default_rng(seed), most
+
+    def fileno(self):
+        raise OSError("it is no file")
+
+    def read(self, count=-1):
+        first, self._at = self._at, self._at + int(self._random.integers(1, self._most))
+        return self._content[first : self._at]
+
+
 def decoded(content):
-    """Samples (time, channel) and rate of a file by FFmpeg, which goes on behind what is damaged."""
+    """Samples (time, channel) and rate of a file by FFmpeg, which goes on behind damage."""
     blocks = []
     with av.open(io.BytesIO(content)) as file:
         track = file.streams.audio[0]

@@ -20,15 +20,15 @@ class Encoding(NamedTuple):
     size: int = 0
     highest: float | None = None
 
-    def in_words(self, bits: int = 0) -> str:
-        """With the bits that the header says, or the default."""
-        return self.words.format(bits or self.bits)
+    def bits_of(self, said: int) -> int:
+        """Bits of a decoded sample, where a header says so many of a stored one; 0 for none."""
+        return said if said and "{}" in self.words else self.bits
 
-    def clips_at(self, bits: int = 0) -> float | None:
-        """The largest value as a fraction of full scale; None for floating-point samples."""
-        if self.highest is not None or not self.bits:
+    def clips_at(self, bits: int) -> float | None:
+        """The largest value of so many bits, as a fraction of full scale; None without an end."""
+        if self.highest is not None or not bits:
             return self.highest
-        half = 1 << min(bits or self.bits, MOST_BITS) - 1
+        half = 1 << min(bits, MOST_BITS) - 1
         return (half - 1) / half
 
 

@@ -38,8 +38,8 @@ class Link:
         self.samples, self.promised, self.layout = samples, promised, layout
         self.comment, self.software = decoder.comment, decoder.software
         kind = ENCODINGS[decoder.subtype]
-        self.bits = bits or kind.bits
-        self.encoding, self.clips_at = kind.in_words(bits), kind.clips_at(bits)
+        self.bits = kind.bits_of(bits)
+        self.encoding, self.clips_at = kind.words.format(self.bits), kind.clips_at(self.bits)
 
     def read(self, count: int) -> NDArray[np.float32]:
         """Up to `count` samples (time, channel), none at the end."""

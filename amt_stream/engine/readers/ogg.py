@@ -46,8 +46,7 @@ class Link:
     @property
     def is_complete(self) -> bool:
         """Whether the last page of each of its streams is there."""
-        there = self._source.total
-        return not self._open and self.end > self.begin and (there is None or self.end <= there)
+        return not self._open and self.end > self.begin
 
     def first_pages(self) -> bytes:
         """Its first pages, with the headers of its streams."""
@@ -71,7 +70,7 @@ class Link:
             if page.flags & _FIRST and not heads:
                 self.is_followed = True
                 return
-            if self._source.size is not None and page.end > self._source.size:
+            if not self._source.at(page.end - 1, 1):
                 return  # it is cut off within this page
             heads = bool(page.flags & _FIRST)
             (self._open.discard if page.flags & _LAST else self._open.add)(page.serial)
