@@ -48,6 +48,7 @@ PLAIN = {
     "caf": caf,
     "little-endian caf": partial(caf, big=False),
     "au": au,
+    "little-endian au": partial(au, big=False),
 }
 WIDE = ("rf64", "bw64", "w64", "caf")
 """Containers whose lengths have 64 bits."""

@@ -1,6 +1,7 @@
 """Sound that libsndfile does not read, by PyAV (FFmpeg) of the extra `files`."""
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,8 @@ _WITHOUT_LENGTH = {"aac", "ac3", "eac3", "amr", "mp3", "mpeg", "mpegts"}
 _BITS = {"u8": 8, "s16": 16, "s32": 16, "s64": 16}
 """Bits of a converter by FFmpeg's format of samples; those that are not here have no end."""
 
-_NAMES = {"aac": "AAC", "ac3": "AC-3", "eac3": "E-AC-3", "mp3float": "MP3", "alac": "ALAC"}
+_PCM = re.compile(r"pcm_[su](\d+)")
+_NAMES = {"ac3": "AC-3", "eac3": "E-AC-3", "mp3float": "MP3", "opus": "Opus", "vorbis": "Vorbis"}
 
 # What FFmpeg reads ahead of a stream to know its format.
 _AT_ONCE = {"probesize": "65536", "analyzeduration": "100000"}
@@ -162,7 +164,9 @@ class AvLink(Link):
         context = self._track.codec_context
         self.fs, self.channels = int(context.sample_rate), int(context.layout.nb_channels)
         self.layout = _layout_of([one.name for one in context.layout.channels])
-        self.encoding = _NAMES.get(context.name, context.name.upper())
+        stored = _PCM.match(context.name)
+        words = _NAMES.get(context.name, context.name.upper())
+        self.encoding = f"PCM {stored[1]} bit" if stored else words
         self.bits = bits = _BITS.get(context.format.name.removesuffix("p"), 0)
         self.clips_at = ((1 << bits - 1) - 1) / (1 << bits - 1) if bits else None
         self.samples, self.promised = None, self._said()

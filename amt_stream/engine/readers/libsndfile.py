@@ -33,7 +33,7 @@ class SndfileDecoder:
             self._file = soundfile.SoundFile(file, **raw)
         except soundfile.LibsndfileError as error:
             self._raise_error_of_view()
-            raise Undecodable(error.error_string) from error
+            raise Undecodable(_in_words(error.error_string)) from error
         self._view.opened = True
         self._library, self._convert = soundfile._snd, soundfile._ffi
         self.fs: int = self._file.samplerate
@@ -59,8 +59,7 @@ class SndfileDecoder:
         self._raise_error_of_view()
         if self._library.sf_error(self._file._file):
             words = self._library.sf_strerror(self._file._file)
-            text = self._convert.string(words).decode(errors="replace")
-            self.fault = text.removeprefix("Error : ").removesuffix(".")
+            self.fault = _in_words(self._convert.string(words).decode(errors="replace"))
         return block[:done]
 
     def seek(self, sample: int) -> bool:
@@ -77,6 +76,10 @@ class SndfileDecoder:
     def _command(self, number: int) -> int:
         null = self._convert.NULL
         return int(self._library.sf_command(self._file._file, number, null, 0))
+
+
+def _in_words(message: str) -> str:
+    return message.removeprefix("Error : ").removesuffix(".")
 
 
 _NEEDS_ENDSWAP = 0x1110

@@ -37,6 +37,9 @@ def link_at(source: SourceBytes, at: int) -> Link | None:
         header = read_header(source, at, kind)
         if header is None:
             raise Undecodable("it has no chunk of sound")
+        # In MP3 in WAVE, the frames say more than the header.
+        if is_mpeg(source, header.begin):
+            return MpegLink(source, header.begin)
         return container_link(source, at, header)
     if head.startswith(b"OggS"):
         return ogg_link(source, at)
