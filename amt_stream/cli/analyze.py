@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.cli.piped import pipes_as_files
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import name_in_manifest, part_settings, split_done
@@ -64,8 +65,23 @@ def run_analyze(args: AnalyzeOptions) -> int:
         )
     if args.ray is not None:
         _require_ray(args)
+    with pipes_as_files(args.files) as piped:
+        files = [piped.get(name, name) for name in args.files]
+        return _analyze_each(args, files, {*map(Path, piped.values())}, summary_path, in_table)
+
+
+def _analyze_each(
+    args: AnalyzeOptions,
+    files: Sequence[str],
+    piped: Collection[Path],
+    summary_path: Path | None,
+    in_table: bool,
+) -> int:
+    """Analyze the named files, of which `piped` are copies, and return the status."""
     levels = BatchCalibration(args)
-    tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
+    tasks = tasks_of(files, args.channels, levels.calibrators)
+    tasks = [replace(task, piped=task.file in piped) for task in tasks]
+    tasks, folder = planned(tasks, args)
     preset = chosen_preset(args)
     require_limits(args, preset)
     tasks = [_with_levels(task, levels) for task in tasks]
@@ -273,6 +289,8 @@ def _analyze(
     file, target = task.file, task.target
     how = args.replace_invalid, preset.most_channels, args.layout or preset.layout
     recording = CheckedFile(file, task.channels, *how)
+    if task.piped:
+        recording.name = file.name
     for one in recording.heard.notes:
         note(one)
     if args.from_s is not None and args.from_s >= recording.duration_s:
@@ -288,7 +306,9 @@ def _analyze(
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
-        note(f"{file} is cut off: {recording.cut_off}; the rest of it is analyzed")
+        note(f"{recording.name} is cut off: {recording.cut_off}; the rest of it is analyzed")
+    elif recording.description.length_words:
+        note(f"{recording.name}: {recording.description.length_words}")
     if recording.replaced:
         note(f"{file}: {counted(recording.replaced, 'invalid sample')} replaced by 0")
     sound = recording.sound(calibrations, began)

@@ -104,6 +104,7 @@ class Task:
     below: path relative to the folder or to the fixed part of the pattern that named it
     target: path, "-" for standard output, or None if no rows are written
     refusal: why it cannot be analyzed, if so
+    piped: whether the file is a copy of what came through a pipe
     """
 
     file: Path
@@ -112,6 +113,7 @@ class Task:
     levels: SoundLevels | None = None
     target: Path | Literal["-"] | None = None
     refusal: str = ""
+    piped: bool = False
 
     @property
     def sound(self) -> JsonDict:
@@ -159,9 +161,8 @@ def _named(text: str) -> list[Task]:
     import soundfile
 
     path = Path(text)
-    if text in ("", "-"):
-        what = "standard input, which `meter --source -` reads" if text else "no name"
-        return [Task(path, refusal=f"{text!r} is {what}: give a file, a folder or a pattern")]
+    if not text:
+        return [Task(path, refusal="'' is no name: give a file, a folder or a pattern")]
     try:
         kind = path_kind(path)
     except Mistake as refusal:

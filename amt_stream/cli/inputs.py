@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
 from amt_stream.core.words import counted, times
 from amt_stream.dsp.channel_layout import MOST_CHANNELS, Layout, layout_named
@@ -16,10 +17,11 @@ from amt_stream.engine.devices.captured import RETRY_S, SLOW_AFTER_S, SLOW_RETRY
 from amt_stream.engine.devices.listing import InputDevice
 from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.microphones import Microphone, named_microphones
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     FileSource,
+    ReaderSource,
     Source,
     SourceError,
     StdinSource,
@@ -41,7 +43,6 @@ from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.specification import (
     NONE,
     PCM,
-    PCM_CHANNELS,
     PCM_FS,
     CalibrationSettings,
     CorrectionSettings,
@@ -193,11 +194,11 @@ def open_input(
                 f"{PCM_FS}, or leave it out"
             ) from error
     elif source == "-":
-        opened, pick = _standard_input(args, live.layout, models), None
+        opened, pick = _standard_input(args, live.layout, models)
     else:
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
-        opened = FileSource(source, paced=paced)
+        opened = _of_path(source, paced)
     heard = None
     channels = args.channels or ()
     if not microphones:
@@ -240,10 +241,10 @@ def _calibrations(
     """The calibration of the options or the file's comment, for all channels or for each."""
     if full_scale_db is not None:
         return [Calibration(full_scale_db)]
-    found = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
+    found = opened.calibrations if isinstance(opened, ReaderSource) else {}
     if found.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
-    say(f"{source} is calibrated by its comment")
+    say(f"{opened.name} is calibrated by its comment")
     each = [found.get(channel, UNCALIBRATED) for channel in channels]
     return each[:1] if len(set(each)) == 1 else each
 
@@ -289,22 +290,58 @@ def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Cal
 
 def _standard_input(
     args: InputSettings, layout: str | None, models: Mapping[str, int]
-) -> StdinSource:
-    most, usual = max(models.values()), PCM_CHANNELS
+) -> tuple[StdinSource, tuple[int, ...] | None]:
+    """The sound of standard input, and the channels to pick.
+
+    One number of --channels is how many there are; more of them choose in a stream with a header.
+    """
+    most, usual, channels = max(models.values()), None, args.channels
     if layout is not None:
         most, usual = MOST_CHANNELS, layout_named(layout).channels
-    channels = args.channels or (usual,)
-    if isinstance(args, LiveInputSettings) and args.microphones:
-        channels = (max(channels),)
-    elif len(channels) > 1 or channels[0] > most:
+    several = isinstance(args, LiveInputSettings) and bool(args.microphones)
+    chosen = channels is not None and len(channels) > 1
+    if args.pcm is not None and not several:
+        _refuse_many(channels, most)
+    count = usual if channels is None else max(channels)
+    or_other = several or chosen or channels is None
+    source = StdinSource(args.pcm, args.samplerate, count, or_other=or_other)
+    if source.has_header:
+        say(f"standard input is {source.description.in_words}, {source.fs} Hz")
+        return source, channels if chosen and not several else None
+    if not several:
+        _refuse_many(channels, most)
+    pcm = args.pcm or PCM[0]
+    say(f"standard input is read as {pcm}, {source.fs} Hz, {source.channels} channel(s)")
+    return source, None
+
+
+def _refuse_many(channels: tuple[int, ...] | None, most: int) -> None:
+    if channels is not None and (len(channels) > 1 or channels[0] > most):
         more = "" if most > EARS else ", or more with --layout"
         raise WrongUsage(
             f"--channels is {','.join(map(str, channels))}: with --source - it is the number of "
-            f"channels, {'1 or 2' if most == EARS else f'1 to {most}'}{more}"
+            f"channels of raw PCM, {'1 or 2' if most == EARS else f'1 to {most}'}{more}"
         )
-    pcm, fs = args.pcm or PCM[0], args.samplerate or PCM_FS
-    say(f"standard input is read as {pcm}, {fs} Hz, {channels[0]} channel(s)")
-    return StdinSource(pcm, fs, channels[0])
+
+
+def _of_path(path: str, paced: bool) -> ReaderSource:
+    """The sound of a file, or of a pipe with a name, such as /dev/stdin or <(command)."""
+    if not is_pipe(Path(path)):
+        return FileSource(path, paced=paced)
+    try:
+        source = StdinSource(None, stream=PipeBytes.of_path(Path(path)), name=path)
+    except TimeoutError as error:
+        raise Mistake(
+            f"{path} is a named pipe that no program writes: start that program first"
+        ) from error
+    except OSError as error:
+        raise Mistake(f"{path} cannot be read: {why(error)}") from error
+    if not source.has_header:
+        raise Mistake(
+            f"{path} has no header of a sound file: give raw PCM to standard input, with --source -"
+        )
+    say(f"{path} is {source.description.in_words}, {source.fs} Hz")
+    return source
 
 
 def open_microphone(

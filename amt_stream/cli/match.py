@@ -130,9 +130,11 @@ def _write(target: Path, file: Path, gain_db: float, args: MatchOptions) -> None
     """
     import soundfile
 
-    samples, fs = soundfile.read(file, dtype="float32", always_2d=True)
-    told = FileSource(file, paced=False).description.layout
-    numbers = channel_numbers(args.channels, samples.shape[1], str(file))
+    source = FileSource(file, paced=False)
+    samples = np.concatenate([*source.blocks()])
+    source.stop()
+    numbers = channel_numbers(args.channels, source.channels, str(file))
+    told = source.description.layout
     layout = layout_said(told, args.layout, args.channels, str(file)).of(numbers)
     mask = None
     if layout.said and layout.channels > 2:
@@ -143,7 +145,7 @@ def _write(target: Path, file: Path, gain_db: float, args: MatchOptions) -> None
             numbers = [numbers[number - 1] for number in order]
     content = io.BytesIO()
     louder = samples[:, [number - 1 for number in numbers]] * np.float32(10 ** (gain_db / 20))
-    soundfile.write(content, louder, fs, "FLOAT", format="WAV" if mask is None else "WAVEX")
+    soundfile.write(content, louder, source.fs, "FLOAT", format="WAV" if mask is None else "WAVEX")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

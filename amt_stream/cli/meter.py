@@ -22,7 +22,7 @@ from amt_stream.cli.terminal import TerminalMeter, show
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.cli.window import Maker, show_window
 from amt_stream.core.words import counted
-from amt_stream.engine.sources import FileSource, SourceError
+from amt_stream.engine.sources import SourceError
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows, header_of_intervals
 from amt_stream.sessions import SessionLog
@@ -178,7 +178,7 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
         f"{counted(health.overruns, 'overrun')}, {counted(health.lost_samples, 'sample')} lost, "
         f"{health.non_finite} invalid, {health.clipped} clipped{missed}"
     )
-    return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
+    return 1 if engine.source.description.cut_off else 0
 
 
 def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | None) -> int:
@@ -189,7 +189,5 @@ def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | No
 
 
 def _is_message(error: BaseException | None) -> bool:
-    """Whether an error is a message of the system or libsndfile about an input, not a bug."""
-    from soundfile import LibsndfileError
-
-    return isinstance(error, (OSError, LibsndfileError)) and not isinstance(error, SourceError)
+    """Whether an error is a message of the system about an input, not a bug."""
+    return isinstance(error, OSError) and not isinstance(error, SourceError)

@@ -189,9 +189,9 @@ class LiveOptions(
         InputSettings,
         "channels",
         about="channels, counted from 1: one for both ears (1) or left and right (1,2), or more "
-        "for programme loudness; with --source -, their number. Repeat it for several microphones, "
-        "as -c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows (with --format, or "
-        "--log with --quiet)",
+        "for programme loudness; with --source -, one number is how many there are. Repeat it for "
+        "several microphones, as -c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows "
+        "(with --format, or --log with --quiet)",
         parse=parse_microphone,
         option={"action": _EachMicrophone},
     )

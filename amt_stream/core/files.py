@@ -52,6 +52,14 @@ def require_file(path: Path) -> os.stat_result:
     return found
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether a path is that of a pipe, whose bytes come only once."""
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),

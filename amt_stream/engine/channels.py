@@ -1,13 +1,10 @@
 """The choice of the channels that models hear, in one place for all ways of use."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from pathlib import Path
 
-from amt_stream.core.safe_text import json_object
-from amt_stream.dsp.channel_layout import LFE, Layout, LayoutError, as_layout, usual_layout
+from amt_stream.dsp.channel_layout import LFE, Layout, as_layout, usual_layout
 from amt_stream.engine.sound_file import SourceError
 from amt_stream.meters.heard_channels import HeardChannels
 
@@ -16,9 +13,6 @@ EARS = 2
 
 OF_EARS = {"": EARS}
 """The most channels of models that hear with two ears."""
-
-RECORDINGS = (".flac", ".wav")
-"""Endings of the sound files that this package records."""
 
 Columns = slice | list[int]
 """Channels of a block: a slice, which copies nothing, wherever they are evenly spaced."""
@@ -162,22 +156,6 @@ def block_columns(numbers: Sequence[int]) -> Columns:
 def number_of(columns: Columns, offered: int) -> int:
     """How many columns these are of a block with so many."""
     return len(columns if isinstance(columns, list) else range(offered)[columns])
-
-
-def recorded_layout(path: Path) -> Layout | None:
-    """The layout in the comment of a recording of this package, if it has one."""
-    import soundfile
-
-    if path.suffix.lower() not in RECORDINGS:
-        return None
-    try:
-        with soundfile.SoundFile(str(path) if os.name == "nt" else os.fsencode(path)) as file:
-            if not file.software.startswith("amt_stream"):
-                return None
-            layout = Layout.from_dict(json_object(file.comment)["layout"])
-            return replace(layout, origin="source") if layout.channels == file.channels else None
-    except (soundfile.LibsndfileError, LayoutError, LookupError, TypeError):
-        return None
 
 
 def layout_said(

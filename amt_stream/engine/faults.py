@@ -131,6 +131,7 @@ class FaultSource(Source):
         self.name, self.seekable = f"{source.name} with faults", source.seekable
         self.duration_s, self.silence_note = source.duration_s, source.silence_note
         self.calibration: Calibration | None = source.calibration
+        self.description = source.description
         self.injected = Injected()
         self._near: list[tuple[int, int, int]] = []
         self._ahead = sorted(

@@ -1,32 +1,33 @@
 """The protocol of audio sources, and sources that need no device."""
 
 import math
-import os
-import select
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.core.words import counted
-from amt_stream.dsp.channel_layout import usual_layout
-from amt_stream.engine.channels import recorded_layout
+from amt_stream.core.files import why
+from amt_stream.engine.readers.reader import SoundReader
+from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.sound_file import (
-    UNKNOWN_FRAMES,
     SourceError,
-    missing_samples,
+    calibrations_of,
+    open_pcm,
     open_sound_file,
+    open_stream,
+    refuse_header,
 )
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
-from amt_stream.meters.source_description import DEVICE_CLIPS_AT, InputGain, SourceDescription
+from amt_stream.meters.source_description import InputGain, SourceDescription
+from amt_stream.meters.specification import PCM, PCM_CHANNELS, PCM_FS
 
 __all__ = [
     "Block",
@@ -269,73 +270,93 @@ class ThreadedSource(Source):
         deliver(None)
 
 
-class FileSource(ThreadedSource):
-    """A sound file of any format that libsndfile reads.
+class ReaderSource(ThreadedSource):
+    """The sound that a reader gives.
+
+    `cut_off` says what is missing at its end, or was not measured, else ""; for most formats this
+    is known only at the end.
+    """
+
+    def __init__(self, reader: SoundReader, name: str, live: bool) -> None:
+        super().__init__(name, reader.fs, reader.channels, live)
+        self._reader = reader
+        self._follow()
+
+    @property
+    def calibrations(self) -> dict[int, Calibration]:
+        """Calibrations by channel (1, 2, ...) in its comment, as for `calibrations_in`."""
+        return calibrations_of(self._reader, self.name)
+
+    def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
+        size = max(1, round(block_s * self.fs))
+        while len(block := self._read(size)):
+            yield block
+        if not self._stopping.is_set():
+            self._follow()
+            self._refuse_nothing()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._reader.stop()
+        super().stop()
+        self._reader.close()
+
+    def _read(self, size: int) -> Block:
+        try:
+            return self._reader.read(size)
+        except OSError as error:
+            raise SourceError(f"{self.name} cannot be read: {why(error)}") from error
+
+    def _follow(self) -> None:
+        """Take over what the reader knows of its sound by now."""
+        self.description = found = self._reader.description
+        self.cut_off = found.cut_off
+        if found.length_words:
+            self.note = f"{self.name}{' is cut off' * bool(self.cut_off)}: {found.length_words}"
+
+    def _refuse_nothing(self) -> None:
+        if not self.description.found:
+            reason = f": {self.cut_off}" if self.cut_off else ""
+            raise SourceError(f"{self.name} ended before one whole sample came{reason}")
+
+
+class FileSource(ReaderSource):
+    """A sound file of any format that libsndfile reads, or PyAV if that is installed.
 
     `paced` plays it in real time; otherwise the engine takes it as fast as it can, and nothing is
-    dropped. `loop` repeats it. `cut_off` says what is missing if the file ends before its header
-    says, else ""; this may be known only at its end.
+    dropped. `loop` repeats it.
     """
 
     seekable = True
 
     def __init__(self, path: str | Path, paced: bool = True, loop: bool = False) -> None:
         path = Path(path)
-        self._file, missing = open_sound_file(path)
+        reader = open_sound_file(path)
         self.loop = loop
-        super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
-        known = not loop and self._file.frames < UNKNOWN_FRAMES
-        self.duration_s = self._file.frames / self.fs if known else None
-        self.description = SourceDescription(
-            "file",
-            usual_layout(self.channels),
-            self._file.subtype,
-            {
-                "PCM_16": 32767 / 32768,
-                "PCM_24": 32767 / 32768,
-                "PCM_32": 32767 / 32768,
-                "PCM_U8": 127 / 128,
-            }.get(self._file.subtype),
-            True,
-        )
-        self._first = 0
-        self._note_cut_off(missing)
-        if (layout := recorded_layout(path)) is not None:
-            self.description = self.description.with_layout(layout)
+        super().__init__(reader, path.name, live=paced)
+        if reader.samples is not None and not loop:
+            self.duration_s = reader.samples / self.fs
 
     def seek(self, sample: int) -> None:
-        length = self._file.frames
-        if sample > length and not self.loop:
-            raise SourceError(
-                f"{self.name} has {length} samples, and {sample} were measured before: it is "
-                "not the same sound"
-            )
-        self._first = self._file.seek(sample % length if self.loop else sample)
+        length = self._reader.samples
+        if length is not None:
+            if sample > length and not self.loop:
+                self._refuse_start(length, sample)
+            sample = sample % length if self.loop else sample
+        if self._reader.seek(sample) < sample:
+            self._refuse_start(self._reader.description.found or 0, sample)
+
+    def _refuse_start(self, length: int, sample: int) -> None:
+        raise SourceError(
+            f"{self.name} has {length} samples, and {sample} were measured before: it is not the "
+            "same sound"
+        )
 
     def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
-        size = max(1, round(block_s * self.fs))
-        came = self._first
-        with self._file as file:
-            while True:
-                block = file.read(size, dtype="float32", always_2d=True)
-                came += len(block)
-                if len(block):
-                    yield block
-                    continue
-                if not self.cut_off and (missing := missing_samples(file, came)):
-                    self._note_cut_off(missing)
-                if not self.loop:
-                    return
-                file.seek(0)
-                came = 0
-
-    def stop(self) -> None:
-        super().stop()
-        self._file.close()
-
-    def _note_cut_off(self, missing: str) -> None:
-        self.cut_off = missing
-        self.note = missing and f"{self.name} is cut off: {missing}"
+        yield from super().blocks(block_s)
+        while self.loop and not self._stopping.is_set():
+            self._reader.seek(0)
+            yield from super().blocks(block_s)
 
 
 class SignalSource(ThreadedSource):
@@ -400,85 +421,59 @@ def am_tone_source(
     return SignalSource([tone], fs, duration, paced, name="AM tone")
 
 
-_SAMPLE_BYTES = {"s16le": 2, "s24le": 3, "s32le": 4, "f32le": 4}
+class StdinSource(ReaderSource):
+    """A stream with the header of a sound file, or raw PCM, by default from standard input.
 
+    format: of raw PCM, "s16le", "s24le", "s32le" or "f32le"; None for a stream with a header, which
+        is 16-bit PCM if it has none
+    fs, channels: those of raw PCM, by default 48000 Hz and 2; a header must say the same
+    stream, name: a binary stream, and its name in messages
+    or_other: whether a header may say another number of channels
 
-class StdinSource(ThreadedSource):
-    """Raw interleaved PCM from a binary stream (by default standard input), until it ends.
+    `has_header` says whether it has one.
 
-    `format` is "s16le", "s24le", "s32le" or "f32le". It runs as fast as the pipe and the engine
+    Without a format it waits here for the first bytes. It runs as fast as the stream and the engine
     allow: a full pipe makes its writer wait.
+
+    Raises SourceError for a stream that cannot be read or ended, and if the arguments differ from
+    its header.
     """
 
     def __init__(
         self,
-        format: str = "s16le",
-        fs: int = 48000,
-        channels: int = 2,
-        stream: BinaryIO | None = None,
+        format: str | None = PCM[0],
+        fs: int | None = None,
+        channels: int | None = None,
+        stream: BinaryIO | PipeBytes | None = None,
+        name: str = "standard input",
+        or_other: bool = False,
     ) -> None:
-        if format not in _SAMPLE_BYTES:
+        if format not in (None, *PCM):
             raise SourceError(
-                f"raw PCM of format {format!r} is unknown: give one of {', '.join(_SAMPLE_BYTES)}"
+                f"raw PCM of format {format!r} is unknown: give one of {', '.join(PCM)}"
             )
-        if fs < 1 or channels < 1:
+        if (fs is not None and fs < 1) or (channels is not None and channels < 1):
             raise SourceError(
                 f"raw PCM at {fs} Hz with {channels} channels: both must be 1 or more"
             )
-        super().__init__("standard input", fs, channels, live=False)
-        clips_at = None if format == "f32le" else DEVICE_CLIPS_AT
-        layout = usual_layout(channels)
-        self.description = SourceDescription("stream", layout, format, clips_at, has_offset=True)
-        self.format = format
         if stream is None and sys.stdin is None:
-            raise SourceError("standard input is closed: give it a pipe or a file")
-        self._stream: Any = sys.stdin.buffer if stream is None else stream
+            raise SourceError(f"{name} is closed: give it a pipe or a file")
+        if stream is None:
+            stream = sys.stdin.buffer
+        source = stream if isinstance(stream, PipeBytes) else PipeBytes(stream)
+        self._bytes = source
+        self._format = format
+        if format is not None:
+            reader = open_pcm(source, format, fs or PCM_FS, channels or PCM_CHANNELS)
+        else:
+            try:
+                reader = open_stream(source, name, fs, channels, or_other)
+            except OSError as error:
+                raise SourceError(f"{name} cannot be read: {why(error)}") from error
+        super().__init__(reader, name, live=False)
+        self.has_header = reader.has_header
 
-    def blocks(self) -> Iterator[Block]:
-        frame = _SAMPLE_BYTES[self.format] * self.channels
-        wanted = frame * max(1, round(BLOCK_S * self.fs))
-        pending, came = b"", False
-        while data := self._read(wanted - len(pending)):
-            pending += data
-            whole = len(pending) // frame * frame
-            if whole:
-                came = True
-                yield decode_pcm(pending[:whole], self.format).reshape(-1, self.channels)
-                pending = pending[whole:]
-        if self._stopping.is_set():
-            return
-        if not came:
-            raise SourceError(f"{self.name} ended before one whole sample came")
-        if pending:
-            self.note = (
-                f"{self.name} ended in the middle of a sample: left out at its end: "
-                f"{counted(len(pending), 'byte')} (one sample of all channels has {frame})"
-            )
-
-    def _read(self, count: int) -> bytes:
-        """Up to `count` bytes, b"" at the end; returns soon after `stop` if select works here."""
-        try:
-            descriptor = self._stream.fileno()
-        except (AttributeError, OSError):
-            return self._stream.read(count)
-        if sys.platform == "win32":  # select works only with sockets there
-            return self._stream.read1(count)
-        while not self._stopping.is_set():
-            if select.select([descriptor], [], [], 0.1)[0]:
-                return os.read(descriptor, count)
-        return b""
-
-
-def decode_pcm(data: bytes, format: str) -> Block:
-    """Samples of little-endian PCM as fractions of full scale."""
-    if format == "f32le":
-        return np.frombuffer(data, "<f4").astype(np.float32)
-    if format == "s16le":
-        return np.frombuffer(data, "<i2").astype(np.float32) / np.float32(2**15)
-    if format == "s24le":
-        padded = np.zeros((len(data) // 3, 4), np.uint8)
-        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
-        whole = padded.view("<i4")[:, 0]
-    else:
-        whole = np.frombuffer(data, "<i4")
-    return (whole / 2**31).astype(np.float32)
+    def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
+        if self._format is not None:
+            refuse_header(self._bytes, self.name, self._format)
+        yield from super().blocks(block_s)

@@ -9,6 +9,9 @@ from amt_stream.dsp.channel_layout import Layout, usual_layout
 
 Kind = Literal["device", "playback", "file", "stream", "signal", "array", "program"]
 
+LEARNED = ("found_samples", "length", "cut_off", "offset", "input_gain")
+"""Keys of what is known only while a source runs, or when it has ended."""
+
 DEVICE_CLIPS_AT = 32767 / 32768
 """The largest value of a 16-bit converter; those of more bits end above it."""
 
@@ -76,6 +79,8 @@ class SourceDescription:
     layout: position of each of its channels
     promised: samples that its header says; None if it says none
     found: samples that were there, once it has ended; None before
+    incomplete: what is missing or was not read, in words, beside the number of samples
+    remark: what else there is to say of its length
     gain: gain of a device's input, if the system tells it
     """
 
@@ -87,6 +92,8 @@ class SourceDescription:
     offset: tuple[float, ...] = ()
     promised: int | None = None
     found: int | None = None
+    incomplete: str = ""
+    remark: str = ""
     gain: InputGain | None = None
 
     @classmethod
@@ -102,12 +109,16 @@ class SourceDescription:
 
     @classmethod
     def from_dict(cls, data: JsonMap, channels: int) -> Self:
-        """From `to_dict`; of computed sound if it is empty. Raises TypeError or ValueError."""
+        """What a header says, without the length; of computed sound if it says nothing.
+
+        Raises KeyError, TypeError or ValueError for other data.
+        """
         if not data:
             return cls.of_signal(channels)
-        layout = Layout(tuple(data["layout"]["positions"]), data["layout"]["origin"])
+        layout, gain = Layout.from_dict(data["layout"]), data.get("input_gain")
         more = {key: data.get(key, usual) for key, usual in (("encoding", ""), ("clips_at", None))}
-        return cls(data["kind"], layout, **more, has_offset=data.get("has_offset") is True)
+        more |= {"has_offset": data.get("has_offset") is True}
+        return cls(data["kind"], layout, **more, gain=gain and InputGain.from_dict(gain))
 
     @classmethod
     def of_signal(cls, channels: int) -> Self:
@@ -124,10 +135,25 @@ class SourceDescription:
 
     @property
     def cut_off(self) -> str:
-        """What is missing at its end, in words, or ""."""
-        if self.promised is None or self.found is None or self.found >= self.promised:
+        """What is missing or was not read, in words, or ""."""
+        is_short = (self.found or 0) < (self.promised or 0)
+        return "; ".join(filter(None, (self._length if is_short else "", self.incomplete)))
+
+    @property
+    def length_words(self) -> str:
+        """All that there is to say of its length, in words, or ""."""
+        return "; ".join(filter(None, (self._length, self.incomplete, self.remark)))
+
+    @property
+    def _length(self) -> str:
+        if self.promised is None or self.found in (None, self.promised):
             return ""
         return f"its header says {self.promised} samples, but there are {self.found}"
+
+    @property
+    def in_words(self) -> str:
+        """Encoding and layout, such as "PCM 16 bit, 5.1 (L R C LFE Ls Rs)"; "" if unknown."""
+        return f"{self.encoding}, {self.layout}" if self.encoding else ""
 
     def to_dict(self) -> JsonDict:
         """Data for headers and summaries."""
@@ -135,8 +161,9 @@ class SourceDescription:
         data |= {"encoding": self.encoding} if self.encoding else {}
         data["layout"] = self.layout.to_dict()
         data["has_offset"] = self.has_offset
-        more = {"clips_at": self.clips_at, "promised_samples": self.promised}
-        more |= {"found_samples": self.found}
+        more: JsonDict = {"clips_at": self.clips_at, "promised_samples": self.promised}
+        more |= {"found_samples": self.found, "length": self.length_words or None}
+        more |= {"cut_off": True if self.cut_off else None}
         data |= {key: value for key, value in more.items() if value is not None}
         data |= {"offset": [round(one, 7) for one in self.offset]} if self.offset else {}
         return data | ({} if self.gain is None else {"input_gain": self.gain.to_dict()})

@@ -221,15 +221,21 @@ class InputSettings:
     source: str | None = setting(
         "--source SOURCE",
         "what to measure: demo or am-tone (built-in sounds), mic, playback (what the computer "
-        "plays), a sound file, or - for raw PCM on standard input",
+        "plays), a sound file, or - for standard input: a stream with a header, as of WAV, or raw "
+        "PCM",
         usual="the microphone; without one, screens show demo, and rows and logs are refused",
     )
-    pcm: str | None = setting("--pcm", "sample format on standard input", Choice(PCM), usual=PCM[0])
+    pcm: str | None = setting(
+        "--pcm",
+        "sample format on standard input, which has no header then",
+        Choice(PCM),
+        usual=f"that of its header, or {PCM[0]}",
+    )
     device: str | None = setting("-d --device", "input device: its index or part of its name")
     channels: tuple[int, ...] | None = setting(
         "-c --channels LIST",
         "channels, counted from 1: one for both ears (1) or left and right (1,2); with --source -, "
-        "the number of channels, 1 or 2",
+        "one number is how many there are",
         parse=parse_ears,
     )
     samplerate: int | None = setting(

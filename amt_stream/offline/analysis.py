@@ -47,8 +47,8 @@ class CheckedFile:
 
     `name` is its path as given. `heard` says which `channels` the models hear: by default, two for
     ears. With `replace_invalid`, invalid samples are read as 0, and `replaced` counts them; None is
-    for callers that do not offer it. `cut_off` says what is missing if the file ends earlier than
-    its header says, or "".
+    for callers that do not offer it. `description` says what the file is, and `cut_off` what is
+    missing at its end, or "".
 
     channels: numbers (1, 2, ...) of those to measure; by default all, as `heard_channels` says
     models: the most channels that each model takes, by name
@@ -80,6 +80,7 @@ class CheckedFile:
         self._choose(channels, models, self.description.layout, layout)
         self._check(self._read(file), replace_invalid)
         self.cut_off = file.cut_off
+        self.description = replace(file.description, offset=self.description.offset)
 
     def warn_of_channels(self, stacklevel: int) -> None:
         """Warn of what a person should know of the choice of channels."""
@@ -98,7 +99,7 @@ class CheckedFile:
             self.channels,
             calibration,
             self.duration_s,
-            {"replaced_samples": self.replaced} | ({"cut_off": True} if self.cut_off else {}),
+            {"replaced_samples": self.replaced},
             began_utc_s=began_utc_s,
             source=self,
             heard=self.heard,
@@ -192,12 +193,8 @@ class CheckedFile:
             self.description = replace(self.description, offset=offset)
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
-        import soundfile
-
         try:
             yield from file.blocks(READ_S)
-        except soundfile.LibsndfileError as error:
-            raise SourceError(f"{self.path} is damaged: {error.error_string}") from error
         finally:
             file.stop()
 

@@ -29,6 +29,7 @@ from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.meters.rows import AnyRows, Rows
+from amt_stream.meters.source_description import LEARNED
 from amt_stream.meters.table import Table
 from amt_stream.sessions.chain import REMOVED
 from amt_stream.sessions.database import Database
@@ -303,7 +304,9 @@ class SessionLog:
     @property
     def _settings(self) -> JsonDict:
         """The settings that must agree to continue a run."""
-        same = {"source": self.table.sound.description, **self.table.settings}
+        source = self.table.sound.description
+        known = {k: v for k, v in source.get("sound", {}).items() if k not in LEARNED}
+        same = {"source": source | {"sound": known}, **self.table.settings}
         # A continued run may be longer.
         same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
         return same

@@ -42,6 +42,7 @@ from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import LONGEST_LINE, as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY
@@ -485,6 +486,13 @@ def _check_rows(rows: Rows) -> None:
             raise Invalid(f"{name} is {brief(column[wrong][0])} in row {int(np.argmax(wrong)) + 1}")
 
 
+def _check_source(source: JsonMap) -> None:
+    try:
+        SourceDescription.from_dict(source.get("sound", {}), len(source["channels"]))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Invalid("the description of its sound is invalid") from error
+
+
 def _check(header: JsonMap, summary: JsonMap) -> None:
     """Raise Invalid or LimitError for the first invalid field of header or summary."""
     if not isinstance(summary, dict):
@@ -494,6 +502,7 @@ def _check(header: JsonMap, summary: JsonMap) -> None:
     for one in header["statistics"].values():
         _check_form(one, COVERED, "statistics ")
     _check_channels(header)
+    _check_source(header["source"])
     named = header["source"].get("microphones", {})
     if not isinstance(named, dict):
         raise Invalid("the microphones of its source are invalid")

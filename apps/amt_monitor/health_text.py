@@ -46,6 +46,11 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     yield HealthLine("Input", f"{source.name}, {fs} Hz, {channels}{known}")
     for note in engine.heard.notes if engine.heard is not None else ():
         yield HealthLine("Channels", note)
+    described = source.description
+    if described.encoding:
+        yield HealthLine("Encoding", described.encoding)
+    if described.length_words:
+        yield HealthLine("Length", described.length_words, True)
     state = health.device_state
     yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", *AWAY))
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")

@@ -167,7 +167,6 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
     [
         ("none.wav", "there is no file none.wav"),
         ("", "'' is no name: give a file"),
-        ("-", "'-' is standard input, which `meter --source -` reads: give a file"),
     ],
 )
 def test_what_is_not_there_is_all_that_is_said(said, sound_file, name, words):

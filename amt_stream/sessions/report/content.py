@@ -257,6 +257,9 @@ def device(results: Results) -> Facts:
     many = f"channel{'s' if len(channels) > 1 else ''} {numbers}, {source['fs'] / 1000:g} kHz"
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
     found = [(what, f"{source['name']}, {many}{host}")]
+    if sound := source.get("sound", {}):
+        length = results.summary.get("sound", sound).get("length")
+        found += [("Encoding", "; ".join(filter(None, (sound.get("encoding"), length))))]
     if "layout" in source:
         layout = Layout.from_dict(source["layout"])
         if layout.said or layout.channels > 2:
