@@ -19,7 +19,6 @@ from amt_stream.meters.needed_models import (
     refuse_no_such_columns,
 )
 from amt_stream.meters.presets import Preset, load_preset, shipped_presets
-from amt_stream.meters.rows import NoSuchColumn
 from amt_stream.meters.specification import LogSettings, RowSettings, declared
 from amt_stream.meters.table import READINGS_TAKE, is_given, refuse_untaken
 
@@ -57,7 +56,7 @@ def _models_for(args: LiveOptions | AnalyzeOptions, limits: Sequence[Limit]) -> 
     options = {name: flag for name, flag in taken.items() if is_given(getattr(args, name))}
     try:
         found = models_for(_asked(args, limits), needs_levels(args), options)
-    except NoSuchColumn as error:
+    except ValueError as error:
         raise Mistake(error) from error
     needed = {name: " and ".join(reasons) for name, reasons in found.items() if reasons}
     if needed:

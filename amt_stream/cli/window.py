@@ -13,7 +13,7 @@ from amt_stream.cli.events import keeping
 from amt_stream.cli.inputs import open_input
 from amt_stream.cli.log import log_folder, logged, usual_folder
 from amt_stream.cli.making import EngineSetup, input_from_window, metered_input
-from amt_stream.cli.messages import say
+from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.preset import needs_levels
 from amt_stream.meters.limits import Limit
@@ -119,7 +119,10 @@ class Maker:
 
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
     """The preset with these limits in place of its own, and with the models that they need."""
-    needed = () if preset.stages else dict(models_with(asked_by_limits(limits)))
+    try:
+        needed = () if preset.stages else dict(models_with(asked_by_limits(limits)))
+    except ValueError as error:
+        raise Mistake(error) from error
     return _with_models(replace(preset, limits=limits), needed)
 
 

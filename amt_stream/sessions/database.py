@@ -63,6 +63,9 @@ class Database:
         except OSError as error:
             self._let_go()
             raise SessionError(f"{self.path} cannot be written: {error.strerror}") from error
+        except BaseException:
+            self._let_go()
+            raise
 
     @property
     def path(self) -> Path:
@@ -105,8 +108,10 @@ class Database:
 
     def close(self) -> None:
         self._steps.append(self._close_parts)
-        self.flush()
-        self._let_go()
+        try:
+            self.flush()
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         if self._connection is not None:

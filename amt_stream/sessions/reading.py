@@ -225,6 +225,9 @@ class opened:
         except sqlite3.OperationalError:
             self.connection.close()
             self.connection = self._connected(f"{uri}?immutable=1")
+        except BaseException:
+            self.connection.close()
+            raise
 
     def _connected(self, uri: str) -> sqlite3.Connection:
         # Any thread may collect an unfinished generator of rows, which closes this.

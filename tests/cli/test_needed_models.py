@@ -64,6 +64,8 @@ def test_a_file(capsys):
         (["--model", "spl", "--columns", "nothing*"], "no column is called 'nothing*'"),
         (["--preset", "moore2016", "--limit", "laf_db>80"], "laf_db > 80: no column is called"),
         (["--model", "spl", "--target", "-23"], "--target is for bs1770"),
+        (["--columns", "laeq_0s_db"], "a window of 0s: give 1s to 24h"),
+        (["--limit", "laeq_99h_db>80"], "a window of 99h: give 1s to 24h"),
     ],
 )
 @pytest.mark.parametrize("command", ["meter", "serve", "analyze x.wav"])
