@@ -2,6 +2,7 @@
 
 import os
 import struct
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -82,7 +83,7 @@ def read(tmp_path):
         assert known is None or known == len(sound) / source.fs or source.cut_off
         assert source.description.found == len(sound)
         recording = CheckedFile(path)
-        assert recording.description == source.description
+        assert replace(recording.description, offset=()) == source.description
         np.testing.assert_array_equal(np.concatenate(list(recording.blocks())), sound)
         if through_pipe:
             piped, description = of_pipe(content)

@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.readers.chunks import behind_chunks, chunks_follow, last_chunks
 from amt_stream.engine.readers.containers import Header, kind_of
@@ -226,6 +227,6 @@ def torn_sample(size: int, block: int) -> str:
     if not left:
         return ""
     return (
-        f"it ends in the middle of a sample: its last {left} bytes were left out (one sample of "
-        f"all channels has {block})"
+        f"it ends in the middle of a sample: left out at its end: {counted(left, 'byte')} (one "
+        f"sample of all channels has {block})"
     )
