@@ -118,6 +118,17 @@ def test_without_a_calibration_a_turned_gain_is_told_all_the_same(volume, power_
     assert engine.calibration == (UNCALIBRATED,)
 
 
+def test_a_source_that_is_started_again_tells_its_gain_again(volume, power_meter, until):
+    source = MicrophoneSource()
+    for _ in range(2):
+        with Engine(source, power_meter(), calibration=GIVEN) as engine:
+            until(lambda: engine.history.count > 100 and source.description.gain == FULL)
+            volume(50)
+            until(lambda: not engine.calibration[0].calibrated)
+            volume(100)
+            until(lambda: engine.calibration[0].calibrated)
+
+
 def test_mute_is_no_gain(virtual_mic, power_meter, until):
     with Engine(MicrophoneSource(), power_meter(), calibration=GIVEN) as engine:
         until(lambda: engine.source.description.gain == FULL)

@@ -62,6 +62,19 @@ def test_a_muted_microphone_is_missing_and_says_so_and_who_mutes_it(
     assert (collector.column("stl") > 0.0).all()
 
 
+def test_a_silence_in_a_callback_is_no_stall(muted, power_meter, until, monkeypatch):
+    """Nothing comes from it, and yet its callback is called."""
+    monkeypatch.setattr("amt_stream.engine.devices.in_process.STALLED_S", 0.6)
+    with Engine(MicrophoneSource(), power_meter(), run_in="callback") as engine:
+        until(lambda: engine.history.count > 200)
+        muted(True)
+        until(lambda: engine.source.missing > 1.5 * FS or engine.error)
+        muted(False)
+        count = engine.history.count
+        until(lambda: engine.history.count > count + 100 or engine.error)
+    assert engine.error is None
+
+
 def test_a_microphone_that_warms_up_begins_with_its_sound(
     virtual_mic, muted, power_meter, collector, until
 ):
