@@ -73,7 +73,7 @@ def test_readings_are_uncalibrated_while_another_program_has_turned_the_gain(
     assert known[-1]
     level = np.concatenate([one.level_db.max(axis=0) for one in collector.all])
     quiet = level < level[0] - 9  # 18 dB less
-    assert np.count_nonzero(quiet) > 300
+    assert np.count_nonzero(quiet) > 100
     # A callback passes sound on before the server may have told the change.
     assert not (quiet & known).any() or run_in == "callback"
     # Readings settle again after each step.
