@@ -117,8 +117,9 @@ def test_a_microphone_that_is_unplugged_while_it_is_silent_is_lost_and_then_sile
         count = engine.history.count
         until(lambda: engine.history.count > count + 100)
     kinds = [event.kind for event in engine.events if event.kind != "stall"]
-    assert kinds[:3] == ["silent", "lost", "back"]
-    assert "gap" in kinds
+    assert kinds[0] == "silent"
+    after = kinds[kinds.index("lost") :]
+    assert after.index("back") < after.index("gap")
 
 
 def test_of_several_devices_only_the_rows_of_the_muted_one_are_missing(muted, power_meter, until):
