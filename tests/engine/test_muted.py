@@ -64,11 +64,11 @@ def test_a_muted_microphone_is_missing_and_says_so_and_who_mutes_it(
 
 def test_a_silence_in_a_callback_is_no_stall(muted, power_meter, until, monkeypatch):
     """Nothing comes from it, and yet its callback is called."""
-    monkeypatch.setattr("amt_stream.engine.devices.in_process.STALLED_S", 0.6)
+    monkeypatch.setattr("amt_stream.engine.devices.in_process.STALLED_S", 1.5)
     with Engine(MicrophoneSource(), power_meter(), run_in="callback") as engine:
         until(lambda: engine.history.count > 200)
         muted(True)
-        until(lambda: engine.source.missing > 1.5 * FS or engine.error)
+        until(lambda: engine.source.missing > 2.5 * FS or engine.error)
         muted(False)
         count = engine.history.count
         until(lambda: engine.history.count > count + 100 or engine.error)
