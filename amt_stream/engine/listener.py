@@ -18,7 +18,7 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.source_description import SourceDescription
+from amt_stream.meters.source_description import InputGain, SourceDescription
 
 FEW = 4096
 """Array size up to which a dot product does not start threads."""
@@ -92,6 +92,17 @@ class Listener(Resumable):
         """Start a new stretch, after which readings settle."""
         self._stretch += 1
         self.marks.add(0, position, position)
+
+    def know_gain(self, gains: Sequence[InputGain | None], position: int) -> bool:
+        """Take the gain of each channel's input, if known.
+
+        True if the calibration holds no longer, or again; readings then settle.
+        """
+        gain = gains[np.arange(len(gains))[self.input.columns][0]]
+        changed = gain is not None and self.input.know_gain(gain)
+        if changed:
+            self.begin_anew(position)
+        return changed
 
     def feed(self, block: NDArray[np.float32], position: int) -> None:
         """Take sound into the model's input: invalid samples become 0, mono goes to both ears.

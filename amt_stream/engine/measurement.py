@@ -213,17 +213,8 @@ class Measurement(Resumable):
         self._begin_anew(row)
 
     def know_gains(self, gains: Sequence[InputGain | None]) -> list[Listener]:
-        """Take the gain of the input of each channel, if known [model-thread].
-
-        Returns the rows whose calibration holds no longer, or again; their readings settle.
-        """
-        changed = []
-        for listener in self.listeners:
-            gain = gains[np.arange(len(gains))[listener.input.columns][0]]
-            if gain is not None and listener.input.know_gain(gain):
-                listener.begin_anew(self.position)
-                changed.append(listener)
-        return changed
+        """Take the gain of each channel's input; returns the rows with a change [model-thread]."""
+        return [one for one in self.listeners if one.know_gain(gains, self.position)]
 
     def _of(self, row: int | None) -> tuple[Listener, ...]:
         return self.listeners if row is None else (self.listeners[row],)

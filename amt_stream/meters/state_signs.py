@@ -27,7 +27,7 @@ OF_FAULT = {
     "off": "too slow",
     "gap": "samples lost",
     "stall": "samples lost",
-    "silent": "silent",
+    "silent": "samples lost",
     "non_finite": "bad samples",
 }
 """The state for each fault, by its name in rows."""

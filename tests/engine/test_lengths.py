@@ -181,7 +181,7 @@ def test_an_odd_number_of_bytes_is_filled_up(read):
 def test_a_sample_that_is_not_complete_is_left_out_and_told(read):
     sound, description = read(wav(X, size=0) + b"\1\2\3")
     assert len(sound) == N
-    assert "its last 3 bytes were left out (one sample of all channels has 4)" in (
+    assert "left out at its end: 3 bytes (one sample of all channels has 4)" in (
         description.length_words
     )
     assert description.cut_off == ""

@@ -534,6 +534,11 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
         light = "document.querySelector('.light').textContent"
         browser.until(f"{light} === 'Not known: silent'")
         assert browser.evaluate(f"{VALUES}.includes('---')")
+        embed = "document.querySelector('amt-meter').shadowRoot.querySelector('.{}').textContent"
+        browser.evaluate("document.body.append(document.createElement('amt-meter')); 0")
+        browser.evaluate("document.querySelector('amt-meter').setAttribute('column', 'laf_db'); 0")
+        browser.until(f"{embed.format('doubt')}.startsWith('silent')")
+        assert browser.evaluate(embed.format("value")) == "---"
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():

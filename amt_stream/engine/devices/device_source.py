@@ -188,8 +188,10 @@ class DeviceSource(Source):
         self._muted = placement.muted
         if self.state == SILENT:
             self.be_silent()
-        others = " and ".join(placement.others)
-        self.know_gain(placement.gain, f"{others} records from it too" if others else "")
+        others = placement.others
+        records = "record" if len(others) > 1 else "records"
+        more = f"{' and '.join(others)} {records} from it too" if others else ""
+        self.know_gain(placement.gain, more)
 
     def know_gain(self, gain: InputGain, more: str = "") -> None:
         """Note the gain of its input, and tell a change; `more` may say who did it."""
@@ -203,6 +205,10 @@ class DeviceSource(Source):
             self.tell("gain", f"{text}; {more}" if more else text)
             self._turning_until = time.monotonic() + self.latency_s + TURNING_S
         self._set_gain(replace(gain, turning=turned and self._held_s > 0))
+
+    def forget_gain(self) -> None:
+        """Begin without knowing the gain, so that the first one is told."""
+        self.description = replace(self.description, gain=None)
 
     def settle_gain(self) -> None:
         """Note that no sound of an earlier gain can come any more, once that is so."""

@@ -64,7 +64,7 @@ class InProcess:
     @property
     def stall_s(self) -> float:
         """Withheld zeros are no stall."""
-        return STALLED_S + self._gate.missing / self._source.fs
+        return STALLED_S + self._gate.missing / self._source.fs + self._gate.holds_s
 
     def _find(self) -> InputDevice | None:
         lost = self._source.device

@@ -87,6 +87,7 @@ class MicrophoneSource(DeviceSource):
         )
 
     def start(self, deliver: Deliver) -> None:
+        self.forget_gain()
         kind = InProcess if self.run_in == "callback" else Captured
         self.reader = kind(self, deliver)
 

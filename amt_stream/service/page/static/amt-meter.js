@@ -142,14 +142,14 @@ class AmtMeter extends HTMLElement {
 
   connectedCallback() {
     this.connection = Connection.to(this.getAttribute("src"));
-    for (const kind of ["row", "header"]) this.connection.addEventListener(kind, this.draw);
+    for (const kind of ["row", "header", "state"]) this.connection.addEventListener(kind, this.draw);
     this.timer = setInterval(this.draw, 1000);
     this.draw();
   }
 
   disconnectedCallback() {
     clearInterval(this.timer);
-    for (const kind of ["row", "header"]) this.connection.removeEventListener(kind, this.draw);
+    for (const kind of ["row", "header", "state"]) this.connection.removeEventListener(kind, this.draw);
   }
 
   attributeChangedCallback() {
@@ -162,9 +162,10 @@ class AmtMeter extends HTMLElement {
     const column = this.connection.column(name);
     const { label, value, unit, doubt } = this.parts;
     label.textContent = this.getAttribute("label") || (column ? caption(column) : name);
-    value.textContent = column && row ? words(column, row[name]) : "---";
+    const away = ["lost", "silent"].filter((one) => one === this.connection.state?.health?.device_state);
+    value.textContent = column && row && !away.length ? words(column, row[name]) : "---";
     unit.textContent = column ? column.unit : "";
-    const found = column || !this.connection.header ? doubts(row, column) : ["there is no such reading"];
+    const found = column || !this.connection.header ? [...away, ...doubts(row, column)] : ["there is no such reading"];
     doubt.textContent = found.join(", ");
     this.box.className = found.length ? "doubtful" : "";
   }
