@@ -283,11 +283,13 @@ def _analyze(
     jobs: int,
 ) -> JsonDict:
     """Write the rows of a file, with `jobs` processes, and return its summary."""
+    from amt_stream.engine.offset import offset_words
     from amt_stream.offline.analysis import CheckedFile
     from amt_stream.offline.split import analyze_split
 
     file, target = task.file, task.target
-    how = args.replace_invalid, preset.most_channels, args.layout or preset.layout
+    layout = args.layout or preset.layout
+    how = args.replace_invalid, preset.most_channels, layout, args.keep_offset
     recording = CheckedFile(file, task.channels, *how)
     if task.piped:
         recording.name = file.name
@@ -309,6 +311,8 @@ def _analyze(
         note(f"{recording.name} is cut off: {recording.cut_off}; the rest of it is analyzed")
     elif recording.description.length_words:
         note(f"{recording.name}: {recording.description.length_words}")
+    if words := offset_words(recording.description.offset):
+        note(f"{recording.name} has an offset of {words}, which is removed")
     if recording.replaced:
         note(f"{file}: {counted(recording.replaced, 'invalid sample')} replaced by 0")
     sound = recording.sound(calibrations, began)
@@ -345,6 +349,11 @@ def _analyze(
             writer.write(rows)
             writer.finish(summary)
     sys.stdout.flush()
+    clipped_s = max((one["clipped_s"] or 0.0 for one in summary["statistics"].values()), default=0)
+    if clipped_s:
+        at_least = ": its levels and loudness are at least what they say"
+        words = at_least if any(one.input_unit == "pascal" for one in preset.entries) else ""
+        note(f"{recording.name} is clipped for {clipped_s:.3g} s{words}")
     if in_intervals and target is None:
         summary["intervals"] = [row for part in intervals for row in part]
     return summary

@@ -89,6 +89,12 @@ class Input:
             return None
         return named_microphones(self.microphones, self.channels, self.calibration)
 
+    def with_offset(self, keep: bool) -> "Input":
+        """The same, whose source keeps an offset of its samples if asked."""
+        if keep:
+            self.source.description = self.source.description.with_offset()
+        return self
+
     def with_uncertainty(self, args: CalibrationSettings) -> "Input":
         """A copy with the uncertainties of the options."""
         return replace(self, calibration=[with_uncertainty(c, args) for c in self.calibration])

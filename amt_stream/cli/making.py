@@ -42,7 +42,8 @@ def metered_input(args: LiveOptions, preset: Preset, **how: object) -> Input:
     """
     import_ahead("torch", "numba")
     args = replace(args, layout=args.layout or preset.layout)
-    return _input_or_demo(args, preset, how).with_uncertainty(args).with_correction(args)
+    given = _input_or_demo(args, preset, how).with_offset(args.keep_offset)
+    return given.with_uncertainty(args).with_correction(args)
 
 
 def _input_or_demo(args: LiveOptions, preset: Preset, how: JsonMap) -> Input:
@@ -83,7 +84,7 @@ def input_from_window(
         wait=args.wait is not False,
         layout=layout,
         models=preset.most_channels,
-    )
+    ).with_offset(args.keep_offset)
     typed = {
         "--channels": args.channels,
         "--layout": args.layout,

@@ -571,6 +571,7 @@ class AnalyzeOptions(
         parse=parse_channels_or_each,
     )
     layout: str | None = changed(LiveInputSettings, "layout")
+    keep_offset: bool = changed(LiveInputSettings, "keep_offset")
     jobs: int = setting(
         "--jobs N",
         "number of processes, for several files at once or for the parts of a long one",

@@ -105,6 +105,7 @@ class Maker:
         if request.file is not None:
             options = MeterOptions(channels=request.channels, layout=request.layout)
             given = open_input(options, str(request.file), models=preset.most_channels)
+            given = given.with_offset(args.keep_offset)
         elif request.device is not None:
             chosen = request.channels, request.layout
             given = input_from_window(request.device, args, preset, *chosen)

@@ -182,7 +182,7 @@ class Source:
     def description(self) -> SourceDescription:
         """What it knows of its sound; it may be set anew when more is known.
 
-        A layout that the user gives stays.
+        A layout that the user gives stays, and so does an offset that is kept.
         """
         return self._description or SourceDescription.of_program(self.channels, self.live)
 
@@ -191,6 +191,8 @@ class Source:
         before = self._description
         if before is not None and before.layout.origin == "user" != given.layout.origin:
             given = given.with_layout(before.layout)
+        if before is not None and not before.has_offset:
+            given = given.with_offset()
         self._description = given
 
     def gain_of(self, column: int) -> InputGain | None:

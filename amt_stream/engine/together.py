@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from amt_stream.core.safe_text import FORMULA, UNFIT
+from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.engine.gaps import MISSING, SILENT
 from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.ring import SampleRing
@@ -25,7 +26,7 @@ from amt_stream.engine.sources import (
 )
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.source_description import InputGain
+from amt_stream.meters.source_description import InputGain, SourceDescription
 
 POLL_S = 0.003
 LONGEST_BLOCK_S = 0.1
@@ -81,6 +82,7 @@ class Together(Source):
         known = [source.duration_s for source in sources if source.duration_s is not None]
         self.duration_s = max(known) if len(known) == len(sources) else None
         self.microphones = _microphones(self.sources)
+        self.description = _description(self.sources)
         ring_s = max(LEAST_RING_S, 4 * deadline_s)
         self._members = [_Member(source, ring_s) for source in sources]
         self._stopping = threading.Event()
@@ -392,3 +394,16 @@ def _microphones(sources: Sequence[Source]) -> tuple[Microphone, ...]:
         own = name if counts[name] == 1 else f"{name} ({seen[name]})"
         microphones.append(Microphone(channels, own, source.calibration))
     return tuple(microphones)
+
+
+def _description(sources: Sequence[Source]) -> SourceDescription:
+    """What is known of all sources together; gains are those of each (`Source.gain_of`)."""
+    each = [source.description for source in sources]
+    ends = [one.clips_at for one in each if one.clips_at is not None]
+    return SourceDescription(
+        each[0].kind,
+        usual_layout(sum(source.channels for source in sources)),
+        each[0].encoding,
+        min(ends, default=None),
+        any(one.has_offset for one in each),
+    )

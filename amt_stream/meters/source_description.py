@@ -129,6 +129,10 @@ class SourceDescription:
         """A copy with another layout."""
         return replace(self, layout=layout)
 
+    def with_offset(self) -> Self:
+        """A copy whose offset is sound, and is not removed."""
+        return replace(self, has_offset=False)
+
     def ended(self, found: int) -> Self:
         """A copy that says how many samples there were."""
         return replace(self, found=found)

@@ -276,6 +276,11 @@ class LiveInputSettings(InputSettings):
         usual="what the source says, or the usual one of its number of channels",
         page="measuring.md#channels",
     )
+    keep_offset: bool = switch(
+        "--keep-offset",
+        "measure a constant offset of the samples, and what is slower than 0.25 Hz, as sound; "
+        "otherwise it is removed from a device, a file or a stream",
+    )
     wait: bool | None = setting(
         "--wait",
         "wait for the microphone at the start too; with --no-wait, end with status 3 when it is "

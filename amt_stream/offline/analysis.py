@@ -53,6 +53,7 @@ class CheckedFile:
     channels: numbers (1, 2, ...) of those to measure; by default all, as `heard_channels` says
     models: the most channels that each model takes, by name
     layout: positions of its channels, or of the chosen ones, if the file does not say them
+    keep_offset: whether an offset of its samples is sound, and is not removed
 
     Raises SourceError if it is not a sound file, or if its channels have to be chosen, LayoutError
     for an unknown layout, and InvalidSample for NaN, infinity or a sample beyond LARGEST_SAMPLE.
@@ -73,9 +74,12 @@ class CheckedFile:
         replace_invalid: bool | None = False,
         models: Mapping[str, int] = OF_EARS,
         layout: Layout | str | None = None,
+        keep_offset: bool = False,
     ) -> None:
         self.path, self.name = Path(path), str(path)
         file = FileSource(self.path, paced=False)
+        if keep_offset:
+            file.description = file.description.with_offset()
         self.fs, self.description = file.fs, file.description
         self._choose(channels, models, self.description.layout, layout)
         self._check(self._read(file), replace_invalid)
@@ -212,7 +216,6 @@ class ArrayRecording(CheckedFile):
         int16 or int32
     fs: sampling rate in whole hertz
     name: name in messages
-    has_offset: whether an offset is removed, as from a file
 
     Other arguments are those of `CheckedFile`. Raises SourceError for another shape, rate or type.
     """
@@ -227,8 +230,8 @@ class ArrayRecording(CheckedFile):
         replace_invalid: bool | None = False,
         models: Mapping[str, int] = OF_EARS,
         layout: Layout | str | None = None,
+        keep_offset: bool = False,
         name: str = "array",
-        has_offset: bool = True,
     ) -> None:
         kinds = int, float, np.integer, np.floating
         if isinstance(fs, bool) or not isinstance(fs, kinds) or not fs > 0 or fs % 1:
@@ -237,7 +240,7 @@ class ArrayRecording(CheckedFile):
             raise SourceError(f"fs is {fs!r}: give a sound of {SLOWEST_FS} to {FASTEST_FS} Hz")
         self.fs, self.name = int(fs), name
         self._x, self._x_begin = _in_columns(x, name), 0
-        self.description = _of_array(self._x, has_offset)
+        self.description = _of_array(self._x, keep_offset)
         self._choose(channels, models, self.description.layout, layout)
         self._check(self._blocks(), replace_invalid)
 
@@ -273,7 +276,7 @@ def _in_columns(x: object, name: str) -> np.ndarray:
     return columns
 
 
-def _of_array(x: np.ndarray, has_offset: bool) -> SourceDescription:
+def _of_array(x: np.ndarray, keep_offset: bool) -> SourceDescription:
     """What is known of an array (time, channel): integers come from a converter."""
     integers = x.dtype.kind == "i"
     return SourceDescription(
@@ -281,7 +284,7 @@ def _of_array(x: np.ndarray, has_offset: bool) -> SourceDescription:
         usual_layout(x.shape[1]),
         f"PCM {8 * x.dtype.itemsize} bit" if integers else "float",
         DEVICE_CLIPS_AT if integers else None,
-        has_offset,
+        not keep_offset,
     )
 
 

@@ -29,8 +29,6 @@ TOLERANCE = 0.01
 Of loudness in sone, a level is 10 for each doubling, so this is 0.07 %.
 """
 MOST_TRIALS = 12
-HEADROOM_DB = 0.1
-"""Distance of the highest sample from full scale, at which it would count as clipped."""
 
 
 @dataclass(frozen=True)
@@ -222,21 +220,16 @@ def _name(given: object, place: int) -> str:
 
 
 def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -> float:
-    """The level of the loudness of a sound with a gain; minus infinity if there is none.
-
-    Samples stay within full scale, beyond which they would count as clipped.
-    """
-    samples, levels, rest_db = sound.samples, sound.calibrations, 0.0
+    """The level of the loudness of a sound with a gain; minus infinity if there is none."""
+    samples, levels = sound.samples, sound.calibrations
     chosen: MeasureSettings = {"field": field} if of.has_field else {}
     if of.in_pascal:
-        louder = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
+        levels = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
     else:
-        # LUFS grow by 1 for each dB, except beside the gate at -70.
-        rest_db = max(0.0, gain_db + sound.peak_dbfs + HEADROOM_DB)
-        samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
+        samples = samples * np.float32(10 ** (gain_db / 20))
         chosen["layout"] = sound.layout
-    value: float | None = measure(samples, sound.fs, of.model, louder, **chosen).summary[of.key]
-    return -math.inf if value is None else of.level(value) + rest_db
+    value: float | None = measure(samples, sound.fs, of.model, levels, **chosen).summary[of.key]
+    return -math.inf if value is None else of.level(value)
 
 
 def _gain_to(

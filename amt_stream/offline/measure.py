@@ -202,6 +202,8 @@ class MeasureSettings(TypedDict, total=False):
         of more than two, for models of ears, L and R of a known layout
     layout: positions of the channels, if the sound does not say them: a `Layout`, a name such as
         "5.1", or text such as "L C R Ls Rs LFE"
+    keep_offset: whether a constant offset of the samples is sound; otherwise it is removed, unless
+        they are in pascal
     replace_invalid: whether to read NaN, infinity and absurdly large samples as 0
     limits: names of norms, such as "who-venues", text such as "laeq_15min_db>100", or `Limit`s; the
         summary has the result of each. Their columns are added, if a model has them
@@ -230,6 +232,7 @@ class MeasureSettings(TypedDict, total=False):
     outputs: str | Sequence[str]
     channels: Sequence[int] | None
     layout: Layout | str | None
+    keep_offset: bool
     replace_invalid: bool
     limits: str | Limit | Iterable[Limit | str]
     began: str | datetime | None
@@ -424,6 +427,7 @@ def _recording(
     corrections = _corrections(wanted.more.get("correction"))
     invalid = wanted.more.get("replace_invalid", False)
     models, layout = wanted.preset.most_channels, wanted.more.get("layout")
+    keep = wanted.more.get("keep_offset", False)
     chosen = wanted.more.get("channels"), invalid, models, layout
     if isinstance(x, (str, os.PathLike)):
         if fs is not None:
@@ -432,7 +436,7 @@ def _recording(
             raise ValueError(
                 "a file holds fractions of full scale: give its calibration as a number"
             )
-        recording = CheckedFile(Path(x), *chosen)
+        recording = CheckedFile(Path(x), *chosen, keep)
         if given is None and (stored := calibrations_in(recording.path)):
             calibrations = [stored.get(channel, UNCALIBRATED) for channel in recording.channels]
     elif fs is None:
@@ -442,7 +446,7 @@ def _recording(
         )
     else:
         sound, in_pascal = _in_full_scale(x, calibrations, wanted.preset), IN_PASCAL in calibrations
-        recording = ArrayRecording(sound, fs, *chosen, has_offset=not in_pascal)
+        recording = ArrayRecording(sound, fs, *chosen, keep or in_pascal)
     if len(calibrations) not in (1, len(recording.channels)):
         raise ValueError(
             f"{counted(len(calibrations), 'calibration')} for "
