@@ -72,7 +72,8 @@ class Deliver(Protocol):
         """Take samples `(time, channel)`, fractions of full scale; None is the end.
 
         Integers of 16 and 32 bits are scaled. `lost` samples are missing before this block, or
-        before the end. `flags` are known `Fault` bits of the block, such as Fault.STALL. The block
+        before the end; with Fault.OVERLOAD, this program dropped them. `flags` are known `Fault`
+        bits of the block, such as Fault.STALL. The block
         may be overwritten after the call. Raises TypeError or ValueError for an invalid block, and
         the engine ends with that error.
         """
@@ -131,11 +132,13 @@ class Source:
 
     `start` begins to call `deliver` from the source's thread; `stop` ends that, and after it
     returns there are no more calls. A source that ends by itself delivers None last, and stores an
-    error that ended it in `error`. `live` sources go on whether or not the engine is ready, and
-    buffer `slack_s` of audio if `deliver` is late; others can be made to wait in `deliver`.
-    `duration_s` is the length of the sound, if known. A `seekable` source can begin at any sample,
-    so that an interrupted measurement can resume. `description` is what it knows of its sound: by
-    default that of a device if it is live, and else that of computed sound.
+    error that ended it in `error`. `live` sources follow the clock; they go on whether or not the
+    engine is ready, and buffer `slack_s` of audio if `deliver` is late. A source that `can_wait`,
+    by default one that is not live, can be made to wait in `deliver`, so that nothing of it is
+    lost; if it is live too, it is then `behind_s` later than by the clock. `duration_s` is the
+    length of the sound, if known. A `seekable` source can begin at any sample, so that an
+    interrupted measurement can resume. `description` is what it knows of its sound: by default that
+    of a device if it is live, and else that of computed sound.
 
     A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
     of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
@@ -159,11 +162,22 @@ class Source:
     latency_growth_s: float = 0.0
     overflows: int = 0
     stall_s: float = math.inf
+    behind_s: float = 0.0
     state: str = ""
     missing: int = 0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
     _description: SourceDescription | None = None
+    _can_wait: bool | None = None
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether it waits in `deliver` for as long as the engine needs."""
+        return not self.live if self._can_wait is None else self._can_wait
+
+    @can_wait.setter
+    def can_wait(self, given: bool) -> None:
+        self._can_wait = given
 
     @property
     def description(self) -> SourceDescription:
@@ -239,7 +253,10 @@ def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: i
 
 @thread_checked
 class ThreadedSource(Source):
-    """A source that computes or reads its blocks in a thread; `live` paces them by the clock."""
+    """A source that computes or reads its blocks in a thread; `live` paces them by the clock.
+
+    If it `can_wait` and the engine is too slow, it goes on at its pace from where it is then.
+    """
 
     def __init__(self, name: str, fs: int, channels: int, live: bool) -> None:
         self.name, self.fs, self.channels, self.live = name, fs, channels, live
@@ -274,7 +291,12 @@ class ThreadedSource(Source):
                     self._stopping.wait(max(0.0, due - time.monotonic()))
                 if self._stopping.is_set():
                     return
+                given_at = time.monotonic()
                 deliver(block)
+                took_s = time.monotonic() - given_at
+                if self.live and self.can_wait and took_s > len(block) / self.fs:
+                    late_s = took_s - len(block) / self.fs
+                    began, self.behind_s = began + late_s, self.behind_s + late_s
         except Exception as error:
             self.error = error
         deliver(None)
@@ -283,9 +305,9 @@ class ThreadedSource(Source):
 class FileSource(ThreadedSource):
     """A sound file of any format that libsndfile reads.
 
-    `paced` plays it in real time; otherwise the engine takes it as fast as it can, and nothing is
-    dropped. `loop` repeats it. `cut_off` says what is missing if the file ends before its header
-    says, else ""; this may be known only at its end.
+    `paced` plays it in real time, or more slowly while the engine cannot keep up; otherwise the
+    engine takes it as fast as it can. Nothing is dropped. `loop` repeats it. `cut_off` says what is
+    missing if the file ends before its header says, else ""; this may be known only at its end.
     """
 
     seekable = True
@@ -295,6 +317,7 @@ class FileSource(ThreadedSource):
         self._file, missing = open_sound_file(path)
         self.loop = loop
         super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
+        self.can_wait = True
         known = not loop and self._file.frames < UNKNOWN_FRAMES
         self.duration_s = self._file.frames / self.fs if known else None
         self._first = 0
@@ -354,6 +377,7 @@ class SignalSource(ThreadedSource):
         name: str = "signal",
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
+        self.can_wait = True
         # Materialize once, in case it is an iterator.
         given = tuple(components) if isinstance(components, Iterable) else None
         if given is None or not all(isinstance(one, Component) for one in given):

@@ -17,7 +17,10 @@ from amt_stream.meters.rows.captions import caption_of
 
 WIDEST_BAND = "± 100 %"
 BAND = "follows from the uncertainty of the level, k = 2"
-COUNTED = "the time that averages and maxima cover"
+COUNTED = (
+    "the time that averages and maxima cover, and the time in which their model was switched off, "
+    "because processing could not keep up"
+)
 
 
 class ReadingGrid(NumberGrid):
@@ -81,10 +84,11 @@ class ReadingGrid(NumberGrid):
         if moved:
             self.arrange_again()
 
-    def show_elapsed(self, measured_s: float) -> None:
-        """Write once the time that averages and maxima cover."""
+    def show_elapsed(self, measured_s: float, off_s: float = 0.0) -> None:
+        """Write once the time that averages and maxima cover, and how long their model was off."""
         if self._is_counted:
-            self.elapsed.setText(f"Measured {elapsed_text(measured_s)}")
+            off = f", off {elapsed_text(off_s)}" if off_s else ""
+            self.elapsed.setText(f"Measured {elapsed_text(measured_s)}{off}")
 
     def show_band(self, name: str, text: str) -> None:
         """Write the uncertainty beside a large number; "" if unknown."""

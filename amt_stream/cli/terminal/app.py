@@ -254,7 +254,7 @@ class MeterApp(App[None]):
             self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
         )
         for number, cell, role in large:
-            status = view.reading_status(cell and view.model_of(cell.names[0]))
+            status = view.reading_status() if cell is None else view.number_status(cell.names[0])
             number.draw(cell, values, status, lost, role)
         table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
         specific = view.specific_loudness
@@ -263,7 +263,7 @@ class MeterApp(App[None]):
         free -= numbers.outer_size.height + numbers.styles.margin.height
         pane.display = specific is not None and free >= (7 if table.display else 5)
         table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
-        table.draw(self._table, view.values, lost, bool(view.held))
+        table.draw(self._table, view, lost)
         if pane.display:
             pane.draw(specific, lost, bool(meter.stopped))
         self.query_one(LimitPane).draw(meter.readings.limits, view)
@@ -302,7 +302,7 @@ class MeterApp(App[None]):
         fs = engine.source.fs / 1000
         words = [
             f"{fs:g} kHz",
-            f"load {100 * health.load:.0f} %",
+            health.load_words,
             f"{health.lost_samples} samples lost",
             f"latency {1000 * health.latency_s:.0f} ms",
             *([] if meter.keeper is None else [f"{meter.keeper.words}: i writes a file"]),
