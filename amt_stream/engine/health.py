@@ -46,10 +46,10 @@ class Health:
     processor_used      share of the last second in which the models' thread was on a processor,
     processor_waited    could have run and had none (other programs, or a limit: see `throttled`),
     stopped             and in which this program stood still, as after SIGSTOP
-    throttled           how often a limit of processor time (cgroup) has stopped this program, since
-                        sound first waited
+    throttled           how often a limit of processor time (cgroup) has stopped this program
     stolen              share of the computer's processor time that a hypervisor gave to others
-                        in the last second, if sound waited; these five are None where unknown
+                        in the last second; these five are None where unknown
+    stopped_s           seconds in which this program stood still since the start
     slow_because        why processing cannot keep up, in words, or "" if it can or that is unknown
     block_share_*       processing time of a block over its duration: median, p99 (of the last 8192
                         blocks) and maximum
@@ -89,6 +89,7 @@ class Health:
     stopped: float | None
     throttled: int | None
     stolen: float | None
+    stopped_s: float
     slow_because: str
     block_share_median: float
     block_share_p99: float

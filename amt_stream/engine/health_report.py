@@ -16,6 +16,7 @@ from amt_stream.meters.missing import BUFFER, DEVICE
 
 STALLED_S = 1.0
 BEHIND_S = 0.5
+STOPPED_S = 0.5
 
 
 def missing_s(measurement: Measurement) -> Mapping[str, float]:
@@ -65,6 +66,7 @@ class HealthReport:
             stopped=shares.stopped,
             throttled=ladder.slowness.throttled,
             stolen=shares.stolen,
+            stopped_s=ladder.slowness.stopped_s,
             slow_because=ladder.cause.words if ladder.active else "",
             block_share_median=median,
             block_share_p99=p99,
@@ -136,8 +138,10 @@ class HealthReport:
     def _note(self, silent: bool) -> str:
         """The most important remark."""
         source = self._source
-        if note := self._shutdown.note or source.note or self._slow_note:
+        if note := self._shutdown.note or source.note:
             return note
+        if note := self._slow_note:
+            return "; ".join(filter(None, (note, self._lag_note())))
         if silent and source.silence_note:
             return source.silence_note
         return (
@@ -184,4 +188,10 @@ class HealthReport:
 
     def _overrun_note(self) -> str:
         late = 0 if self._source.can_wait else self._backlog.overruns
+        stopped_s = self._work.ladder.slowness.stopped_s
+        if late and stopped_s > STOPPED_S:
+            return (
+                f"this program was stopped from outside for {stopped_s:.1f} s, so {late} "
+                f"block{'s' * (late > 1)} had no room"
+            )
         return f"processing was too slow for {late} block{'s' * (late > 1)}" if late else ""

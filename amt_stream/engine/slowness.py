@@ -125,8 +125,9 @@ class Slowness:
     on_cpu: whether the models run on the CPU: the time on another device is their own cost
 
     shares: of the last second [any-thread]
-    throttled: how often a limit of processor time has stopped this program while sound waited;
+    throttled: how often a limit of processor time has stopped this program since the first look;
         None if unknown [any-thread]
+    stopped_s: seconds in which this program stood still so far; 0 if unknown [any-thread]
     idle_s: seconds without sound to process, counted by the thread that runs the models
     """
 
@@ -135,7 +136,7 @@ class Slowness:
     ) -> None:
         self.shares = Shares()
         self.throttled: int | None = None
-        self.idle_s = 0.0
+        self.idle_s = self.stopped_s = 0.0
         self._halted_s, self._processors, self._on_cpu = halted_s, processors, on_cpu
         self._audio_s = 0.0
         self._first_throttled: int | None = None
@@ -159,6 +160,9 @@ class Slowness:
     def _look(self, lags: bool) -> None:
         now = self._now(lags)
         self._next_at = now.spent.wall + LOOK_S
+        if self._looks:
+            last = now.since(self._looks[-1])
+            self.stopped_s += last.stopped if last.waited is not None else 0.0
         # The first one is the latest that is old enough.
         old = [one for one in self._looks if now.spent.wall - one.spent.wall >= ENOUGH_S]
         self._looks = [*self._looks[max(0, len(old) - 1) :], now]

@@ -18,6 +18,7 @@ from amt_stream.engine.devices.identity import has_source, pinned
 from amt_stream.engine.devices.listing import InputDevice, chosen, described, listed_again
 from amt_stream.engine.devices.pulse_routing import PulseRouting
 from amt_stream.engine.sources import Deliver, DeviceLost, Source, SourceError, channel_slice
+from amt_stream.meters.frames import Fault
 
 PREFERRED_FS = 48000
 SANE_LATENCY_S = 10.0
@@ -187,6 +188,7 @@ class _Captured:
         self._settings = pinned(source.device.behind)
         self._continuity = Continuity(source.fs)
         self._held: list[CaptureMessage] = []
+        self._nothing = np.zeros((0, source.channels), np.float32)
         self._stopping = threading.Event()
         self._lost_at: float | None = None
         self._routing: PulseRouting | None = None
@@ -312,7 +314,8 @@ class _Captured:
         source = self._source
         samples = len(message.data) // (4 * source._captured)
         source.overflows += message.lost > 0
-        verdict = self._continuity.take(message.time_s, samples, message.lost, message.age_s)
+        known = message.lost + message.dropped
+        verdict = self._continuity.take(message.time_s, samples, known, message.age_s)
         if verdict.what == "hold":
             self._held.append(message)
         elif verdict.what == "pass":
@@ -320,6 +323,8 @@ class _Captured:
                 self._come_to_life()
             missing = verdict.lost
             for block in (*self._held, message):
+                if block.dropped:
+                    self._deliver(self._nothing, block.dropped, Fault.OVERLOAD)
                 self._deliver(source._samples(block.data), missing + block.lost, verdict.flags)
                 missing = 0
             self._held.clear()

@@ -442,9 +442,11 @@ class JoinedRows(Resumable):
     @property
     def missing_s(self) -> dict[str, float]:
         """Seconds of the counted time without sound, by cause."""
-        track = next(iter(self._tracks.values()))
         found = {cause: n / self.fs for cause, n in self._missing.items()}
-        return found | {STALLED: track.stalled_s, OUTPUT: track.missed_s}
+        # A frame is marked for as long as its model remembers: the shortest memory is closest.
+        tracks = self._tracks.values()
+        found[STALLED] = min(track.stalled_s for track in tracks)
+        return found | {OUTPUT: max(track.missed_s for track in tracks)}
 
     def summary(self) -> Summary:
         """The statistics of all counted sound, by name."""
