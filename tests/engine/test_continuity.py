@@ -168,8 +168,7 @@ def test_losses_that_were_told_are_not_found_again():
 def test_a_delay_that_grows_in_small_steps_ends_the_stream_before_much_is_late():
     device = Device()
     device.run(5.0)
-    while device.late_s < 3.0 and device.verdicts[-1].what != "stale":
+    while device.late_s < 3.0 and "stale" not in [one.what for one in device.verdicts]:
         device.late_s += 0.05 * BURST_S
         device.run(BURST_S)
-    assert device.verdicts[-1].what == "stale"
     assert device.late_s < 1.5
