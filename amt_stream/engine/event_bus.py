@@ -118,9 +118,10 @@ class EventBus:
             DEVICE,
         )
 
-    def here(self, kind: str, text: str, microphone: str = "") -> None:
+    def here(self, kind: str, text: str, microphone: str = "", cause: str = "") -> None:
         """Send an event at the sample that the models have reached [model-thread]."""
-        self._tell(kind, self._models.position, text=text, microphone=microphone)
+        at = self._models.position
+        self._tell(kind, at, text=text, microphone=microphone, cause=cause)
 
     def _tell(
         self,

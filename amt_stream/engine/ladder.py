@@ -175,7 +175,7 @@ class Ladder:
 
     rungs: names from RUNGS, in order of use
     needed: returns the names of the models that must not be switched off at present
-    tell: called with "overload" or "recovered", and a sentence [model-thread]
+    tell: called with "overload" or "recovered", a sentence, and `cause` in words [model-thread]
     slowness: tells why the pace is too slow
     missing_s: returns the seconds of sound that are missing so far, by cause
     waits: whether the source waits, so that sound is late instead of dropped
@@ -187,7 +187,7 @@ class Ladder:
         measurements: Sequence[Measurement],
         *,
         needed: Callable[[], Collection[str]],
-        tell: Callable[[str, str], None],
+        tell: Callable[..., None],
         slowness: Slowness,
         missing_s: Callable[[], Mapping[str, float]],
         waits: bool,
@@ -263,16 +263,19 @@ class Ladder:
             self._left.remove(rung)
             self._down.append(rung)
             self.active, self.exhausted = True, False
-            self._tell("overload", self.note)
+            self._tell_overload()
         elif not self.exhausted:
             self.active = self.exhausted = True
-            self._tell("overload", f"{self.note}; nothing more can be omitted")
+            self._tell_overload("nothing more can be omitted")
+
+    def _tell_overload(self, more: str = "") -> None:
+        self._tell("overload", "; ".join(filter(None, (self.note, more))), cause=self.cause.words)
 
     def _give_up(self, rung: Rung) -> None:
         """Skip a step that failed, for good."""
         self._down.remove(rung)
         rung.up()
-        self._tell("overload", f"{self.note}; {rung.failure}")
+        self._tell_overload(rung.failure)
 
     def _give_back(self) -> None:
         """Undo a step whose model is needed by now."""
@@ -281,7 +284,7 @@ class Ladder:
             rung.up()
             self._left.append(rung)
             words = rung.words.removesuffix(" off")
-            self._tell("overload", f"{self.note}; {words} is on again, as it is needed now")
+            self._tell_overload(f"{words} is on again, as it is needed now")
 
     def _step_up(self, now: float) -> None:
         self.exhausted = False

@@ -52,7 +52,7 @@ class Event:
     microphone: name of the microphone, if there are several and not all are concerned
     cause: of a gap: "device" if the device or the sound server lost the samples, "buffer" if this
         program dropped them as its buffer was full, "silent" if the device gave no sound,
-        "interrupted" if this program did not run
+        "interrupted" if this program did not run. Of an overload, in words that follow "because"
     """
 
     kind: str

@@ -1,6 +1,7 @@
 """The content of a report as text: facts, readings, limits and events."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
@@ -9,26 +10,28 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import COVERAGE
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED, missing_words
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.limit_words import PROJECTED, window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
-from amt_stream.sessions.results import Results
+from amt_stream.sessions.results import GAPS, Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """Readings shown first: one of each model, then these."""
 
-MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
+MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD, MOST_CAUSES = 3, 18, 6, 4, 2
 """Largest number of readings on one page."""
 
+OVERLOADS = ("overload", "recovered")
 TOLD: tuple[str, ...] = (
     "lost",
     "back",
-    "overload",
-    "recovered",
+    *OVERLOADS,
     "calibrated",
     "swapped",
     "filters_reset",
@@ -38,6 +41,9 @@ TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "rest
 
 EXPOSURE_S = 8 * 3600.0
 """The time to which an exposure level refers."""
+
+COUNTED_S = ("measured_s", "excluded_s", "off_s")
+LEAST_S = 0.05
 
 COMPLETE = 0.99
 """The part of a window that must be measured, so that a short gap does not matter."""
@@ -77,6 +83,7 @@ class Reading:
     symbol: short name, such as LAeq
     words: description
     measured: how much of a window that is not complete was measured, or ""
+    covered: how much of the measurement a statistic covers, if that is not all of it, or ""
     value, unit: as text; `number` is the value itself
     band: uncertainty band as text, or ""
     in_pascal: whether it needs a calibration
@@ -91,6 +98,7 @@ class Reading:
     band: str = ""
     in_pascal: bool = True
     measured: str = ""
+    covered: str = ""
 
     @property
     def about(self) -> str:
@@ -142,8 +150,8 @@ def _reading(
     name = column.name
     number, band = values.get(name), _band(name, values)
     value, words = reading_text(name, number), words_of(column)
-    measured = _measured(parts, column)
-    return Reading(name, column.short, words, value, column.unit, number, band, pascal, measured)
+    times = _measured(parts, column), _covered(parts, column)
+    return Reading(name, column.short, words, value, column.unit, number, band, pascal, *times)
 
 
 def _measured(parts: PartsOfRows, column: Column) -> str:
@@ -153,12 +161,51 @@ def _measured(parts: PartsOfRows, column: Column) -> str:
     if not window_s:
         return ""
     begin_s, end_s = parts.results.begin_s, parts.results.duration_s
-    measured_s = parts.measured_s(max(begin_s, end_s - window_s), end_s)
+    measured_s = parts.measured_s(max(begin_s, end_s - window_s), end_s, column.model)
     if measured_s > COMPLETE * window_s:
         return ""
     if projected:
         return f"projected from {duration(measured_s)} measured, {PROJECTED}"
     return f"only {duration(measured_s)} measured, not projected"
+
+
+def _covered(parts: PartsOfRows, column: Column) -> str:
+    """How much of the measurement a statistic covers, if that is not all of it."""
+    begin_s, end_s = parts.results.begin_s, parts.results.duration_s
+    whole_s = end_s - begin_s - parts.paused_s(begin_s, end_s)
+    measured_s = coverage(parts, column.model)["measured_s"]
+    if not column.counted or measured_s > COMPLETE * whole_s:
+        return ""
+    return f"measured {duration(measured_s)} of {duration(whole_s)}"
+
+
+def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
+    """The measured, excluded and off time of a model, from the summary or from the rows."""
+    results = parts.results
+    counted = results.summary.get("statistics", {}).get(model, {})
+    if isinstance(counted.get("measured_s"), int | float):
+        return {key: float(counted.get(key) or 0.0) for key in COUNTED_S}
+    begin_s, end_s = results.begin_s, results.duration_s
+    measured_s = parts.measured_s(begin_s, end_s, model)
+    off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
+    excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s
+    return dict(zip(COUNTED_S, (measured_s, max(0.0, excluded_s), off_s), strict=True))
+
+
+def coverage_words(results: Results) -> dict[str, str]:
+    """By the title of each model, how long it measured, left out, and was switched off."""
+    parts, found = PartsOfRows(results), {}
+    for model in results.header["models"]:
+        name = model["name"]
+        entry = catalog.entries().get(name)
+        counted = coverage(parts, name)
+        words = [
+            f"{word} {duration(counted[key])}"
+            for key, word in zip(COUNTED_S, ("measured", "left out", "switched off"), strict=True)
+            if key == COUNTED_S[0] or counted[key] > LEAST_S
+        ]
+        found[name if entry is None else entry.title] = ", ".join(words)
+    return found
 
 
 def _band(name: str, values: Mapping[str, float | None]) -> str:
@@ -360,30 +407,91 @@ def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
 
 
 def faults(results: Results) -> list[str]:
-    """Faults of the sound, a sentence for each kind."""
+    """Faults of the sound, a sentence for each kind, with the time for each cause."""
     found = []
     for word in FAULT_NAMES.values():
         own = [one for one in results.stretches if one.fault == word]
         if own:
             seconds = sum(one.end_s - one.begin_s for one in own)
             many = f"{len(own)} time{'s' if len(own) > 1 else ''}"
-            causes = list(dict.fromkeys(one.text for one in own if one.text))
-            why = f": {brief(causes[0])}" if causes else ""
+            told = next((one.text for one in own if one.text), "")
+            why = sentence(_causes(results, word)) or brief(told)
             shown = next(FAULT_WORDS[bit] for bit, name in FAULT_NAMES.items() if name == word)
-            found.append(f"{shown} {many}, {duration(seconds)} in all{why}")
-    return found
+            because = f": {why}" if why else ""
+            found.append(f"{shown} {many}, {duration(seconds)} in all{because}")
+    missed = missing_words({OUTPUT: _of_summary(results, OUTPUT)})
+    return [*found, missed] if missed else found
+
+
+def _causes(results: Results, word: str) -> str:
+    """What happened in the times of a fault, with totals; "" if only a text says so."""
+    if word == FAULT_NAMES[Fault.GAP]:
+        return missing_words(_missing_s(results))
+    if word == FAULT_NAMES[Fault.OFF]:
+        parts = PartsOfRows(results)
+        off = {m["name"]: coverage(parts, m["name"])["off_s"] for m in results.header["models"]}
+        return ", ".join(f"{_title(name)} {duration(s)}" for name, s in off.items() if s)
+    if word == FAULT_NAMES[Fault.OVERLOAD]:
+        return _why_slow(results)
+    if word == FAULT_NAMES[Fault.STALL]:
+        return missing_words({STALLED: _of_summary(results, STALLED)})
+    return ""
+
+
+def _of_summary(results: Results, cause: str) -> float:
+    """The seconds that are missing for a cause, as the summary has it; 0 without."""
+    missing = results.summary.get("missing", {})
+    seconds = missing.get(f"{cause}_s") if isinstance(missing, dict) else None
+    return float(seconds) if isinstance(seconds, int | float) else 0.0
+
+
+def _title(model: str) -> str:
+    entry = catalog.entries().get(model)
+    return model if entry is None else entry.title
+
+
+def _missing_s(results: Results) -> dict[str, float]:
+    """The seconds of gaps by cause; empty if no event says so."""
+    fs, found = results.header["source"]["fs"], dict.fromkeys(CAUSES, 0.0)
+    for event in results.events:
+        if event.kind == GAPS[0] and event.cause in found:
+            found[event.cause] += event.samples / fs
+    return {cause: s for cause, s in found.items() if s}
+
+
+def _why_slow(results: Results) -> str:
+    """Why processing could not keep up, as told most often."""
+    causes = Counter(e.cause for e in results.events if e.kind == "overload" and e.cause)
+    return "; ".join(f"because {cause}" for cause, _ in causes.most_common(MOST_CAUSES))
 
 
 def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int]:
-    """Events with times, marks first and numbered as in the history; and the number left out."""
+    """Events with times, marks first and numbered as in the history; and the number left out.
+
+    All overloads are one line, with totals.
+    """
     marks = [
         (f"{number}  {clock.moment(one.time_s)}", sentence(one.text) or "mark")
         for number, one in enumerate(results.marks, 1)
     ]
-    others = [
-        (clock.moment(one.time_s), brief(one.text or one.kind))
+    slow = [one for one in results.events if one.kind in OVERLOADS]
+    told = [
+        (one, sentence(_overload(results)) if one in slow else brief(one.text or one.kind))
         for one in results.events
-        if one.kind in TOLD
+        if one.kind in TOLD and (one not in slow or one is slow[0])
     ]
+    others = [(clock.moment(one.time_s), words) for one, words in told]
     lines = [*marks, *others]
     return lines[:MOST_EVENTS], max(0, len(lines) - MOST_EVENTS)
+
+
+def _overload(results: Results) -> str:
+    """All times in which processing could not keep up, in one sentence."""
+    word = FAULT_NAMES[Fault.OVERLOAD]
+    spans = [one for one in results.stretches if one.fault == word]
+    seconds = duration(sum(one.end_s - one.begin_s for one in spans))
+    many = f"{len(spans)} time{'s' if len(spans) != 1 else ''}, {seconds} in all"
+    off, lost = _causes(results, FAULT_NAMES[Fault.OFF]), missing_words(_missing_s(results))
+    parts = [f"processing did not keep up {many}", _why_slow(results)]
+    parts += [f"switched off: {off}" if off else "", lost]
+    return "; ".join(filter(None, parts))
