@@ -16,6 +16,7 @@ from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.limit_words import PROJECTED, window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.parts import PartsOfRows
+from amt_stream.sessions.report.coverage import COMPLETE, coverage, covered, of_summary
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
 from amt_stream.sessions.results import GAPS, Results
@@ -41,12 +42,6 @@ TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "rest
 
 EXPOSURE_S = 8 * 3600.0
 """The time to which an exposure level refers."""
-
-COUNTED_S = ("measured_s", "excluded_s", "off_s")
-LEAST_S = 0.05
-
-COMPLETE = 0.99
-"""The part of a window that must be measured, so that a short gap does not matter."""
 
 RISE = (
     "percentiles, means and minima leave out the rise from silence, while it is lower than all "
@@ -150,7 +145,7 @@ def _reading(
     name = column.name
     number, band = values.get(name), _band(name, values)
     value, words = reading_text(name, number), words_of(column)
-    times = _measured(parts, column), _covered(parts, column)
+    times = _measured(parts, column), covered(parts, column)
     return Reading(name, column.short, words, value, column.unit, number, band, pascal, *times)
 
 
@@ -167,45 +162,6 @@ def _measured(parts: PartsOfRows, column: Column) -> str:
     if projected:
         return f"projected from {duration(measured_s)} measured, {PROJECTED}"
     return f"only {duration(measured_s)} measured, not projected"
-
-
-def _covered(parts: PartsOfRows, column: Column) -> str:
-    """How much of the measurement a statistic covers, if that is not all of it."""
-    begin_s, end_s = parts.results.begin_s, parts.results.duration_s
-    whole_s = end_s - begin_s - parts.paused_s(begin_s, end_s)
-    measured_s = coverage(parts, column.model)["measured_s"]
-    if not column.counted or measured_s > COMPLETE * whole_s:
-        return ""
-    return f"measured {duration(measured_s)} of {duration(whole_s)}"
-
-
-def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
-    """The measured, excluded and off time of a model, from the summary or from the rows."""
-    results = parts.results
-    counted = results.summary.get("statistics", {}).get(model, {})
-    if isinstance(counted.get("measured_s"), int | float):
-        return {key: float(counted.get(key) or 0.0) for key in COUNTED_S}
-    begin_s, end_s = results.begin_s, results.duration_s
-    measured_s = parts.measured_s(begin_s, end_s, model)
-    off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
-    excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s
-    return dict(zip(COUNTED_S, (measured_s, max(0.0, excluded_s), off_s), strict=True))
-
-
-def coverage_words(results: Results) -> dict[str, str]:
-    """By the title of each model, how long it measured, left out, and was switched off."""
-    parts, found = PartsOfRows(results), {}
-    for model in results.header["models"]:
-        name = model["name"]
-        entry = catalog.entries().get(name)
-        counted = coverage(parts, name)
-        words = [
-            f"{word} {duration(counted[key])}"
-            for key, word in zip(COUNTED_S, ("measured", "left out", "switched off"), strict=True)
-            if key == COUNTED_S[0] or counted[key] > LEAST_S
-        ]
-        found[name if entry is None else entry.title] = ", ".join(words)
-    return found
 
 
 def _band(name: str, values: Mapping[str, float | None]) -> str:
@@ -419,14 +375,15 @@ def faults(results: Results) -> list[str]:
             shown = next(FAULT_WORDS[bit] for bit, name in FAULT_NAMES.items() if name == word)
             because = f": {why}" if why else ""
             found.append(f"{shown} {many}, {duration(seconds)} in all{because}")
-    missed = missing_words({OUTPUT: _of_summary(results, OUTPUT)})
+    missed = missing_words({OUTPUT: of_summary(results, "missing", f"{OUTPUT}_s") or 0.0})
     return [*found, missed] if missed else found
 
 
 def _causes(results: Results, word: str) -> str:
     """What happened in the times of a fault, with totals; "" if only a text says so."""
     if word == FAULT_NAMES[Fault.GAP]:
-        return missing_words(_missing_s(results))
+        missing_s = _missing_s(results)
+        return missing_words(missing_s) if len(missing_s) > 1 else ""
     if word == FAULT_NAMES[Fault.OFF]:
         parts = PartsOfRows(results)
         off = {m["name"]: coverage(parts, m["name"])["off_s"] for m in results.header["models"]}
@@ -434,15 +391,8 @@ def _causes(results: Results, word: str) -> str:
     if word == FAULT_NAMES[Fault.OVERLOAD]:
         return _why_slow(results)
     if word == FAULT_NAMES[Fault.STALL]:
-        return missing_words({STALLED: _of_summary(results, STALLED)})
+        return missing_words({STALLED: of_summary(results, "missing", f"{STALLED}_s") or 0.0})
     return ""
-
-
-def _of_summary(results: Results, cause: str) -> float:
-    """The seconds that are missing for a cause, as the summary has it; 0 without."""
-    missing = results.summary.get("missing", {})
-    seconds = missing.get(f"{cause}_s") if isinstance(missing, dict) else None
-    return float(seconds) if isinstance(seconds, int | float) else 0.0
 
 
 def _title(model: str) -> str:

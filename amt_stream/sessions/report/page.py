@@ -22,7 +22,6 @@ from amt_stream.sessions.report.content import (
     LimitLine,
     Reading,
     calibration,
-    coverage_words,
     device,
     faults,
     happened,
@@ -36,6 +35,7 @@ from amt_stream.sessions.report.content import (
     uncertainty,
     when,
 )
+from amt_stream.sessions.report.coverage import coverage_words
 from amt_stream.sessions.report.curves import curve, drawn
 from amt_stream.sessions.report.logo import logo_image
 from amt_stream.sessions.report.spectrum import bands, spectrum
