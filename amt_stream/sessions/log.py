@@ -191,6 +191,11 @@ class SessionLog:
         return self.folder.path
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it has written its last row, or has failed [any-thread]."""
+        return self._closed
+
+    @property
     def run(self) -> int:
         """Number of this run in its folder, counted from 1."""
         return self.folder.run

@@ -290,8 +290,8 @@ class MeterApp(App[None]):
         chip = f" {sign.glyph} {states_text(states)} "
         logging = ""
         if (log := meter.log_now) is not None:
-            size = self._log_status.words(log).partition("\n")[2].partition(",")[0]
-            logging = f" Logging {size} "
+            clock_and_size = self._log_status.words(log).split(", ")[:2]
+            logging = f" {', '.join(clock_and_size)} "
         taken = len(chip) + len(clock) + 3 + len(logging)
         name = cut(plain(engine.source.name), max(0, width - taken - 1))
         look = f"{sign.color} reverse bold" if sign.filled else f"{sign.color} bold"
