@@ -69,7 +69,9 @@ class ChosenReadingsPane(Pane):
         status = {
             name: view.number_status(name, self._model_of[name]) for name in self._shown or ()
         }
-        self.grid.doubt(lambda name: (status[name].grey, status[name].uncalibrated))
+        self.grid.doubt(
+            lambda name: (status[name].grey, status[name].uncalibrated, status[name].settling)
+        )
         self.grid.lose(view.values if "lost" in view.held else None)
 
     def texts(self) -> tuple[str, ...]:

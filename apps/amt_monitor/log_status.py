@@ -77,6 +77,7 @@ class LogStatus:
             words += f", {in_days(self._free / (grown / passed))} left"
         return words
 
+
 def _in_bytes(count: float) -> str:
     for unit in UNITS[:-1]:
         if count < 999.5:

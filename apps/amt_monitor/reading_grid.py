@@ -69,17 +69,17 @@ class ReadingGrid(NumberGrid):
             for cell, label in self.table.numbers:
                 self.table.show_number(label, cell, NO_READING)
 
-    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool]]) -> None:
-        """Grey and hatch numbers that are not reliable, and say where they are uncalibrated.
+    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool, bool]]) -> None:
+        """Grey and hatch numbers that are not reliable, and say why.
 
-        doubt_of: returns for a reading whether it is grey, and whether it is uncalibrated
+        doubt_of: returns for a reading whether it is grey, uncalibrated, and settling
         """
         moved = False
         for cell, number in self._large:
-            grey, uncalibrated = doubt_of(cell.name)
-            moved |= number.doubt("second" if grey else None, uncalibrated)
+            grey, uncalibrated, settling = doubt_of(cell.name)
+            moved |= number.doubt("second" if grey else None, uncalibrated, settling)
         for cell, label in self.table.numbers if self.table is not None else ():
-            grey, uncalibrated = doubt_of(cell.name)
+            grey, uncalibrated, _ = doubt_of(cell.name)
             tint(label, "second" if grey else None, hatched=uncalibrated)
         if moved:
             self.arrange_again()

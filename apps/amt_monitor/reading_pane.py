@@ -73,7 +73,12 @@ class ReadingPane(Pane):
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         """Grey all numbers, or those that are settling; hatch them where uncalibrated."""
-        self.grid.doubt(lambda name: (grey or self._settling(name), uncalibrated))
+
+        def of(name: str) -> tuple[bool, bool, bool]:
+            settling = self._settling(name)
+            return grey or settling, uncalibrated, settling
+
+        self.grid.doubt(of)
 
     def move(self, view: "ViewState") -> None:
         self.draw(view.values)

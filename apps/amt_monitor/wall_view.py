@@ -22,6 +22,7 @@ from amt_monitor.theme import (
     CONTRAST_DARK,
     DARK,
     Colors,
+    Role,
     colors_of,
     palette_of,
     repaint,
@@ -172,7 +173,8 @@ class WallView(QtWidgets.QWidget):
             number.lose(text if "lost" in view.held else "")
             model = models[name]
             doubt = view.number_status(name, model)
-            number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
+            role: Role | None = "second" if doubt.grey else None
+            number.doubt(role, doubt.uncalibrated, doubt.settling)
             if number.caption.counted:
                 measured_s = view.measured_s if model is None else view.measured_by(model)[0]
                 number.show_note(elapsed_text(measured_s), "the time that it covers")

@@ -191,6 +191,8 @@ class NumberPane(Picture):
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
+        if status.settling:
+            caption = f"{caption}, settling" if len(caption) + 10 <= width else caption
         room = width - len(large[-1]) - 1
         if room < max(map(len, (unit, *words[-1:]))):
             # Beside digits that take all of the width nothing is read: it stands above them.
