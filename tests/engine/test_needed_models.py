@@ -50,6 +50,12 @@ def told(engine: Engine, kind: str) -> list[str]:
     return [event.text for event in engine.events if event.kind == kind]
 
 
+def is_off(engine: Engine, name: str) -> bool:
+    """Whether the newest frames of a model are without it."""
+    newest = engine.histories[name].latest
+    return newest is not None and bool(newest.fault[-1] & Fault.OFF)
+
+
 def off_in(engine: Engine) -> set[str]:
     """The models that the note says are off."""
     words = engine.health.note.partition(": ")[2].split("; ")[0].split(", ")
@@ -100,7 +106,7 @@ def test_a_limit_that_is_added_later_switches_its_model_on_again(until, monkeypa
     rows: list[dict] = []
     models = slow(dear=0.9, cheap=0.3)
     with Engine(live(), models, ladder=["models"]) as engine:
-        until(lambda: engine.histories["dear"].latest.fault[-1] & Fault.OFF)
+        until(lambda: is_off(engine, "dear"))
         judge = RowSink(rows.append, limits=[LIMIT])
         engine.attach(judge)
         until(lambda: any("dear is on again" in text for text in told(engine, "overload")))
