@@ -359,10 +359,9 @@ def test_a_cheaper_form_that_cannot_be_made_is_told_and_the_next_step_is_taken(u
     wanted, failed, instead = [e.text for e in engine.events if e.kind == "overload"][:3]
     words = wanted.partition(": ")[2]
     assert words.startswith("Moore 2016 with ")
-    assert failed == (
-        f"processing cannot keep up with the sound; {words} could not be made (no room for it)"
-    )
-    assert instead == note == "processing cannot keep up with the sound: slow off"
+    assert failed.endswith(f"; {words} could not be made (no room for it)")
+    assert instead == note
+    assert note.endswith(": slow off")
 
 
 @pytest.mark.parametrize("ladder", ["models", ("models", "models"), ("rows",), (1,)])
