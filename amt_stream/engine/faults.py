@@ -106,7 +106,7 @@ class FaultSource(Source):
 
     `injected` counts what was done, for comparison with `Engine.health` and `Engine.events`. The
     sample count includes missing samples, as in an engine. With a source that is not live, "late"
-    and "rate" take no time.
+    and "rate" take no time; a live one does not wait for the engine, even if it could.
 
     faults: what happens, in any order, as `Injection` or a tuple of its fields; by default
         `random_faults(seed)` for the duration of the sound, at most an hour
@@ -163,6 +163,8 @@ class FaultSource(Source):
         self.source.description = given
 
     def start(self, deliver: Deliver) -> None:
+        # As of a device: what was late comes at once, and nothing waits for the engine.
+        self.source.can_wait = self.can_wait
         self.source.run_in, self.source.tell = self.run_in, self.tell
         self.source.tell_gain = self.tell_gain
         self._deliver = deliver

@@ -5,7 +5,7 @@ import contextlib
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, Self
 
 from amt_stream.core.json_types import JsonDict
@@ -108,6 +108,7 @@ class EngineRows:
             wait_s=self._wait_s,
             microphone=microphone,
             limits=self._limits,
+            asked=() if self._columns is None else None,
         )
         twice = [name for name in set(table.names) if table.names.count(name) > 1]
         if twice:
@@ -156,6 +157,11 @@ class RowMaker:
     def event(self, event: Event) -> None:
         """Take a gap event [sink-thread]."""
         self._table.rows.event(event)
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits and chosen columns need [any-thread]."""
+        return self._table.rows.needed
 
     def finish(self, wanted: bool) -> None:
         """Hand on the remaining rows, and the end [sink-thread]."""

@@ -46,14 +46,22 @@ class Gaps(Resumable):
     """Missing samples, until frames have reported them.
 
     lost: their total number
+    dropped: how many of them this program dropped, because a buffer was full
     starts_anew: after a long gap the model starts its next block from silence
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("lost", "starts_anew", "noted", "_passed", "_hole")
+    kept: ClassVar[tuple[str, ...]] = (
+        "lost",
+        "dropped",
+        "starts_anew",
+        "noted",
+        "_passed",
+        "_hole",
+    )
     growing = ("noted",)
 
     def __init__(self) -> None:
-        self.lost = 0
+        self.lost = self.dropped = 0
         self.starts_anew = False
         # Gaps not reported yet; the first `_passed` of them lie before the next frames.
         self._noted: list[Gap] = []

@@ -159,6 +159,16 @@ class Measurement(Resumable):
         return max(listener.gaps.lost for listener in self.listeners)
 
     @property
+    def dropped(self) -> int:
+        """How many of the missing samples this program dropped [any-thread]."""
+        return max(min(one.gaps.dropped, one.gaps.lost) for one in self.listeners)
+
+    def note_dropped(self, samples: int) -> None:
+        """Count missing samples as dropped by this program, in all rows [model-thread]."""
+        for listener in self.listeners:
+            listener.gaps.dropped += samples
+
+    @property
     def silent(self) -> bool:
         """Whether all rows had only exact zeros for more than a second [any-thread]."""
         return all(listener.input.silent for listener in self.listeners)

@@ -60,7 +60,10 @@ class Work:
         self._source = backlog.source
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
+        self._left_at = time.perf_counter()
         self._samples = 0
+        self._dropped = 0
+        """Samples reported as dropped so far."""
         self._several = False
         self._suspect_from = suspect_from(self._source.description)
         has_offset = self._source.description.has_offset and not backlog.timeline.restored
@@ -116,7 +119,11 @@ class Work:
             fill, enough = ring.fill, min(wanted, ring.capacity // 2)
             if fill < enough and not ended:
                 self.ladder.rest()
+                began = time.perf_counter()
                 ring.wait(enough, IDLE_S)
+                # What takes longer than it asked for is not its own wish.
+                idle_s = min(IDLE_S, time.perf_counter() - began)
+                self.ladder.slowness.idle_s += idle_s
                 continue
             if not fill:
                 rest = ring.rest()
@@ -197,7 +204,9 @@ class Work:
     def _measure(self, block: Block, lost: int, flags: int) -> None:
         wall_at = time.perf_counter()
         self.gains.look()
-        self._bus.block(block, lost, flags)
+        if self._source.run_in == "callback":
+            self.ladder.slowness.idle_s += wall_at - self._left_at
+        self._bus.block(block, lost, flags, self._note_dropped(lost))
         began = time.perf_counter()
         together = self._several and fits_together(block, self._suspect_from)
         for measurement in self._models:
@@ -213,6 +222,16 @@ class Work:
         if self._samples >= self._models.first.ready.block:
             self._note_cost()
         self._snapshots.in_time()
+        self._left_at = time.perf_counter()
+
+    def _note_dropped(self, lost: int) -> int:
+        """How many of `lost` samples were dropped by this program, reported once."""
+        if not lost:
+            return 0
+        dropped = min(lost, self._backlog.dropped - self._dropped)
+        self._dropped += dropped
+        self._models.first.note_dropped(dropped)
+        return dropped
 
     def _lose(self, samples: int) -> None:
         """Count samples that will never come as missing at the end [model-thread]."""
@@ -225,7 +244,7 @@ class Work:
         if self._first_sound is not None:
             for one in self._first_sound.rest():
                 self._measure(*one)
-        self._bus.gap(lost, flags)
+        self._bus.gap(lost, flags, self._note_dropped(lost))
         if lost or flags:
             self._bus.sound(self._no_sound, lost, flags)
         for measurement in self._models:

@@ -1,7 +1,7 @@
 """Settings of an engine besides its source, models and sinks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -31,6 +31,7 @@ class EngineKeywords(TypedDict, total=False):
     ring_s: float
     sink_slack_s: float
     ladder: Sequence[str]
+    needed: Collection[str]
     first_sample: int
     restore: JsonMap | None
 
@@ -59,9 +60,11 @@ class EngineOptions(EngineSettings):
     ring_s: seconds of audio that may wait for the models
     sink_slack_s: seconds of frames that may wait for a sink
     ladder: degradations allowed while processing is slower than a live source, in this order:
-        "accuracy", cheaper forms of models; "blocks", longer ones; "models", all but the first, the
-        most expensive first. Events ("overload", "recovered"), the note of `health` and
-        Fault.OVERLOAD on all frames report them
+        "accuracy", cheaper forms of models; "blocks", longer ones; "models", fewer of them, the
+        most expensive first: never one that is `needed`, nor the last one that runs. Events
+        ("overload", "recovered"), the note of `health` and Fault.OVERLOAD on all frames report them
+    needed: names of models that are never switched off, besides those that sinks need at present
+        (`NeedsModels`): those behind limits, triggers of events, and columns chosen for an output
     first_sample: number of the first sample, from which all times count: a multiple of the models'
         block sizes
     restore: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to
@@ -80,6 +83,7 @@ class EngineOptions(EngineSettings):
     block_ms: float = changed(EngineSettings, "block_ms", default=10.0)
     ring_s: float = 1.0
     sink_slack_s: float = 2.0
+    needed: Collection[str] = ()
     first_sample: int = 0
     restore: JsonMap | None = None
 

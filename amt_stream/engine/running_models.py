@@ -1,6 +1,6 @@
 """All models of an engine, running on the same audio."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -135,6 +135,11 @@ class RunningModels:
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.of.values())
+
+    def refuse_unknown(self, names: Collection[str]) -> None:
+        """Raise ValueError unless `names` are names of models."""
+        if isinstance(names, str) or not set(names) <= self.of.keys():
+            raise ValueError(f"needed is {names!r}: give names of models: {', '.join(self.of)}")
 
     @property
     def widest(self) -> Measurement:

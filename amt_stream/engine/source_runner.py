@@ -16,6 +16,7 @@ from amt_stream.meters.frames import Fault
 from amt_stream.meters.source_description import InputGain
 
 WAIT_S = 0.2
+ROOM_S = 0.01
 HELD_BYTES = 2**27
 """Most memory for audio that waits for its models: 5 min of two channels at 48 kHz."""
 
@@ -179,11 +180,18 @@ class SourceRunner:
     def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Pass a block on, or store it [audio-thread]."""
         if self._deliver is None:
+            self._wait_for_room()
             with self._queueing:
                 if self._deliver is None:
                     self._store(block, lost, flags)
                     return
         self._deliver(block, lost, flags)
+
+    def _wait_for_room(self) -> None:
+        """Have a source that can wait do so while too much is stored."""
+        while self.source.can_wait and self._bytes > HELD_BYTES // 2 and self._deliver is None:
+            if self._end_wanted.wait(ROOM_S):
+                return
 
     def _store(self, block: Block | None, lost: int, flags: int) -> None:
         try:

@@ -75,7 +75,8 @@ class Deliver(Protocol):
         """Take samples `(time, channel)`, fractions of full scale; None is the end.
 
         Integers of 16 and 32 bits are scaled. `lost` samples are missing before this block, or
-        before the end. `flags` are known `Fault` bits of the block, such as Fault.STALL. The block
+        before the end; with Fault.OVERLOAD, this program dropped them. `flags` are known `Fault`
+        bits of the block, such as Fault.STALL. The block
         may be overwritten after the call. Raises TypeError or ValueError for an invalid block, and
         the engine ends with that error.
         """
@@ -138,11 +139,13 @@ class Source:
 
     `start` begins to call `deliver` from the source's thread; `stop` ends that, and after it
     returns there are no more calls. A source that ends by itself delivers None last, and stores an
-    error that ended it in `error`. `live` sources go on whether or not the engine is ready, and
-    buffer `slack_s` of audio if `deliver` is late; others can be made to wait in `deliver`.
-    `duration_s` is the length of the sound, if known. A `seekable` source can begin at any sample,
-    so that an interrupted measurement can resume. `description` is what it knows of its sound; by
-    default a live source may clip like a converter, and none has an offset.
+    error that ended it in `error`. `live` sources follow the clock; they go on whether or not the
+    engine is ready, and buffer `slack_s` of audio if `deliver` is late. A source that `can_wait`,
+    by default one that is not live, can be made to wait in `deliver`, so that nothing of it is
+    lost; if it is live too, it is then `behind_s` later than by the clock. `duration_s` is the
+    length of the sound, if known. A `seekable` source can begin at any sample, so that an
+    interrupted measurement can resume. `description` is what it knows of its sound; by default a
+    live source may clip like a converter, and none has an offset.
 
     A source without audio for a while reports it: its `state` is then "stalled", "lost", or
     "silent" for a device that gives exact zeros, instead of "running" (if it is "", the engine
@@ -169,6 +172,7 @@ class Source:
     latency_growth_s: float = 0.0
     overflows: int = 0
     stall_s: float = math.inf
+    behind_s: float = 0.0
     state: str = ""
     missing: int = 0
     holds_s: float = 0.0
@@ -177,6 +181,16 @@ class Source:
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
     tell_gain: Callable[[InputGain, range], None] = staticmethod(_nobody_listens_to_gains)
     _description: SourceDescription | None = None
+    _can_wait: bool | None = None
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether it waits in `deliver` for as long as the engine needs."""
+        return not self.live if self._can_wait is None else self._can_wait
+
+    @can_wait.setter
+    def can_wait(self, given: bool) -> None:
+        self._can_wait = given
 
     @property
     def description(self) -> SourceDescription:
@@ -231,7 +245,10 @@ def refuse_no_source(source: object) -> None:
 
 @thread_checked
 class ThreadedSource(Source):
-    """A source that computes or reads its blocks in a thread; `live` paces them by the clock."""
+    """A source that computes or reads its blocks in a thread; `live` paces them by the clock.
+
+    If it `can_wait` and the engine is too slow, it goes on at its pace from where it is then.
+    """
 
     def __init__(self, name: str, fs: int, channels: int, live: bool) -> None:
         self.name, self.fs, self.channels, self.live = name, fs, channels, live
@@ -266,7 +283,12 @@ class ThreadedSource(Source):
                     self._stopping.wait(max(0.0, due - time.monotonic()))
                 if self._stopping.is_set():
                     return
+                given_at = time.monotonic()
                 deliver(block)
+                took_s = time.monotonic() - given_at
+                if self.live and self.can_wait and took_s > len(block) / self.fs:
+                    late_s = took_s - len(block) / self.fs
+                    began, self.behind_s = began + late_s, self.behind_s + late_s
         except Exception as error:
             self.error = error
         deliver(None)
@@ -325,8 +347,8 @@ class ReaderSource(ThreadedSource):
 class FileSource(ReaderSource):
     """A sound file of any format that libsndfile reads, or PyAV if that is installed.
 
-    `paced` plays it in real time; otherwise the engine takes it as fast as it can, and nothing is
-    dropped. `loop` repeats it.
+    `paced` plays it in real time, or more slowly while the engine cannot keep up; otherwise the
+    engine takes it as fast as it can. Nothing is dropped. `loop` repeats it.
     """
 
     seekable = True
@@ -336,6 +358,7 @@ class FileSource(ReaderSource):
         reader = open_sound_file(path)
         self.loop = loop
         super().__init__(reader, path.name, live=paced)
+        self.can_wait = True
         if reader.samples is not None and not loop:
             self.duration_s = reader.samples / self.fs
 
@@ -381,6 +404,7 @@ class SignalSource(ThreadedSource):
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
         self.description = SourceDescription.of_signal(2)
+        self.can_wait = True
         # Materialize once, in case it is an iterator.
         given = tuple(components) if isinstance(components, Iterable) else None
         if given is None or not all(isinstance(one, Component) for one in given):

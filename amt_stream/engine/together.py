@@ -77,6 +77,7 @@ class Together(Source):
                     )
         self.sources, self.deadline_s = tuple(sources), deadline_s
         self.fs, self.live = first.fs, first.live
+        self.can_wait = all(source.can_wait for source in sources)
         self.channels = sum(source.channels for source in sources)
         self.name = " and ".join(dict.fromkeys(source.name for source in sources))
         known = [source.duration_s for source in sources if source.duration_s is not None]
@@ -84,7 +85,7 @@ class Together(Source):
         self.microphones = _microphones(self.sources)
         self.description = _description(self.sources)
         ring_s = max(LEAST_RING_S, 4 * deadline_s)
-        self._members = [_Member(source, ring_s) for source in sources]
+        self._members = [_Member(source, ring_s, self.can_wait) for source in sources]
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._deliver: Deliver | None = None
@@ -137,7 +138,8 @@ class Together(Source):
 
     def _run(self, deliver: Deliver) -> None:
         """Pass audio on until all sources have ended [audio-thread]."""
-        joint = _Joint(self._members, self.fs, self.deadline_s if self.live else None, self.tell)
+        deadline_s = None if self.can_wait else self.deadline_s
+        joint = _Joint(self._members, self.fs, deadline_s, self.tell)
         while not self._stopping.is_set():
             ended = all(member.ended for member in self._members)  # read before the last check
             count = joint.due(time.monotonic())
@@ -164,6 +166,7 @@ class Together(Source):
     latency_growth_s = _combined("latency_growth_s", max)
     slack_s = _combined("slack_s", min)
     stall_s = _combined("stall_s", max)
+    behind_s = _combined("behind_s", max)
     missing = _combined("missing", min)
 
     @property
@@ -173,7 +176,7 @@ class Together(Source):
     @property
     def state(self) -> str:  # type: ignore[override]
         """Running as long as any source is; lateness of the others is a gap, not a stall."""
-        if not self.live:
+        if self.can_wait:
             return ""
         found = {member.state for member in self._members}
         return found.pop() if len(found) == 1 else "running"
@@ -181,9 +184,13 @@ class Together(Source):
 
 @thread_checked
 class _Member:
-    """One of the sources, with its buffered samples and its debt."""
+    """One of the sources, with its buffered samples and its debt.
 
-    def __init__(self, source: Source, ring_s: float) -> None:
+    waits: whether it waits for room, as all of them can
+    """
+
+    def __init__(self, source: Source, ring_s: float, waits: bool = False) -> None:
+        self._waits = waits
         self.source, self.ring = source, SampleRing(source.fs, source.channels, ring_s)
         self.started = self.ended = self.begun = False
         self.came_at = math.inf
@@ -206,7 +213,7 @@ class _Member:
             return
         block, lost = as_block(block, self.source.channels), as_lost(lost)
         flags &= Fault.SILENT
-        if self.source.live:
+        if not self._waits:
             self.came_at = time.monotonic()
             self.ring.write(block, lost, flags)
             return

@@ -2,7 +2,7 @@
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -51,6 +51,9 @@ class Event:
     samples: number of samples, such as those of a gap
     text: one sentence, such as the cause of a gap
     microphone: name of the microphone, if there are several and not all are concerned
+    cause: of a gap: "device" if the device or the sound server lost the samples, "buffer" if this
+        program dropped them as its buffer was full, "silent" if the device gave no sound,
+        "interrupted" if this program did not run. Of an overload, in words that follow "because"
     """
 
     kind: str
@@ -60,6 +63,7 @@ class Event:
     samples: int = 0
     text: str = ""
     microphone: str = ""
+    cause: str = ""
 
     def __post_init__(self) -> None:
         # Bytes of an argument or a file name that are not UTF-8: no log could be written with them.
@@ -146,6 +150,19 @@ class HasNote(Protocol):
 
     @property
     def note(self) -> str: ...
+
+
+@runtime_checkable
+class NeedsModels(Protocol):
+    """A sink that needs some models: the engine never switches them off in an overload.
+
+    needed: their names at present, as in `Frames.model`
+    """
+
+    def __call__(self, frames: "Frames") -> Any: ...
+
+    @property
+    def needed(self) -> Collection[str]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

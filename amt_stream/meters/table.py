@@ -185,7 +185,8 @@ class Table:
         def joined(channels: Mapping[str, int], microphone: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
             besides = rows.columns_of(preset.limits)
-            besides += [one.column for one in self.triggers if not one.is_alarm]
+            watched = [one.column for one in self.triggers if not one.is_alarm]
+            besides += watched
             if columns is not None or besides:
                 rows.choose(readings, columns, besides)
             intervals = None
@@ -203,6 +204,7 @@ class Table:
                 microphone=microphone,
                 limits=preset.limits,
                 intervals=intervals,
+                asked=watched if columns is None else None,
             )
             if math.isfinite(sound.began_utc_s):
                 made.start_ms = round(1000 * sound.began_utc_s)

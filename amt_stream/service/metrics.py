@@ -35,16 +35,23 @@ OF_UNIT |= dict.fromkeys(("LUFS", "LU", "dBTP", "dBFS"), "programme")
 
 COUNTERS = {
     "samples": ("audio_samples", "Input samples received"),
-    "lost_samples": ("audio_lost_samples", "Input samples lost"),
+    "lost_samples": ("audio_lost_samples", "Input samples lost, those that were dropped included"),
+    "dropped_samples": ("audio_dropped_samples", "Samples dropped because the buffer was full"),
     "overruns": ("audio_overruns", "Blocks lost because the buffer was full"),
     "late_callbacks": ("audio_late_blocks", "Blocks that arrived late"),
     "clipped": ("audio_clipped_samples", "Samples that reach full scale"),
     "non_finite": ("audio_non_finite_samples", "Samples that were NaN or infinite"),
     "broken_frames": ("broken_frames", "Frames with NaN or infinity from a model"),
     "sink_missed": ("sink_missed_rows", "Rows that a slow sink missed"),
+    "throttled": ("engine_throttled", "How often a limit of processor time stopped the program"),
 }
 GAUGES = {
     "load": ("engine_load_ratio", "CPU seconds per second of sound"),
+    "processor_used": ("engine_processor_ratio", "Share of time with a processor"),
+    "processor_waited": ("engine_processor_wait_ratio", "Share of time ready without a processor"),
+    "stopped": ("engine_stopped_ratio", "Share of time in which the program stood still"),
+    "stolen": ("computer_stolen_ratio", "Share of processor time that a hypervisor took"),
+    "behind_s": ("audio_behind_seconds", "How much less sound than time has passed"),
     "clock_ppm": ("audio_clock_drift_ppm", "Rate of the device's clock against the computer's"),
     "clock_ppm_uncertainty": ("audio_clock_drift_uncertainty_ppm", "Twice its standard error"),
     "utc_ahead_s": ("utc_ahead_seconds", "How far UTC of rows is ahead of the computer's clock"),

@@ -1,7 +1,7 @@
 """A sink that turns the output of an engine into messages."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import Event, Frames
@@ -34,6 +34,11 @@ class Publisher:
         self._table, self._post, self._host, self._tap = table, post, host, tap
         self._heard = self._begun = False
         self._happened = table.events_of_rows()
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self._table.rows.needed
 
     def __call__(self, frames: Frames) -> None:
         """[sink-thread]"""

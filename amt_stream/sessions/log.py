@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -192,6 +192,11 @@ class SessionLog:
         return self.folder.path
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it has written its last row, or has failed [any-thread]."""
+        return self._closed
+
+    @property
     def run(self) -> int:
         """Number of this run in its folder, counted from 1."""
         return self.folder.run
@@ -209,6 +214,11 @@ class SessionLog:
         if self._news and (self.dropped or time.monotonic() < self._news_until):
             return self._news
         return ""
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self.table.rows.needed
 
     def __call__(self, frames: Frames) -> None:
         """Log the rows and intervals that these frames complete [sink-thread]."""

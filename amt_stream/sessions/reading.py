@@ -202,8 +202,9 @@ def _count(value: Any) -> int:
 
 
 def _event(data: JsonDict) -> Event:
-    kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str)
-    given = {**data, "microphone": data.get("microphone") or ""}  # older logs lack it
+    kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str, str)
+    # Older logs lack these.
+    given = {**data, **{name: data.get(name) or "" for name in ("microphone", "cause")}}
     values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
     event = Event(*values)
     if not abs(event.time_s) <= LONGEST_S:

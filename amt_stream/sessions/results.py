@@ -313,7 +313,9 @@ class Results:
         adds_up = column.statistic.startswith(EQUIVALENT)
         monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up, column.counted)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
-        known, heard = states != STATES[UNCALIBRATED], (self.rows["fault"] & UNHEARD) == 0
+        known, fault = states != STATES[UNCALIBRATED], self.rows["fault"]
+        # Another model may be off.
+        heard = (fault & UNHEARD == 0) | ((fault & UNHEARD == Fault.OFF) & np.isfinite(values))
         clipped = self.named_in("clipped_columns", limit.column)
         there = np.ones(len(time_s), np.bool_)
         for from_s, to_s in self.uncounted:

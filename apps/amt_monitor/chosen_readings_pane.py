@@ -61,12 +61,18 @@ class ChosenReadingsPane(Pane):
             self._model_of = there
             self._fill()
         self.grid.show_readings(view.values)
-        self.grid.show_elapsed(view.measured_s)
+        # Of the model that covers least of the time.
+        shown = {self._model_of[name] for name in self._shown or ()}
+        self.grid.show_elapsed(*min(map(view.measured_by, shown), default=(view.measured_s, 0.0)))
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
-        status = {name: view.reading_status(self._model_of[name]) for name in self._shown or ()}
-        self.grid.doubt(lambda name: (status[name].grey, status[name].uncalibrated))
+        status = {
+            name: view.number_status(name, self._model_of[name]) for name in self._shown or ()
+        }
+        self.grid.doubt(
+            lambda name: (status[name].grey, status[name].uncalibrated, status[name].settling)
+        )
         self.grid.lose(view.values if is_away(view.held) else None)
 
     def texts(self) -> tuple[str, ...]:

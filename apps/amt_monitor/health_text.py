@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted, times
+from amt_stream.meters import missing
 from amt_stream.meters.state_signs import AWAY
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine
+    from amt_stream.engine import Engine, Health
 
 
 class HealthLine(NamedTuple):
@@ -55,6 +56,8 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", *AWAY))
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
+    if health.dropped_samples:
+        yield HealthLine("Of these", _causes(health, fs), True)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
     yield _count("Not a number", health.non_finite, "sample", "that were not a number", fs)
     late = health.late_callbacks
@@ -69,6 +72,13 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
         f"{100 * health.load:.0f} % of one core, at most {100 * health.load_max:.0f} %",
         health.overloaded,
     )
+    if health.processor_used is not None:
+        yield HealthLine("Processor", _processor(health), health.overloaded)
+    if health.slow_because:
+        yield HealthLine("Too slow", f"because {health.slow_because}", True)
+    if health.behind_s and source.can_wait:
+        words = f"{health.behind_s:.1f} s behind real time: nothing is lost"
+        yield HealthLine("Played", words, True)
     yield HealthLine(
         "Block time",
         f"half of the blocks take {100 * health.block_share_median:.0f} % of their time or less, "
@@ -93,6 +103,29 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
         yield HealthLine(
             f"Microphone {name}" if name else "Microphone", words, wrong or one.missing
         )
+
+
+def _causes(health: "Health", fs: int) -> str:
+    """Who lost the samples that are lost."""
+    dropped = health.dropped_samples
+    lost = {missing.DEVICE: health.lost_samples - dropped, missing.BUFFER: dropped}
+    return missing.missing_words({cause: samples / fs for cause, samples in lost.items()})
+
+
+def _processor(health: "Health") -> str:
+    """What the computer left to the models in the last second."""
+    shares = {
+        "had a core": health.processor_used,
+        "waited for one": health.processor_waited,
+        "were stopped": health.stopped,
+    }
+    words = ", ".join(f"{what} {100 * s:.0f} %" for what, s in shares.items() if s is not None)
+    words = f"the models {words} of the last second"
+    if health.throttled:
+        words += f"; limited by the system {times(health.throttled)}"
+    if health.stolen:
+        words += f"; {100 * health.stolen:.0f} % of the computer taken by its host"
+    return words
 
 
 def _outputs(engine: "Engine") -> Iterator[HealthLine]:

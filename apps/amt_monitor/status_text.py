@@ -19,7 +19,7 @@ def status_text(engine: "Engine", health: "Health") -> str:
     words = (
         source.name,
         f"{source.fs / 1000:g} kHz",
-        f"load {100 * health.load:.0f} %",
+        health.load_words,
         f"{counted(health.lost_samples, 'sample')} lost",
         *([] if keeper is None else [keeper.words]),
         *([] if engine.device == "cpu" else [f"on {engine.device}"]),

@@ -252,7 +252,7 @@ class MeterApp(App[None]):
             self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
         )
         for number, cell, role in large:
-            status = view.reading_status(cell and view.model_of(cell.names[0]))
+            status = view.reading_status() if cell is None else view.number_status(cell.names[0])
             number.draw(cell, values, status, lost, role)
         table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
         specific = view.specific_loudness
@@ -261,7 +261,7 @@ class MeterApp(App[None]):
         free -= numbers.outer_size.height + numbers.styles.margin.height
         pane.display = specific is not None and free >= (7 if table.display else 5)
         table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
-        table.draw(self._table, view.values, lost, bool(view.held))
+        table.draw(self._table, view, lost)
         if pane.display:
             pane.draw(specific, lost, bool(meter.stopped))
         self.query_one(LimitPane).draw(meter.readings.limits, view)
@@ -288,8 +288,8 @@ class MeterApp(App[None]):
         chip = f" {sign.glyph} {states_text(states)} "
         logging = ""
         if (log := meter.log_now) is not None:
-            size = self._log_status.words(log).partition("\n")[2].partition(",")[0]
-            logging = f" Logging {size} "
+            clock_and_size = self._log_status.words(log).split(", ")[:2]
+            logging = f" {', '.join(clock_and_size)} "
         taken = len(chip) + len(clock) + 3 + len(logging)
         name = cut(plain(engine.source.name), max(0, width - taken - 1))
         look = f"{sign.color} reverse bold" if sign.filled else f"{sign.color} bold"
@@ -300,7 +300,7 @@ class MeterApp(App[None]):
         fs = engine.source.fs / 1000
         words = [
             f"{fs:g} kHz",
-            f"load {100 * health.load:.0f} %",
+            health.load_words,
             f"{counted(health.lost_samples, 'sample')} lost",
             f"latency {1000 * health.latency_s:.0f} ms",
             *([] if meter.keeper is None else [f"{meter.keeper.words}: i writes a file"]),

@@ -3,6 +3,8 @@
 import math
 import time
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, TextIO
 
 from amt_monitor.view_state import ViewState
@@ -86,14 +88,14 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
 
 def warning_words(meter: TerminalMeter, view: ViewState) -> list[str]:
     """Warnings about a reading."""
-    status = view.reading_status()
-    faults = fault_words(status.fault)
+    each = [view.reading_status(model) for model in view.frames]
+    faults = fault_words(reduce(or_, (status.fault for status in each)))
     state = meter.engine.device_state
     return [
         *meter.states,
-        *(["uncalibrated"] if status.uncalibrated else []),
+        *(["uncalibrated"] if any(status.uncalibrated for status in each) else []),
         *([f"device {state}"] if state in SILENT else []),
-        *(["settling"] if status.settling else []),
+        *(["settling"] if any(status.settling for status in each) else []),
         *([f"faults: {' '.join(faults)}"] if faults else []),
     ]
 

@@ -6,6 +6,8 @@ import queue
 import threading
 import time
 
+import numpy as np
+
 from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureMessage, CaptureProcess, NoAnswer
@@ -45,6 +47,7 @@ class Captured:
         self._settings = pinned(source.device.behind)
         self._continuity = Continuity(source.fs)
         self._held: list[CaptureMessage] = []
+        self._nothing = np.zeros((0, source.channels), np.float32)
         self._stopping = threading.Event()
         self._lost_at: float | None = None
         self._watch: InputWatch | None = None
@@ -186,7 +189,8 @@ class Captured:
         source = self._source
         samples = len(message.data) // (4 * source.captured)
         source.overflows += message.lost > 0
-        verdict = self._continuity.take(message.time_s, samples, message.lost, message.age_s)
+        known = message.lost + message.dropped
+        verdict = self._continuity.take(message.time_s, samples, known, message.age_s)
         if verdict.what == "hold":
             self._held.append(message)
         elif verdict.what == "pass":
@@ -194,6 +198,8 @@ class Captured:
                 self._come_to_life()
             missing = verdict.lost
             for block in (*self._held, message):
+                if block.dropped:
+                    self._line.put(block.time_s, self._nothing, block.dropped, Fault.OVERLOAD)
                 sound = source.samples(block.data)
                 self._line.put(block.time_s, sound, missing + block.lost, verdict.flags)
                 missing = 0

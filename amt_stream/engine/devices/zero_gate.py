@@ -57,6 +57,9 @@ class ZeroGate:
 
     def take(self, block: Block, lost: int = 0, flags: int = 0) -> None:
         """Take a block, before which `lost` samples are missing."""
+        if not len(block):
+            self._lose(block, lost, flags)
+            return
         there = np.flatnonzero(block.any(axis=1))
         if not len(there):
             self._hold(len(block), lost, flags)
@@ -73,6 +76,14 @@ class ZeroGate:
         self._pass(block[begin:end], lost, flags)
         if tail:
             self._hold(tail, 0, flags)
+
+    def _lose(self, nothing: Block, lost: int, flags: int) -> None:
+        """Samples are missing, with a cause of their own in `flags`."""
+        self.interrupt()
+        before, self.missing = self.missing, 0
+        if before:
+            self._deliver(nothing, before, Fault.SILENT if self.silent else 0)
+        self._deliver(nothing, lost, flags)
 
     def interrupt(self, lost: int = 0) -> None:
         """Samples are missing: zeros held back before them are not known to be sound."""

@@ -87,17 +87,23 @@ def _is_relative(table: AnyRows) -> bool:
 
 def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
-    table.catch_up()
+    counted = table.counted_s()
     statistics = {
         name: one.coverage()
-        | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        | {key: seven_digits(v) for key, v in counted[name].items()}
         | {"clipped_s": seven_digits(table.clipped_s(name))}
         for name, one in table.readings.items()
         if one.counts
     }
+    missing = {f"{cause}_s": seven_digits(s) for cause, s in table.missing_s.items() if s > 0}
     values = {name: seven_digits(value) for name, value in table.summary().items()}
     limits = [one.to_dict() for one in table.stood()]
-    return {"statistics": statistics, **({"limits": limits} if limits else {}), **values}
+    return {
+        "statistics": statistics,
+        **({"missing": missing} if missing else {}),
+        **({"limits": limits} if limits else {}),
+        **values,
+    }
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[JsonDict]:

@@ -137,6 +137,12 @@ class Intervals(Resumable):
         return (*BEFORE, *microphone, *(column.name for column in self._columns), *AFTER)
 
     @property
+    def needed(self) -> frozenset[str]:
+        """Models that have columns here."""
+        models = {column.model for column in self._columns}
+        return frozenset(name for name, one in self.readings.items() if one.model in models)
+
+    @property
     def described(self) -> JsonDict:
         """Length and time zone for the header."""
         clock = "elapsed time" if self._elapsed else zone_text(self.interval.zone)

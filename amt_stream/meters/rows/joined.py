@@ -1,7 +1,7 @@
 """Rows of several models of the same sound, which have different frame times."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_
 from amt_stream.meters.annoyance import annoyance_from, annoyances
 from amt_stream.meters.frames import SAME_TIME_S, UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
+from amt_stream.meters.missing import CAUSES, DEVICE, OUTPUT, STALLED
 from amt_stream.meters.rows.block import (
     AFTER,
     BEFORE,
@@ -24,7 +25,7 @@ from amt_stream.meters.rows.block import (
 )
 from amt_stream.meters.rows.column import EQUIVALENT, Column
 from amt_stream.meters.rows.limit_monitor import LimitMonitor, Stood
-from amt_stream.meters.rows.readings import Readings, Summary
+from amt_stream.meters.rows.readings import Readings, Summary, models_of
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
@@ -49,9 +50,10 @@ TIME, MARKS, CLIP_S, CLIP, HEAD = range(5)
 """Columns of the frames of a track before their values."""
 
 ANY_FAULT = np.uint8(sum(Fault))
-UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
+UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
 """Faults of sound that was not measured."""
 
+ON = np.zeros(1, np.bool_)
 UNCALIBRATED = np.uint8(128)
 """The mark for uncalibrated frames, besides the bits of `Fault`."""
 
@@ -73,12 +75,13 @@ class JoinedRows(Resumable):
     wait_s: how long a complete row may wait to be made together with others, which is cheaper; None
         for TOGETHER_MS of rows, including its step
     limits: limits of these columns; each adds a column `Limit.state` with its state as text
+    asked: names of columns that an output was asked for; None for all
 
     Raises LimitError for a limit of an unknown column, and ValueError if cells and columns would be
     in the same rows, for a step that is not whole milliseconds, and for an empty part of the sound.
     """
 
-    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_monitors")
+    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_missing", "_monitors")
     growing = ("_gaps",)
 
     def __init__(
@@ -94,6 +97,7 @@ class JoinedRows(Resumable):
         microphone: str = "",
         limits: Sequence[Limit] = (),
         intervals: "Intervals | None" = None,
+        asked: Collection[str] | None = (),
     ) -> None:
         if len(readings) > 1 and any(one.keys for one in readings.values()):
             raise ValueError(
@@ -124,6 +128,7 @@ class JoinedRows(Resumable):
         self.limits = tuple(limits)
         self._monitors = [_ColumnMonitor(limit, self.readings, step_ms / 1000) for limit in limits]
         self._names = [c.name for one in readings.values() for c in one.columns]
+        self._asked = self._names if asked is None else asked
         self._joint = [c for one in readings.values() for c in one.columns if c.needs]
         # The first step that waits for the end of the sound, if that is known.
         known = duration_s is not None and to_s >= duration_s
@@ -136,6 +141,8 @@ class JoinedRows(Resumable):
             wait_s = max(0.0, (TOGETHER_MS - step_ms) / 1000)
         self._wait_s = wait_s
         self._gaps = np.zeros((0, 2), np.int64)
+        # Missing samples of the counted time, by cause.
+        self._missing = dict.fromkeys(CAUSES, 0)
         # State without the resets, as long as the last one can be undone.
         self._unreset: JoinedRows | None = None
         self._reset_s = -math.inf
@@ -192,6 +199,12 @@ class JoinedRows(Resumable):
         if self.intervals is not None:
             self.intervals.load_state_dict(of_intervals)
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """Models that limits and intervals need, and columns that an output was asked for."""
+        found = models_of(self.readings, [*self._asked, *(one.column for one in self.limits)])
+        return found if self.intervals is None else found | self.intervals.needed
+
     def give_ranges(self) -> None:
         """Give `Rows.range_of` too, for displays."""
         self._ranged = not self.gives_cells
@@ -242,6 +255,8 @@ class JoinedRows(Resumable):
         """
         if event.kind == "gap":
             self._miss(event.sample, event.sample + event.samples)
+            if not self.paused:
+                self._missing[event.cause or DEVICE] += event.samples
             if self._unreset is not None:
                 self._unreset.event(event)
         elif event.kind in ("paused", "continued"):
@@ -345,9 +360,11 @@ class JoinedRows(Resumable):
         """The values of the last row, with statistics of the whole sound."""
         summary = self.summary()
         at = 0
-        for one in self.readings.values():
+        for name, one in self.readings.items():
+            # A model that is off has no value, even of what it measured before.
+            counts = one.counts and not self._tracks[name].is_off
             for column in one.columns * len(one.cells):
-                if one.counts and not column.window_s and column.statistic != "instantaneous":
+                if counts and not column.window_s and column.statistic != "instantaneous":
                     whole = summary.get(column.name, values[at])
                     values[at] = math.nan if whole is None else whole
                 at += 1
@@ -421,6 +438,25 @@ class JoinedRows(Resumable):
         after |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows.around(found, names, table, after)
 
+    def counted_s(self) -> dict[str, Summary]:
+        """Of each model with statistics, in seconds: `measured_s`, `excluded_s` and `off_s`."""
+        self.catch_up()
+        found = {name: one.counted_s() for name, one in self.readings.items()}
+        for name, one in found.items():
+            if one:
+                one["off_s"] = off_s = self._tracks[name].off_s
+                one["excluded_s"] = max(0.0, (one["excluded_s"] or 0.0) - off_s)
+        return found
+
+    @property
+    def missing_s(self) -> dict[str, float]:
+        """Seconds of the counted time without sound, by cause."""
+        found = {cause: n / self.fs for cause, n in self._missing.items()}
+        # A frame is marked for as long as its model remembers: the shortest memory is closest.
+        tracks = self._tracks.values()
+        found[STALLED] = min(track.stalled_s for track in tracks)
+        return found | {OUTPUT: max(track.missed_s for track in tracks)}
+
     def summary(self) -> Summary:
         """The statistics of all counted sound, by name."""
         self.catch_up()
@@ -444,6 +480,7 @@ class JoinedRows(Resumable):
             one.reset()
         for track in self._tracks.values():
             track.reset()
+        self._missing = dict.fromkeys(CAUSES, 0)
         for monitor in self._monitors:
             monitor.reset(time_s)
 
@@ -507,7 +544,7 @@ class _ColumnMonitor(LimitMonitor):
     def end(self, end_s: float, summary: Summary, tracks: "Sequence[_ModelTrack]") -> None:
         """Update with the value of the whole sound, if it covers more than the last row."""
         value, track = summary.get(self.limit.column), tracks[self._place]
-        if value is not None and not self._window_s:
+        if value is not None and not self._window_s and not track.is_off:
             (read,) = in_seven_digits(np.array([value])).tolist()
             clipped = self._clipped_at_end and track.has_clipped
             self.update_end(end_s, read, track.calibrated, clipped)
@@ -516,8 +553,12 @@ class _ColumnMonitor(LimitMonitor):
 class _ModelTrack(Resumable):
     """The output of one model from the frame of the last row on."""
 
-    kept = ("clipped_s", "reached_s", "epoch_s", "_rows", "_hole_s", "holes", "_clip", "_clip_s")
     growing = ("_rows", "holes")
+    kept = (
+        *growing,
+        *("reached_s", "epoch_s", "_hole_s", "_clip_s"),
+        *("clipped_s", "_clip", "off_s", "stalled_s", "missed_s"),
+    )
 
     def __init__(self, readings: Readings, intervals: "Intervals | None" = None) -> None:
         self.intervals = intervals
@@ -526,6 +567,9 @@ class _ModelTrack(Resumable):
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
+        self.is_off = False
+        """Whether the model was switched off at the last frame."""
+        self.reset()
         # Of each frame its time, its marks, the time of the last clipped one up to it, whether one
         # was counted, its values and its settling columns, in one array, which is faster than six.
         # The first row has the values of the last row, at the beginning none.
@@ -533,8 +577,7 @@ class _ModelTrack(Resumable):
         self._rows = np.zeros((1, HEAD + self._width + self._count))
         self._rows[0, HEAD : HEAD + self._width] = math.nan
         self._rows[0, [TIME, CLIP_S]] = -math.inf
-        # Counted sound that is clipped, in seconds, and the same values for the last frame.
-        self.clipped_s, self._clip_s, self._clip = 0.0, -math.inf, False
+        self._clip_s = -math.inf
         self._ranges: NDArray[np.float64] | None = None
         self._faulty = False
         self._hole_s = -math.inf
@@ -565,6 +608,14 @@ class _ModelTrack(Resumable):
         """Remember the least and the greatest in each frame, besides its values."""
         self._ranges = np.stack([self._rows[:, HEAD : HEAD + self._width]] * 2)
 
+    def reset(self) -> None:
+        """Forget what was counted, and what was left out."""
+        # Seconds in which the model was switched off, in which it is unknown whether sound is late
+        # or lost, and of frames that came too fast for this output.
+        self.off_s = self.stalled_s = self.missed_s = 0.0
+        # Counted sound that is clipped, in seconds, and whether there was any.
+        self.clipped_s, self._clip = 0.0, False
+
     def hear(self, frames: Frames) -> None:
         """Take frames; consecutive ones are joined."""
         if frames.after_end:
@@ -581,8 +632,13 @@ class _ModelTrack(Resumable):
     def catch_up(self) -> None:
         """Let the readings take the waiting frames."""
         held, self._held = self._held, []
-        if held:
-            self._count_frames(self._readings.refined(in_one(held)))
+        if not held:
+            return
+        frames = in_one(held)
+        if is_off(frames).all() and self.intervals is None:
+            self._pass_by(frames)
+        else:
+            self._count_frames(self._readings.refined(frames))
 
     def _count_frames(self, frames: Frames) -> None:
         self._readings.judge(frames)
@@ -613,16 +669,41 @@ class _ModelTrack(Resumable):
         self.reached_s = max(self.reached_s, frames.ended_s)
 
     def _add(self, frames: Frames) -> None:
-        if frames.skipped or frames.missed:
+        self._skip_to(frames)
+        taken, off = self._readings.take(frames), is_off(frames)
+        if off.any():
+            taken[off] = math.nan
+        self._append(frames, taken)
+
+    def _pass_by(self, frames: Frames) -> None:
+        """Take frames of a model that is off, without its readings."""
+        self._skip_to(frames)
+        self._readings.skip(len(frames))
+        self._append(frames, np.full((len(frames), self._width), math.nan))
+
+    def _skip_to(self, frames: Frames) -> None:
+        """Skip what is missing before frames."""
+        lost, before_s = frames.skipped + frames.missed, float(self._rows[-1, TIME])
+        if lost:
             self._hole_s = frames.begin_s
-            hole = [[float(self._rows[-1, TIME]), self._hole_s]]
-            self.holes = np.append(self.holes, hole, axis=0)
-            self._readings.skip(frames.skipped + frames.missed)
+            self.holes = np.append(self.holes, [[before_s, self._hole_s]], axis=0)
+            self._readings.skip(lost)
+        if frames.calm_s > -math.inf and not frames.missed:
+            return
+        period_s = (frames.begin_s - before_s) / (lost + 1)
+        if len(frames) > 1:
+            period_s = (frames.end_s - frames.begin_s) / (len(frames) - 1)
+        if math.isfinite(period_s) and not self._readings.paused:
+            self.missed_s += period_s * frames.missed
+            self.off_s += period_s * np.count_nonzero(is_off(frames))
+            self.stalled_s += period_s * np.count_nonzero(frames.fault & Fault.STALL)
+
+    def _append(self, frames: Frames, taken: NDArray[np.float64]) -> None:
+        """Append the values and the marks of frames."""
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
         if math.isinf(self._rows[-1, TIME]):
             self._rows[0, MARKS] = known
         rows = np.empty((len(frames), self._rows.shape[1]))
-        taken = self._readings.take(frames)
         rows[:, HEAD : HEAD + self._width] = taken.reshape(len(frames), -1)
         if self._ranges is not None:
             ranges = self._readings.ranges(frames, taken)
@@ -636,6 +717,7 @@ class _ModelTrack(Resumable):
             rows[:, MARKS] = frames.fault | known
             self._faulty = True
             self._find_clipped(frames, rows)
+        self.is_off = bool(is_off(frames)[-1])
         self._rows = np.concatenate([self._rows, rows])
         self.epoch_s = frames.end_utc - frames.end_s
 
@@ -664,10 +746,6 @@ class _ModelTrack(Resumable):
     def has_clipped(self) -> bool:
         """Whether clipped sound was counted."""
         return self._clip
-
-    def reset(self) -> None:
-        """Forget what was counted."""
-        self.clipped_s, self._clip = 0.0, False
 
     def until(
         self, time_s: NDArray[np.float64]
@@ -718,6 +796,13 @@ class _ModelTrack(Resumable):
         found |= frames.time_s[:, None] < self._hole_s + self._window_s
         starting: NDArray[np.bool_] = frames.time_s < frames.start_s
         return found | starting[:, None]
+
+
+def is_off(frames: Frames) -> NDArray[np.bool_]:
+    """At which of the frames the model was switched off; a single False if at none."""
+    if frames.calm_s > -math.inf:
+        return ON
+    return (frames.fault & Fault.OFF) > 0
 
 
 def _extremes(

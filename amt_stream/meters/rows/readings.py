@@ -368,6 +368,16 @@ def choose(
         one.choose(list(wanted[name].values()))
 
 
+def models_of(readings: Mapping[str, Readings], columns: Iterable[str]) -> frozenset[str]:
+    """The models of columns by name, and of those that they are computed from."""
+    own = {
+        column.name: (model, column) for model, one in readings.items() for column in one.columns
+    }
+    found = [own[name] for name in columns if name in own]
+    needs = [own[need][0] for _, column in found for need in column.needs if need in own]
+    return frozenset([*(model for model, _ in found), *needs])
+
+
 def _others_with(pattern: str, readings: Mapping[str, Readings]) -> list[str]:
     """Other models of the catalog that have such a column."""
     others = [name for name in catalog.models_side_by_side() if name not in readings]

@@ -4,7 +4,7 @@ import re
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, replace
@@ -134,6 +134,11 @@ class SoundKeeper:
     def words(self) -> str:
         """Text for meters about the sound in memory [any-thread]."""
         return f"the last {self.keep_s:g} s of sound are in memory"
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self.table.rows.needed
 
     @property
     def note(self) -> str:

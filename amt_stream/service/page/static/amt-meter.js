@@ -105,7 +105,10 @@ export function doubts(row, column) {
   const found = [];
   if (performance.now() - row.came > STALE_MS) found.push("stale");
   if (!row.calibrated && column && needsLevel(column)) found.push("uncalibrated");
-  if (row.fault) found.push(...row.fault.split(" ").map((word) => word.replace("_", " ")));
+  // Of a computer that is too slow only what is missing is in doubt: a model that is off has no value.
+  const off = column && row[column.name] === null ? [] : ["off"];
+  const harmless = column ? ["overload", ...off] : [];
+  if (row.fault) found.push(...row.fault.split(" ").filter((word) => !harmless.includes(word)).map((word) => word === "off" ? "switched off" : word.replace("_", " ")));
   const settling = row.settling_columns.split(" ");
   if (row.settling && (settling[0] === "all" || !column || settling.includes(column.name))) found.push("settling");
   return found;

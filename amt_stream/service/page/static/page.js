@@ -307,7 +307,8 @@ connection.addEventListener("state", ({ detail: state }) => {
   for (const id of ["pause", "reset_readings", "mark"]) at(id).disabled = !running;
   const health = state.health;
   const logs = (state.logs || []).map((log) => `log in ${log.path}${log.note ? ` (${log.note})` : ""}`);
-  const load = health ? [`load ${Math.round(100 * health.load)} %`] : [];
+  const slow = health?.slow_because ? `, too slow: ${health.slow_because}` : "";
+  const load = health ? [`load ${Math.round(100 * health.load)} %${slow}`] : [];
   const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
   const why = waiting ? state.why.slice(1) : state.state === "starting" ? state.why : [];
   const said = troubleOf() ? [] : [state.error, health ? health.note : ""]; // else the banner says it
