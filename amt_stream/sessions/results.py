@@ -499,6 +499,8 @@ def _check(header: JsonMap, summary: JsonMap) -> None:
     """Raise Invalid or LimitError for the first invalid field of header or summary."""
     if not isinstance(summary, dict):
         raise Invalid("the summary is not an object")
+    if not isinstance(summary.get("sound", {}), dict):
+        raise Invalid("the sound of its summary is not an object")
     _check_form(header, HEADER)
     _check_limits(header, LIMIT, "limits ")
     for one in header["statistics"].values():

@@ -261,8 +261,8 @@ def device(results: Results) -> Facts:
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
     found = [(what, f"{source['name']}, {many}{host}")]
     if sound := source.get("sound", {}):
-        length = results.summary.get("sound", sound).get("length")
-        found += [("Encoding", "; ".join(filter(None, (sound.get("encoding"), length))))]
+        known = sound.get("encoding"), results.summary.get("sound", sound).get("length")
+        found += [("Encoding", "; ".join(str(one) for one in known if one))] if any(known) else []
     if "layout" in source:
         layout = Layout.from_dict(source["layout"])
         if layout.said or layout.channels > 2:
