@@ -99,12 +99,7 @@ def refuse_header(source: PipeBytes, name: str, pcm: str) -> None:
 
     Samples that only begin like one are PCM.
     """
-    try:
-        link = _link_of_header(source, name)
-    except SourceError:
-        if av_link.name_of(source, 0):
-            raise
-        return
+    link = _link_of_header(source, name)
     if link is not None:
         _refuse_contradiction(link, name, pcm)
 

@@ -15,6 +15,11 @@ ENDLESS_SAMPLES = 1 << 60
 """Position of the last sample in a stream whose end is not known yet."""
 
 
+def is_ogg(head: bytes) -> bool:
+    """Whether the first page of a stream begins with these bytes."""
+    return head.startswith(b"OggS\0") and bool(head[5:6] and head[5] & _FIRST)
+
+
 class Page(NamedTuple):
     """A page: its flags and stream, the number of samples up to it, and its positions."""
 

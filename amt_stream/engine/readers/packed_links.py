@@ -93,7 +93,7 @@ class OggLink(Link):
         """Make the decoder, by the first pages."""
         pages = self._pages
         tail = b"" if self._source.size is not None else ogg.last_page(pages.serial)
-        decoder = SndfileDecoder(View(self._source, pages.ranges(), tail=tail))
+        decoder = SndfileDecoder(View(self._source, pages.ranges(), unit=1, tail=tail))
         samples = decoder.frames if self._is_whole else None
         super().__init__(decoder, samples, layout=_layout_in_ogg(first, decoder.channels))
 
@@ -127,7 +127,8 @@ class FlacInOggLink(OggLink):
     def _parts(self, at: int, info: StreamInfo) -> Iterator[bytes | Range]:
         bodies, head = self._pages.bodies(), info.without_length()
         yield head
-        yield at + len(head), next(bodies)[1]
+        for _, end in islice(bodies, 1):
+            yield at + len(head), end
         yield from bodies
 
 
