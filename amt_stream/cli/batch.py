@@ -18,6 +18,7 @@ from amt_stream.core.files import NotThatFile, small_text
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
 from amt_stream.core.values import EACH
+from amt_stream.engine.readers.av_link import ENDINGS
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import (
@@ -30,7 +31,7 @@ from amt_stream.meters.calibration import (
 from amt_stream.meters.calibrator import CalibratorCheck, Refused
 from amt_stream.meters.correction import Correction
 
-MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
+MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus", ".mp2", ".bw64", *ENDINGS}
 """Endings of sound files besides the names of libsndfile's formats."""
 
 FULL_SCALE, SENSITIVITY = "full_scale_db", "sensitivity_dbfs"

@@ -175,12 +175,12 @@ def calibrations_in(path: Path) -> dict[int, Calibration]:
     except SourceError:
         return {}
     try:
-        return calibrations_of(reader, path.name)
+        return calibrations_of_reader(reader, path.name)
     finally:
         reader.close()
 
 
-def calibrations_of(reader: SoundReader, name: str) -> dict[int, Calibration]:
+def calibrations_of_reader(reader: SoundReader, name: str) -> dict[int, Calibration]:
     """The same of a file or stream that is open."""
     try:
         return calibrations_of_comment(reader.comment, reader.software, name)
