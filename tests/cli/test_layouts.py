@@ -209,7 +209,7 @@ def test_a_pipe_without_a_layout(run):
     typed = "--source", "-", "--model", "spl", "-c", "6", "--format", "csv"
     done = run("meter", *typed, stdin=data)
     assert done.status == 2
-    assert "the number of channels, 1 or 2, or more with --layout" in done.err
+    assert "the number of channels of raw PCM, 1 or 2, or more with --layout" in done.err
 
 
 def test_a_preset_has_a_layout(summary_of, said, film, tmp_path):
