@@ -388,10 +388,7 @@ def test_the_documents_have_these_times():
     pages = {"sessions.md": "Old files", "unattended.md": "A clock that is wrong"}
     old_files, wrong_clock = (
         (DOCS / page).read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-        for page, title in (
-            ("sessions.md", "Old files"),
-            ("unattended.md", "A clock that is wrong"),
-        )
+        for page, title in pages.items()
     )
     minutes = Retention().every_s / 60
     assert f"looks every {minutes:.0f} minutes, and for the first time {minutes:.0f}" in old_files
