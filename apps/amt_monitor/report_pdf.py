@@ -7,6 +7,7 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtSvg
 
+from amt_monitor.qt_messages import hear_qt
 from amt_stream.sessions.report.page import NEXT
 
 MARGINS_MM = (13.0, 8.0, 13.0, 8.0)
@@ -56,6 +57,7 @@ def pdf_of(page: str) -> bytes:
     made smaller. Without an application one is made; with QT_QPA_PLATFORM=offscreen it needs no
     screen.
     """
+    hear_qt()
     own = None if QtGui.QGuiApplication.instance() else QtGui.QGuiApplication([])
     held = QtCore.QBuffer()
     held.open(QtCore.QIODevice.OpenModeFlag.WriteOnly)
