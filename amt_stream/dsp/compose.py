@@ -124,6 +124,12 @@ class _Compound(Stage):
         """The stages by name, in order."""
         return {name: self._modules[name] for name in self._names}
 
+    def beginning(self, state: State) -> State:
+        parts, after = parted(state), dict(state)
+        for name, stage in self.stages().items():
+            after |= prefixed(name, stage.beginning(parts.get(name, {})))
+        return after
+
     def _say_of_members(self, serial: bool) -> None:
         """Derive the contract from the members, except for what the class declares itself."""
         members = self.stages().values()
@@ -286,6 +292,16 @@ class Chain(_Compound):
                 x = stage.advance(x, parts.get(name, {}))
         return x
 
+    def ending(self, state: State, samples: int) -> State:
+        parts, after = parted(state), dict(state)
+        ratio, latency = Fraction(1), Fraction(0)
+        for name, stage in self.stages().items():
+            part = stage.ending(parts.get(name, {}), int((samples + latency) * ratio))
+            after |= prefixed(name, part)
+            latency += stage.latency / ratio
+            ratio *= stage.ratio
+        return after
+
     def out_shape(self, shape: Shape) -> Shapes:
         return reduce(lambda s, stage: stage.out_shape(s), self.stages().values(), shape)
 
@@ -393,6 +409,12 @@ class Parallel(_Compound):
                 outputs.append(wait.advance(y, parts[waiting]) if wait.samples else y)
         return _outputs(self._names)(*outputs)
 
+    def ending(self, state: State, samples: int) -> State:
+        parts, after = parted(state), dict(state)
+        for name, stage in self.stages().items():
+            after |= prefixed(name, stage.ending(parts.get(name, {}), samples))
+        return after
+
     def out_shape(self, shape: Shape) -> Shapes:
         return _outputs(self._names)(*(s.out_shape(shape) for s in self.stages().values()))
 
@@ -494,6 +516,7 @@ class Rebuffer(nn.Module, Generic[Y_co]):
         """
         stage = self.live.stage
         tail = ceil(stage.latency)
+        self.live.end_after(int(self.count))
         last = (int(self.count) + tail) % self.size
         fill = -last % self.size
         shape = with_time(self.live.shape, stage.time_dim, tail + fill)

@@ -260,15 +260,27 @@ def sections_gain(sections: np.ndarray, f: float, fs: float) -> float:
     return float(np.abs(np.prod((sections[:, :3] @ z) / (sections[:, 3:] @ z))))
 
 
-def interpolator() -> np.ndarray:
+def interpolator(fs: float = 48000.0) -> np.ndarray:
     """Polyphase filter (4, 12) for 4x oversampling (ITU-R BS.1770-5, Annex 2).
 
     Output sample p is the sum over k of phases[p, k] x[n - k]; the four stand for the times
-    n - 6 + 1/8, 3/8, 5/8 and 7/8. Flat within 0.18 dB up to 15 kHz at 48 kHz.
+    n - 6 + 1/8, 3/8, 5/8 and 7/8. Flat within 0.24 dB up to 15 kHz at 48 kHz.
+
+    The recommendation's table is for sound at 44.1 and 48 kHz, and serves up to 96 kHz. At 176.4
+    kHz and above it would raise audible sound by up to 0.22 dB: there the filter is a sinc in a
+    Kaiser window, flat within 0.005 dB up to fs / 4.
     """
+    if fs >= FINE_FS:
+        late = np.arange(12) - 6 + (2 * np.arange(4)[:, None] + 1) / 8
+        phases = np.sinc(late) * np.i0(7 * np.sqrt(1 - (late / 6) ** 2))
+        return np.asarray(phases / phases.sum(1, keepdims=True))
     outer = 14, 90, -161, 272, -487, 1125, 7964, -838, 390, -218, 122, -68
     inner = -239, 240, -424, 730, -1364, 3810, 6388, -1641, 832, -477, 271, -155
     return np.array([outer, inner, inner[::-1], outer[::-1]]) / 2**13
+
+
+FINE_FS = 176_400
+"""Sampling rate from which on peaks between samples are interpolated by a flatter filter."""
 
 
 def numbers(values: object) -> np.ndarray:

@@ -227,6 +227,20 @@ class Stage(Checkpointed):
         """The output of one or more whole blocks, and the next state. Changes no argument."""
         raise NotImplementedError(f"{type(self).__name__} must define step(x, state)")
 
+    def beginning(self, state: State) -> State:
+        """The state of a sound that begins now, after a constant input that was none.
+
+        By default it is unchanged; a stage that reads peaks takes those of the sound alone.
+        """
+        return state
+
+    def ending(self, state: State, samples: int) -> State:
+        """The state of a sound that ends after so many more inputs, which zeros follow.
+
+        By default it is unchanged; a stage that reads peaks takes those of the sound alone.
+        """
+        return state
+
     def out_shape(self, shape: Shape) -> Shapes:
         """Shape of the output (without time) for inputs of `shape`; by default the same."""
         return shape
@@ -285,7 +299,7 @@ class Stage(Checkpointed):
         x = self.sounding(x)
         length = x.shape[self.time_dim]
         with one_thread(x):
-            state = self.initial_state(without(x.shape, self.time_dim))
+            state = self.ending(self.initial_state(without(x.shape, self.time_dim)), length)
             y, _ = step(_whole_blocks(x, self.time_dim, self.block_size), state)
         outputs = outputs_of(length, self.ratio)
         return map_fields(lambda v, dim: _first_of(v, dim, outputs), y, self.out_time_dim)
@@ -636,6 +650,21 @@ class Stream(Checkpointed, Generic[Y_co]):
             else:
                 rows = mask.to(buffer.device).view(-1, *[1] * (buffer.dim() - 1))
                 buffer.copy_(torch.where(rows, fresh, buffer))
+
+    def begin_now(self) -> None:
+        """The sound begins now, after a constant input that was none (`Stage.beginning`)."""
+        self._take(self.stage.beginning(self.state))
+
+    def end_after(self, samples: int) -> None:
+        """The sound ends after so many more samples, which zeros follow (`Stage.ending`)."""
+        self._take(self.stage.ending(self.state, samples))
+
+    @torch.no_grad()
+    def _take(self, given: State) -> None:
+        state = self.state
+        for key, value in given.items():
+            if value is not state[key]:
+                state[key].copy_(value)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Stream":
         dtype = fn(self.stage._probe).dtype

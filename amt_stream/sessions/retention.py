@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amt_stream.core.clock import DAY_S
+from amt_stream.core.words import counted
 from amt_stream.engine.clock import ClockReading
 from amt_stream.sessions.aging import Age, ages
 from amt_stream.sessions.chain import CHAIN, REMOVED, Entry, read_chain
@@ -53,6 +54,10 @@ class Retention:
         """The age from which parts are removed."""
         return math.inf if self.days is None else self.days * DAY_S
 
+    @property
+    def _days_text(self) -> str:
+        return "1 day" if self.days == 1 else f"{self.days:g} days"
+
     def due(self, closed: Sequence[ClosedPart], others: int) -> dict[str, str]:
         """The parts to remove, each with the reason.
 
@@ -67,7 +72,7 @@ class Retention:
         too_old = [part for part in hourly if part.age.known_s >= self.keep_s]
         begun_s = _oldest_s(too_old) - HOUR_S
         old = {part.stem for part in too_old if part.age.known_s > begun_s}
-        found = {part.name: f"older than {self.days:g} days" for part in hourly if part.stem in old}
+        found = {part.name: f"older than {self._days_text}" for part in hourly if part.stem in old}
         if self.size is None:
             return found
         total = others + sum(part.size for part in closed if part.name not in found)
@@ -95,10 +100,10 @@ class Retention:
         ]
         if max(ahead, default=0.0) <= DOUBT_S:
             return ""
+        days = counted(round(max(ahead) / DAY_S), "day")
         return (
-            f"files of the log older than {self.days:g} days stay: this computer's date is "
-            f"{max(ahead) / DAY_S:.0f} days ahead of the time that is known to have passed since "
-            "they were closed; check the date"
+            f"files of the log older than {self._days_text} stay: this computer's date is {days} "
+            "ahead of the time that is known to have passed since they were closed; check the date"
         )
 
 
@@ -144,7 +149,7 @@ class PartRemover:
         if gone:
             freed = size_text(sum(sizes[name] for name in gone))
             why = ", ".join(dict.fromkeys(due[name] for name in gone))
-            last = f"{len(gone)} files ({freed}), the last one {gone[-1]}"
+            last = f"{counted(len(gone), 'file')} ({freed}), the last one {gone[-1]}"
             words.append(f"removed from the log: {last}: {why}")
         words += [f"not removed, as it has changed since it was closed: {name}" for name in strange]
         left = [part for part, _ in closed if part.name not in {*gone, *strange}]

@@ -9,12 +9,9 @@ from amt_monitor.counted_time import counted_from, pauses
 from amt_monitor.reading_history import CAME, FAULTS, SETTLING, ReadingHistory
 from amt_stream.meters.frames import Event
 
-LOWEST, HIGHEST = -120, 160
-"""The range of the classes, of one decibel or phon each."""
-
 
 class Distribution:
-    """Counts the rows of one column since the last reset.
+    """Counts the rows of one column since the last reset, in classes of a decibel or phon.
 
     Rows in a pause, and rows that settle after a fault, do not count. While the reading rises from
     silence, rows below all later ones do not count either.
@@ -29,13 +26,9 @@ class Distribution:
         from amt_stream.meters.accumulators import Histogram  # numba is slow to import
 
         self._from_s, self._next = from_s, max(0, round(from_s / self.history.step_s) + 1)
-        self._histogram = Histogram(LOWEST, HIGHEST, 1.0)
+        self._histogram = Histogram(width=1.0)
         # The first row after the rise from silence.
         self._settled: int | None = None
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        return self._histogram.counted
 
     @property
     def counted_s(self) -> float:
@@ -71,8 +64,8 @@ class Distribution:
 
     def shown(self) -> tuple[int, NDArray[np.int64]]:
         """The lowest class with a row, and the counts from there to the highest."""
-        counts = self.counts
+        counts = self._histogram.counted
         there = counts.nonzero()[0]
         if not len(there):
             return 0, counts[:0]
-        return int(there[0]) + LOWEST, counts[there[0] : there[-1] + 1]
+        return int(there[0]) + self._histogram.first, counts[there[0] : there[-1] + 1]

@@ -26,13 +26,6 @@ def frames(seconds, seed=0):
     return walk(3), timed, 1.2 * timed, timed / 1.2, walk(3), 9 * np.sqrt(walk(3))
 
 
-def mean_of_i(impulse, lowest, measured):
-    """Of what counts: frames of the rise that are lower than all later ones do not."""
-    rising = np.arange(len(impulse)) + 1 < RISEN[-1]
-    least = lowest[measured & ~rising].min(initial=np.inf)
-    return impulse[measured & (~rising | (impulse >= least) | np.isinf(least))].mean()
-
-
 def of_intervals(highest, length):
     whole = highest[: len(highest) // length * length].reshape(-1, length)
     return whole.max(1).mean() if len(whole) else np.nan
@@ -42,13 +35,12 @@ def of_intervals(highest, length):
 @pytest.mark.parametrize("size", [1, 77, 4000])
 def test_readings_and_columns(seconds, size):
     given = frames(seconds)
-    mean_square, _, highest, lowest, impulse, peak = given
+    mean_square, _, highest, _, impulse, peak = given
     meter, told = SoundLevelMeter(NAMES), []
     for at in range(0, peak.shape[1], size):
         told.append(meter.update(*(v[:, at : at + size] for v in given)))
     columns, reading = np.concatenate(told, 1), meter.reading()
-    every = np.ones(peak.shape[1], bool)
-    means = [mean_of_i(impulse[k], lowest[6 + k], every) for k in range(3)]
+    means = impulse.mean(1)
     laeq, lceq, _ = level_db(mean_square.mean(1))
     third, fifth = (level_db(of_intervals(highest[0], n)) for n in (300, 500))
     expected = [*level_db(peak.max(1)[[0, 2]] ** 2), *level_db(means), third, fifth]
@@ -56,6 +48,28 @@ def test_readings_and_columns(seconds, size):
     np.testing.assert_allclose(columns[:, -1], expected, atol=1e-9)
     for name, value in zip(NAMES, expected, strict=True):
         assert reading[name] == (None if np.isnan(value) else pytest.approx(value, abs=1e-9))
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.5037, 1.0, 2.0])
+@pytest.mark.parametrize("kind", ["steady", "bursts"])
+def test_laieq_is_the_mean_of_what_i_shows_from_the_first_sample(seconds, kind):
+    """In rows, in the summary and in the only interval: its rise counts like the rest.
+
+    I is the square, averaged over 35 ms and held with 1.5 s, of a tone whose gain is 1 in A.
+    """
+    fs = 48000
+    t = np.arange(round(seconds * fs)) / fs
+    x = 0.1 * np.sin(2 * np.pi * 1000 * t) * (1 if kind == "steady" else t % 0.25 < 0.05)
+    average, held, total = 0.0, 0.0, 0.0
+    for square in (x**2).tolist():
+        average += (square - average) * -np.expm1(-1 / (0.035 * fs))
+        held = max(average, held * np.exp(-1 / (1.5 * fs)))
+        total += held
+    expected = level_db(total / len(x))
+    m = measure(x, fs, "spl", calibration="pascal", columns=["laieq_db"], step_ms=10, interval=60)
+    assert m.summary["laieq_db"] == pytest.approx(expected, abs=0.05)
+    assert m["laieq_db"][-1] == pytest.approx(m.summary["laieq_db"], abs=1e-5)
+    assert m.intervals["laieq_db"] == pytest.approx([m.summary["laieq_db"]], abs=1e-5)
 
 
 def test_a_pause_and_what_was_not_heard_take_no_time_of_an_interval():

@@ -186,11 +186,21 @@ def test_silence_and_nothing_yet():
     json.dumps(meter.reading(), allow_nan=False)
 
 
-def test_louder_than_the_top_class():
-    meter = ProgrammeLoudness()
-    fed(meter, energy_of(np.repeat([12.0, 40.0], 500)))
-    assert meter.reading()["max_momentary_lufs"] == pytest.approx(40, abs=1e-9)
-    assert meter.reading()["integrated_lufs"] == pytest.approx(40 - 3.01, abs=0.1)
+def test_sound_beyond_full_scale():
+    """Of a file in pascal, or with a hydrophone: gates and ranges as below full scale."""
+    random = np.random.default_rng(0)
+    level = np.repeat(random.uniform(-60, -20, 60), 100)
+    readings = []
+    for more in (0.0, 55.5, 200.0):
+        meter, other = ProgrammeLoudness(), ProgrammeLoudness()
+        fed(meter, energy_of(level + more))
+        other.load_state_dict(meter.state_dict())
+        assert other.reading() == meter.reading()
+        readings.append(meter.reading())
+    for name in ("integrated_lufs", "max_momentary_lufs"):
+        levels = [reading[name] for reading in readings]
+        assert np.diff(levels) == pytest.approx([55.5, 144.5], abs=0.03), name
+    assert readings[1]["lra_lu"] == pytest.approx(readings[2]["lra_lu"], abs=0.03)
 
 
 def test_memory_does_not_grow():

@@ -37,7 +37,7 @@ def test_windows_move_on(count, before):
             if given[0] is not None:
                 np.testing.assert_array_equal(*given)
             else:
-                counts = [one.histogram.counts for one in (skipping, counting)]
+                counts = [one.histogram.used for one in (skipping, counting)]
                 np.testing.assert_array_equal(*counts)
 
 

@@ -176,7 +176,7 @@ def test_percentiles():
     got = np.array([histogram.exceeded(p) for p in percents])
     assert np.abs(got - np.percentile(level, 100 - percents)).max() <= 0.03
     assert (np.diff(got) <= 0).all()
-    assert histogram.counts.nbytes == 24_000
+    assert histogram.counts.nbytes < 24_000
 
 
 def test_hours_are_summed_as_exactly_as_seconds():

@@ -131,6 +131,7 @@ def unkept_inside(before, value, where):
 
 
 TOLD_AS = {"counts", "sums", "_next", "events", "present", "_slots", "_rise", "_rise_places"}
+TOLD_AS |= {"_counts", "first"}
 """Attributes that the state holds in another form."""
 
 
@@ -175,9 +176,9 @@ def test_what_does_not_fit_is_refused(case):
 
 def test_places_out_of_range_are_refused():
     """What would be counted elsewhere, or for ever."""
-    far = np.array([[140 * 20], [1]])
-    with pytest.raises(Unfitting, match="classes"):
-        Histogram().load_state_dict({"used": far})
+    for place in (500 * 20 + 1, -300 * 20 - 2):
+        with pytest.raises(Unfitting, match="of the classes -6000 to 9999: the state has others"):
+            Histogram().load_state_dict({"used": np.array([[place], [1]])})
     window = RollingHistogram(0.01, 10.0)
     window.add([1.0, 2.0])
     with pytest.raises(Unfitting, match="_taken"):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream import measure
+from amt_stream import Calibration, measure
+from tests.data.synth_ebu import SIGNALS
 
 FS = 48000
 PLENTY_S = {"bs1770": 3.5}  # which has a window of 3 s
@@ -37,8 +38,12 @@ def maxima(summary):
 
 
 def read(x, model, **more):
-    """The summary of a sound that counts from its first moment on."""
-    return measure(x, FS, model, calibration=110.0, from_s=0.0, columns=MORE.get(model), **more)
+    """The summary of a sound that counts from its first moment on, with its slow mean."""
+    given = {"from_s": 0.0, "columns": MORE.get(model), **more}
+    if model == "bs1770":
+        return measure(x, FS, model, calibration=110.0, **given)
+    pascal = x * Calibration(110.0).pascal_per_unit
+    return measure(pascal, FS, model, calibration="pascal", **given)
 
 
 @pytest.mark.parametrize("model", ALL)
@@ -136,6 +141,48 @@ def test_the_cut_through_a_steady_tone_is_no_peak(hz, part):
     told = measure(x, FS, "spl", calibration=110.0, step_ms=100, columns=peaks)
     for name in peaks:
         assert told.summary[name] == pytest.approx(told[name][14], abs=0.2), name
+
+
+TRUE_PEAKS = [(4, 0.5, 0.0), (4, 0.5, 45.0), (6, 0.5, 60.0), (8, 0.5, 67.5), (4, 1.41, 45.0)]
+
+
+@pytest.mark.parametrize("fs", [44100, 48000, 96000, 192000])
+@pytest.mark.parametrize(("period", "peak", "phase_deg"), TRUE_PEAKS)
+def test_a_true_peak_is_of_the_sound_wherever_it_begins_and_ends(fs, period, peak, phase_deg):
+    """EBU Tech 3341, cases 15 to 19, without their fades: as near as with them."""
+    for count in (round(0.1 * fs) + 1, round(0.1 * fs) + 3, round(0.6 * fs) + 2):
+        for first in (0, 1, 3):
+            turns = (first + np.arange(count)) / period
+            x = peak * np.sin(2 * np.pi * turns + np.radians(phase_deg))
+            told = measure(x, fs, "bs1770").summary["true_peak_dbtp"]
+            assert -0.4 <= told - 20 * math.log10(peak) <= 0.2, (count, first)
+
+
+@pytest.mark.parametrize("fs", [44100, 48000, 96000])
+@pytest.mark.parametrize("case", [20, 21, 22, 23])
+def test_a_true_peak_in_the_middle_is_that_of_a_sound_cut_around_it(fs, case):
+    """EBU Tech 3341: 0 dBTP, +0.2 and -0.4 dB."""
+    x = SIGNALS[f"3341-{case}"].render(fs).T
+    loud = np.flatnonzero(np.abs(x).max(1) > 0.4)
+    for begin, end in ((2, -3), (5, -6)):
+        told = measure(x[loud[0] + begin : loud[-1] + end], fs, "bs1770").summary
+        assert -0.4 <= told["true_peak_dbtp"] <= 0.2, (begin, end)
+
+
+@pytest.mark.parametrize("hz", [50, 997, 8000])
+@pytest.mark.parametrize("end", [-1, -2, -100])
+def test_the_edge_where_a_short_sound_ends_is_no_peak(hz, end):
+    """Neither of a tone of a tenth of a second at its crest, which is not steady long enough, nor
+    of one that has decayed by 12 dB since the last half second began."""
+    for seconds, decay_db in ((0.1, 0), (1.1, 24)):
+        crest = round(seconds * hz) / hz + 0.25 / hz
+        t = np.arange(round(crest * FS) + end + 1) / FS
+        x = 0.1 * 10 ** (-decay_db * t / 20) * np.sin(2 * np.pi * hz * t)
+        told = measure(x, FS, "spl,bs1770", calibration=110.0).summary
+        fade = np.minimum(1, (t[-1] - t) / 0.01)
+        faded = measure(x * fade, FS, "spl,bs1770", calibration=110.0).summary
+        for name in ("lapeak_db", "lcpeak_db", "lzpeak_db", "true_peak_dbtp"):
+            assert told[name] == pytest.approx(faded[name], abs=0.2), (name, seconds)
 
 
 def test_no_time_is_counted_that_was_not_there():

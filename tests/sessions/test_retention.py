@@ -187,7 +187,7 @@ def test_nights_and_a_holiday_without_power(log_of, computer):
     computer.is_off(21 * DAY_S)
     log.starts()
     removed = log.looks()
-    assert "date is 21 days ahead of the time that is known" in removed.doubt
+    assert "date is 21 day ahead of the time that is known" in removed.doubt
     assert log.there == names
     log.measures(26)
     assert not {*names} & {*log.there}
@@ -304,7 +304,7 @@ def test_an_interrupted_removal_is_finished_and_the_name_is_free_again(log_of, c
     first, second, *_ = log.measures(4)
     data = (log.path / first).read_bytes()
     computer.runs(20.5 * HOUR_S)
-    assert log.looks().text.endswith(f"the last one {first}: older than 1 days")
+    assert log.looks().text.endswith(f"the last one {first}: older than 1 day")
     log.ends()
     (log.path / first).write_bytes(data)  # as if the power had failed before it was gone
     log.starts()
@@ -373,7 +373,7 @@ def test_the_oldest_are_due_by_age_and_sound_before_rows_by_size():
     closed = [
         ClosedPart(name, size, Age(old_s.get(name, DAY_S - 1), 0.0)) for name, size in sizes.items()
     ]
-    assert Retention(days=1).due(closed, 0) == {"rows-20261121T13Z.csv": "older than 1 days"}
+    assert Retention(days=1).due(closed, 0) == {"rows-20261121T13Z.csv": "older than 1 day"}
     by_size = {size: [*Retention(size=size).due(closed, 50)] for size in (3361, 3360, 2300)}
     flac, lines = "sound-20261122T13Z.flac", "sound-20261122T13Z.jsonl"
     assert by_size == {

@@ -13,9 +13,11 @@ from amt_stream.dsp.functional.first_order import first_order
 from amt_stream.dsp.functional.lanes import lanes_of, put, where
 from amt_stream.dsp.functional.operators import operator
 from amt_stream.dsp.functional.peak import (
+    BOUNDS,
     frame_peak,
     framed,
     largest,
+    pass_frame,
     peaks,
     per_frame,
     whole_frames,
@@ -34,6 +36,12 @@ LEVELS = SPEEDS * WEIGHTINGS
 
 FILTER_STATES, POWER_STATES = 7, LEVELS + WEIGHTINGS
 """Power states are F, S, I before peak hold, and I after it, of A, C and Z each."""
+
+KNOWN = FILTER_STATES + POWER_STATES + BOUNDS
+"""Numbers in the state before earlier samples; the last of them are bounds as in `peaks`."""
+
+LEFT_AT = KNOWN - 1
+"""The place of the number of samples left."""
 
 COEFFICIENTS = (4, 6, 3, 1, 1)
 """Numbers of coefficients of high-passes, low-pass, time weightings, gain and decay."""
@@ -107,7 +115,7 @@ SIZES = (WEIGHTINGS, LEVELS, LEVELS, LEVELS, WEIGHTINGS, WEIGHTINGS)
 
 def states(phases: Tensor) -> int:
     """Length of the last axis of the state of `sound_levels`."""
-    return FILTER_STATES + POWER_STATES + WEIGHTINGS * (phases.shape[1] - 1)
+    return KNOWN + WEIGHTINGS * (phases.shape[1] - 1)
 
 
 def _like_frames(
@@ -127,15 +135,15 @@ def sound_levels(
     lengths: samples of consecutive frames, repeated; time is a multiple of their sum
     coefficients: (15,) float64: `Coefficients`, with high-passes as in `first_order`
     phases: (phase, tap) for interpolation, as in `peaks`
-    zi, zf: (..., 19 + 3 (taps - 1)) float64: `FilterState`, powers as in `POWER_STATES`, and
-        earlier samples weighted with A, C and Z
+    zi, zf: (..., 21 + 3 (taps - 1)) float64: `FilterState`, powers as in `POWER_STATES`, bounds of
+        the sound as in `peaks`, and earlier samples weighted with A, C and Z
     """
     lead, time = signal_axes("sound_levels", "x", x, 1)
     frames = whole_frames("sound_levels", time, lengths)
     finer, taps = last_axes("sound_levels", "phases", phases, 2)
     table = (max(1, finer), max(1, taps))
     fit("sound_levels", x.dtype, ("phases", phases, table))
-    state = (*lead, FILTER_STATES + POWER_STATES + WEIGHTINGS * (table[1] - 1))
+    state = (*lead, KNOWN + WEIGHTINGS * (table[1] - 1))
     given = ("coefficients", coefficients, (sum(COEFFICIENTS),)), ("zi", zi, state)
     fit("sound_levels", torch.float64, *given)
     if compiled(x, coefficients, phases, zi):
@@ -152,13 +160,16 @@ def sound_levels(
         frames_of = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
         return LevelFrames(*frames_of.split_with_sizes(SIZES, -2)), torch.from_numpy(after)
     high, low, smoothing, gain, decay = coefficients.split(COEFFICIENTS)
-    sizes = FILTER_STATES, POWER_STATES, WEIGHTINGS * (phases.shape[1] - 1)
-    filters, powers, past = zi.split(sizes, -1)
+    sizes = FILTER_STATES, POWER_STATES, BOUNDS, WEIGHTINGS * (phases.shape[1] - 1)
+    filters, powers, bounds, past = zi.split(sizes, -1)
     pressures, filters = _weighted(x.double(), high, low, gain, filters)
     squares = pressures.square()
     levels, powers = _time_weighted_plainly(squares, smoothing, decay, powers)
     past = past.unflatten(-1, (WEIGHTINGS, -1)).to(x.dtype)
-    _, peak, past = peaks(pressures.to(x.dtype), phases, lengths, past)
+    of_each = bounds[..., None, :].expand(*past.shape[:-1], BOUNDS)
+    before = torch.cat([of_each.to(x.dtype), past], -1)
+    _, peak, after_x = peaks(pressures.to(x.dtype), phases, lengths, before)
+    bounds, past = after_x[..., 0, :BOUNDS].double(), after_x[..., BOUNDS:]
     impulse = levels[..., -WEIGHTINGS:, :]
     return LevelFrames(
         per_frame(lambda v: v.mean(-1), squares, lengths).to(x.dtype),
@@ -167,7 +178,7 @@ def sound_levels(
         per_frame(lambda v: v.amin(-1), levels, lengths).to(x.dtype),
         per_frame(lambda v: v.mean(-1), impulse, lengths).to(x.dtype),
         peak,
-    ), torch.cat([filters, powers, past.flatten(-2).double()], -1)
+    ), torch.cat([filters, powers, bounds, past.flatten(-2).double()], -1)
 
 
 def _weighted(
@@ -237,7 +248,7 @@ def _sound_levels(
     for length in lengths:
         longest = max(longest, length)
     pressure, weighted = np.empty(longest), np.empty((longest, SIDE))
-    known, past = FILTER_STATES + POWER_STATES, phases.shape[1] - 1
+    past = phases.shape[1] - 1
     # The frame with the samples before it, which interpolation needs.
     near = np.empty((WEIGHTINGS, past + longest), x.dtype)
     finer = np.empty(longest, x.dtype)
@@ -245,7 +256,7 @@ def _sound_levels(
     for r in range(x.shape[0]):
         for k in range(WEIGHTINGS):
             for i in range(past):
-                near[k, i] = state[r, known + past * k + i]
+                near[k, i] = state[r, KNOWN + past * k + i]
             for i in range(SPEEDS + 1):
                 powers[i, k] = state[r, FILTER_STATES + WEIGHTINGS * i + k]
         start = 0
@@ -256,21 +267,22 @@ def _sound_levels(
             # In float64 for both dtypes, so that it is compiled once.
             _weigh(pressure, coefficients, state[r], weighted, length)
             _time_weighted(weighted, coefficients, powers, length, out)
+            first, end = pass_frame(state[r, KNOWN - BOUNDS : KNOWN], past, length)
             for k in range(WEIGHTINGS):
                 for i in range(out.shape[0]):
                     y[r, WEIGHTINGS * i + k, n] = out[i, k]
                 for t in range(length):
                     near[k, past + t] = weighted[t, k]
-                frame = near[k, : past + length]
+                highest = largest(near[k, past : past + end], x.dtype.type(0))
                 y[r, WEIGHTINGS * out.shape[0] + k, n] = frame_peak(
-                    frame, phases, finer[:length], largest(frame[past:], x.dtype.type(0))
+                    near[k, first : past + end], phases, finer[: end - first], highest
                 )
                 for i in range(past):
                     near[k, i] = near[k, length + i]
             start += length
         for k in range(WEIGHTINGS):
             for i in range(past):
-                state[r, known + past * k + i] = near[k, i]
+                state[r, KNOWN + past * k + i] = near[k, i]
             for i in range(SPEEDS + 1):
                 state[r, FILTER_STATES + WEIGHTINGS * i + k] = powers[i, k]
 

@@ -19,13 +19,17 @@ from amt_stream.dsp.stages.resample import Resample
 from amt_stream.dsp.streaming import Stage, Step
 
 
-def resampled(fs: int, frame: int) -> dict[str, Stage]:
-    """Stages from `fs` to 48 kHz, late by whole frames of so many samples; none at 48 kHz."""
+def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
+    """Stages from `fs` to 48 kHz, and the samples by which the sound is late after them.
+
+    These are whole frames of so many samples. At 48 kHz there are no stages, and it is not late.
+    """
     if fs == FS:
-        return {}
+        return {}, 0
     resample = Resample(fs, FS)
-    late = int(-resample.latency * resample.ratio % frame)
-    return {"resample": resample, "wait": Delay(late)}
+    delay = int(resample.latency * resample.ratio)
+    wait = Delay(-delay % frame)
+    return {"resample": resample, "wait": wait}, delay + wait.samples
 
 
 class _HearingModel(Chain):
@@ -41,8 +45,9 @@ class _HearingModel(Chain):
     tail_s = 0.5
 
     def __init__(self, fs: int, field: ECMAField, **last: Stage) -> None:
-        ear, bands, parts = ECMAEarFilter(field), ECMAFilterbank(), ECMATonalNoise()
-        super().__init__(**resampled(fs, HOP), ear=ear, bands=bands, parts=parts, **last)
+        before, late = resampled(fs, HOP)
+        ear, bands = ECMAEarFilter(field, late), ECMAFilterbank()
+        super().__init__(**before, ear=ear, bands=bands, parts=ECMATonalNoise(late // HOP), **last)
         self.fs = fs
 
 

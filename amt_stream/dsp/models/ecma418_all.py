@@ -69,6 +69,8 @@ class _Modulation(Stage):
 
     Roughness, its rate and its specific values, then fluctuation strength and its specific values,
     50 times a second, of the same time.
+
+    lead_in: frames of silence before the sound
     """
 
     block_size = FRAME
@@ -76,9 +78,10 @@ class _Modulation(Stage):
     out_time_dim = -2
     frames_stand_for_end = True
 
-    def __init__(self) -> None:
+    def __init__(self, lead_in: int) -> None:
         super().__init__()
-        self.roughness, self.fluctuation = ECMASpecificRoughness(), ECMASpecificFluctuation()
+        self.roughness = ECMASpecificRoughness(lead_in)
+        self.fluctuation = ECMASpecificFluctuation(lead_in)
         self.fixed_axes, self.shape_remedy = self.roughness.fixed_axes, self.roughness.shape_remedy
         self.latency = self.fluctuation.latency
         self.wait = Delay(int((self.latency - self.roughness.latency) * self.ratio), -2)
@@ -119,14 +122,16 @@ def _in_a_row(y: Iterable[Tensor]) -> list[Tensor]:
 
 
 class _Metrics(Parallel):
-    """Sound at the cochlea (..., time) to `ECMA418Output`."""
+    """Sound at the cochlea (..., time) to `ECMA418Output`.
 
-    def __init__(self) -> None:
+    late: samples of silence before the sound
+    """
+
+    def __init__(self, late: int) -> None:
+        modulation = _Modulation(late // (STEP * FRAME))
         super().__init__(
-            parts=Chain(bands=ECMAFilterbank(), parts=ECMATonalNoise()),
-            modulation=Chain(
-                envelopes=ECMAEnvelopes(), held=HeldFrames(_Modulation(), HOP // STEP)
-            ),
+            parts=Chain(bands=ECMAFilterbank(), parts=ECMATonalNoise(late // HOP)),
+            modulation=Chain(envelopes=ECMAEnvelopes(), held=HeldFrames(modulation, HOP // STEP)),
         )
         nn.Module.add_module(self, "loudness", ECMASpecificLoudness())
         nn.Module.add_module(self, "tonality", ECMASpecificTonality())
@@ -189,6 +194,6 @@ class ECMA418(Chain):
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
         # Frames of both rates then stand for the times of those at 48 kHz.
-        before = resampled(fs, lcm(HOP, STEP * FRAME))
-        super().__init__(**before, ear=ECMAEarFilter(field), metrics=_Metrics())
+        before, late = resampled(fs, lcm(HOP, STEP * FRAME))
+        super().__init__(**before, ear=ECMAEarFilter(field, late), metrics=_Metrics(late))
         self.fs = fs

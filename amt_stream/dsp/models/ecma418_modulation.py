@@ -47,11 +47,12 @@ class ECMARoughness(Chain):
     tail_s = 0.7
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
+        before, late = resampled(fs, STEP * FRAME)
         super().__init__(
-            **resampled(fs, STEP * FRAME),
-            ear=ECMAEarFilter(field),
+            **before,
+            ear=ECMAEarFilter(field, late),
             envelopes=ECMAEnvelopes(),
-            roughness=ECMASpecificRoughness(),
+            roughness=ECMASpecificRoughness(late // (STEP * FRAME)),
         )
         self.fs = fs
 
@@ -87,10 +88,11 @@ class ECMAFluctuation(Chain):
     tail_s = 2.8
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
+        before, late = resampled(fs, STEP * FRAME)
         super().__init__(
-            **resampled(fs, STEP * FRAME),
-            ear=ECMAEarFilter(field),
+            **before,
+            ear=ECMAEarFilter(field, late),
             envelopes=ECMAEnvelopes(),
-            fluctuation=ECMASpecificFluctuation(),
+            fluctuation=ECMASpecificFluctuation(late // (STEP * FRAME)),
         )
         self.fs = fs

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import exp, pi
+from numbers import Integral
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -53,14 +54,29 @@ GATES = {8192: (18.21, 0.36), 4096: (12.14, 0.36), 2048: (417.54, 0.71), 1024: (
 """Constant and exponent of the noise reduction by block size (6.2.7)."""
 
 
+def of_lead_in(stage: Stage, amount: int) -> int:
+    """`amount`, the silence before the sound in what `stage` counts.
+
+    Raises ValueError unless it is a whole number, 0 or more.
+    """
+    given: object = amount
+    if not isinstance(given, Integral) or amount < 0:
+        raise ValueError(
+            f"{type(stage).__name__}: lead_in is {amount!r}: give a whole number, 0 or more"
+        )
+    return int(amount)
+
+
 class ECMAEarFilter(Stage):
     """Sound pressure (..., time) in pascal at 48 kHz to that at the cochlea, after a fade-in.
 
     The sound fades in within 5 ms from silence, then passes second-order sections for outer and
     middle ear (ECMA-418-2:2025, 5.1.2 and 5.1.3). The gain at 1 kHz is 1 in the free field.
 
-    field: "free", or "diffuse", which omits the sections of the outer ear; raises ValueError for
-        another
+    field: "free", or "diffuse", which omits the sections of the outer ear
+    lead_in: samples before the sound, which are silenced
+
+    Raises ValueError for any other value.
     """
 
     fs = FS
@@ -71,8 +87,9 @@ class ECMAEarFilter(Stage):
     numerators: Tensor
     denominators: Tensor
 
-    def __init__(self, field: ECMAField = "free") -> None:
+    def __init__(self, field: ECMAField = "free", lead_in: int = 0) -> None:
         super().__init__()
+        self.lead_in = of_lead_in(self, lead_in)
         if field not in ("free", "diffuse"):
             raise ValueError(f"ECMAEarFilter: field is {field!r}: give free or diffuse")
         self.field = field
@@ -87,13 +104,13 @@ class ECMAEarFilter(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         return {
-            "begun": torch.zeros(shape, dtype=torch.int64, device=self.device),
+            "begun": torch.full(shape, -self.lead_in, dtype=torch.int64, device=self.device),
             "past": self.state_like("past", (*shape, *self.design("numerators").shape[:1], 2)),
         }
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         begun, time = state["begun"], x.shape[-1]
-        at = (begun[..., None] + torch.arange(time, device=x.device)).clamp(max=FADE)
+        at = (begun[..., None] + torch.arange(time, device=x.device)).clamp(0, FADE)
         faded = x.double() * (0.5 - 0.5 * torch.cos(pi / FADE * at.double()))
         b, a = self.registered("numerators", "denominators")
         y, past = direct_form(faded, b, a, state["past"])
@@ -172,6 +189,8 @@ class ECMATonalNoise(Stage):
     tone shows in their autocorrelation, averaged over neighboring bands, at lags from 2 to 50 ms.
     Frames lag by 80 ms: two hops of the longest block less a frame. The work of a frame is that of
     the blocks that end with it. Computed in float64.
+
+    lead_in: frames of silence before the sound, with which the first blocks begin
     """
 
     # Of two frames: shorter blocks would cost more by the calls, longer ones are longer bursts.
@@ -183,8 +202,9 @@ class ECMATonalNoise(Stage):
     frames_stand_for_end = True
     keeps_double = (*TonalTables._fields, *Memory._fields)
 
-    def __init__(self) -> None:
+    def __init__(self, lead_in: int = 0) -> None:
         super().__init__()
+        self.lead_in = of_lead_in(self, lead_in)
         self.fixed_axes = {-2: BANDS}
         self.shape_remedy = "give the bands of ECMAFilterbank"
         self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
@@ -206,7 +226,8 @@ class ECMATonalNoise(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         lead = shape[:-1]
-        return {key: self.state_like(key, (*lead, *v)) for key, v in state_shapes().items()}
+        state = {key: self.state_like(key, (*lead, *v)) for key, v in state_shapes().items()}
+        return state | {"begun": state["begun"] - self.lead_in}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         tables = TonalTables(*self.registered(*TonalTables._fields))
@@ -225,7 +246,7 @@ class ECMATonalNoise(Stage):
         return (*shape[:-1], 3, shape[-1])
 
     def extra_repr(self) -> str:
-        return f"bands={BANDS}"
+        return f"bands={BANDS}, lead_in={self.lead_in}"
 
 
 def _by_frame(y: Tensor, dtype: torch.dtype) -> Tensor:

@@ -15,7 +15,7 @@ from amt_stream.dsp.functional.ecma418 import BANDS, WIDTH
 from amt_stream.dsp.functional.ecma418_envelope import STEP, envelopes, envelopes_in_place
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
 from amt_stream.dsp.hooks import steps_as
-from amt_stream.dsp.stages.ecma418 import CriticalBands
+from amt_stream.dsp.stages.ecma418 import CriticalBands, of_lead_in
 from amt_stream.dsp.streaming import Shape, Stage, State, output
 
 
@@ -70,6 +70,8 @@ class ECMASpecificRoughness(Stage):
     weighted by its rate, and roughness rises faster than it falls (ECMA-418-2:2025, clause 7).
     Frames lag by 180 ms: 171 ms until the block after the next one has ended, to whole frames.
     Computed in float64.
+
+    lead_in: frames of silence before the sound, with which the first block begins
     """
 
     block_size = FRAME
@@ -79,8 +81,9 @@ class ECMASpecificRoughness(Stage):
     frames_stand_for_end = True
     keeps_double = (*roughness.RoughnessTables._fields, *roughness.RoughnessState._fields)
 
-    def __init__(self) -> None:
+    def __init__(self, lead_in: int = 0) -> None:
         super().__init__()
+        self.lead_in = of_lead_in(self, lead_in)
         self.fixed_axes = {-3: 2, -2: BANDS}
         self.shape_remedy = "give what ECMAEnvelopes gives"
         size = roughness.SIZE
@@ -94,7 +97,8 @@ class ECMASpecificRoughness(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         shapes = roughness.roughness_states()
-        return {key: self.state_like(key, (*shape[:-2], *v)) for key, v in shapes.items()}
+        state = {key: self.state_like(key, (*shape[:-2], *v)) for key, v in shapes.items()}
+        return state | {"begun": state["begun"] - self.lead_in}
 
     def step(self, x: Tensor, state: State) -> tuple[ECMARoughnessOutput, State]:
         tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
@@ -122,7 +126,7 @@ class ECMASpecificRoughness(Stage):
         return ECMARoughnessOutput(lead, lead, (*lead, BANDS))  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
-        return f"bands={BANDS}"
+        return f"bands={BANDS}, lead_in={self.lead_in}"
 
 
 @output
@@ -145,6 +149,8 @@ class ECMASpecificFluctuation(Stage):
     (ECMA-418-2:2025, clause 9). Frames lag by 1.46 s: 0.70 s until the block after the next one has
     ended, 0.06 s in which its bands are analyzed, and 0.70 s for a median over frames before and
     after. Computed in float64. Gradients are those of the lines found, at their best rates.
+
+    lead_in: frames of silence before the sound, with which the first block begins
     """
 
     block_size = FRAME
@@ -154,8 +160,9 @@ class ECMASpecificFluctuation(Stage):
     frames_stand_for_end = True
     keeps_double = (*fluctuation.FluctuationTables._fields, *fluctuation.FluctuationState._fields)
 
-    def __init__(self) -> None:
+    def __init__(self, lead_in: int = 0) -> None:
         super().__init__()
+        self.lead_in = of_lead_in(self, lead_in)
         self.fixed_axes = {-3: 2, -2: BANDS}
         self.shape_remedy = "give what ECMAEnvelopes gives"
         self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
@@ -164,7 +171,8 @@ class ECMASpecificFluctuation(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         shapes = fluctuation.fluctuation_states()
-        return {key: self.state_like(key, (*shape[:-2], *v)) for key, v in shapes.items()}
+        state = {key: self.state_like(key, (*shape[:-2], *v)) for key, v in shapes.items()}
+        return state | {"begun": state["begun"] - self.lead_in}
 
     def step(self, x: Tensor, state: State) -> tuple[ECMAFluctuationOutput, State]:
         tables = self.registered(*fluctuation.FluctuationTables._fields)
@@ -194,4 +202,4 @@ class ECMASpecificFluctuation(Stage):
         return ECMAFluctuationOutput(lead, (*lead, BANDS))  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
-        return f"bands={BANDS}"
+        return f"bands={BANDS}, lead_in={self.lead_in}"

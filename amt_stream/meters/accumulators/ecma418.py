@@ -62,7 +62,7 @@ class ECMAMeter(PercentileMeter):
         letter, unit = metric.letter, f"_{metric.unit}"
         examples = f"mean{unit}", f"max{unit}", f"{letter}5{unit}", f"{letter}5_10min{unit}"
         # Of the logarithm to base 2, on which classes are even.
-        classes = {"low": -14.0, "high": 10.0, "width": 0.0005}
+        classes = {"low": np.log2(LEAST), "high": 30.0, "width": 0.0005}
         super().__init__(columns, examples, (letter, unit), 1 / metric.frame_rate, **classes)
 
     def reset(self) -> None:
@@ -94,7 +94,7 @@ class ECMAMeter(PercentileMeter):
         levels = np.log2(np.maximum(heard, LEAST / 2))
         counted = np.full(len(heard), np.nan) if self.paused else levels
         exceeded = self.percentiles.add(counted, levels, self._renewals.due(time_s), 0)
-        found = {name: _from_classes(v) for name, v in exceeded.items()}
+        found = {name: np.exp2(v) for name, v in exceeded.items()}
         unit = self.metric.unit
         found[f"max_{unit}"] = self.maximum.add(time_s, measured)
         found[f"mean_{unit}"] = self._means(measured)[1:]
@@ -122,12 +122,7 @@ class ECMAMeter(PercentileMeter):
             f"mean_{unit}": None if np.isnan(mean) else mean,
             f"max_{unit}": self.maximum.known,
             "t_max_s": self.maximum.time_s,
-            **{k: None if v is None else float(_from_classes(v)) for k, v in percentiles.items()},
+            **{k: None if v is None else 2.0**v for k, v in percentiles.items()},
             "measured_s": int(self._counts[0]) / rate,
             "excluded_s": self._excluded / rate,
         }
-
-
-def _from_classes(levels: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    values = np.exp2(levels)
-    return np.where(values < 1.001 * LEAST, 0.0, values)

@@ -3,57 +3,89 @@
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.accumulators import loops
 
 SLOTS = 100
 
+LOWEST, HIGHEST = -300.0, 500.0
+"""Range of the levels that have classes, in dB or phon."""
+
+SPARE = 200
+"""Classes stored beyond a value that had none, at least."""
+
+
+def known(value: float) -> float | None:
+    """A percentile, or None where there is none, or one beyond all classes."""
+    return value if value < math.inf else None
+
 
 class Histogram(Resumable):
     """Counts of values in classes of equal width, in dB, phon or another linear scale.
 
-    Values outside count in the nearest class; NaN is ignored. A percentile is the middle of its
-    class, so within half a width of the exact value. Values of the `rise` from silence can only be
-    too low: they count only from the class of the lowest other value on, or all if there are no
-    others.
+    Class k has the values from k `width` to (k + 1) `width`. The classes that are stored grow with
+    the range of the values. Values below `low` count as silence, which has no level: a percentile
+    that lies there is minus infinity, and one that lies from `high` on is infinite. NaN is ignored.
+    Other percentiles are the middle of their class, so within half a width of the exact value.
+    Values of the `rise` from silence can only be too low: they count only from the class of
+    the lowest other value on, or all if there are no others.
+
+    first: number of the lowest class that is stored
     """
 
     kept = growing = ("used", "rise")
 
-    def __init__(self, low: float = 0.0, high: float = 140.0, width: float = 0.05) -> None:
+    def __init__(self, low: float = LOWEST, high: float = HIGHEST, width: float = 0.05) -> None:
         if not (low < high and 0 < width <= high - low):
             raise ValueError(
                 f"a histogram from {low} to {high} in classes of {width}: give low < high and a "
                 "width that fits between them"
             )
         self.low, self.high, self.width = float(low), float(high), float(width)
-        self.counts: NDArray[np.int64] = np.zeros(round((high - low) / width), np.int64)
+        self._least, self._most = round(low / width), round(high / width)
+        # Those below `low`, then those of each class from `first` on; the last possible class has
+        # all that is beyond.
+        self._counts: NDArray[np.int64] = np.zeros(1, np.int64)
+        self.first = self._least
         self.rise = np.empty(0)
         loops.compile_loops()
 
     def __len__(self) -> int:
         """Number of values that count."""
-        return int(self.counted.sum())
+        return int(self._counted().sum())
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Counts (class,) from the class `first` on, without values of the rise."""
+        return self._counts[1:]
+
+    @property
+    def counted(self) -> NDArray[np.int64]:
+        """Counts (class,) from the class `first` on, with values of the rise that count."""
+        return self._counted()[1:]
+
+    def _counted(self) -> NDArray[np.int64]:
+        return self._counts + np.bincount(self._indices_of_rise(), minlength=len(self._counts))
 
     @property
     def used(self) -> NDArray[np.int64]:
-        """Indices and counts (2, n) of the classes that are not empty."""
-        places = np.flatnonzero(self.counts)
-        return np.stack([places, self.counts[places]])
+        """Numbers and counts (2, n) of the classes that are not empty; the first is below all."""
+        indices = np.flatnonzero(self._counts)
+        places = np.where(indices, indices + (self.first - 1), self._least - 1)
+        return np.stack([places, self._counts[indices]])
 
     @used.setter
     def used(self, given: NDArray[np.int64]) -> None:
         places, counts = given
-        if ((places < 0) | (places >= len(self.counts))).any():
-            raise Unfitting(f"a histogram of {len(self.counts)} classes: the state has others")
-        self.counts[:] = 0
-        self.counts[places] = counts
+        if ((places < self._least - 1) | (places > self._most)).any():
+            classes = f"{self._least} to {self._most - 1}"
+            raise Unfitting(f"a histogram of the classes {classes}: the state has others")
+        self._counts, self.first = np.zeros(1, np.int64), self._least
+        self.put(places, counts)
 
     @property
     def rise(self) -> NDArray[np.float64]:
@@ -62,38 +94,78 @@ class Histogram(Resumable):
 
     @rise.setter
     def rise(self, given: NDArray[np.float64]) -> None:
-        places = np.floor((given[~np.isnan(given)] - self.low) / self.width)
-        places = np.clip(places, 0, len(self.counts) - 1).astype(np.int64)
-        self._rise, self._rise_places = given, np.sort(places)
+        self._rise, self._rise_places = given, np.sort(self._places(given[~np.isnan(given)]))
+        self._reach(self._rise_places)
 
     def add(self, values: ArrayLike, rising: int = 0) -> None:
         """Count `values` (n,); the first `rising` of them belong to the rise from silence."""
         given = np.asarray(values, np.float64).ravel()
-        loops.count(given[rising:], self.low, self.width, self.counts)
+        at, limits = rising, (float(self._least), float(self._most))
+        while True:
+            part = given[at:]
+            done = loops.count(part, self.width, *limits, self.first, self._counts)
+            if done == len(part):
+                break
+            # A value beyond the stored classes.
+            at += done
+            self._reach(self._places(given[at : at + 1]))
         if rising:
             self.rise = np.append(self.rise, given[:rising])
 
-    @property
-    def counted(self) -> NDArray[np.int64]:
-        """Counts (class,), including values of the rise that count."""
-        return self.counts + np.bincount(self._places_of_rise(), minlength=len(self.counts))
+    def put(self, places: NDArray[np.integer], counts: NDArray[np.integer]) -> None:
+        """Add counts (n,) to the classes of these numbers (n,), negative ones to remove."""
+        self._reach(places)
+        self._counts[self._indices(places)] += counts
 
-    def _places_of_rise(self) -> NDArray[np.int64]:
-        """Sorted classes of the values of the rise that count."""
-        found = self._rise_places
-        return found[found.searchsorted(self.counts.astype(bool).argmax()) :]
+    def clear(self) -> None:
+        """Forget all values but those of the rise."""
+        self._counts[:] = 0
 
     def merge(self, other: "Histogram") -> None:
         """Add the counts of a histogram of the same classes."""
         if (self.low, self.high, self.width) != (other.low, other.high, other.width):
             raise ValueError("only histograms of the same classes can be merged")
-        self.counts += other.counts
+        self.put(*other.used)
         self.rise = np.append(self.rise, other.rise)
 
+    def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Numbers of the classes of values (n,), without NaN."""
+        places = np.floor(values / self.width)
+        return np.clip(places, self._least - 1, self._most).astype(np.int64)
+
+    def _indices(self, places: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Indices into `_counts` of the classes of these numbers."""
+        return np.where(places < self._least, 0, places - (self.first - 1))
+
+    def _indices_of_rise(self) -> NDArray[np.integer]:
+        """Sorted indices into `_counts` of the values of the rise that count."""
+        indices = self._indices(self._rise_places)
+        return indices[indices.searchsorted(self._counts.astype(bool).argmax()) :]
+
+    def _reach(self, places: NDArray[np.integer]) -> None:
+        """Store the classes of these numbers, and spare ones around them."""
+        there = places[places >= self._least]
+        if not len(there):
+            return
+        begin, end = int(there.min()), int(there.max()) + 1
+        count = len(self._counts) - 1
+        if count and begin >= self.first and end <= self.first + count:
+            return
+        # With a quarter of spare room, so that a slow rise is not copied at every class.
+        spare = max(SPARE, (end - begin + count) // 4)
+        first, last = begin - spare, end + spare
+        if count:
+            first = self.first if begin >= self.first else first
+            last = self.first + count if end <= self.first + count else last
+        first, last = max(first, self._least), min(last, self._most + 1)
+        counts = np.zeros(1 + last - first, np.int64)
+        counts[0] = self._counts[0]
+        counts[1 + self.first - first :][:count] = self._counts[1:]
+        self._counts, self.first = counts, first
+
     def exceeded(self, percent: float) -> float | None:
-        """The value exceeded `percent` of the time, such as N5; None without values."""
-        value = float(self.percentiles([percent])[0])
-        return None if math.isnan(value) else value
+        """The value exceeded `percent` of the time, such as N5; None without values or classes."""
+        return known(float(self.percentiles([percent])[0]))
 
     def percentiles(self, percents: Sequence[float]) -> NDArray[np.float64]:
         """The values (k,) exceeded in these percents of the time; NaN without values.
@@ -103,30 +175,10 @@ class Histogram(Resumable):
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        loops.find(shares, self.counts, self._places_of_rise(), places := np.empty(len(shares)))
-        return np.asarray(self.low + (places + 0.5) * self.width)
-
-    def to_dict(self) -> JsonDict:
-        """Data for JSON: classes and counts from the first to the last one above 0."""
-        used = np.flatnonzero(self.counts)
-        first, last = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
-        return {
-            "low": self.low,
-            "high": self.high,
-            "width": self.width,
-            "first": first,
-            "counts": self.counts[first:last].tolist(),
-            "rise": self.rise[~np.isnan(self.rise)].tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, given: JsonDict) -> Self:
-        """Make a histogram from `to_dict`."""
-        new = cls(given["low"], given["high"], given["width"])
-        first, counts = given["first"], given["counts"]
-        new.counts[first : first + len(counts)] = counts
-        new.rise = np.array(given["rise"], np.float64)
-        return new
+        places = np.empty(len(shares))
+        rise = self._indices_of_rise()
+        loops.find(shares, self._most, self.first, self._counts, rise, places)
+        return np.asarray((places + 0.5) * self.width)
 
 
 class RollingHistogram(Resumable):
@@ -152,7 +204,7 @@ class RollingHistogram(Resumable):
         self._length = max(1, round(window_s / period_s))
         self._slot_size = math.ceil(self._length / SLOTS)
         self._most_slots = math.ceil(self._length / self._slot_size)
-        # Classes and counts of each slot, the newest last.
+        # Numbers and counts of the classes of each slot, the newest last.
         self._slots: deque[tuple[NDArray[np.int32], NDArray[np.int32]]] = deque()
         self._taken = 0
         # Values after those of the rise, which leave the window by their number.
@@ -165,7 +217,7 @@ class RollingHistogram(Resumable):
 
     @property
     def slots(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Number of classes of each slot (slot,), and their indices and counts (2, n)."""
+        """How many classes each slot has (slot,), and their numbers and counts (2, n)."""
         sizes = np.array([len(places) for places, _ in self._slots], np.int32)
         used = [np.zeros((2, 0), np.int32), *(np.stack(one) for one in self._slots)]
         return sizes, np.concatenate(used, axis=1)
@@ -214,7 +266,8 @@ class RollingHistogram(Resumable):
         self._drop_rise(count)
         if count >= self._slot_size * self._most_slots:
             self._slots.clear()
-            self.histogram.counts[:] = self._newest.counts[:] = 0
+            self.histogram.clear()
+            self._newest.clear()
             self._taken = (self._taken + count) % self._slot_size
             return
         while count:
@@ -234,10 +287,10 @@ class RollingHistogram(Resumable):
                 self.histogram.rise = rise[len(rise) - left :]
 
     def _begin_slot(self) -> None:
-        used = np.flatnonzero(self._newest.counts)
-        self._slots.append((used.astype(np.int32), self._newest.counts[used].astype(np.int32)))
-        self._newest.counts[used] = 0
+        places, counts = self._newest.used.astype(np.int32)
+        self._slots.append((places, counts))
+        self._newest.clear()
         self._taken = 0
         if len(self._slots) == self._most_slots:
             places, counts = self._slots.popleft()
-            self.histogram.counts[places] -= counts
+            self.histogram.put(places, -counts)

@@ -26,22 +26,35 @@ _compiled = cached_njit(nogil=True, error_model="numpy")
 
 
 @_compiled
-def count(values: Array, low: float, width: float, counts: Array) -> None:
-    """Count `values` (n,) in classes from `low` on; NaN is ignored."""
-    most = float(len(counts) - 1)
-    for value in values:
-        if not math.isnan(value):
-            place = np.floor((value - low) / width)
-            counts[int(min(max(place, 0.0), most))] += 1
+def count(values: Array, width: float, least: float, most: float, first: int, counts: Array) -> int:
+    """Count `values` (n,) in classes of this width; NaN is ignored.
+
+    least, most: numbers of the lowest class and of that for all that is higher; what is lower
+        counts in `counts[0]`
+    first: number of the class of `counts[1]`
+
+    Returns how many values were taken: all, or those before one whose class `counts` has not.
+    """
+    for k in range(len(values)):
+        if not math.isnan(values[k]):
+            place = min(np.floor(values[k] / width), most)
+            at = 0 if place < least else int(place) - first + 1
+            if at < 0 or at >= len(counts) or (at == 0 and place >= least):
+                return k
+            counts[at] += 1
+    return len(values)
 
 
 @_compiled
-def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
+def find(percents: Array, most: int, first: int, counts: Array, more: Array, places: Array) -> None:
     """Find the positions (k,) on the scale of classes that are exceeded in these percents.
 
-    They are interpolated between the classes of two values; NaN without values.
+    They are interpolated between the classes of two values; NaN without values. What `counts[0]`
+    and the class `most` count has no place on the scale: a position that includes it is infinite.
 
-    more: sorted classes of further values besides `counts`
+    most: as in `count`
+    first: number of the class of `counts[1]`
+    more: sorted indices into `counts` of further values
     """
     places[:] = math.nan
     # Not `counts.sum()`, with which numba keeps an import of all of scipy.linalg.
@@ -61,7 +74,13 @@ def find(percents: Array, counts: Array, more: Array, places: Array) -> None:
             if below < 0 and up_to > before:
                 below = place
             if up_to > math.ceil(rank):
-                places[k] = below + (rank - before) * (place - below)
+                # Alike whichever classes are stored.
+                lower = below - 1 + first
+                places[k] = lower + (rank - before) * (place - below)
+                if below == 0:
+                    places[k] = -math.inf
+                elif place - 1 + first >= most:
+                    places[k] = math.inf
                 break
 
 
@@ -131,7 +150,6 @@ def tell(
     lowest: Array,
     peak: Array,
     impulse: Array,
-    aside: Array,
     intervals: Array,
     out: Array,
     k: int,
@@ -142,13 +160,7 @@ def tell(
     """
     for i in range(3):
         out[i, k] = sums[i, 0] / counts[0] if counts[0] else math.nan
-        # Values of the rise count unless they are lower than all later ones.
-        total, count = impulse[0, i], impulse[1, i]
-        for j in range(int(impulse[2, i])):
-            if aside[i, j] >= lowest[6 + i, 0] or lowest[6 + i, 0] == math.inf:
-                total += aside[i, j]
-                count += 1.0
-        out[3 + i, k] = total / count if count else math.nan
+        out[3 + i, k] = impulse[0, i] / impulse[1, i] if impulse[1, i] else math.nan
         out[6 + i, k] = peak[i, 0] * peak[i, 0]
     for i in range(9):
         out[9 + i, k] = highest[i, 0]
@@ -173,7 +185,6 @@ def measure_frames(
     lowest: Array,
     peak: Array,
     impulse: Array,
-    aside: Array,
     intervals: Array,
     out: Array,
 ) -> None:
@@ -187,7 +198,7 @@ def measure_frames(
     rising: (9,) number of first frames that are of the rise of each level from silence
     forgotten: (9,) frames after a fault until a level counts
     lengths: (2,) frames of the intervals whose highest levels are averaged
-    sums, counts, highest, lowest, peak, impulse, aside, intervals: state, as in `Running`
+    sums, counts, highest, lowest, peak, impulse, intervals: state, as in `Running`
     out: (40, n) output after each frame: that of `tell`; powers of nine levels if they count, else
         NaN; the first sum; counts
     """
@@ -208,10 +219,7 @@ def measure_frames(
                     # Of a rise what it has reached: it begins from nothing.
                     place, row = (i + 9, 27 + i) if k < rising[i] else (i, 18 + i)
                     lowest[place, 0] = min(lowest[place, 0], frames[row, k])
-                    if i >= 6 and k < rising[i] and impulse[2, i - 6] < aside.shape[1]:
-                        aside[i - 6, int(impulse[2, i - 6])] = frames[i, k]
-                        impulse[2, i - 6] += 1.0
-                    elif i >= 6:
+                    if i >= 6:
                         impulse[0, i - 6] += frames[i, k]
                         impulse[1, i - 6] += 1.0
         if counted:
@@ -225,7 +233,7 @@ def measure_frames(
                         intervals[i, 2] += intervals[i, 1]
                         intervals[i, 3] += 1.0
                     intervals[i, 0], intervals[i, 1] = 0.0, -1.0
-        tell(sums, counts, highest, lowest, peak, impulse, aside, intervals, out, k)
+        tell(sums, counts, highest, lowest, peak, impulse, intervals, out, k)
         out[38, k] = sums[0, 0]
         out[39, k] = counts[0]
 
@@ -242,10 +250,10 @@ def _compile() -> None:
     line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
     kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
     numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
-    running = (kept_table, kept, *[kept_table] * 6)
+    running = (kept_table, kept, *[kept_table] * 5)
     for kernel, given in (
-        (count, (line, f8, f8, numbers)),
-        (find, (line, numbers, numbers, kept)),
+        (count, (line, f8, f8, f8, i8, numbers)),
+        (find, (line, i8, i8, numbers, numbers, kept)),
         (hold_highest, (line, f8, kept)),
         (round_digits, (kept, kept)),
         (lasts, (line, line, i8, f8, f8)),

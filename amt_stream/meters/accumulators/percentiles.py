@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.accumulators.extremes import Maximum
-from amt_stream.meters.accumulators.histogram import Histogram, RollingHistogram
+from amt_stream.meters.accumulators.histogram import Histogram, RollingHistogram, known
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.window import WINDOW, window_s
 
@@ -144,7 +144,7 @@ class Percentiles(Resumable):
         for window, histogram in self.rolling.items():
             now[window] = histogram.percentiles(self._percents[window])
         values = [float(now[window][place]) for window, place in self._places]
-        return {n: None if v != v else v for n, v in zip(self.names, values, strict=True)}
+        return {n: known(v) for n, v in zip(self.names, values, strict=True)}
 
 
 class PercentileMeter(Meter):

@@ -47,13 +47,15 @@ EBU_18 = DisplayScale(-36.0, 18.0)
 
 
 class GatedEnergies(Resumable):
-    """Energies of blocks in classes of 0.01 LU from -70 to 10 LUFS: years in 128 kB.
+    """Energies of blocks in classes of 0.01 LU from -70 LUFS on: years in 128 kB.
 
-    Each class has a count and a sum of energies. Louder blocks count in the top class; blocks that
-    are not above -70 LUFS do not count (the absolute gate).
+    Each class has a count and a sum of energies. Blocks louder than 10 LUFS, as of sound that has
+    no full scale, make more classes; those above 300 LUFS count in the top class. Blocks that are
+    not above -70 LUFS do not count (the absolute gate).
     """
 
     WIDTH = 0.01
+    MOST = round((300.0 - ABSOLUTE_GATE) / WIDTH)
     kept = growing = ("used",)
 
     def __init__(self) -> None:
@@ -61,12 +63,20 @@ class GatedEnergies(Resumable):
         self.counts: NDArray[np.int64] = np.zeros(classes, np.int64)
         self.sums: Energies = np.zeros(classes)
 
+    def _reach(self, places: NDArray[np.int64]) -> None:
+        """Make as many classes as these places need."""
+        more = int(places.max(initial=0)) + 1 - len(self.counts)
+        if more > 0:
+            self.counts = np.append(self.counts, np.zeros(more, np.int64))
+            self.sums = np.append(self.sums, np.zeros(more))
+
     def add(self, energies: Energies) -> None:
         """Count `energies` (n,); NaN is ignored."""
         levels = lufs(energies)
         heard = levels > ABSOLUTE_GATE
         places = ((levels[heard] - ABSOLUTE_GATE) / self.WIDTH).astype(np.int64)
-        places = np.minimum(places, len(self.counts) - 1)
+        places = np.minimum(places, self.MOST - 1)
+        self._reach(places)
         np.add.at(self.counts, places, 1)
         np.add.at(self.sums, places, energies[heard])
 
@@ -79,9 +89,10 @@ class GatedEnergies(Resumable):
     @used.setter
     def used(self, given: tuple[NDArray[np.int64], Energies]) -> None:
         (places, counts), sums = given
-        outside = (places < 0) | (places >= len(self.counts))
+        outside = (places < 0) | (places >= self.MOST)
         if len(places) != len(sums) or outside.any():
-            raise Unfitting(f"energies in {len(self.counts)} classes: the state has others")
+            raise Unfitting(f"energies in up to {self.MOST} classes: the state has others")
+        self._reach(places)
         self.counts[:], self.sums[:] = 0, 0.0
         self.counts[places], self.sums[places] = counts, sums
 

@@ -20,7 +20,7 @@ class SharpnessMeter(PercentileMeter):
     `update` takes the sharpness of the frames of `ZwickerTimeVarying`, one per 2 ms. Frames without
     loudness have no sharpness and do not count. In the mean and percentiles, frames before 0.5 s
     count only if they are not lower than all later ones. Percentiles are counted in classes of
-    0.005 acum from 0 to 20, so within 0.0025 acum of the exact value; as columns they are updated
+    0.005 acum up to 500, so within 0.0025 acum of the exact value; as columns they are updated
     every 0.1 s. Rolling windows continue through pauses and resets.
 
     Raises ValueError for a column that it does not have.
@@ -31,7 +31,7 @@ class SharpnessMeter(PercentileMeter):
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
         examples = "mean_acum", "max_acum", "s5_acum", "s5_10min_acum"
-        classes = {"low": 0.0, "high": 20.0, "width": 0.005}
+        classes = {"low": 0.0, "high": 500.0, "width": 0.005}
         super().__init__(columns, examples, ("s", "_acum"), 1 / FRAME_RATE, **classes)
 
     def reset(self) -> None:

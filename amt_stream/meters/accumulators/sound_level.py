@@ -58,9 +58,7 @@ class Running(NamedTuple):
     sums: of mean squares (3, 1) in Pa^2; counts: of frames (1,)
     highest, lowest: powers (9, 1) and (18, 1) in Pa^2, the lowest after the rise and in it
     peak: (3, 1) in pascal
-    impulse: (3, 3) of the means of I after its rise: sums in Pa^2, counts of frames; how many are
-        aside
-    aside: (3, frame) means of I in its rise, in Pa^2
+    impulse: (2, 3) of the means of I: sums in Pa^2, counts of frames
     intervals: (2, 4) of those of 3 s and 5 s: frames and highest power of the one that goes on, -1
         for none; sum of the highest of those before in Pa^2, and how many they were
     """
@@ -71,7 +69,6 @@ class Running(NamedTuple):
     lowest: Values
     peak: Values
     impulse: Values
-    aside: Values
     intervals: Values
 
     @classmethod
@@ -83,8 +80,7 @@ class Running(NamedTuple):
             np.zeros((levels, 1)),
             np.full((2 * levels, 1), np.inf),
             np.zeros((weightings, 1)),
-            np.zeros((3, weightings)),
-            np.zeros((weightings, int(RISEN[-1]) - 1)),
+            np.zeros((2, weightings)),
             np.tile([0.0, -1.0, 0.0, 0.0], (len(INTERVALS), 1)),
         )
 
@@ -143,9 +139,9 @@ class SoundLevelMeter(Meter):
         `RollingHistogram`); LEX,8h, `lex_8h_db`; dose and TWA, `dose_90_5_80_percent` and
         `twa_90_5_80_db` (see `Dose`); and forecasts of limits (see `Forecasts`)
 
-    LAIeq is the mean power of what I shows. LAFT3 and LAFT5 (DIN 45641) are the mean power of the
-    highest A-weighted F level in each whole interval of 3 s or 5 s that was measured. LCeq - LAeq
-    and its like, `lceq_minus_laeq_db`, are differences of levels.
+    LAIeq is the mean power of what I shows, from the first frame on. LAFT3 and LAFT5 (DIN 45641)
+    are the mean power of the highest A-weighted F level in each whole interval of 3 s or 5 s that
+    was measured. LCeq - LAeq and its like, `lceq_minus_laeq_db`, are differences of levels.
 
     `update` takes what `SoundLevel` gives of a channel, a frame per 10 ms. Levels of the moment
     and of a rolling window are of the sound: they go on through a pause and a reset. All others
@@ -158,9 +154,10 @@ class SoundLevelMeter(Meter):
 
     Percentile levels are of A-weighted F levels where their name says no other, `l90_db` the same
     as `laf90_db`, and `lcs90_db` of C-weighted S levels. They are of values every 10 ms, in classes
-    of 0.05 dB from 0 to 150 dB: within 0.025 dB of the exact, days of them in 24 kB; what is below
-    0 dB counts in the lowest class. As columns they are renewed every 0.1 s. Those of other levels
-    than A-weighted F are calculated only where `columns` names them.
+    of 0.05 dB: within 0.025 dB of the exact, days of them in 24 kB for a range of 150 dB. What is
+    below -300 dB is silence, and a percentile that lies there has no level. As columns they are
+    renewed every 0.1 s. Those of other levels than A-weighted F are calculated only where `columns`
+    names them.
 
     Raises ValueError for a column that it does not have.
     """
@@ -200,8 +197,7 @@ class SoundLevelMeter(Meter):
         self.reset()
 
     def _percentiles(self, stem: str) -> Percentiles:
-        classes = {"low": 0.0, "high": 150.0, "width": 0.05}
-        return Percentiles(self.columns, (stem, "_db"), FRAME_S, **classes)
+        return Percentiles(self.columns, (stem, "_db"), FRAME_S)
 
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
@@ -319,7 +315,7 @@ class SoundLevelMeter(Meter):
         tops = np.where(settled, highest, 0.0).max(1)
         np.maximum(so_far.highest[:, 0], tops, out=so_far.highest[:, 0])
         held = settled[len(LEVELS) - len(WEIGHTINGS) :, 0]
-        so_far.impulse[:2, held] += part * np.stack([impulse[held, 0], np.ones(held.sum())])
+        so_far.impulse[:, held] += part * np.stack([impulse[held, 0], np.ones(held.sum())])
         if not self._taken and known[0]:
             # Of a rise what it has reached: it begins from nothing.
             so_far.lowest[len(LEVELS) :, 0] = power[:, 0]
@@ -370,6 +366,10 @@ class SoundLevelMeter(Meter):
         """How much of its window a rolling level counts."""
         return self.rolling[column].covered_s
 
+    def _percentile_columns(self) -> Iterator[tuple[str, float | None]]:
+        for percentiles in (self.percentiles, *self.others.values()):
+            yield from percentiles.reading().items()
+
     def _dosed(self) -> Iterator[tuple[str, float]]:
         for key, dose in self.doses.items():
             yield f"dose_{key}_percent", dose.percent
@@ -388,9 +388,8 @@ class SoundLevelMeter(Meter):
             **{f"{name}_db": finite(value) for name, value in now},
             **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},
             **{name: finite(value) for name, value in self._dosed()},
-            **{f"l{p}_db": histogram.exceeded(p) for p in PERCENTS},
-            **self.percentiles.reading(),
-            **{n: v for other in self.others.values() for n, v in other.reading().items()},
+            **{f"l{p}_db": finite(histogram.exceeded(p)) for p in PERCENTS},
+            **{n: finite(v) for n, v in self._percentile_columns()},
             **{name: finite(value) for name, value in self._rolled.items()},
             "measured_s": self.measured_s,
             "excluded_s": self._excluded * FRAME_S,

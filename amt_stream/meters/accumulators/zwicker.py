@@ -25,8 +25,9 @@ class ZwickerMeter(PercentileMeter):
     same frames: after the last reset, outside pauses, valid. In percentiles, frames before 0.5 s
     count only where they are not lower than all that came later. Those of a rolling window go on
     through a pause and a reset. Percentiles are counted in classes of 1/2000 of a doubling of
-    loudness, so within 0.02 % of the exact; as columns they are renewed every 0.1 s. N5 is the
-    value exceeded 5 % of the time; ISO 532-1 takes it over an interval that the user chooses.
+    loudness, so within 0.02 % of the exact, and lower values than 0.001 sone as 0; as columns they
+    are renewed every 0.1 s. N5 is the value exceeded 5 % of the time; ISO 532-1 takes it over an
+    interval that the user chooses.
 
     Raises ValueError for a column that it does not have.
     """
@@ -36,7 +37,7 @@ class ZwickerMeter(PercentileMeter):
     def __init__(self, columns: Sequence[str] = ()) -> None:
         examples = "nmax_sone", "n5_sone", "n5_10min_sone"
         # Of the logarithm to base 2, on which classes are even.
-        classes = {"low": -10.0, "high": 10.0, "width": 0.0005}
+        classes = {"low": -10.0, "high": 30.0, "width": 0.0005}
         super().__init__(columns, examples, ("n", "_sone"), 1 / FRAME_RATE, **classes)
 
     def reset(self) -> None:

@@ -181,6 +181,9 @@ class MetricReadings(MeteredReadings):
         return np.stack(sides)[*self._places.T].T
 
     def tail(self, frames: Frames) -> None:
+        # Frames before a cut have looked ahead at all of the sound.
+        if frames.cut:
+            return
         counted = self.counted(frames, self._shown.settle_s)
         for meter, values in zip(self.meters, self._by_sides(frames), strict=True):
             meter.tail(frames.time_s, np.where(counted, values, np.nan))

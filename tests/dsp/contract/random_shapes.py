@@ -159,8 +159,16 @@ def running_spectrum_case(rng):
 def peaks_case(rng):
     rows, taps = lead(rng), rng.choice([1, 12])
     lengths = rng.choice([(4,), (2, 3)])
-    x, zi = noise(*rows, 4 * sum(lengths)), noise(*rows, taps - 1)
+    x, zi = noise(*rows, 4 * sum(lengths)), noise(*rows, taps + 1)
+    zi[..., :2] = edges(rng)
     return peak.peaks, (x, noise(3, taps), lengths, zi)
+
+
+def edges(rng):
+    """Bounds of a sound (2,) that has begun, or ends."""
+    return torch.tensor(
+        [rng.choice([0.0, 5.0, 11.0]), rng.choice([0.0, 7.0, peak.ENDLESS])]
+    ).double()
 
 
 def programme_case(rng):
@@ -334,6 +342,8 @@ def sound_levels_case(rng):
     stage = made(SoundLevel, 8000)
     x = noise(*lead(rng), 20)
     zi = noise(*x.shape[:-1], sound_level.states(stage.phases))
+    at = sound_level.LEFT_AT
+    zi[..., at - 1 : at + 1] = edges(rng)
     given = x, (4, 1), stage.coefficients, stage.phases, zi
     return sound_level.sound_levels, given
 

@@ -27,6 +27,7 @@ from tests.dsp.contract.test_module_contract import CASES
 ONE_FORM = {
     *("band_passes", "blocks", "cached_njit", "cascade_blocks", "first_order_gain"),
     *(
+        "ending",
         "fit",
         "framed",
         "group_delay",

@@ -5,7 +5,7 @@ import torch
 
 from amt_stream.dsp.design import interpolator, k_weighting
 from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.peak import peaks
+from amt_stream.dsp.functional.peak import ENDLESS, ending, peaks
 from amt_stream.dsp.functional.programme import filtered_mean_square
 
 # Relative to the peak. Poles next to 1, at 38 Hz, make much of rounding.
@@ -41,16 +41,40 @@ def test_mean_square(dtype, lengths, lead):
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 2)])
 def test_peaks(dtype, lengths, lead):
-    x = noise(*lead, 5 * sum(lengths), dtype=dtype)
+    time = 5 * sum(lengths)
+    x = noise(*lead, time, dtype=dtype)
     phases = torch.from_numpy(interpolator()).to(dtype)
-    same(peaks, x, phases, lengths, noise(*lead, 11, dtype=dtype, seed=1))
+    for first, left in ((0.0, ENDLESS), (4.0, time // 2), (11.0, 0.0), (11.0, 2.0)):
+        zi = noise(*lead, 13, dtype=dtype, seed=1)
+        zi[..., 0], zi[..., 1] = first, left
+        same(peaks, x, phases, lengths, zi)
+
+
+def test_peaks_are_those_of_the_sound(dtype, lengths):
+    """A cosine that begins and ends at its crest: not even where silence makes an edge of it."""
+    period, block = 16, sum(lengths)
+    count = -(-period * 4 // block) * block
+    end = (count - 12) // period * period + 1
+    x = torch.cos(2 * torch.pi * torch.arange(count, dtype=dtype) / period)
+    x[end:] = 0
+    phases = torch.from_numpy(interpolator()).to(dtype)
+    rest = ending(x.new_zeros(13), ENDLESS)
+    for given in (x, x.clone().requires_grad_()):
+        samples, between, zf = peaks(given, phases, lengths, ending(rest, end))
+        assert samples.max() == 1
+        assert between.max() < 1.02
+        assert zf[:2].tolist() == [11.0, 0.0]
+        _, between, zf = peaks(given, phases, lengths, rest)
+        assert between.max() > 1.05
+        assert zf[:2].tolist() == [11.0, (ending(zf, ENDLESS)[1] - count).item()]
 
 
 def test_not_a_number_is_passed_on(dtype, lengths):
     x = noise(2, 30 * sum(lengths), dtype=dtype)
     x[1, 7 * sum(lengths)] = torch.nan
     phases = torch.from_numpy(interpolator()).to(dtype)
-    at, before = 7 * len(lengths), x.new_zeros(2, 11)
+    at, before = 7 * len(lengths), ending(x.new_zeros(2, 13), ENDLESS)
+    before[:, 0] = 11
     samples, between, _ = peaks(x, phases, lengths, before)
     assert samples.isnan().nonzero().tolist() == [[1, at]]
     heard = 12 if lengths == (1,) else 1

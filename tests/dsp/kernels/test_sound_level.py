@@ -5,7 +5,13 @@ import torch
 
 from amt_stream import SoundLevel
 from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.sound_level import held_maximum, sound_levels, states
+from amt_stream.dsp.functional.peak import ENDLESS, ending
+from amt_stream.dsp.functional.sound_level import (
+    LEFT_AT,
+    held_maximum,
+    sound_levels,
+    states,
+)
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-12}
 
@@ -27,6 +33,7 @@ def test_forms_agree(fs, shape, dtype):
     x = noise(*shape).to(dtype)
     x[0, ..., 100:600] = 0  # I is held meanwhile
     zi = noise(*shape[:-1], states(phases), seed=1).abs()
+    zi[..., LEFT_AT - 1], zi[..., LEFT_AT] = 5.0, 700.0
     assert compiled(x, coefficients, phases, zi)
     got = sound_levels(x, lengths, coefficients, phases, zi)
     plain = sound_levels(x.clone().requires_grad_(), lengths, coefficients, phases, zi)
@@ -54,7 +61,7 @@ def test_nan_passes(dtype):
     phases = phases.to(dtype)
     x = noise(2, 1440).to(dtype)
     x[1, 700] = torch.nan
-    zi = torch.zeros(2, states(phases), dtype=torch.float64)
+    zi = ending(torch.zeros(2, states(phases), dtype=torch.float64), ENDLESS, LEFT_AT)
     for given in (x, x.clone().requires_grad_()):
         frames, *_ = sound_levels(given, lengths, coefficients, phases, zi)
         for v in frames:

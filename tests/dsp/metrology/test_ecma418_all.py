@@ -16,7 +16,15 @@ from amt_stream import (
     Stream,
     aligned,
 )
+from amt_stream.dsp.stages import (
+    ECMAEarFilter,
+    ECMASpecificFluctuation,
+    ECMASpecificRoughness,
+    ECMATonalNoise,
+)
+from amt_stream.dsp.streaming import fields
 from tests.dsp.chunks import pushed
+from tests.dsp.kernels.forms import compiledly, plainly
 
 FS = 48000
 SECONDS = 2.4
@@ -118,3 +126,31 @@ def test_another_rate():
     model = ECMA418(44100)
     assert model.latency / 44100 * model.frame_rate % 1 == 0
     assert model.latency / 44100 * 50 % 1 == ECMA418().latency / 48000 * 50 % 1
+
+
+@pytest.mark.parametrize("form", [compiledly, plainly])
+@pytest.mark.parametrize(
+    ("stage", "unit", "shape"),
+    [
+        (ECMAEarFilter, 1, ()),
+        (ECMATonalNoise, 256, (53,)),
+        (ECMASpecificRoughness, 30, (2, 53)),
+        (ECMASpecificFluctuation, 30, (2, 53)),
+    ],
+)
+def test_silence_before_the_sound_changes_nothing(form, stage, unit, shape):
+    """After it the state is that of a sound that begins; the ear silences what rings before."""
+    count = 19
+    late = stage(lead_in=count).double()
+    ringing = 1e-4 if stage is ECMAEarFilter else 0.0
+    x = torch.full((*shape, count * unit), ringing, dtype=torch.float64)
+    with torch.no_grad():
+        y, after = form(late.step, x, late.initial_state(shape))
+    expected = stage().double().initial_state(shape)
+    assert set(after) == set(expected)
+    for name, value in after.items():
+        assert value.equal(expected[name]), name
+    assert all(not v.any() for v in fields(y))
+    for wrong in (-1, 0.5):
+        with pytest.raises(ValueError, match=f"lead_in is {wrong}: give a whole number"):
+            stage(lead_in=wrong)
