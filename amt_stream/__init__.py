@@ -4,17 +4,33 @@ The public names and their types stand in `__init__.pyi`, one line each. A name 
 is first used, so that `import amt_stream` stays free of torch.
 """
 
-from typing import Any
-
-import lazy_loader
-
-from amt_stream.core.importing import uncollected
-
 __version__ = "0.2.0"
 
-_imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_attached: list[tuple] = []
 
 
-def __getattr__(name: str) -> Any:
+def _lazy() -> tuple:
+    """What `lazy_loader` makes of the stub.
+
+    Only when it is first used: until a command has begun, Ctrl-C would show where it was in this
+    import.
+    """
+    if not _attached:
+        import lazy_loader
+
+        _attached.append(lazy_loader.attach_stub(__name__, __file__))
+    return _attached[0]
+
+
+def __getattr__(name: str) -> object:
+    from amt_stream.core.importing import uncollected
+
+    imported, _, names = _lazy()
+    if name == "__all__":
+        return names
     with uncollected():
-        return _imported(name)
+        return imported(name)
+
+
+def __dir__() -> list[str]:
+    return _lazy()[1]()

@@ -30,6 +30,7 @@ from tests.service.served import forks as forks_of_served
 
 ROOT = Path(__file__).parents[1]
 VIRTUAL_MIC = ROOT / "tests" / "tools" / "virtual_mic.sh"
+SHIM = ROOT / "tests" / "tools" / "set_clock.c"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -571,6 +572,16 @@ def patient(wait):
         return wait(what, timeout=max(timeout, PATIENCE_MS), **more)
 
     return waiting
+
+
+@pytest.fixture(scope="session")
+def clock_shim(tmp_path_factory) -> Path:
+    """A clock of the day that a file sets; libfaketime would also stretch every sleep."""
+    if sys.platform != "linux" or shutil.which("cc") is None:
+        pytest.skip("needs a C compiler and Linux")
+    made = tmp_path_factory.mktemp("shim") / "set_clock.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, SHIM], check=True)
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -121,7 +121,8 @@ class Ending:
         self._leaving.acquire()  # never released: a second caller waits for the end
         if sentence:
             with contextlib.suppress(OSError, ValueError, AttributeError):
-                os.write(2, f"amt-stream: {sentence}\n".encode(errors="replace"))
+                line = f"amt-stream: {sentence}\n".encode(errors="replace")
+                os.write(sys.stderr.fileno(), line)
         # In a thread, as a disk or a terminal may hang.
         undo = threading.Thread(target=self._undo_all, daemon=True)
         undo.start()

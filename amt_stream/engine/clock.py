@@ -2,8 +2,12 @@
 
 import time
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
+from amt_stream.core.saved_state import Resumable
 from amt_stream.engine.devices.portaudio import since_boot_s
 from amt_stream.engine.thread_check import thread_checked
 
@@ -12,6 +16,49 @@ HASTE = 0.05
 NEAR_S = 0.02
 STEP_S = 0.5
 HELD_S = 0.001
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+UNKNOWN_S = 1.5
+"""Assumed duration of an unknown interruption: longer than any gap that is filled."""
+
+
+@cache
+def boot() -> str:
+    """An identifier of the computer's present boot, or of this process if the system has none."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return f"process {uuid4()}"
+
+
+class ClockReading(Resumable):
+    """A moment by wall clock (seconds since 1970) and by time since boot."""
+
+    kept = ("utc", "boot", "boot_s")
+
+    def __init__(self, ago_s: float = 0.0, utc: float | None = None) -> None:
+        """`ago_s` seconds before now; `utc` overrides the wall clock's reading."""
+        self.utc = time.time() - ago_s if utc is None else utc
+        self.boot, self.boot_s = boot(), since_boot_s() - ago_s
+
+    def same_boot(self, other: "ClockReading") -> bool:
+        """Whether the computer ran without interruption between the two moments."""
+        return self.boot == other.boot
+
+    def until(self, now: "ClockReading") -> float | None:
+        """Seconds from this moment to another; None if no clock can tell.
+
+        The wall clock, which may have been set, is used only if the computer was restarted.
+        """
+        seconds = now.boot_s - self.boot_s if self.same_boot(now) else now.utc - self.utc
+        return seconds if seconds > 0 else None
+
+    def samples_until(self, now: "ClockReading", fs: int) -> tuple[int, str]:
+        """Number of samples missed between two moments, and why, in words."""
+        seconds = self.until(now)
+        if seconds is None:
+            return round(UNKNOWN_S * fs), "it was interrupted for an unknown time"
+        return round(seconds * fs), "it was interrupted"
 
 
 class Clocks(NamedTuple):

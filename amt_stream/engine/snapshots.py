@@ -4,8 +4,9 @@ import math
 import time
 from collections.abc import Mapping
 
+from amt_stream.engine.clock import ClockReading
 from amt_stream.engine.devices.portaudio import since_boot_s
-from amt_stream.engine.restore import ClockReading, Standing
+from amt_stream.engine.restore import Standing
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.sinks import Sinks
 from amt_stream.engine.sources import SourceError

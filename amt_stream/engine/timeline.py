@@ -1,9 +1,9 @@
 """Arrival times of an engine's samples, and their UTC."""
 
-from amt_stream.engine.clock import UtcScale
+from amt_stream.engine.clock import ClockReading, UtcScale
 from amt_stream.engine.devices.portaudio import since_boot_s
 from amt_stream.engine.health import Arrivals
-from amt_stream.engine.restore import ClockReading, Standing
+from amt_stream.engine.restore import Standing
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.thread_check import thread_checked
 

@@ -732,7 +732,7 @@ class ReportSettings:
         "--company TEXT", "company that measured", Text(), key="report.company"
     )
     logo: str | None = setting(
-        "--logo FILE", "its logo: a PNG or SVG file", Text(), key="report.logo"
+        "--logo FILE", "its logo: a PNG, JPEG or SVG file", Text(), key="report.logo"
     )
 
 

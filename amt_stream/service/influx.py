@@ -81,7 +81,7 @@ class Influx(ByHttp):
 
     @property
     def missed(self) -> int:
-        return self._left_out.count + self._sender.lost
+        return self._timeless + self._sender.lost
 
     def send(self, message: Message) -> None:
         content = message.content

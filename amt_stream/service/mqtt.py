@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import os
+import socket
 import ssl
 import time
 from collections import deque
@@ -16,6 +17,7 @@ from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import MAIN, Message, Thinned
+from amt_stream.service.names import Abandoned
 from amt_stream.service.stdio import asked_in
 from amt_stream.service.transport import ServiceError, Wire, host_and_port, missing, secret_in
 
@@ -234,7 +236,9 @@ class Mqtt:
 
         The library would wait in a thread, and the program could not end before it.
         """
-        broker = self._broker
+        broker, loop = self._broker, asyncio.get_running_loop()
+        known = loop.run_in_executor(Abandoned(), socket.getaddrinfo, broker.host, broker.port)
+        await asyncio.wait_for(known, CONNECT_S)
         way = asyncio.open_connection(broker.host, broker.port)
         _, writer = await asyncio.wait_for(way, CONNECT_S)
         writer.close()

@@ -41,14 +41,13 @@ class Webhook(ByHttp):
         self._topic = recipient.topic
         self._whose = identity.name or socket.gethostname()
         self._state = ""
-        self._left_out = 0
         headers = {"Content-Type": "application/json"}
         headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
         self._sender = HttpSender(Endpoint(recipient.url, headers), joins=False)
 
     @property
     def missed(self) -> int:
-        return self._left_out + self._sender.lost
+        return self._sender.lost
 
     def send(self, message: Message) -> None:
         content = message.content
@@ -69,7 +68,7 @@ class Webhook(ByHttp):
         if kind not in self._only if self._only else kind in ROUTINE:
             return
         body = self._notification(event) if self._topic else self._json(event)
-        self._left_out += not self._sender.put(json.dumps(body, allow_nan=False).encode())
+        self._sender.put(json.dumps(body, allow_nan=False).encode())
 
     def _json(self, event: JsonMap) -> JsonDict:
         return {"text": f"{self._whose}: {_words(event)}", "event": event}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.words import counted
+from amt_stream.engine.clock import ClockReading
 from amt_stream.sessions.files import (
     LONGEST_LINE,
     GrowingFile,
@@ -73,7 +74,10 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
 
 
 ENTRY = {"n": int, "run": int, "part": str, "sha256": str, "before": str, "hash": str}
-"""Fields of every entry; parts of a database also have `table`, `first`, `last` and `columns`."""
+"""Fields of every entry; `at` has the clocks when it was written (`sessions.aging`).
+
+Parts of a database also have `table`, `first`, `last` and `columns`.
+"""
 
 REMOVED = "removed"
 """Field of an entry that says that a part was removed from a log, and why."""
@@ -162,6 +166,7 @@ class HashChain:
         """Add a closed part. Raises OSError, and may then be called again."""
         entry: Entry = {"n": self._number, "run": run, "part": part, "sha256": sha256}
         entry |= {key: value for key, value in more.items() if value is not None}
+        entry["at"] = ClockReading().state_dict()
         entry["before"] = self._before
         entry["hash"] = hash_of(entry)
         self._file.write((canonical(entry) + "\n").encode())

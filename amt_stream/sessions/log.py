@@ -39,7 +39,7 @@ from amt_stream.sessions.log_parts import LoggedEvent, MakeHeader, Store, TextPa
 from amt_stream.sessions.marks import forget_marks, marks_in
 from amt_stream.sessions.parquet import ParquetParts
 from amt_stream.sessions.reading import Session
-from amt_stream.sessions.retention import PartRemover, Retention
+from amt_stream.sessions.retention import PartRemover, Removed, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
@@ -410,14 +410,14 @@ class SessionLog:
         if self._heard is None or time.monotonic() < self._remove_at:
             return
         try:
-            text, more = self._remover.remove(time.time())
-            self._unremoved = ""
+            removed = self._remover.remove()
         except (OSError, SessionError) as error:
             words = f"old files of the log in {self.path} cannot be removed"
-            self._unremoved, text, more = f"{words}: {sentence(why(error))}", "", False
-        self._remove_at = time.monotonic() + (0.0 if more else self._keep_s)
-        if text:
-            self.tell(self._heard.moment(REMOVED, text))
+            removed = Removed("", False, f"{words}: {sentence(why(error))}")
+        self._unremoved = removed.doubt
+        self._remove_at = time.monotonic() + (0.0 if removed.more else self._keep_s)
+        if removed.text:
+            self.tell(self._heard.moment(REMOVED, removed.text))
 
     def _try(self, act: Callable[[], None]) -> None:
         """Do something on the disk, after making deleted files again; errors become `note`."""

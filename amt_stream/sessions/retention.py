@@ -1,136 +1,212 @@
 """Removal of old parts of a log, by age and by size."""
 
+import math
 import os
 import re
 import stat
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from amt_stream.core.clock import DAY_S
 from amt_stream.core.words import counted
-from amt_stream.sessions.chain import CHAIN, REMOVED, present, read_chain
+from amt_stream.engine.clock import ClockReading
+from amt_stream.sessions.aging import Age, ages
+from amt_stream.sessions.chain import CHAIN, REMOVED, Entry, read_chain
 from amt_stream.sessions.folder import Folder, is_ours
-from amt_stream.sessions.log_parts import LONGEST_PART_S
 
 HOURLY = re.compile(r"(rows|events|intervals|sound)-(\d{8}T\d\d)Z")
 MOST_AT_ONCE = 100
 """Each removal is on the disk before the next, so more would hold up the rows."""
+
+HOUR_S = 3600.0
+DOUBT_S = DAY_S
+"""A date that is further ahead of the time that is known to have passed is reported."""
+
+
+class ClosedPart(NamedTuple):
+    """A part that is there: its name, its bytes according to the chain, and its age."""
+
+    name: str
+    size: int
+    age: Age
+
+    @property
+    def stem(self) -> str:
+        """What its files have in common: a sound file goes with the lines beside it."""
+        return self.name.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class Retention:
     """How much of a log is kept: days of parts, and bytes of all its files; None for all.
 
-    every_s: time between looks. The first one is that late too, so that a computer that starts with
-        a wrong clock has set it by then
+    every_s: time between looks; the first one is that late too
     """
 
     days: float | None = None
     size: int | None = None
     every_s: float = 600.0
 
-    def due(self, closed: Mapping[str, int], others: int, now: float) -> dict[str, str]:
+    @property
+    def keep_s(self) -> float:
+        """The age from which parts are removed."""
+        return math.inf if self.days is None else self.days * DAY_S
+
+    @property
+    def _days_text(self) -> str:
+        return "1 day" if self.days == 1 else f"{self.days:g} days"
+
+    def due(self, closed: Sequence[ClosedPart], others: int) -> dict[str, str]:
         """The parts to remove, each with the reason.
 
-        By age all that are older. By size the oldest sound, and once there is none the oldest
-        others; a sound file goes together with the lines beside it.
+        By age the oldest that are due, with those that were closed within an hour after them. By
+        size the oldest sound, and once there is none the oldest others. The chain decides what is
+        oldest, as names follow the date of the computer, which may be wrong.
 
-        closed: bytes of each closed part by its name
+        closed: in the order of the chain
         others: bytes of the other files
-        now: Unix time
         """
-        found: dict[str, str] = {}
-        total = others + sum(closed.values())
-        stems: dict[str, list[str]] = defaultdict(list)
-        for name in closed:
-            if HOURLY.match(name):
-                stems[name.partition(".")[0]].append(name)
-        for stem in sorted(stems, key=_first_to_go):
-            reason = ""
-            if self.days is not None and _begin_s(stem) + LONGEST_PART_S + self.days * DAY_S <= now:
-                reason = f"older than {self.days:g} {'day' if self.days == 1 else 'days'}"
-            elif self.size is not None and total > self.size:
-                reason = f"more than {size_text(self.size)}"
-            if reason:
-                found |= dict.fromkeys(sorted(stems[stem]), reason)
-                total -= sum(closed[name] for name in stems[stem])
+        hourly = [part for part in closed if HOURLY.match(part.name)]
+        too_old = [part for part in hourly if part.age.known_s >= self.keep_s]
+        begun_s = _oldest_s(too_old) - HOUR_S
+        old = {part.stem for part in too_old if part.age.known_s > begun_s}
+        found = {part.name: f"older than {self._days_text}" for part in hourly if part.stem in old}
+        if self.size is None:
+            return found
+        total = others + sum(part.size for part in closed if part.name not in found)
+        for stem in sorted(dict.fromkeys(part.stem for part in hourly), key=_is_no_sound):
+            if total <= self.size:
+                break
+            large = [part for part in hourly if part.stem == stem and part.name not in found]
+            found |= {part.name: f"more than {size_text(self.size)}" for part in large}
+            total -= sum(part.size for part in large)
         return found
+
+    def wait_s(self, closed: Sequence[ClosedPart]) -> float:
+        """Seconds until the next part is due by its age."""
+        oldest_s = max(
+            (part.age.known_s for part in closed if HOURLY.match(part.name)), default=0.0
+        )
+        return self.keep_s - oldest_s
+
+    def doubt(self, closed: Sequence[ClosedPart]) -> str:
+        """Why files stay that are older according to the date of the computer; "" if none are."""
+        ahead = [
+            part.age.shown_s - part.age.known_s
+            for part in closed
+            if HOURLY.match(part.name) and part.age.known_s < self.keep_s <= part.age.shown_s
+        ]
+        if max(ahead, default=0.0) <= DOUBT_S:
+            return ""
+        days = counted(round(max(ahead) / DAY_S), "day")
+        return (
+            f"files of the log older than {self._days_text} stay: this computer's date is {days} "
+            "ahead of the time that is known to have passed since they were closed; check the date"
+        )
 
 
 class Removed(NamedTuple):
-    """What was removed and left, as text or "" for nothing, and whether more is due at once."""
+    """What was removed and left, as text or "" for nothing; whether more is due at once; a doubt.
+
+    doubt: why files stay that seem old, or ""
+    """
 
     text: str
     more: bool
+    doubt: str
 
 
 class PartRemover:
     """Removes parts of a log that are closed, unchanged in size, and due.
 
     The chain first gets an entry with the reason, so that `verify` knows of each removal.
+
+    look: reads the clocks
     """
 
-    def __init__(self, folder: Folder, retention: Retention) -> None:
-        self._folder, self._retention = folder, retention
+    def __init__(
+        self, folder: Folder, retention: Retention, look: Callable[[], ClockReading] = ClockReading
+    ) -> None:
+        self._folder, self._retention, self._look = folder, retention, look
         self._strange: set[str] = set()
+        self._doubt = ""
+        self._next_s = self._date_s = -math.inf
+        """When the next part is due by `boot_s`, and `utc` minus `boot_s` at the last look."""
 
-    def remove(self, now: float) -> Removed:
-        """Remove what is due at a Unix time, in steps. Raises OSError and SessionError."""
-        path = self._folder.path
-        sizes = _sizes(path)
-        closed = {name: size for name, size in sizes.items() if name in self._folder.closed}
-        others = sum(size for name, size in sizes.items() if name not in closed)
-        due = self._retention.due(closed, others, now)
-        due = {name: reason for name, reason in due.items() if name not in self._strange}
-        if not due:
-            return Removed("", False)
-        entries = {entry["part"]: entry for entry in present(read_chain(path / CHAIN)[0])}
-        done, strange = [], []
-        for name, reason in [*due.items()][:MOST_AT_ONCE]:
-            # The chain may have been deleted, and begun again without this part.
-            entry = entries.get(name)
-            if entry is None or entry.get("bytes") != closed[name]:
-                strange.append(name)
-                continue
-            more = {"bytes": closed[name], "head": entry.get("head"), REMOVED: reason}
-            self._folder.chain.add(entry["run"], name, entry["sha256"], **more)
-            (path / name).unlink()
-            done.append(name)
-        self._strange.update(strange)
+    def remove(self) -> Removed:
+        """Remove what is due, in steps. Raises OSError and SessionError."""
+        now, sizes = self._look(), _sizes(self._folder.path)
+        if not self._is_time(now, sum(sizes.values())):
+            return Removed("", False, self._doubt)
+        closed = self._closed(sizes, now)
+        others = sum(size for name, size in sizes.items() if name not in self._folder.closed)
+        due = self._retention.due([part for part, _ in closed], others)
+        entries = {part.name: entry for part, entry in closed if part.name in due}
+        gone, strange = self._remove(due, sizes, entries)
         words = []
-        if done:
-            freed = size_text(sum(closed[name] for name in done))
-            why = ", ".join(dict.fromkeys(due[name] for name in done))
-            last = f"{counted(len(done), 'file')} ({freed}), the last one {done[-1]}"
+        if gone:
+            freed = size_text(sum(sizes[name] for name in gone))
+            why = ", ".join(dict.fromkeys(due[name] for name in gone))
+            last = f"{counted(len(gone), 'file')} ({freed}), the last one {gone[-1]}"
             words.append(f"removed from the log: {last}: {why}")
         words += [f"not removed, as it has changed since it was closed: {name}" for name in strange]
-        return Removed("; ".join(words), len(due) > MOST_AT_ONCE)
+        left = [part for part, _ in closed if part.name not in {*gone, *strange}]
+        self._doubt = self._retention.doubt(left)
+        self._date_s = now.utc - now.boot_s
+        self._next_s = now.boot_s + self._retention.wait_s(left)
+        return Removed("; ".join(words), len(due) > MOST_AT_ONCE, self._doubt)
+
+    def _is_time(self, now: ClockReading, total: int) -> bool:
+        """Whether anything may have changed; a long chain takes seconds to read."""
+        large = self._retention.size is not None and total > self._retention.size
+        is_set = abs(now.utc - now.boot_s - self._date_s) > HOUR_S
+        return large or is_set or now.boot_s >= self._next_s
+
+    def _closed(
+        self, sizes: Mapping[str, int], now: ClockReading
+    ) -> list[tuple[ClosedPart, Entry]]:
+        """The closed parts that are there and not strange, in the order of the chain."""
+        entries = read_chain(self._folder.path / CHAIN)[0]
+        latest: dict[str, tuple[ClosedPart, Entry]] = {}
+        for entry, age in zip(entries, ages(entries, now), strict=True):
+            latest.pop(entry["part"], None)
+            if REMOVED not in entry:
+                latest[entry["part"]] = ClosedPart(entry["part"], _bytes_of(entry), age), entry
+        names = sizes.keys() & self._folder.closed - self._strange
+        return [latest[name] for name in latest if name in names]
+
+    def _remove(
+        self, due: Mapping[str, str], sizes: Mapping[str, int], entries: Mapping[str, Entry]
+    ) -> tuple[list[str], list[str]]:
+        """Remove some of the parts; gives their names, and those that have changed."""
+        gone, strange = [], []
+        for name, reason in [*due.items()][:MOST_AT_ONCE]:
+            entry = entries[name]
+            if _bytes_of(entry) != sizes[name]:
+                strange.append(name)
+                continue
+            more = {"bytes": sizes[name], "head": entry.get("head"), REMOVED: reason}
+            self._folder.chain.add(entry["run"], name, entry["sha256"], **more)
+            (self._folder.path / name).unlink()
+            gone.append(name)
+        self._strange.update(strange)
+        return gone, strange
 
 
-def _first_to_go(stem: str) -> tuple[bool, str, int, str]:
-    """Sort key of parts without their ending: sound first, then by hour and number."""
-    hour, number = _parsed(stem)
-    return not stem.startswith("sound"), hour, number, stem
+def _oldest_s(closed: Iterable[ClosedPart]) -> float:
+    return max((part.age.known_s for part in closed), default=0.0)
 
 
-def _parsed(stem: str) -> tuple[str, int]:
-    """The hour of a part, and its number within the hour."""
-    found = HOURLY.match(stem)
-    assert found is not None
-    number = stem[found.end() :].removeprefix("-")
-    return found[2], int(number or 1)
+def _bytes_of(entry: Entry) -> int:
+    """The bytes of a part; -1, which no file has, if the chain does not say."""
+    size = entry.get("bytes", -1)
+    return size if isinstance(size, int) else -1
 
 
-def _begin_s(stem: str) -> float:
-    """Unix time of the hour of a part; a date that there is not counts as the newest."""
-    try:
-        return datetime.strptime(_parsed(stem)[0], "%Y%m%dT%H").replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        return float("inf")
+def _is_no_sound(stem: str) -> bool:
+    return not stem.startswith("sound")
 
 
 def _sizes(path: Path) -> dict[str, int]:

@@ -6,6 +6,7 @@ from importlib.resources import as_file, files
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.qt_messages import hear_qt
 from amt_stream import __version__
 
 NAME = "amt-monitor"
@@ -25,6 +26,7 @@ def application() -> QtWidgets.QApplication:
     """
     # Qt would split what takes microseconds among threads, and wake them 500 times a second.
     os.environ.setdefault("QT_NO_GUI_THREADPOOL", "1")
+    hear_qt()
     app = QtWidgets.QApplication.instance() or QtWidgets.QApplication([NAME, *sys.argv[1:]])
     assert isinstance(app, QtWidgets.QApplication)
     app.setApplicationName(NAME)

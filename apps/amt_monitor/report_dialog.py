@@ -65,7 +65,7 @@ class ReportDialog(QtWidgets.QDialog):
             form.addRow(label, edit)
         self._logo = QtWidgets.QLineEdit(known.get("logo", ""))
         self._logo.setObjectName("logo")
-        self._logo.setPlaceholderText("its logo: a PNG or SVG file")
+        self._logo.setPlaceholderText("its logo: a PNG, JPEG or SVG file")
         row = QtWidgets.QHBoxLayout()
         row.addWidget(self._logo, 1)
         choose = QtWidgets.QPushButton("Choose...")
@@ -113,7 +113,7 @@ class ReportDialog(QtWidgets.QDialog):
 
     def _choose_logo(self) -> None:
         name, _ = QtWidgets.QFileDialog.getOpenFileName(
-            self, "Choose a logo", self._logo.text(), "Logo (*.png *.svg)"
+            self, "Choose a logo", self._logo.text(), "Logo (*.png *.jpg *.jpeg *.svg)"
         )
         if name:
             self._logo.setText(name)
@@ -127,11 +127,12 @@ class ReportDialog(QtWidgets.QDialog):
         paper = fields.pop("paper")
         try:
             page = report_page(self.results, About(**fields), paper=paper)
+            written = writing(path, page)
         except LogoError as refusal:
             self._refused(str(refusal))
             return
         self.save.setEnabled(False)
-        self._background.run(writing(path, page))
+        self._background.run(written)
 
     def _done(self, path: Path) -> None:
         self.save.setEnabled(True)

@@ -7,6 +7,8 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtSvg
 
+from amt_monitor.qt_messages import hear_qt
+from amt_stream.sessions.report import LogoError
 from amt_stream.sessions.report.page import NEXT
 
 MARGINS_MM = (13.0, 8.0, 13.0, 8.0)
@@ -55,7 +57,10 @@ def pdf_of(page: str) -> bytes:
     The paper is that of the page. Each of its sheets is one page of PDF: a text that is too long is
     made smaller. Without an application one is made; with QT_QPA_PLATFORM=offscreen it needs no
     screen.
+
+    Raises LogoError for a logo that Qt cannot draw.
     """
+    hear_qt()
     own = None if QtGui.QGuiApplication.instance() else QtGui.QGuiApplication([])
     held = QtCore.QBuffer()
     held.open(QtCore.QIODevice.OpenModeFlag.WriteOnly)
@@ -103,17 +108,17 @@ def _opaque(found: re.Match[str]) -> str:
 
 
 def _logo(found: re.Match[str]) -> str:
-    """The logo as PNG on white, in its size on the page."""
+    """The logo as PNG on white, in its size on the page. Raises LogoError."""
     data = base64.b64decode(found["data"])
     if found["kind"] == "png":
         drawing = QtGui.QImage.fromData(data)
         size = drawing.size()
     else:
         renderer = QtSvg.QSvgRenderer(data)
-        size = renderer.defaultSize()
+        size = renderer.defaultSize() if renderer.isValid() else QtCore.QSize()
         size.scale(2000, LOGO_DOTS, QtCore.Qt.AspectRatioMode.KeepAspectRatio)
     if size.isEmpty():
-        return ""
+        raise LogoError("the logo cannot be drawn in a PDF: save it as a plain PNG file")
     image = QtGui.QImage(size, QtGui.QImage.Format.Format_RGB32)
     image.fill(QtCore.Qt.GlobalColor.white)
     painter = QtGui.QPainter(image)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from amt_stream.meters.signals import Tone
 
 TIME, UTC, SAMPLE, DAY_CLOCK, RUNNING = range(5)
 HOUR, DAY = 3600.0, 86400.0
-SHIM = Path(__file__).parents[1] / "tools" / "set_clock.c"
 
 
 class Simulated:
@@ -231,19 +229,9 @@ def running(tmp_path):
         one.process.stdout.close()
 
 
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory) -> Path:
-    """A clock of the day that a file sets; libfaketime would also stretch every sleep."""
-    if sys.platform != "linux" or shutil.which("cc") is None:
-        pytest.skip("needs a C compiler and Linux")
-    made = tmp_path_factory.mktemp("shim") / "set_clock.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, SHIM], check=True)
-    return made
-
-
-def test_a_measurement_on_a_clock_that_is_set(running, shim):
+def test_a_measurement_on_a_clock_that_is_set(running, clock_shim):
     """Set back by an hour, right again, corrected by a day: rows stay in order and true."""
-    measuring = running(shim=shim)
+    measuring = running(shim=clock_shim)
     measuring.read(10)
     for seconds in (-3600, 0, 86400):
         measuring.set(seconds)

@@ -77,7 +77,7 @@ class About:
     note: str = ""
     company: str = ""
     logo: str = ""
-    """Its logo: the path of a PNG or SVG file."""
+    """Its logo: the path of a PNG, JPEG or SVG file."""
 
     @property
     def facts(self) -> Facts:

@@ -174,9 +174,9 @@ def test_company_and_logo_are_in_the_page(log, tmp_path):
     ("content", "why"),
     [
         (None, "No such file"),
-        (b"<html/>", "neither a PNG nor an SVG file"),
-        (b"GIF89a", "neither a PNG nor an SVG file"),
-        (b'<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>', "neither a PNG nor an SVG file"),
+        (b"<html/>", "none of a PNG, JPEG and SVG file"),
+        (b"GIF89a", "none of a PNG, JPEG and SVG file"),
+        (b'<!DOCTYPE svg [<!ENTITY a "b">]><svg>&a;</svg>', "it declares entities"),
         (PNG + bytes(1 << 20), "has more than 1048576 bytes"),
     ],
 )
