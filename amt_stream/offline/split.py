@@ -86,13 +86,14 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
     """Run the models on a part, from a state if one is given."""
     recording = part.recording
     key = repr((made.preset, made.takes, recording.fs, recording.channels))
-    if key not in _models:
-        _models.clear()
+    models = _models.get(key)
+    if models is None:
         models = made.preset.models(recording.fs, len(recording.channels), **made.takes)
+        _models.clear()
         _models[key] = models
     found = _PartOutput()
     runs = measurements_of(
-        recording, _models[key], made.calibration, lambda f: None, begin=part.begin, kind=_Apart
+        recording, models, made.calibration, lambda f: None, begin=part.begin, kind=_Apart
     )
     for run in runs:
         run.outputs = []

@@ -1,10 +1,9 @@
 """Checks and scales the input of a model and sums its energy, in one pass."""
 
-from functools import cache
-
 import numpy as np
 from numba import types
 
+from amt_stream.core.made_once import made_once
 from amt_stream.dsp.functional.dispatch import Array, kernel
 
 SOUND, SILENCE, SUSPECT = 0, 1, 2
@@ -42,7 +41,7 @@ def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energ
     return SILENCE if silent else SOUND
 
 
-@cache
+@made_once
 def make_ready() -> None:
     """Compile `scale_and_check` for any strides, so that no block waits for it."""
     block = types.Array(types.float32, 2, "A", readonly=True)
