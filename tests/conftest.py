@@ -392,7 +392,10 @@ def require_programs(*names: str) -> None:
 
 
 class VirtualMicrophone:
-    """A capture device that hears what is played into it; to PortAudio it is `virtual_mic`."""
+    """A capture device that hears what is played into it, and a hum of -126 dBFS.
+
+    To PortAudio it is `virtual_mic`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.environment = {**os.environ, "VIRTUAL_MIC_DIR": str(folder)}
@@ -425,6 +428,13 @@ class VirtualMicrophone:
 
     def plug(self) -> None:
         self._run("plug")
+
+    def hush(self) -> None:
+        """Without the hum, the computer plays exact zeros."""
+        self._run("hush")
+
+    def hum(self) -> None:
+        self._run("hum")
 
 
 @pytest.fixture(scope="session", autouse=True)

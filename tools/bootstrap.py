@@ -44,7 +44,7 @@ WINDOW = (
 TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service"
 ONE_AT_A_TIME = Lock()
 TEST_MICROPHONE = (
-    "pulseaudio=pulseaudio pulseaudio-utils=pactl "
+    "pulseaudio=pulseaudio pulseaudio-utils=pactl alsa-utils=amixer "
     "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so"
 )
 

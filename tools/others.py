@@ -88,12 +88,17 @@ LONGEST_S = {"moore2016": 1.0}
 """Seconds of the longest sound, where other programs need ten times that and more."""
 
 
+LAYOUTS = ("mono", "stereo", "5.0")
+"""Layouts that the other programs know, by the number of channels."""
+
+
 def lines(models: Sequence[str]) -> Iterator[dict[str, Any]]:
     """A line for each reading that another program can give too, in the default form of a model."""
     from amt_stream.offline import selftest
 
     for trial in selftest.trials(models):
-        plain = set(trial.options) <= {"fs", "field", "channels", "ear_filter"}
+        plain = set(trial.options) <= {"fs", "field", "layout", "ear_filter"}
+        plain &= trial.options.get("layout", "mono") in LAYOUTS
         if not (plain and hasattr(trial.sound, "samples")):
             continue
         fs, field = trial.options["fs"], trial.options.get("field", "free")

@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -17,15 +17,19 @@ from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.cli.piped import pipes_as_files
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.progress import Progress
 from amt_stream.cli.resuming import name_in_manifest, part_settings, split_done
-from amt_stream.cli.summaries import write_table
+from amt_stream.cli.summaries import sheets_of, write_table
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
 from amt_stream.cli.targets import planned, row_format, summary_file
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.values import EACH
+from amt_stream.core.words import counted
+from amt_stream.core.workbooks import XLSX, write_workbook
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.presets import Preset
@@ -53,7 +57,7 @@ def run_analyze(args: AnalyzeOptions) -> int:
     summary_path = summary_file(args)
     rows_are_written = not args.summary or (args.out is not None and summary_path is None)
     in_table = args.summary and args.out is None and args.format_typed and args.format == "csv"
-    refuse_not_csv(args, args.format if rows_are_written else None)
+    refuse_not_csv(args, args.format if rows_are_written else None, in_table)
     if args.local_time and args.began is None:
         raise WrongUsage(
             "--local-time needs the time when the recording began: add --began, such as "
@@ -61,8 +65,23 @@ def run_analyze(args: AnalyzeOptions) -> int:
         )
     if args.ray is not None:
         _require_ray(args)
+    with pipes_as_files(args.files) as piped:
+        files = [piped.get(name, name) for name in args.files]
+        return _analyze_each(args, files, {*map(Path, piped.values())}, summary_path, in_table)
+
+
+def _analyze_each(
+    args: AnalyzeOptions,
+    files: Sequence[str],
+    piped: Collection[Path],
+    summary_path: Path | None,
+    in_table: bool,
+) -> int:
+    """Analyze the named files, of which `piped` are copies, and return the status."""
     levels = BatchCalibration(args)
-    tasks, folder = planned(tasks_of(args.files, args.channels, levels.calibrators), args)
+    tasks = tasks_of(files, args.channels, levels.calibrators)
+    tasks = [replace(task, piped=task.file in piped) for task in tasks]
+    tasks, folder = planned(tasks, args)
     preset = chosen_preset(args)
     require_limits(args, preset)
     tasks = [_with_levels(task, levels) for task in tasks]
@@ -88,11 +107,14 @@ def run_analyze(args: AnalyzeOptions) -> int:
         elif args.summary:
             print(json.dumps(outcome.summary), flush=True)
     if in_table:
-        write_table(summaries, args.columns, sys.stdout)
+        write_table(summaries, args.columns, sys.stdout, args.dialect)
     elif summaries and summary_path is not None:
         with atomic_text_file(summary_path) as stream:
-            json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
-            stream.write("\n")
+            if summary_path.suffix == XLSX:
+                write_workbook(stream.buffer, sheets_of(summaries, args.columns))
+            else:
+                json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
+                stream.write("\n")
     return report_limits(1 if failed else 0, limits, args)
 
 
@@ -236,19 +258,19 @@ def _outcome(args: AnalyzeOptions, preset: Preset, report: Report | None, task: 
     return Outcome(summary, "", tuple(notes))
 
 
-_models: dict[tuple[str, int, int], Any] = {}
-"""Models made in this process, by preset, sampling rate and number of channels."""
+_models: dict[tuple[str, int, str], Any] = {}
+"""Models made in this process, by preset, sampling rate and layouts."""
 
 
-def _models_for(preset: Preset, fs: int, channels: int) -> Any:
+def _models_for(preset: Preset, fs: int, layouts: Mapping[str, Layout]) -> Any:
     from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
 
     say_when_compiling()
-    key = repr(preset), fs, channels
+    key = repr(preset), fs, repr(layouts)
     if key not in _models:
         while len(_models) >= 4:
             del _models[next(iter(_models))]
-        _models[key] = preset.models(fs, channels)
+        _models[key] = preset.models(fs, layouts)
     return _models[key]
 
 
@@ -261,11 +283,18 @@ def _analyze(
     jobs: int,
 ) -> JsonDict:
     """Write the rows of a file, with `jobs` processes, and return its summary."""
+    from amt_stream.engine.offset import offset_words
     from amt_stream.offline.analysis import CheckedFile
     from amt_stream.offline.split import analyze_split
 
     file, target = task.file, task.target
-    recording = CheckedFile(file, task.channels, args.replace_invalid, preset.most_channels)
+    layout = args.layout or preset.layout
+    how = args.replace_invalid, preset.most_channels, layout, args.keep_offset
+    recording = CheckedFile(file, task.channels, *how)
+    if task.piped:
+        recording.name = file.name
+    for one in recording.heard.notes:
+        note(one)
     if args.from_s is not None and args.from_s >= recording.duration_s:
         raise Mistake(
             f"{file} ends at {recording.duration_s:g} s, and --from is {args.from_s:g} s: give less"
@@ -275,13 +304,17 @@ def _analyze(
     preset = preset.with_uncertainty(uncertainty_of(calibrations))
     began = math.nan if args.began is None else args.began.time_s(0.0, args.zone)
     try:
-        models = _models_for(preset, recording.fs, len(recording.channels))
+        models = _models_for(preset, recording.fs, recording.heard.layouts(preset.names))
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
-        note(f"{file} is cut off: {recording.cut_off}; the rest of it is analyzed")
+        note(f"{recording.name} is cut off: {recording.cut_off}; the rest of it is analyzed")
+    elif recording.description.length_words:
+        note(f"{recording.name}: {recording.description.length_words}")
+    if words := offset_words(recording.description.offset):
+        note(f"{recording.name} has an offset of {words}, which is removed")
     if recording.replaced:
-        note(f"{file}: {recording.replaced} invalid samples were replaced by 0")
+        note(f"{file}: {counted(recording.replaced, 'invalid sample')} replaced by 0")
     sound = recording.sound(calibrations, began)
     table = table_of(args, preset, models, sound, intervals=True)
     in_intervals = table.rows.intervals is not None
@@ -316,6 +349,11 @@ def _analyze(
             writer.write(rows)
             writer.finish(summary)
     sys.stdout.flush()
+    clipped_s = max((one["clipped_s"] or 0.0 for one in summary["statistics"].values()), default=0)
+    if clipped_s:
+        at_least = ": its levels and loudness are at least what they say"
+        words = at_least if any(one.input_unit == "pascal" for one in preset.entries) else ""
+        note(f"{recording.name} is clipped for {clipped_s:.3g} s{words}")
     if in_intervals and target is None:
         summary["intervals"] = [row for part in intervals for row in part]
     return summary

@@ -1,23 +1,23 @@
 """The sounds to analyze, their calibrations, and where the rows of each go."""
 
-import csv
 import glob
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
+from amt_stream.cli.calibration_table import calibration_table, name_in_table
 from amt_stream.cli.files import path_kind
 from amt_stream.cli.inputs import typed_corrections, with_uncertainty
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions
-from amt_stream.core.files import NotThatFile, small_text
 from amt_stream.core.json_types import JsonDict
-from amt_stream.core.safe_text import brief
 from amt_stream.core.values import EACH
+from amt_stream.core.words import counted
+from amt_stream.engine.readers.av_link import ENDINGS
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import (
@@ -27,15 +27,14 @@ from amt_stream.meters.calibration import (
     utc_now,
     with_corrections,
 )
-from amt_stream.meters.calibrator import CalibratorCheck, Refused
+from amt_stream.meters.calibrator import USUAL_HZ, CalibratorCheck, Refused
 from amt_stream.meters.correction import Correction
 
-MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
-"""Endings of sound files besides the names of libsndfile's formats."""
+PISTONPHONE_HZ = 500.0
+"""A calibrator of a lower frequency is a pistonphone."""
 
-FULL_SCALE, SENSITIVITY = "full_scale_db", "sensitivity_dbfs"
-"""Columns of a calibration table: the level of a full-scale sine in dB SPL, or the level in dBFS of
-a sine of 94 dB SPL, as in data sheets of digital microphones."""
+MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus", ".mp2", ".bw64", *ENDINGS}
+"""Endings of sound files besides the names of libsndfile's formats."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,13 @@ class SoundLevels:
 
     found: calibrations by channel, with None for all channels, the most specific first
     corrections: from --correction, one for all channels or one for each
+    refusals: why channels of a calibrator's recording have no calibration
     """
 
     source: str
     found: tuple[Mapping[int | None, Calibration], ...]
     corrections: tuple[Correction | None, ...] = ()
+    refusals: Mapping[int, str] = field(default_factory=dict)
 
     def of(self, file: Path, channels: Sequence[int]) -> list[Calibration]:
         """One calibration for all of these channels, or one for each.
@@ -60,13 +61,14 @@ class SoundLevels:
             known = (one[key] for one in self.found for key in (channel, None) if key in one)
             level = next(known, None)
             if level is None:
-                raise Mistake(f"{file}: {self.source} has no calibration for channel {channel}")
+                lack = f"{self.source} has no calibration for channel {channel}"
+                raise Mistake(f"{file}: {self.refusals.get(channel, lack)}")
             levels.append(level)
         if self.corrections:
             if len(self.corrections) not in (1, len(channels)):
                 raise Mistake(
-                    f"{file}: {len(self.corrections)} corrections for {len(channels)} channels: "
-                    "give one, or one for each"
+                    f"{file}: {counted(len(self.corrections), 'correction')} for "
+                    f"{counted(len(channels), 'channel')}: give one, or one for each"
                 )
             levels = with_corrections(levels, self.corrections)
         return levels[:1] if len(set(levels)) == 1 else levels
@@ -103,6 +105,7 @@ class Task:
     below: path relative to the folder or to the fixed part of the pattern that named it
     target: path, "-" for standard output, or None if no rows are written
     refusal: why it cannot be analyzed, if so
+    piped: whether the file is a copy of what came through a pipe
     """
 
     file: Path
@@ -111,6 +114,7 @@ class Task:
     levels: SoundLevels | None = None
     target: Path | Literal["-"] | None = None
     refusal: str = ""
+    piped: bool = False
 
     @property
     def sound(self) -> JsonDict:
@@ -158,9 +162,8 @@ def _named(text: str) -> list[Task]:
     import soundfile
 
     path = Path(text)
-    if text in ("", "-"):
-        what = "standard input, which `meter --source -` reads" if text else "no name"
-        return [Task(path, refusal=f"{text!r} is {what}: give a file, a folder or a pattern")]
+    if not text:
+        return [Task(path, refusal="'' is no name: give a file, a folder or a pattern")]
     try:
         kind = path_kind(path)
     except Mistake as refusal:
@@ -221,8 +224,11 @@ class BatchCalibration:
         names = [name for name, value in given.items() if value is not None]
         if len(names) > 1:
             raise WrongUsage(f"{' and '.join(names)} both give the calibration: leave one out")
-        if args.level is not None and args.calibrator is None:
-            raise WrongUsage("--level needs a recording of the calibrator: add --calibrator FILE")
+        for flag, value in (("--level", args.level), ("--frequency", args.frequency)):
+            if value is not None and args.calibrator is None:
+                raise WrongUsage(
+                    f"{flag} needs a recording of the calibrator: add --calibrator FILE"
+                )
         self._args = args
         self._corrections = tuple(typed_corrections(args) or ())
         for one in dict.fromkeys(filter(None, self._corrections)):
@@ -230,9 +236,10 @@ class BatchCalibration:
         self._by_name: dict[str, dict[int | None, Calibration]] = {}
         self._by_folder: dict[Path, Path] = {}
         self._measured: dict[Path, dict[int | None, Calibration] | Mistake] = {}
+        self._refusals: dict[Path, Mapping[int, str]] = {}
         self.calibrators: Collection[Path] = ()
         if args.calibrations is not None:
-            for (name, channel), level in _of_table(Path(args.calibrations)).items():
+            for (name, channel), level in calibration_table(Path(args.calibrations)).items():
                 self._by_name.setdefault(name, {})[channel] = with_uncertainty(level, args)
         elif args.calibrator is None:
             full_scale_db = args.full_scale_db
@@ -264,19 +271,21 @@ class BatchCalibration:
             path = next((self._by_folder[one] for one in folders if one in self._by_folder), None)
             if path is None:
                 raise Mistake(f"{file}: {self._args.calibrator} has no recording for its folder")
-            return SoundLevels(str(path), (self._measured_once(path),), self._corrections)
+            measured = (self._measured_once(path),)
+            return SoundLevels(str(path), measured, self._corrections, self._refusals[path])
         if self.uncalibrated is not None and (found := calibrations_in(file)):
             own: dict[int | None, Calibration] = {
                 channel: with_uncertainty(one, self._args) for channel, one in found.items()
             }
             comment = f"the comment of {file}"
             return SoundLevels(comment, (own, {None: self.uncalibrated}), self._corrections)
-        names = [str(file), file.name]
+        names = [name_in_table(str(file)), name_in_table(file.name)]
         matching = [p for p in self._patterns if any(fnmatchcase(name, p) for name in names)]
         keys = dict.fromkeys([*names, *matching, ""])
         source = str(self._args.calibrations or self._args.calibrator)
         by_name = tuple(self._by_name[key] for key in keys if key in self._by_name)
-        return SoundLevels(source, by_name, self._corrections)
+        refusals = self._refusals.get(Path(source), {})
+        return SoundLevels(source, by_name, self._corrections, refusals)
 
     def _measured_once(self, path: Path) -> dict[int | None, Calibration]:
         if path not in self._measured:
@@ -290,8 +299,9 @@ class BatchCalibration:
         return found
 
     def _of_calibrator(self, path: Path) -> dict[int | None, Calibration]:
-        found = _of_calibrator(path, 94.0 if self._args.level is None else self._args.level)
-        return {channel: with_uncertainty(one, self._args) for channel, one in found.items()}
+        args = self._args
+        found, self._refusals[path] = _of_calibrator(path, args.level, args.frequency)
+        return {channel: with_uncertainty(one, args) for channel, one in found.items()}
 
 
 def _one_per_folder(pattern: str) -> dict[Path, Path]:
@@ -309,53 +319,38 @@ def _one_per_folder(pattern: str) -> dict[Path, Path]:
     return found
 
 
-def _of_table(path: Path) -> dict[tuple[str, int | None], Calibration]:
-    """Read calibrations by file and channel from a CSV file; an empty cell stands for all."""
-    try:
-        lines = small_text(path).splitlines(keepends=True)
-        reader = csv.DictReader(line for line in lines if not line.startswith("#"))
-        rows = list(reader)
-    except NotThatFile as error:
-        raise Mistake(f"{path} {error}") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise Mistake(f"{path} is not a table of calibrations: {error}") from error
-    names = set(reader.fieldnames or ())
-    if names not in ({"file", "channel", FULL_SCALE}, {"file", "channel", SENSITIVITY}):
-        raise Mistake(
-            f"{path} has the columns {brief(','.join(reader.fieldnames or ()))}: give "
-            f"file,channel,{FULL_SCALE} or file,channel,{SENSITIVITY}"
-        )
-    found: dict[tuple[str, int | None], Calibration] = {}
-    for number, row in enumerate(rows, 2):
-        try:
-            channel = int(row["channel"]) if row["channel"].strip() else None
-            level = Calibration(_full_scale_db(row), source=str(path))
-            key = row["file"].strip(), channel
-        except (AttributeError, TypeError, ValueError) as error:
-            raise Mistake(f"{path}, line {number}: {brief(error)}") from error
-        if key in found:
-            raise Mistake(f"{path}, line {number}: {key[0]} channel {channel} is listed twice")
-        found[key] = level
-    return found
+def _of_calibrator(
+    path: Path, level: float | None, frequency: float | None
+) -> tuple[dict[int | None, Calibration], dict[int, str]]:
+    """Calibrations by channel, from a recording of a calibrator; one channel stands for all.
 
+    level, frequency: of the calibrator; by default 94 dB at 1 kHz
 
-def _full_scale_db(row: Mapping[str, str]) -> float:
-    return float(row[FULL_SCALE]) if FULL_SCALE in row else 94.0 - float(row[SENSITIVITY])
-
-
-def _of_calibrator(path: Path, level: float) -> dict[int | None, Calibration]:
-    """Calibrations by channel, from a recording of a calibrator; one channel stands for all."""
+    Also returns why other channels have none. Raises Mistake if no channel has any.
+    """
     source = FileSource(path, paced=False)
-    checks = [CalibratorCheck(source.fs) for _ in range(source.channels)]
+    wanted = USUAL_HZ if frequency is None else (frequency,)
+    checks = [CalibratorCheck(source.fs, *wanted, recorded=True) for _ in range(source.channels)]
     for block in source.blocks():
         for check, samples in zip(checks, block.T, strict=True):
             check.push(samples)
     found: dict[int | None, Calibration] = {}
+    refusals: dict[int, str] = {}
     for channel, check in enumerate(checks, 1):
+        where = f"{path}, channel {channel}"
         try:
             tone = check.finish()
         except Refused as refusal:
-            raise Mistake(f"{path}, channel {channel}: {refusal}") from refusal
-        record = Record(path.name, channel, level, tone.level_dbfs, tone.frequency, utc_now())
+            refusals[channel] = f"{where}: {refusal}"
+            continue
+        if level is None and tone.frequency < PISTONPHONE_HZ:
+            raise Mistake(
+                f"{where}: the tone is at {tone.frequency:.0f} Hz, as of a pistonphone, which "
+                "gives 114 or 124 dB and not 94: add --level DB"
+            )
+        reference = 94.0 if level is None else level
+        record = Record(path.name, channel, reference, tone.level_dbfs, tone.frequency, utc_now())
         found[channel if len(checks) > 1 else None] = record.calibration
-    return found
+    if not found:
+        raise Mistake(next(iter(refusals.values())))
+    return found, refusals

@@ -1,6 +1,7 @@
 """`amt-stream calibrate`."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,23 @@ from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.options import CalibrateOptions
 from amt_stream.cli.output import draws
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.engine.calibrator_source import Piece, live_sound, unbroken
 from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.sources import ThreadedSource
-from amt_stream.meters.calibration import Calibration, Record, kept_channels, utc_now, write_records
+from amt_stream.meters.calibration import (
+    Calibration,
+    Record,
+    kept_channels,
+    titles_of,
+    utc_now,
+    write_records,
+)
 from amt_stream.meters.calibrator import STABLE_S, CalibratorCheck, MeasuredTone, Refused
 from amt_stream.meters.correction import Correction, keep_corrections
+
+SILENT_S = 2.0
+"""Seconds after which a microphone that gives exact zeros is no longer waited for."""
 
 
 def run_calibrate(args: CalibrateOptions) -> int:
@@ -57,6 +69,8 @@ def _calibrate(args: CalibrateOptions, given: Input) -> None:
             utc_now(),
             args.calibrator_uncertainty,
             args.valid_days,
+            given.source.gain_of(0),
+            name,
         )
         for channel, tone in found.items()
     ]
@@ -114,12 +128,12 @@ def _list(form: str) -> int:
     kept = kept_channels()
     if not kept:
         say("nothing is stored yet: run amt-stream calibrate with a calibrator on the microphone")
-    for number, one in enumerate(kept, 1):
+    for number, (one, title) in enumerate(zip(kept, titles_of(kept), strict=True), 1):
         if form == "json":
             print(json.dumps({"number": number, **one.to_dict()}))
             continue
         calibration = one.calibration
-        print(f"{number:3d}  {plain(one.device)} channel {one.channel}")
+        print(f"{number:3d}  {plain(title)} channel {one.channel}")
         print(f"     {plain(calibration)}")
         if due := calibration.reminder() or _due(calibration):
             print(f"     {due}")
@@ -137,11 +151,12 @@ def _delete(number: int) -> int:
     kept = kept_channels()
     if number > len(kept):
         raise WrongUsage(
-            f"--remove is {number}, and {len(kept)} channels are stored: --list has their numbers"
+            f"--remove is {number}, and there are calibrations of {counted(len(kept), 'channel')}: "
+            "--list has their numbers"
         )
     one = kept[number - 1]
     one.forget()
-    say(f"deleted: {one.device} channel {one.channel}, {one.calibration}")
+    say(f"deleted: {one.title} channel {one.channel}, {one.calibration}")
     return 0
 
 
@@ -211,8 +226,17 @@ def _sound(given: Input, timeout: float) -> Iterator[Piece]:
         finally:
             source.stop()
         return
-    end = time.monotonic() + timeout
-    yield from live_sound(source, lambda: end - time.monotonic())
+    end, silent_at = time.monotonic() + timeout, math.inf
+
+    def left_s() -> float:
+        nonlocal silent_at
+        now = time.monotonic()
+        silent_at = min(silent_at, now) if source.state == "silent" else math.inf
+        if now - silent_at > SILENT_S:
+            raise Refused(source.note)
+        return end - now
+
+    yield from live_sound(source, left_s)
 
 
 def _show_progress(checks: dict[int, CalibratorCheck]) -> None:

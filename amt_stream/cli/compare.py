@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.inputs import with_uncertainty
-from amt_stream.cli.messages import Mistake, say, text_table
+from amt_stream.cli.messages import Mistake, say, text_table, warnings_said
 from amt_stream.cli.options import CompareOptions
 from amt_stream.cli.report import page_target, write_page
 from amt_stream.core.safe_text import plain
@@ -35,18 +35,20 @@ def run_compare(args: CompareOptions) -> int:
     elif args.calibration_uncertainty is not None or args.microphone_uncertainty is not None:
         with_uncertainty(UNCALIBRATED, args)  # raises that there is no calibration
     try:
-        found = compare(
-            args.a,
-            args.b,
-            same_place=args.same_place,
-            independent=args.independent,
-            models=args.model or ("moore2016", "spl"),
-            calibration=calibration,
-            begin=args.begin,
-            end=args.end,
-            interval=args.interval,
-            zone=args.zone,
-        )
+        with warnings_said():
+            found = compare(
+                args.a,
+                args.b,
+                same_place=args.same_place,
+                independent=args.independent,
+                models=args.model or ("moore2016", "spl"),
+                calibration=calibration,
+                layout=args.layout,
+                begin=args.begin,
+                end=args.end,
+                interval=args.interval,
+                zone=args.zone,
+            )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
     if out is not None:

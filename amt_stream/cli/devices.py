@@ -17,12 +17,10 @@ def run_devices(args: ListsDevices) -> int:
         star = "*" if device.default else " "
         index = f"{device.index:3d}" if device.has_index else "  -"
         kind = "playback, " if device.played else ""
-        now = "now " if device.has_index else ""
-        behind = "" if device.behind is None else f", {now}{device.behind}"
         channels = f"{device.channels} channel" + ("" if device.channels == 1 else "s")
         print(
-            f"{star} {index} {plain(device.name)} ({device.host_api}){plain(behind)}, "
-            f"{kind}{channels}, {device.fs} Hz"
+            f"{star} {index} {plain(device.entry)}, {device.host_api}, {kind}{channels}, "
+            f"{device.fs} Hz"
         )
         for one in kept:
             if one.device in device.kept_by:

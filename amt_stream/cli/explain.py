@@ -1,16 +1,17 @@
 """`amt-stream explain`: which bands make a sound loud, rough and tonal."""
 
-import csv
 import json
 import math
-import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from amt_stream.cli.messages import Mistake, say, text_table
+from amt_stream.cli.messages import Mistake, say, text_table, warnings_said
 from amt_stream.cli.options import ExplainOptions
 from amt_stream.cli.progress import Progress
+from amt_stream.cli.table import refuse_not_csv, write_with_header
 from amt_stream.core.safe_text import plain
+from amt_stream.core.tables import DIALECTS, CsvDialect
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.rows import NO_READING, SIDES
@@ -24,9 +25,10 @@ def run_explain(args: ExplainOptions) -> int:
     from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.offline.explain import explain
 
+    refuse_not_csv(args, args.format)
     say_when_compiling()
     try:
-        with Progress([args.file], [1], args.progress_s) as progress:
+        with Progress([args.file], [1], args.progress_s) as progress, warnings_said():
             found = explain(
                 args.file,
                 calibration=args.full_scale_db,
@@ -37,6 +39,7 @@ def run_explain(args: ExplainOptions) -> int:
                 jobs=args.jobs,
                 report=lambda done, runs: progress.update(0, done / runs),
                 channels=args.channels,
+                layout=args.layout,
             )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
@@ -45,7 +48,7 @@ def run_explain(args: ExplainOptions) -> int:
     if args.format == "json":
         print(json.dumps({"file": args.file, **found.to_dict()}, indent=1))
     elif args.format == "csv":
-        write_csv(found)
+        write_csv(found, DIALECTS[args.csv_dialect])
     else:
         print(plain(f"{args.file}: {len(found.bands) + 1} runs in {found.took_s:.1f} s"))
         print("\n".join(text_lines(found)))
@@ -82,22 +85,25 @@ def text_lines(found: "Explanation") -> list[str]:
     return lines
 
 
-def write_csv(found: "Explanation") -> None:
+def write_csv(found: "Explanation", dialect: CsvDialect) -> None:
     """A row for each band; shares are parts of 1, changes in the unit of each value."""
     from amt_stream.offline.explain import BOTH, QUALITIES
 
-    for name, value in found.values.items():
-        print(f"# {name}: {json.dumps({'value': value, 'unit': QUALITIES[name].unit})}")
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    about = {
+        name: {"value": value, "unit": QUALITIES[name].unit} for name, value in found.values.items()
+    }
     heads = [f"{name.replace(' ', '_')}_share" for name in _share_names(found)]
     places = ["" if one == BOTH else f"{one}_" for one in found.places]
     changes = [f"{name}_{place}change" for name in found.changes for place in places]
-    writer.writerow(["band_hz", "low_hz", "high_hz", *heads, *changes])
+    lines: list[list[object]] = [["band_hz", "low_hz", "high_hz", *heads, *changes]]
     for band, (low, _, high) in enumerate(found.bands):
         parts = [one for name in found.shares for one in found.shares[name][:, band]]
         numbers = [*parts, *(one for name in found.changes for one in found.changes[name][:, band])]
-        texts = ["" if math.isnan(one) else f"{one:.6g}" for one in numbers]
-        writer.writerow([found.band_names[band], f"{low:.6g}", f"{high:.6g}", *texts])
+        shown = [
+            None if math.isnan(one) else Decimal(f"{one:.6g}") for one in (low, high, *numbers)
+        ]
+        lines.append([found.band_names[band], *shown])
+    write_with_header(about, lines, dialect)
 
 
 def _share_names(found: "Explanation") -> Sequence[str]:

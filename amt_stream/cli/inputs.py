@@ -1,32 +1,32 @@
 """The input of a command, and its calibration."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
+from amt_stream.core.words import counted, times
+from amt_stream.dsp.channel_layout import MOST_CHANNELS, Layout, layout_named
+from amt_stream.engine.channels import EARS, OF_EARS, heard_channels, layout_said
+from amt_stream.engine.devices.captured import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S
 from amt_stream.engine.devices.listing import InputDevice
-from amt_stream.engine.devices.microphone import (
-    RETRY_S,
-    SLOW_AFTER_S,
-    SLOW_RETRY_S,
-    MicrophoneSource,
-)
+from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.microphones import Microphone, named_microphones
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     FileSource,
+    ReaderSource,
     Source,
     SourceError,
     StdinSource,
     ThreadedSource,
     am_tone_source,
-    channel_slice,
     demo_source,
 )
 from amt_stream.meters.calibration import (
@@ -39,10 +39,10 @@ from amt_stream.meters.calibration import (
     with_corrections,
 )
 from amt_stream.meters.correction import Correction, read_correction, stored_corrections
+from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.specification import (
     NONE,
     PCM,
-    PCM_CHANNELS,
     PCM_FS,
     CalibrationSettings,
     CorrectionSettings,
@@ -61,10 +61,11 @@ PLAYED = replace(UNCALIBRATED, source="nominal: playback has no sound pressure")
 class Input:
     """A source, the channels that are measured, and the calibration of each.
 
-    pick: channels to select from the blocks of the source
+    pick: channels to select from the blocks of the source; None for all that it delivers
     microphones: names and channels of several microphones, each measured separately; the source
         then delivers all its channels
     runner: runner of the source if it is already running
+    heard: what the channels are for, and which model hears which; None for several microphones
     """
 
     source: Source
@@ -73,11 +74,13 @@ class Input:
     pick: tuple[int, ...] | None = None
     microphones: tuple[NamedChannels, ...] = ()
     runner: SourceRunner | None = None
+    heard: HeardChannels | None = None
 
-    @property
-    def ears(self) -> int:
-        """The number of channels of a model."""
-        return max((len(channels) for _, channels in self.microphones), default=len(self.channels))
+    def layouts(self, models: Sequence[str]) -> int | dict[str, Layout]:
+        """The layout that each model hears, or the number of channels of a microphone."""
+        if self.heard is None:
+            return max(len(channels) for _, channels in self.microphones)
+        return self.heard.layouts(models)
 
     @property
     def for_engine(self) -> list[Microphone] | None:
@@ -85,6 +88,12 @@ class Input:
         if not self.microphones:
             return None
         return named_microphones(self.microphones, self.channels, self.calibration)
+
+    def with_offset(self, keep: bool) -> "Input":
+        """The same, whose source keeps an offset of its samples if asked."""
+        if keep:
+            self.source.description = self.source.description.with_offset()
+        return self
 
     def with_uncertainty(self, args: CalibrationSettings) -> "Input":
         """A copy with the uncertainties of the options."""
@@ -104,8 +113,8 @@ class Input:
         """Raise WrongUsage unless there is one --correction, or one for each channel."""
         if len(given) not in (1, len(self.channels)):
             raise WrongUsage(
-                f"--correction is given {len(given)} times for {len(self.channels)} channels: give "
-                "it once, or once for each"
+                f"--correction is given {times(len(given))} for "
+                f"{counted(len(self.channels), 'channel')}: give it once, or once for each"
             )
 
     @property
@@ -137,12 +146,12 @@ def open_input(
     args: InputSettings,
     source: str,
     block_ms: float = BLOCK_MS,
-    most: int = 2,
+    models: Mapping[str, int] = OF_EARS,
     wait_for: Callable[[str, float], None] = lambda why, seconds: time.sleep(seconds),
 ) -> Input:
     """Open the input that --source names: one of DEVICES or BUILT_IN, - or a path.
 
-    most: largest number of channels of a file that are measured without --channels
+    models: the most channels that each model takes, by name
     wait_for: while a device is missing, called with the reason and the seconds until the next try;
         it waits, and raises to give up. Called with "" once the device is there
     """
@@ -150,6 +159,11 @@ def open_input(
     known = args if isinstance(args, CalibrationSettings) else None
     full_scale_db = None if known is None else known.full_scale_db
     microphones = live.microphones
+    if microphones and live.layout is not None:
+        raise WrongUsage(
+            "--layout is for the channels of one sound, and each microphone is a sound of its own: "
+            "leave it out"
+        )
     is_device = source in DEVICES
     if args.device is not None and not is_device:
         raise WrongUsage(f"--device is for a microphone, and --source is {source}: leave one out")
@@ -168,6 +182,8 @@ def open_input(
             full_scale_db,
             microphones=microphones,
             played=source == "playback",
+            layout=live.layout,
+            models=models,
         )
         if live.wait:
             return _when_it_is_there(open_it, wait_for)
@@ -184,21 +200,45 @@ def open_input(
                 f"{PCM_FS}, or leave it out"
             ) from error
     elif source == "-":
-        opened, pick = _standard_input(args), None
+        opened, pick = _standard_input(args, live.layout, models)
     else:
         if args.samplerate is not None:
             raise WrongUsage(f"--samplerate is not for a file: {source} has its own")
-        opened = FileSource(source, paced=paced)
-    if microphones:
-        channels = args.channels or ()
-    else:
-        chosen = channel_slice(pick, opened.channels, source, most)
-        channels = tuple(range(1, opened.channels + 1)[chosen])
+        opened = _of_path(source, paced)
+    heard = None
+    channels = args.channels or ()
+    if not microphones:
+        heard = _heard(opened, live.layout, models, source, pick)
+        channels = heard.channels
     if known is not None:
         levels = _calibrations(opened, source, full_scale_db, channels)
     else:  # for `calibrate`, which measures it
         levels = [opened.calibration or UNCALIBRATED]
-    return Input(opened, channels, levels, pick, microphones)
+    pick = pick or _picked(heard, opened)
+    return Input(opened, channels, levels, pick, microphones, heard=heard)
+
+
+def _heard(
+    opened: Source,
+    layout: str | None,
+    models: Mapping[str, int],
+    name: str,
+    chosen: Sequence[int] | None = None,
+) -> HeardChannels:
+    """Which channels of a source each model hears, in the layout of --layout, which it gets."""
+    told = opened.description
+    opened.description = told.with_layout(layout_said(told.layout, layout, chosen, name))
+    heard = heard_channels(name, opened.description.layout, models, chosen)
+    for note in heard.notes:
+        say(note)
+    return heard
+
+
+def _picked(heard: HeardChannels | None, opened: Source) -> tuple[int, ...] | None:
+    """The channels to select, unless they are all that a source delivers."""
+    if heard is None or heard.channels == tuple(range(1, opened.channels + 1)):
+        return None
+    return heard.channels
 
 
 def _calibrations(
@@ -207,10 +247,10 @@ def _calibrations(
     """The calibration of the options or the file's comment, for all channels or for each."""
     if full_scale_db is not None:
         return [Calibration(full_scale_db)]
-    found = calibrations_in(Path(source)) if isinstance(opened, FileSource) else {}
+    found = opened.calibrations if isinstance(opened, ReaderSource) else {}
     if found.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
-    say(f"{source} is calibrated by its comment")
+    say(f"{opened.name} is calibrated by its comment")
     each = [found.get(channel, UNCALIBRATED) for channel in channels]
     return each[:1] if len(set(each)) == 1 else each
 
@@ -254,18 +294,60 @@ def with_uncertainty(calibration: Calibration, args: CalibrationSettings) -> Cal
         raise WrongUsage(f"--calibration-uncertainty, --microphone-uncertainty: {error}") from error
 
 
-def _standard_input(args: InputSettings) -> StdinSource:
-    channels = args.channels or (PCM_CHANNELS,)
-    if isinstance(args, LiveInputSettings) and args.microphones:
-        channels = (max(channels),)
-    elif len(channels) > 1 or channels[0] > 2:
+def _standard_input(
+    args: InputSettings, layout: str | None, models: Mapping[str, int]
+) -> tuple[StdinSource, tuple[int, ...] | None]:
+    """The sound of standard input, and the channels to pick.
+
+    One number of --channels is how many there are; more of them choose in a stream with a header.
+    """
+    most, usual, channels = max(models.values()), None, args.channels
+    if layout is not None:
+        most, usual = MOST_CHANNELS, layout_named(layout).channels
+    several = isinstance(args, LiveInputSettings) and bool(args.microphones)
+    chosen = channels is not None and len(channels) > 1
+    if args.pcm is not None and not several:
+        _refuse_many(channels, most)
+    count = usual if channels is None else max(channels)
+    or_other = several or chosen or channels is None
+    source = StdinSource(args.pcm, args.samplerate, count, or_other=or_other)
+    if source.has_header:
+        say(f"standard input is {source.description.in_words}, {source.fs} Hz")
+        return source, channels if chosen and not several else None
+    if not several:
+        _refuse_many(channels, most)
+    pcm = args.pcm or PCM[0]
+    say(f"standard input is read as {pcm}, {source.fs} Hz, {source.channels} channel(s)")
+    return source, None
+
+
+def _refuse_many(channels: tuple[int, ...] | None, most: int) -> None:
+    if channels is not None and (len(channels) > 1 or channels[0] > most):
+        more = "" if most > EARS else ", or more with --layout"
         raise WrongUsage(
             f"--channels is {','.join(map(str, channels))}: with --source - it is the number of "
-            "channels, 1 or 2"
+            f"channels of raw PCM, {'1 or 2' if most == EARS else f'1 to {most}'}{more}"
         )
-    pcm, fs = args.pcm or PCM[0], args.samplerate or PCM_FS
-    say(f"standard input is read as {pcm}, {fs} Hz, {channels[0]} channel(s)")
-    return StdinSource(pcm, fs, channels[0])
+
+
+def _of_path(path: str, paced: bool) -> ReaderSource:
+    """The sound of a file, or of a pipe with a name, such as /dev/stdin or <(command)."""
+    if not is_pipe(Path(path)):
+        return FileSource(path, paced=paced)
+    try:
+        source = StdinSource(None, stream=PipeBytes.of_path(Path(path)), name=path)
+    except TimeoutError as error:
+        raise Mistake(
+            f"{path} is a named pipe that no program writes: start that program first"
+        ) from error
+    except OSError as error:
+        raise Mistake(f"{path} cannot be read: {why(error)}") from error
+    if not source.has_header:
+        raise Mistake(
+            f"{path} has no header of a sound file: give raw PCM to standard input, with --source -"
+        )
+    say(f"{path} is {source.description.in_words}, {source.fs} Hz")
+    return source
 
 
 def open_microphone(
@@ -277,13 +359,24 @@ def open_microphone(
     wait: bool = True,
     microphones: tuple[NamedChannels, ...] = (),
     played: bool = False,
+    layout: str | None = None,
+    models: Mapping[str, int] = OF_EARS,
 ) -> Input:
-    """Open a microphone, or playback, with the given calibration or the stored one."""
+    """Open a microphone, or playback, with the given calibration or the stored one.
+
+    layout, models: as for `open_input`; by default there are as many channels as in the layout
+    """
     asked = range(1, max(channels) + 1) if microphones and channels else channels
+    if layout is not None and not channels:
+        asked = range(1, layout_named(layout).channels + 1)
     source = MicrophoneSource(
         device, fs=fs, channels=asked, blocksize=blocksize, wait=wait, played=played
     )
-    heard = tuple(channels) if channels else tuple(range(1, source.channels + 1))
+    delivered = tuple(channels) if channels else tuple(range(1, source.channels + 1))
+    choice = None if microphones else _heard(source, layout, models, repr(source.name))
+    heard = delivered
+    if choice is not None:
+        heard = tuple(delivered[number - 1] for number in choice.channels)
     if full_scale_db is not None:
         calibration = [Calibration(full_scale_db)]
         if any(kept := stored_corrections(source.device.kept_by, heard)):
@@ -306,7 +399,9 @@ def open_microphone(
                     f"uncalibrated: amt-stream calibrate -c {missing[0]}"
                     + ("" if microphones else f", or measure with -c {calibrated} alone")
                 )
-    return Input(source, heard, calibration, microphones=microphones)
+    pick = _picked(choice, source)
+    choice = None if choice is None else choice.numbered(heard)
+    return Input(source, heard, calibration, pick, microphones, heard=choice)
 
 
 def _report_unused_calibration(device: InputDevice) -> None:

@@ -1,14 +1,14 @@
 """`amt-stream lden`: levels of day, evening and night, over days."""
 
-import csv
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import text_table
 from amt_stream.cli.options import LdenOptions
+from amt_stream.cli.table import refuse_not_csv, write_with_header
 from amt_stream.core.safe_text import plain
+from amt_stream.core.tables import DIALECTS, CsvDialect
 
 if TYPE_CHECKING:
     from amt_stream.sessions.day_levels import DayLevels, RatingLevels
@@ -18,12 +18,13 @@ def run_lden(args: LdenOptions) -> int:
     """Print the levels of each day, and of all days."""
     from amt_stream.sessions.day_levels import HOURS, day_levels, measurements
 
+    refuse_not_csv(args, args.format)
     given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
     found = day_levels(given, args.hours or HOURS["eu"], args.zone)
     if args.format == "json":
         print(json.dumps(found.to_dict(), indent=1))
     elif args.format == "csv":
-        _write_csv(found)
+        _write_csv(found, DIALECTS[args.csv_dialect])
     else:
         print("\n".join(_lines(found)))
     return 0
@@ -47,11 +48,8 @@ def _cells(name: str, one: "RatingLevels") -> tuple[str, ...]:
     return (name, *texts, ", ".join(period.percent for period in one.periods.values()))
 
 
-def _write_csv(found: "DayLevels") -> None:
+def _write_csv(found: "DayLevels", dialect: CsvDialect) -> None:
     levels = found.to_dict()
-    for key in ("hours", "clock", "calibrated", "energy"):
-        print(f"# {key}: {json.dumps(levels[key])}")
+    about = {key: levels[key] for key in ("hours", "clock", "calibrated", "energy")}
     rows = [*levels["days"], {"date": "all", **levels["whole"]}]
-    writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    write_with_header(about, [rows[0], *(row.values() for row in rows)], dialect)

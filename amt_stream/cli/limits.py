@@ -1,11 +1,10 @@
 """Limits of the command line, and the report of them at the end."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters import catalog
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.norms import limits_of
 from amt_stream.meters.specification import EXCEEDED, LimitSettings
@@ -20,26 +19,6 @@ UNJUDGED = 1
 def typed_limits(args: LimitSettings) -> tuple[Limit, ...]:
     """The limits of --limit. Raises LimitError."""
     return limits_of(args.limit)
-
-
-def models_with(limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The models that have the columns of these limits, the first one for each column."""
-    if not limits:
-        return ()
-    from amt_stream.meters.rows import readings_of
-    from amt_stream.meters.rows.column import no_such_column
-
-    readings = readings_of(catalog.models_side_by_side(), 2, band=True)
-    found: dict[str, None] = {}
-    for limit in limits:
-        models = [name for name, one in readings.items() if one.matching(limit.column)]
-        if not models:
-            offered = [column.name for one in readings.values() for column in one.offered]
-            raise Mistake(f"{limit.words}: {no_such_column(limit.column, offered)}")
-        found[models[0]] = None
-        for need in (n for c in readings[models[0]].matching(limit.column) for n in c.needs):
-            found[next(name for name, one in readings.items() if one.matching(need))] = None
-    return tuple(found)
 
 
 def require_limits(args: LimitSettings, preset: "Preset") -> None:
@@ -83,18 +62,16 @@ def _words(limit: JsonMap) -> str:
     """The report of one limit, or "" if it was kept."""
     name, column = limit["name"], limit["column"]
     side = "above" if "above" in limit else "below"
-    if limit["exceeded"] is None:
-        why = ": the sound is not calibrated" if limit["uncalibrated_s"] else ""
-        return f"{name}: {column} was never known{why}"
     from amt_stream.meters.rows import reading_text
-    from amt_stream.meters.rows.limit_monitor import KEPT, KEPT_SO_FAR
-    from amt_stream.meters.rows.limit_words import window_words
+    from amt_stream.meters.rows.limit_words import unknown_words, window_words
 
     value = reading_text(column, limit["worst"])
-    if not limit["exceeded"]:
-        if limit["verdict"] in (KEPT, KEPT_SO_FAR):
-            return ""
+    if limit["exceeded"] is None:
+        if limit["whole"] or limit["worst"] is None:
+            return f"{name}: {column} {unknown_words(limit)}"
         return f"{name}: {column} is {value} so far, {window_words(limit)}"
+    if not limit["exceeded"]:
+        return ""
     if limit.get("at_end"):
         return f"{name}: {column} ended at {value}, {side} {limit[side]:g}"
     worst = f"{value} at worst, at {limit['worst_s']:g} s"

@@ -60,6 +60,7 @@ def open_log(
         "channels": source.channels,
         "live": source.live,
         "picked": None if given.pick is None else list(given.pick),
+        "layout": source.description.layout.to_dict(),
     }
     if isinstance(source, FileSource) and args.source is not None:
         identity["path"] = str(Path(args.source).absolute())

@@ -41,42 +41,53 @@ def metered_input(args: LiveOptions, preset: Preset, **how: object) -> Input:
     how: further arguments of `open_input`
     """
     import_ahead("torch", "numba")
-    return _input_or_demo(args, preset, how).with_uncertainty(args).with_correction(args)
+    args = replace(args, layout=args.layout or preset.layout)
+    given = _input_or_demo(args, preset, how).with_offset(args.keep_offset)
+    return given.with_uncertainty(args).with_correction(args)
 
 
 def _input_or_demo(args: LiveOptions, preset: Preset, how: JsonMap) -> Input:
+    how_to_hear = preset.block_ms, preset.most_channels
     if args.source is not None or args.device is not None:
         source = args.source or "mic"
-        return open_input(args, source, preset.block_ms, preset.most_channels, **how)
+        return open_input(args, source, *how_to_hear, **how)
     if args.pcm is not None:
         raise WrongUsage("--pcm is for standard input: add --source -")
     try:
-        return open_input(args, "mic", preset.block_ms, **how)
+        return open_input(args, "mic", *how_to_hear, **how)
     except SourceError as error:
         if args.format or args.log:
             raise SourceError(f"{error}; --source demo measures the built-in sound") from error
         say(f"no microphone, so the built-in demo sound is measured: {error}")
-        given = open_input(args, "demo", preset.block_ms)
+        given = open_input(args, "demo", *how_to_hear)
         # Uncalibrated, so that no reader takes it for a measurement.
         demo = [replace(c, calibrated=False, source="demo sound") for c in given.calibration]
         return replace(given, calibration=demo)
 
 
 def input_from_window(
-    device: str | int, args: LiveOptions, preset: Preset, channels: Sequence[int] | None = None
+    device: str | int,
+    args: LiveOptions,
+    preset: Preset,
+    channels: Sequence[int] | None = None,
+    layout: str | None = None,
 ) -> Input:
     """Open a microphone that was chosen in the window; options for another input are ignored.
 
     channels: by default the first two
+    layout: what they are for, as chosen in the window
     """
     given = open_microphone(
         device,
         channels,
         blocksize=round(preset.block_ms * 1e-3 * PCM_FS),
         wait=args.wait is not False,
-    )
+        layout=layout,
+        models=preset.most_channels,
+    ).with_offset(args.keep_offset)
     typed = {
         "--channels": args.channels,
+        "--layout": args.layout,
         "--samplerate": args.samplerate,
         "--blocksize": args.blocksize,
         "--full-scale-db": args.full_scale_db,
@@ -123,7 +134,7 @@ class EngineSetup:
         say_when_compiling(LIVE_WORDS)
         banded = preset.with_uncertainty(uncertainty_of(given.calibration))
         try:
-            models = banded.models(given.source.fs, given.ears, **(asks or {}))
+            models = banded.models(given.source.fs, given.layouts(preset.names), **(asks or {}))
         except ValueError as error:
             raise Mistake(error) from error
         for model in models.values():
@@ -145,6 +156,8 @@ class EngineSetup:
             microphones=given.microphones,
             kept_s=kept_s(args),
             picked=given.pick is not None,
+            source=given.source,
+            heard=given.heard,
         )
         preset = self.preset.with_uncertainty(uncertainty_of(given.calibration))
         step_ms = step_ms or args.step_ms or preset.step_ms

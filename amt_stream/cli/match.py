@@ -10,68 +10,102 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.cli.files import identities, not_to_write, path_kind, write_bytes
-from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
+from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table, warnings_said
 from amt_stream.cli.options import MatchOptions
 from amt_stream.core.files import why
+from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import plain
-from amt_stream.engine.sources import SourceError
+from amt_stream.dsp.channel_layout import wave_mask
+from amt_stream.engine.channels import channel_numbers, layout_said
+from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
+from amt_stream.meters.rows import NO_READING
 
 if TYPE_CHECKING:
     from amt_stream.offline.match import Match
 
 
+MASK_AT = 28
+"""Where a WAVEFORMATEXTENSIBLE has its channel mask, from the begin of its chunk."""
+
+
 def run_match(args: MatchOptions) -> int:
     """Print the gain of each sound, and write the sounds with their gains."""
     from amt_stream.cli.compiling import say_when_compiling
-    from amt_stream.offline.match import MEASURES, match
+    from amt_stream.offline.match import match_each
 
     files = [Path(one) for one in args.files]
     if len(files) < 2:
         raise WrongUsage(f"{files[0]} is alone: give the reference, and at least one more file")
     targets = [] if args.out is None else _targets(files, Path(args.out), args.force)
     say_when_compiling()
-    of = MEASURES[args.by]
     try:
-        found = match(
-            files,
-            by=args.by,
-            calibration=args.full_scale_db,
-            field=args.field or "free",
-            channels=args.channels,
-        )
+        with warnings_said():
+            results = list(
+                match_each(
+                    files,
+                    by=args.by,
+                    calibration=args.full_scale_db,
+                    field=args.field or "free",
+                    channels=args.channels,
+                    layout=args.layout,
+                )
+            )
     except (SourceError, ValueError) as error:
         raise Mistake(error) from error
-    if of.in_pascal and not all(one.calibrated for one in found):
+    pairs = list(zip(files, results, strict=True))
+    matched = [(file, one) for file, one in pairs if not isinstance(one, Exception)]
+    failed = [one for one in results if isinstance(one, Exception)]
+    if len(matched) > 1:
+        _report(args, pairs, matched, targets)
+    for why_not in failed:
+        say(why_not)
+    return 1 if failed else 0
+
+
+def _report(
+    args: MatchOptions,
+    pairs: "list[tuple[Path, Match | Exception]]",
+    matched: "list[tuple[Path, Match]]",
+    targets: list[Path],
+) -> None:
+    """Print the gains, and write the sounds that have one."""
+    from amt_stream.offline.match import MEASURES
+
+    of = MEASURES[args.by]
+    if of.in_pascal and not all(one.calibrated for _, one in matched):
         say(f"{UNCALIBRATED}: --full-scale-db DB gives the true level")
-    for file, target, one in zip(files, targets, found, strict=False):
-        _write(target, file, one.gain_db, args.channels)
+    for (file, one), target in zip(pairs, targets, strict=False):
+        if not isinstance(one, Exception):
+            _write(target, file, one.gain_db, args)
     if args.json:
-        sounds = [{"file": str(f), **asdict(one)} for f, one in zip(files, found, strict=True)]
+        sounds = [{"file": str(file), **_as_data(one)} for file, one in pairs]
         print(json.dumps({"by": args.by, "unit": of.unit, "sounds": sounds}, indent=1))
     else:
         print(plain(f"{of.title} in {of.unit}, by {of.model}"))
-        print("\n".join(_lines(files, found)))
-    for file, one in zip(files, found, strict=True):
+        print("\n".join(_lines(pairs)))
+    for file, one in matched:
         if one.gain_db and one.peak_dbfs > 0:
             say(
                 f"{file}: with its gain it peaks {one.peak_dbfs:.1f} dB above full scale, which "
                 "players and integer formats clip: a weaker reference avoids it"
             )
-    return 0
 
 
-def _lines(files: list[Path], found: "list[Match]") -> list[str]:
+def _as_data(one: "Match | Exception") -> JsonDict:
+    return {"error": str(one)} if isinstance(one, Exception) else asdict(one)
+
+
+def _lines(pairs: "list[tuple[Path, Match | Exception]]") -> list[str]:
     heads = "file", "loudness", "gain in dB", "with gain", "peak in dBFS"
-    rows = [
-        (
-            plain(str(file)),
-            *(f"{one.before:.2f}", f"{one.gain_db:+.2f}" if place else "reference"),
-            *(f"{one.after:.2f}", f"{one.peak_dbfs:.1f}"),
-        )
-        for place, (file, one) in enumerate(zip(files, found, strict=True))
-    ]
-    return text_table([heads, *rows], lambda k: k > 0)
+    rows = [heads]
+    for place, (file, one) in enumerate(pairs):
+        numbers = (NO_READING,) * 4
+        if not isinstance(one, Exception):
+            gain = f"{one.gain_db:+.2f}" if place else "reference"
+            numbers = f"{one.before:.2f}", gain, f"{one.after:.2f}", f"{one.peak_dbfs:.1f}"
+        rows.append((plain(str(file)), *numbers))
+    return text_table(rows, lambda k: k > 0)
 
 
 def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:
@@ -89,18 +123,35 @@ def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:
     return targets
 
 
-def _write(target: Path, file: Path, gain_db: float, channels: tuple[int, ...] | None) -> None:
-    """Write the chosen channels of a sound with its gain, completely or not at all."""
+def _write(target: Path, file: Path, gain_db: float, args: MatchOptions) -> None:
+    """Write the chosen channels of a sound with its gain, completely or not at all.
+
+    More than two are in the order of WAVE files, with a mask that says what they are for.
+    """
     import soundfile
 
-    samples, fs = soundfile.read(file, dtype="float32", always_2d=True)
-    if channels:
-        samples = samples[:, [channel - 1 for channel in channels]]
+    source = FileSource(file, paced=False)
+    samples = np.concatenate([*source.blocks()])
+    source.stop()
+    numbers = channel_numbers(args.channels, source.channels, str(file))
+    told = source.description.layout
+    layout = layout_said(told, args.layout, args.channels, str(file)).of(numbers)
+    mask = None
+    if layout.said and layout.channels > 2:
+        if (known := wave_mask(layout)) is None:
+            say(f"{target} cannot say that its channels are {layout}: --layout says it")
+        else:
+            mask, order = known
+            numbers = [numbers[number - 1] for number in order]
     content = io.BytesIO()
-    louder = samples * np.float32(10 ** (gain_db / 20))
-    soundfile.write(content, louder, fs, "FLOAT", format="WAV")
+    louder = samples[:, [number - 1 for number in numbers]] * np.float32(10 ** (gain_db / 20))
+    soundfile.write(content, louder, source.fs, "FLOAT", format="WAV" if mask is None else "WAVEX")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Mistake(f"{target} cannot be written: {why(error)}") from error
-    write_bytes(target, content.getvalue())
+    data = bytearray(content.getvalue())
+    if mask is not None:
+        at = data.index(b"fmt ") + MASK_AT
+        data[at : at + 4] = mask.to_bytes(4, "little")
+    write_bytes(target, bytes(data))

@@ -3,7 +3,8 @@
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import sentence
@@ -24,6 +25,18 @@ def say(message: object) -> None:
     # If standard error is closed, the exit status remains.
     with contextlib.suppress(OSError):
         print(f"amt-stream: {sentence(message)}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def warnings_said() -> Iterator[None]:
+    """Say what the library warns of, each sentence once, when the block ends."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in caught):
+                say(text)
 
 
 def text_table(rows: Sequence[Sequence[str]], right: Callable[[int], bool]) -> list[str]:

@@ -21,7 +21,8 @@ from amt_stream.cli.table import refuse_not_csv, writer_of
 from amt_stream.cli.terminal import TerminalMeter, show
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.cli.window import Maker, show_window
-from amt_stream.engine.sources import FileSource, SourceError
+from amt_stream.core.words import counted
+from amt_stream.engine.sources import SourceError
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows, header_of_intervals
 from amt_stream.sessions import SessionLog
@@ -165,15 +166,19 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
         say(health.note)
     received_s = heard_s(engine)
     measured_s = received_s if duration is None else min(received_s, duration)
-    missed = f", {health.sink_missed} frames missed by a slow output" if health.sink_missed else ""
+    missed = (
+        f", {counted(health.sink_missed, 'frame')} missed by a slow output"
+        if health.sink_missed
+        else ""
+    )
     say(
         f"{round(measured_s, 3):g} s measured: load {health.load:.2f}, "
         f"block time {100 * health.block_share_median:.0f} % (p99 "
-        f"{100 * health.block_share_p99:.0f} %) of its duration, {health.overruns} overruns, "
-        f"{health.lost_samples} samples lost, {health.non_finite} invalid, {health.clipped} "
-        f"clipped{missed}"
+        f"{100 * health.block_share_p99:.0f} %) of its duration, "
+        f"{counted(health.overruns, 'overrun')}, {counted(health.lost_samples, 'sample')} lost, "
+        f"{health.non_finite} invalid, {health.clipped} clipped{missed}"
     )
-    return 1 if isinstance(engine.source, FileSource) and engine.source.cut_off else 0
+    return 1 if engine.source.description.cut_off else 0
 
 
 def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | None) -> int:
@@ -184,7 +189,5 @@ def _status(args: MeterOptions, status: int, rows: AnyRows | LatestReadings | No
 
 
 def _is_message(error: BaseException | None) -> bool:
-    """Whether an error is a message of the system or libsndfile about an input, not a bug."""
-    from soundfile import LibsndfileError
-
-    return isinstance(error, (OSError, LibsndfileError)) and not isinstance(error, SourceError)
+    """Whether an error is a message of the system about an input, not a bug."""
+    return isinstance(error, OSError) and not isinstance(error, SourceError)

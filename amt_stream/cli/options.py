@@ -17,10 +17,12 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.formats import FILE_FORMATS, ROW_FORMATS
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import (
+    ONE_OR_TWO,
     Choice,
     Listed,
     NamedChannels,
     Number,
+    parse_channels,
     parse_channels_or_each,
     parse_microphone,
 )
@@ -76,6 +78,8 @@ class _EachMicrophone(argparse.Action):
         namespace.channels = tuple(c for _, channels in typed for c in channels)
         own_name = values[0] != "+".join(map(str, values[1]))
         namespace.microphones = typed if len(typed) > 1 or own_name else ()
+        if namespace.microphones and max(len(channels) for _, channels in typed) > 2:
+            raise argparse.ArgumentError(self, f"of each microphone, {ONE_OR_TWO}")
 
 
 def address(text: str) -> tuple[str, int]:
@@ -131,6 +135,12 @@ MOMENTS = (
 )
 
 
+LAYOUT_OF_EACH = (
+    "what the channels of each file are for, if it does not say: a name, such as 5.1, or the "
+    "position of each in order, such as 'L C R Ls Rs LFE'"
+)
+
+
 def _hours(text: str) -> Any:
     from amt_stream.sessions.day_levels import hours_named
 
@@ -178,10 +188,10 @@ class LiveOptions(
     channels: tuple[int, ...] | None = changed(
         InputSettings,
         "channels",
-        about="channels, counted from 1: one for both ears (1) or left and right (1,2); with "
-        "--source -, the number of channels, 1 or 2. Repeat it for several microphones, as "
-        "-c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows (with --format, or --log "
-        "with --quiet)",
+        about="channels, counted from 1: one for both ears (1) or left and right (1,2), or more "
+        "for programme loudness; with --source -, one number is how many there are. Repeat it for "
+        "several microphones, as -c 1,2 -c 3,4 or -c desk=1,2 -c door=3: each has separate rows "
+        "(with --format, or --log with --quiet)",
         parse=parse_microphone,
         option={"action": _EachMicrophone},
     )
@@ -519,7 +529,7 @@ class AnalyzeOptions(
     out: str | None = setting(
         "--out PATH",
         "file for the rows, or a folder for the rows of several files; with --summary, a .json "
-        "file for the summaries",
+        "or .xlsx file for the summaries",
         usual="-, standard output",
     )
     force: bool = switch("--force", "overwrite existing output")
@@ -535,7 +545,8 @@ class AnalyzeOptions(
     )
     format: str | None = setting(
         "--format",
-        "format of the rows; parquet needs the extra `data`",
+        "format of the rows; parquet needs the extra `data`; xlsx, for intervals and summaries, "
+        "the extra `excel`",
         Choice(FILE_FORMATS),
         usual="by the ending of --out, or csv",
     )
@@ -555,9 +566,12 @@ class AnalyzeOptions(
     channels: tuple[int, ...] | str | None = changed(
         InputSettings,
         "channels",
-        about="channels: 1, or 1,2; all (or each) analyzes every channel separately",
+        about="channels: 1, or 1,2, or more for programme loudness; all (or each) analyzes every "
+        "channel separately",
         parse=parse_channels_or_each,
     )
+    layout: str | None = changed(LiveInputSettings, "layout")
+    keep_offset: bool = changed(LiveInputSettings, "keep_offset")
     jobs: int = setting(
         "--jobs N",
         "number of processes, for several files at once or for the parts of a long one",
@@ -585,11 +599,16 @@ class AnalyzeOptions(
     )
     calibrator: str | None = setting(
         "--calibrator FILE",
-        "recording of an acoustic calibrator at the same gain, with at least 3 s of its 1 kHz "
-        "tone; one channel stands for all. A pattern such as 'day*/tone.wav' gives a recording for "
-        "each folder: each file uses the nearest",
+        "recording of an acoustic calibrator at the same gain, with at least 3 s of its tone in "
+        "each channel that is analyzed; one channel stands for all. A pattern such as "
+        "'day*/tone.wav' gives a recording for each folder: each file uses the nearest",
     )
-    level: float | None = changed(CalibrateOptions, "level", default=None, usual="94")
+    level: float | None = changed(
+        CalibrateOptions, "level", default=None, usual="94; needed for a tone of 250 Hz"
+    )
+    frequency: float | None = changed(
+        CalibrateOptions, "frequency", default=None, usual="1000 or 250, as the recording has"
+    )
     interval: int | None = changed(
         RowSettings,
         "interval",
@@ -741,6 +760,7 @@ class CompareOptions(PartOptions, CalibrationSettings):
         parse=parse_models,
         usual="moore2016,spl",
     )
+    layout: str | None = changed(LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
 
 
 @dataclass(frozen=True)
@@ -762,8 +782,12 @@ class MatchOptions(Options):
         default="ltl",
     )
     channels: tuple[int, ...] | None = changed(
-        InputSettings, "channels", about="one or two channels of each file: 1, or 1,2"
+        InputSettings,
+        "channels",
+        about="channels of each file: 1, or 1,2; or more, with --by lufs",
+        parse=parse_channels,
     )
+    layout: str | None = changed(LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
     full_scale_db: float | None = changed(CalibrationSettings, "full_scale_db")
     field: str | None = changed(ModelSettings, "field", usual="free")
     out: str | None = setting(
@@ -778,12 +802,11 @@ class MatchOptions(Options):
 class ExplainOptions(Options):
     """Options of `explain`."""
 
-    file: str = setting(
-        "FILE", "a file of sound with one or two channels, of 1 s or more", default=""
-    )
+    file: str = setting("FILE", "a file of sound of 1 s or more", default="")
     channels: tuple[int, ...] | None = changed(
         InputSettings, "channels", about="one or two channels of the file: 1, or 1,2"
     )
+    layout: str | None = changed(LiveInputSettings, "layout")
     bands: str = setting(
         "--bands WIDTH",
         "width of the bands: octaves (default) or thirds of an octave",
@@ -822,6 +845,7 @@ class ExplainOptions(Options):
         Choice(("text", "csv", "json")),
         default="text",
     )
+    csv_dialect: str = changed(CsvSettings, "csv_dialect")
 
 
 @dataclass(frozen=True)
@@ -849,6 +873,7 @@ class LdenOptions(Options):
         Choice(("text", "csv", "json")),
         default="text",
     )
+    csv_dialect: str = changed(CsvSettings, "csv_dialect")
 
 
 @dataclass(frozen=True)

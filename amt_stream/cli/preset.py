@@ -1,13 +1,26 @@
 """The preset of a command, with its options."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from amt_stream.cli.limits import models_with, typed_limits
-from amt_stream.cli.messages import WrongUsage
+from amt_stream.cli.limits import typed_limits
+from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options import AnalyzeOptions, LiveOptions
+from amt_stream.core.values import ONE_OR_TWO
+from amt_stream.engine.channels import EARS
 from amt_stream.meters import catalog
-from amt_stream.meters.presets import DEFAULT, Preset, load_preset, shipped_presets
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.needed_models import (
+    LEVELS,
+    WantedColumn,
+    asked_by_limits,
+    models_for,
+    refuse_no_such_columns,
+)
+from amt_stream.meters.presets import Preset, load_preset, shipped_presets
+from amt_stream.meters.specification import LogSettings, RowSettings, declared
+from amt_stream.meters.table import READINGS_TAKE, is_given, refuse_untaken
 
 Live = TypeVar("Live", bound=LiveOptions)
 
@@ -17,8 +30,7 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
     limits = typed_limits(args)
     triggers = tuple(args.event) if isinstance(args, LiveOptions) else ()
     if args.preset is None:
-        typed = [*limits, *(one.limit for one in triggers if not one.is_alarm)]
-        preset = _preset_of(args.model or models_with(typed) or (DEFAULT,))
+        preset = _preset_of(args.model or _models_for(args, limits))
     else:
         preset = load_preset(args.preset)
     if args.model not in (None, preset.names):
@@ -31,8 +43,71 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
         raise WrongUsage(
             f"--field is for {fielded}: {preset.where} takes the sound as it is; leave it out"
         )
+    _refuse_more_than_two(args, preset)
     preset = preset.with_field(args.field).with_compute(args.compute)
-    return preset.with_limits(limits).with_triggers(triggers)
+    preset = preset.with_limits(limits).with_triggers(triggers)
+    _refuse_early(args, preset)
+    return preset
+
+
+def _models_for(args: LiveOptions | AnalyzeOptions, limits: Sequence[Limit]) -> tuple[str, ...]:
+    """The models that the options need, which are said unless that is the default one."""
+    taken = {name: declared(RowSettings, name)[0].long_flag for name in READINGS_TAKE}
+    options = {name: flag for name, flag in taken.items() if is_given(getattr(args, name))}
+    try:
+        found = models_for(_asked(args, limits), needs_levels(args), options)
+    except ValueError as error:
+        raise Mistake(error) from error
+    needed = {name: " and ".join(reasons) for name, reasons in found.items() if reasons}
+    if needed:
+        told = [f"{name} (for {needed[name]})" if name in needed else name for name in found]
+        say(
+            f"the {'model is' if len(told) == 1 else 'models are'} {', '.join(told)}: --model LIST "
+            "chooses others"
+        )
+    return tuple(found)
+
+
+def needs_levels(args: LiveOptions | AnalyzeOptions) -> list[str]:
+    """The options whose table or log is of little use without A-weighted levels."""
+    found = [] if args.interval is None else [declared(RowSettings, "interval")[0].long_flag]
+    if isinstance(args, LiveOptions) and args.log is not None and args.columns is None:
+        found.append(declared(LogSettings, "log")[0].long_flag)
+    return found
+
+
+def _asked(args: LiveOptions | AnalyzeOptions, limits: Sequence[Limit]) -> list[WantedColumn]:
+    """The columns that the options name."""
+    found = asked_by_limits(limits)
+    if isinstance(args, LiveOptions):
+        found += asked_by_limits([one.limit for one in args.event if not one.is_alarm], "--event")
+    typed = args.columns.split(",") if isinstance(args.columns, str) else args.columns or ()
+    return found + [WantedColumn(name.strip(), "--columns") for name in typed]
+
+
+def _refuse_early(args: LiveOptions | AnalyzeOptions, preset: Preset) -> None:
+    """Refuse what these models lack, before a microphone is opened and models are made."""
+    try:
+        refuse_untaken(args, preset, lambda name: declared(RowSettings, name)[0].long_flag)
+        refuse_no_such_columns(preset, _asked(args, preset.limits))
+    except ValueError as error:
+        raise Mistake(error) from error
+    live = isinstance(args, LiveOptions) and args.interval is not None
+    if live and preset.entries and LEVELS not in preset.names:
+        say(
+            f"the intervals of {preset.where} have no LAeq, which levels of day and night need: "
+            f"add {LEVELS} to the models"
+        )
+
+
+def _refuse_more_than_two(args: LiveOptions | AnalyzeOptions, preset: Preset) -> None:
+    """Raise WrongUsage for more than two channels if no model hears more."""
+    separate = isinstance(args, LiveOptions) and args.microphones
+    if separate or not isinstance(args.channels, tuple) or len(args.channels) <= EARS:
+        return
+    if max(preset.most_channels.values()) <= EARS:
+        listed = ",".join(map(str, args.channels))
+        raise WrongUsage(f"--channels is {listed}: {ONE_OR_TWO}, for {preset.where}")
 
 
 def _preset_of(models: tuple[str, ...]) -> Preset:

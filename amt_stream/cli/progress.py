@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 
 BEAT_S = 60.0
 """Time between lines if standard error is not a terminal."""
@@ -70,7 +71,7 @@ class Progress:
     def _words(self) -> str:
         if len(self._names) == 1:
             return plain(self._names[0])
-        return f"{self._done} of {len(self._names)} sounds"
+        return f"{self._done} of {counted(len(self._names), 'sound')}"
 
     def _left(self, now: float) -> str:
         seconds = (now - self._began) * (self._total / self._bytes - 1.0) if self._bytes else 0.0

@@ -3,6 +3,7 @@
 from amt_stream.cli.messages import say
 from amt_stream.cli.options import ReplayOptions
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 
 DIFFERENT = 1
 
@@ -19,7 +20,7 @@ def run_replay(args: ReplayOptions) -> int:
     if not found.rows:
         say(f"{args.session}: run {found.run} has no row that could be measured again")
         return DIFFERENT
-    rows = f"run {found.run}: {found.rows} rows"
+    rows = f"run {found.run}: {counted(found.rows, 'row')}"
     if found.absent:
         rows = f"{rows}, and {found.absent} more that the log lacks"
     if found.same:

@@ -29,6 +29,8 @@ def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
         "zone": None if args.zone is None else str(args.zone),
         "began": None if args.began is None else args.began.text,
         "replace_invalid": args.replace_invalid,
+        "layout": args.layout or preset.layout,
+        "keep_offset": args.keep_offset,
         "limits": preset.tables.get("limits"),
     }
     read_again: dict[str, object] = json.loads(json.dumps(settings))

@@ -44,7 +44,6 @@ class MeasurementPlan:
     """Makes measurements from options and a preset, both of which a reload may change."""
 
     def __init__(self, args: ServeOptions, preset: Preset) -> None:
-        refuse_log_options(args, serves=True)
         self.args, self.preset = args, preset
         self._restore = args.restore
 
@@ -67,6 +66,7 @@ class MeasurementPlan:
 
 def with_preset(args: ServeOptions) -> tuple[ServeOptions, Preset]:
     """The options with the microphones of the preset, and the preset."""
+    refuse_log_options(args, serves=True)
     preset = chosen_preset(args)
     return with_microphones(args, preset), preset
 

@@ -1,24 +1,41 @@
 """Summaries of sound files as a table with a line per sound."""
 
-import csv
-import json
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TextIO
+from typing import Any, TextIO
 
 from amt_stream.cli.messages import Mistake
+from amt_stream.cli.table import marked
 from amt_stream.core.safe_text import brief
+from amt_stream.core.tables import CsvDialect
+from amt_stream.sessions.outputs.workbook import cells_of_rows
+
+Cell = str | float | bool | None
 
 ABOUT = ("name", "channels", "duration_s", "calibrated")
 """Keys of a summary that begin its line of the table."""
+
+INTERVAL_ABOUT = ("name", "channels")
+"""Keys of a summary that begin each line of the intervals of several sounds."""
 
 NO_READINGS = (*ABOUT, "schema", "fs", "replaced_samples")
 
 
 def write_table(
-    summaries: Sequence[Mapping[str, object]], columns: str | Sequence[str] | None, stream: TextIO
+    summaries: Sequence[Mapping[str, object]],
+    columns: str | Sequence[str] | None,
+    stream: TextIO,
+    dialect: CsvDialect,
 ) -> None:
-    """Write readings of whole sounds as CSV; a cell is empty where a sound has no such reading.
+    """Write the table of whole sounds as CSV. Raises as `table_of_sounds` does."""
+    marked(stream, dialect).write(dialect.begin)
+    stream.writelines(map(dialect.line, table_of_sounds(summaries, columns)))
+
+
+def table_of_sounds(
+    summaries: Sequence[Mapping[str, object]], columns: str | Sequence[str] | None
+) -> list[list[Cell]]:
+    """The names of readings of whole sounds, and the readings of each; None where it has none.
 
     columns: names or patterns of the readings, in a text separated by commas; None takes all
 
@@ -32,10 +49,25 @@ def write_table(
             f"--columns {','.join(typed)}: no reading of a whole sound has such a name: give one "
             f"of {brief(', '.join(names))}"
         )
-    table = csv.writer(stream, lineterminator="\n")
-    table.writerow([*ABOUT, *chosen])
+    heads = [*ABOUT, *chosen]
+    return [[*heads], *([_cell(one.get(name)) for name in heads] for one in summaries)]
+
+
+def sheets_of(
+    summaries: Sequence[Mapping[str, Any]], columns: str | Sequence[str] | None
+) -> dict[str, list[Sequence[object]]]:
+    """The sheets of a workbook: the table of whole sounds, and the intervals of all, if any.
+
+    Raises as `table_of_sounds` does.
+    """
+    sheets: dict[str, list[Sequence[object]]] = {"sounds": [*table_of_sounds(summaries, columns)]}
+    lines: list[Sequence[object]] = []
     for one in summaries:
-        table.writerow([*(cell_text(one.get(name)) for name in (*ABOUT, *chosen))])
+        if rows := one.get("intervals"):
+            about = [_cell(one[name]) for name in INTERVAL_ABOUT]
+            lines = lines or [[*INTERVAL_ABOUT, *rows[0]]]
+            lines += ([*about, *cells] for cells in cells_of_rows(rows))
+    return sheets | ({"intervals": lines} if lines else {})
 
 
 def statistics_in(summary: Mapping[str, object]) -> list[str]:
@@ -47,7 +79,6 @@ def statistics_in(summary: Mapping[str, object]) -> list[str]:
     ]
 
 
-def cell_text(value: object) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return " ".join(map(str, value)) if isinstance(value, Sequence) else json.dumps(value)
+def _cell(value: Any) -> Cell:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return " ".join(map(str, value)) if is_list else value

@@ -1,13 +1,17 @@
 """The rows that a command writes."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from amt_stream.cli.limits import refuse_uncalibrated
 from amt_stream.cli.messages import Mistake, WrongUsage
-from amt_stream.cli.options import AnalyzeOptions, LiveOptions, MeterOptions
+from amt_stream.cli.options import AnalyzeOptions, LiveOptions, MeterOptions, Options
+from amt_stream.cli.output import OutputStream
 from amt_stream.core.clock import local_zone
+from amt_stream.core.safe_text import json_comment
+from amt_stream.core.tables import CsvDialect
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import CsvSettings, RowSettings, declared, settings_in
 from amt_stream.meters.table import Sound, Table, refuse_untaken
@@ -17,10 +21,15 @@ if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
 
 
-def refuse_not_csv(args: MeterOptions | AnalyzeOptions, format: str | None) -> None:
-    """Raise WrongUsage for options of CSV if the format is another one, or None."""
+def refuse_not_csv(args: Options, format: str | None, in_table: bool = False) -> None:
+    """Raise WrongUsage for options of CSV if the format is another one, or None.
+
+    in_table: whether a table of summaries is written, which has a dialect but no header
+    """
     for name, one, default in settings_in(CsvSettings):
-        if getattr(args, name) != default and format != "csv":
+        if in_table and name == "csv_dialect":
+            continue
+        if getattr(args, name, default) != default and format != "csv":
             found = "no rows are written" if format is None else f"the format is {format}"
             raise WrongUsage(f"{one.long_flag} is for CSV, and {found}: leave it out")
 
@@ -38,12 +47,30 @@ def writer_of(
     if args.format not in (None, "csv"):
         return WRITERS[args.format](stream, header)
     return CsvWriter(
-        stream,
+        marked(stream, args.dialect),
         header,
         beside=beside if args.no_header else None,
         local=args.local_time,
         zone=args.zone or local_zone(),
+        dialect=args.dialect,
     )
+
+
+def marked(stream: TextIO, dialect: CsvDialect) -> TextIO:
+    """The stream, in UTF-8 if the dialect's mark says so: standard output may have another."""
+    if dialect.mark and stream is sys.stdout and isinstance(stream, OutputStream):
+        stream.reconfigure(encoding="utf-8")
+    return stream
+
+
+def write_with_header(
+    header: Mapping[str, object], lines: Iterable[Iterable[object]], dialect: CsvDialect
+) -> None:
+    """Print a table as CSV, with its header in comments."""
+    marked(sys.stdout, dialect).write(dialect.begin)
+    for key, value in header.items():
+        print(f"# {key}: {json_comment(value)}")
+    sys.stdout.writelines(map(dialect.line, lines))
 
 
 def table_of(

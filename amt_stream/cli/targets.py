@@ -11,6 +11,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.core.formats import FILE_FORMATS, header_path
 from amt_stream.core.values import EACH
+from amt_stream.core.workbooks import XLSX, refuse_no_excel
 
 _ENDINGS = " or ".join(f".{name}" for name in FILE_FORMATS)
 
@@ -18,7 +19,7 @@ _ENDINGS = " or ".join(f".{name}" for name in FILE_FORMATS)
 def summary_file(args: AnalyzeOptions) -> Path | None:
     """The file for summaries, if --out names one."""
     out = None if args.out is None else Path(args.out)
-    return out if args.summary and out is not None and out.suffix == ".json" else None
+    return out if args.summary and out is not None and out.suffix in (".json", XLSX) else None
 
 
 def row_format(args: AnalyzeOptions) -> str:
@@ -39,17 +40,20 @@ def row_format(args: AnalyzeOptions) -> str:
             f"{args.out} ends in .{ending} and --format is {args.format}: leave one out"
         )
     format: str = args.format or (ending if ending in FILE_FORMATS else "csv")
+    if format in ("parquet", "xlsx") and args.out in (None, "-"):
+        raise WrongUsage(f"{format} needs a file or a folder: name it with --out")
     if format == "parquet":
-        _require_parquet(args)
+        from amt_stream.sessions.parquet import refuse_no_parquet
+
+        refuse_no_parquet()
+    if format == "xlsx":
+        if args.interval is None and summary_file(args) is None:
+            raise WrongUsage(
+                "xlsx is for tables of intervals (--interval 15min) and of whole sounds (--summary "
+                f"--out TABLE{XLSX}): rows are too many for a sheet, so choose csv or parquet"
+            )
+        refuse_no_excel()
     return format
-
-
-def _require_parquet(args: AnalyzeOptions) -> None:
-    if args.out in (None, "-"):
-        raise WrongUsage("parquet needs a file or a folder: name it with --out")
-    from amt_stream.sessions.parquet import refuse_no_parquet
-
-    refuse_no_parquet()
 
 
 def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Path | None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from amt_stream.cli.options import VerifyOptions
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.sessions import SessionError, Verdict, verify
 from amt_stream.sessions.chain import REMOVED
 from amt_stream.sessions.signature import SIGNATURE, sign
@@ -31,7 +32,7 @@ def run_verify(args: VerifyOptions) -> int:
 def lines(verdict: Verdict) -> list[str]:
     """The result as lines, the verdict first."""
     head = f", the last hash is {verdict.head}" if verdict.head else ""
-    found = [f"{verdict.word}: {verdict.parts} closed parts{head}"]
+    found = [f"{verdict.word}: {counted(verdict.parts, 'closed part')}{head}"]
     found += [f"edited: {one}" for one in verdict.edited]
     found += [f"missing: {one}" for one in verdict.missing]
     if verdict.removed:
@@ -50,8 +51,8 @@ def lines(verdict: Verdict) -> list[str]:
     for run, fs, gap in verdict.gaps:
         seconds = gap.samples / fs if fs else math.nan  # a rate that was edited may be 0
         found.append(
-            f"gap in the sound: {seconds:.3f} s ({gap.samples} samples) at {gap.time_s:.3f} s "
-            f"of run {run}, {_utc(gap.utc)}"
+            f"gap in the sound: {seconds:.3f} s ({counted(gap.samples, 'sample')}) at "
+            f"{gap.time_s:.3f} s of run {run}, {_utc(gap.utc)}"
         )
     return found
 

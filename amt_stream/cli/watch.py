@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import matter, say
+from amt_stream.meters.state_signs import AWAY
 
 if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
     from amt_stream.meters.frames import Event
 
-SAID = ("stall", "lost", "back", "sound_kept")
-"""Kinds of events that are reported: states of the device, and written sound."""
+SAID = (
+    *("stall", "lost", "silent", "dead_channel", "back", "gain", "calibrated", "offset", "clip"),
+    "sound_kept",
+)
+"""Kinds of events that are reported: states of the input and its gain, and written sound."""
 
 OVERDUE_S = 2.0
 
@@ -56,7 +60,7 @@ class Watch:
         return time.monotonic() - self._began > duration
 
 
-SILENT = ("stalled", "lost")
+SILENT = ("stalled", *AWAY)
 
 
 def heard_s(engine: "Engine") -> float:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import keeping
 from amt_stream.cli.inputs import open_input
-from amt_stream.cli.limits import models_with
 from amt_stream.cli.log import log_folder, logged, usual_folder
 from amt_stream.cli.making import EngineSetup, input_from_window, metered_input
-from amt_stream.cli.messages import say
+from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options import MeterOptions
+from amt_stream.cli.preset import needs_levels
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.needed_models import LEVELS, asked_by_limits, models_with
 from amt_stream.meters.presets import Preset
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.outputs import FollowedReadings
@@ -91,6 +92,8 @@ class Maker:
         takes = not (request.remembered and typed)
         if takes and request.preset is not None:
             preset = request.preset.with_compute(args.compute)
+            if not typed and needs_levels(args):
+                preset = _with_models(preset, [LEVELS])
         if request.models is not None:
             preset = preset.with_names(request.models)
         if takes and request.limits is not None:
@@ -100,12 +103,15 @@ class Maker:
             preset = preset.with_settings(known)
         blocksize = None
         if request.file is not None:
-            options = MeterOptions(channels=request.channels)
-            given = open_input(options, str(request.file), most=preset.most_channels)
+            options = MeterOptions(channels=request.channels, layout=request.layout)
+            given = open_input(options, str(request.file), models=preset.most_channels)
+            given = given.with_offset(args.keep_offset)
         elif request.device is not None:
-            given = input_from_window(request.device, args, preset, request.channels)
+            chosen = request.channels, request.layout
+            given = input_from_window(request.device, args, preset, *chosen)
         else:
             args = replace(args, channels=request.channels or args.channels)
+            args = replace(args, layout=request.layout or args.layout)
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
         with given.started(preset.run_in) as given:
@@ -114,11 +120,18 @@ class Maker:
 
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
     """The preset with these limits in place of its own, and with the models that they need."""
-    needed = () if preset.stages else models_with(limits)
+    try:
+        needed = () if preset.stages else dict(models_with(asked_by_limits(limits)))
+    except ValueError as error:
+        raise Mistake(error) from error
+    return _with_models(replace(preset, limits=limits), needed)
+
+
+def _with_models(preset: Preset, names: Iterable[str]) -> Preset:
+    """The preset with these models too."""
     there = {*preset.names, *(n for entry in preset.entries for n in entry.includes)}
-    more = tuple(name for name in needed if name not in there)
-    preset = replace(preset, limits=limits)
-    return preset.with_names((*preset.names, *more)) if more else preset
+    more = tuple(name for name in names if name not in there)
+    return preset.with_names((*preset.names, *more)) if more and not preset.stages else preset
 
 
 def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:

@@ -4,7 +4,7 @@ import math
 import os
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from amt_stream.core.errors import Refusal
@@ -37,10 +37,29 @@ def local_zone() -> ZoneInfo | None:
         return None
 
 
-def local_zone_name() -> str | None:
-    """This computer's zone name, such as "Europe/Berlin"; None if it cannot be determined."""
-    zone = local_zone()
-    return None if zone is None else zone.key
+def zone_name(zone: tzinfo | None, utc_s: float) -> str:
+    """The name of a zone, as `zone_of` reads it: "Europe/Berlin", or "UTC+01:00" without a name.
+
+    zone: None for this computer's
+    utc_s: Unix time whose offset is taken without a name
+    """
+    place = zone or local_zone()
+    return getattr(place, "key", None) or str(timezone(timedelta(seconds=offset_s(utc_s, place))))
+
+
+def zone_of(name: object) -> tzinfo | None:
+    """The zone of a name by `zone_name`; None for anything else."""
+    offset = _OFFSET.fullmatch(name) if isinstance(name, str) else None
+    if offset:
+        ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return timezone(-ahead if offset[1] == "-" else ahead)
+    try:
+        return ZoneInfo(name) if isinstance(name, str) else None
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return None
+
+
+_OFFSET = re.compile(r"UTC([+-])([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 
 
 def zone_named(text: str) -> ZoneInfo:

@@ -1,5 +1,6 @@
 """Bounded reads, and files that appear under their name only when complete."""
 
+import codecs
 import contextlib
 import hashlib
 import os
@@ -51,6 +52,14 @@ def require_file(path: Path) -> os.stat_result:
     return found
 
 
+def is_pipe(path: Path) -> bool:
+    """Whether a path is that of a pipe, whose bytes come only once."""
+    try:
+        return stat.S_ISFIFO(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -66,11 +75,37 @@ def why(error: Exception) -> str:
 
 
 def small_text(path: Path, most: int = SMALL) -> str:
-    """The UTF-8 text of a file of at most `most` bytes.
+    """The text of a file of at most `most` bytes, `decoded`.
 
     Raises NotThatFile for any other file, UnicodeDecodeError for another encoding.
     """
-    return small_content(path, most).decode("utf-8")
+    return decoded(small_content(path, most))
+
+
+def encoding_of(begin: bytes) -> str:
+    """The encoding that the first bytes of a text name by a byte order mark, else UTF-8."""
+    return "utf-16" if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def decoded(content: bytes, errors: str = "strict") -> str:
+    """Text as editors and spreadsheets save it: UTF-8, UTF-16 with a byte order mark, or cp1252.
+
+    Text that is not UTF-8 is in cp1252, the code page of Windows in Western languages.
+
+    errors: how to treat bytes without a character, as for `bytes.decode`
+
+    Raises UnicodeDecodeError for other encodings.
+    """
+    encoding = encoding_of(content)
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as other:
+        if encoding == "utf-16":
+            return content.decode(encoding, errors)
+        try:
+            return content.decode("cp1252", errors)
+        except UnicodeDecodeError:
+            raise other from None
 
 
 def secret_text(path: Path) -> str:

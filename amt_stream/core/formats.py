@@ -9,8 +9,11 @@ SoundFormat = Literal["flac", "wav"]
 ROW_FORMATS = ("csv", "jsonl")
 """Formats of rows, and their file extensions."""
 
-FILE_FORMATS = (*ROW_FORMATS, "parquet")
-"""Formats of rows in a file; parquet cannot be read before the file is complete."""
+FILE_FORMATS = (*ROW_FORMATS, "parquet", "xlsx")
+"""Formats of rows in a file; the last two cannot be read before the file is complete.
+
+xlsx is for intervals and summaries only.
+"""
 
 LOG_FORMATS: tuple[LogFormat, ...] = ("sqlite", "csv", "jsonl", "parquet")
 """Formats of the rows in a log, the default first."""

@@ -2,7 +2,9 @@
 
 import os
 import runpy
+import subprocess
 import sys
+from collections.abc import Sequence
 from multiprocessing.spawn import get_executable
 
 RUN = "--run-module"
@@ -66,6 +68,27 @@ def stand_back() -> None:
         kernel32.SetPriorityClass(kernel32.GetCurrentProcess(), BELOW_NORMAL)
     else:
         os.nice(NICE)
+
+
+def plain_environment() -> dict[str, str]:
+    """The environment for a foreign program whose output is read: not in the user's language."""
+    return {**outside_environment(), "LC_ALL": "C"}
+
+
+def printed_by(command: Sequence[str], within_s: float) -> list[str]:
+    """The output lines of a foreign program; [] if it is missing or takes longer."""
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=plain_environment(),
+            timeout=within_s,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return done.stdout.decode(errors="replace").splitlines()
 
 
 def outside_environment() -> dict[str, str]:

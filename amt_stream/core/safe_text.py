@@ -68,5 +68,27 @@ def fits_tables(name: str) -> bool:
     """Whether a name is valid in tables of every format (see NAME_RULE)."""
     if not name or not name.isprintable() or set(name) & set(UNFIT):
         return False
+    return not _is_formula(name)
+
+
+def _is_formula(text: str) -> bool:
     # Some spreadsheets accept the full-width forms of these characters too.
-    return not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(FORMULA))
+    return unicodedata.normalize("NFKC", text).lstrip().startswith(tuple(FORMULA))
+
+
+def no_formula(text: str) -> str:
+    """`plain(text)` for a cell of a table, with an apostrophe before what would be a formula."""
+    shown = plain(text)
+    return f"'{shown}" if _is_formula(shown) else shown
+
+
+def json_comment(value: object) -> str:
+    """JSON on one line that has no formula if a spreadsheet divides it at commas or semicolons."""
+    return _STRING.sub(
+        lambda string: _DIVIDED.sub(lambda one: f"{one[1]}\\u{ord(one[2]):04x}", string[0]),
+        json.dumps(value),
+    )
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_DIVIDED = re.compile(rf"(^\"|[,;]\s*)([{re.escape(FORMULA)}])")

@@ -67,8 +67,10 @@ def tables_in(path: Path) -> JsonDict:
         return tomllib.loads(text)
     except NotThatFile as error:
         raise PresetError(f"{path} {error}") from error
-    except ValueError as error:  # invalid TOML or UTF-8, or a number with too many digits
-        raise PresetError(f"{path} is not TOML: {error}") from error
+    except ValueError as error:  # invalid TOML or text, or a number with too many digits
+        windows = ": write a path as C:/folder, or in 'single quotes'"
+        is_path = any(words in str(error) for words in ("Unescaped '\\'", "hex value"))
+        raise PresetError(f"{path} is not TOML: {error}{windows if is_path else ''}") from error
     except RecursionError as error:
         raise PresetError(f"{path} is nested too deeply for a preset") from error
 

@@ -210,16 +210,25 @@ def parse_size(text: str) -> int:
     return size
 
 
+ONE_OR_TWO = "give one channel (1), or two different ones as left and right (1,2)"
+
+
 def parse_channels(text: str) -> tuple[int, ...]:
-    """Parse one or two channel numbers, counted from 1: 1, or 1,2."""
+    """Parse different channel numbers, counted from 1: 1, or 1,2 and more."""
     try:
         channels = tuple(int(part) for part in text.split(","))
     except ValueError:
         channels = ()
-    if not 1 <= len(channels) <= 2 or min(channels) < 1 or len(set(channels)) < len(channels):
-        raise NotAllowed(
-            f"{text!r}: give one channel (1), or two different ones as left and right (1,2)"
-        )
+    if not channels or min(channels) < 1 or len(set(channels)) < len(channels):
+        raise NotAllowed(f"{text!r}: {ONE_OR_TWO}")
+    return channels
+
+
+def parse_ears(text: str) -> tuple[int, ...]:
+    """Parse one or two channel numbers."""
+    channels = parse_channels(text)
+    if len(channels) > 2:
+        raise NotAllowed(f"{text!r}: {ONE_OR_TWO}")
     return channels
 
 
@@ -228,9 +237,12 @@ NamedChannels = tuple[str, tuple[int, ...]]
 
 
 def parse_microphone(text: str) -> NamedChannels:
-    """Parse channel numbers with an optional name=; without a name the numbers name it."""
+    """Parse channel numbers with an optional name=; without a name the numbers name it.
+
+    One with a name is a microphone of one or two channels.
+    """
     name, equals, numbers = text.rpartition("=")
-    channels = parse_channels(numbers)
+    channels = parse_ears(numbers) if equals else parse_channels(numbers)
     if equals and not fits_tables(name):
         raise NotAllowed(f"{text!r}: {NAME_RULE}")
     return name or "+".join(map(str, channels)), channels

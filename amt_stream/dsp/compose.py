@@ -127,6 +127,12 @@ class _Compound(Stage):
         """The stages by name, in order."""
         return {name: self._modules[name] for name in self._names}
 
+    def beginning(self, state: State) -> State:
+        parts, after = parted(state), dict(state)
+        for name, stage in self.stages().items():
+            after |= prefixed(name, stage.beginning(parts.get(name, {})))
+        return after
+
     def _say_of_members(self, serial: bool) -> None:
         """Derive the contract from the members, except for what the class declares itself."""
         members = self.stages().values()

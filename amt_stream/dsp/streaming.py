@@ -227,6 +227,13 @@ class Stage(Checkpointed):
         """The output of one or more whole blocks, and the next state. Changes no argument."""
         raise NotImplementedError(f"{type(self).__name__} must define step(x, state)")
 
+    def beginning(self, state: State) -> State:
+        """The state of a sound that begins now, after a constant input that was none.
+
+        By default it is unchanged; a stage that reads peaks takes those of the sound alone.
+        """
+        return state
+
     def ending(self, state: State, samples: int) -> State:
         """The state of a sound that ends after so many more inputs, which zeros follow.
 
@@ -644,11 +651,18 @@ class Stream(Checkpointed, Generic[Y_co]):
                 rows = mask.to(buffer.device).view(-1, *[1] * (buffer.dim() - 1))
                 buffer.copy_(torch.where(rows, fresh, buffer))
 
-    @torch.no_grad()
+    def begin_now(self) -> None:
+        """The sound begins now, after a constant input that was none (`Stage.beginning`)."""
+        self._take(self.stage.beginning(self.state))
+
     def end_after(self, samples: int) -> None:
         """The sound ends after so many more samples, which zeros follow (`Stage.ending`)."""
+        self._take(self.stage.ending(self.state, samples))
+
+    @torch.no_grad()
+    def _take(self, given: State) -> None:
         state = self.state
-        for key, value in self.stage.ending(state, samples).items():
+        for key, value in given.items():
             if value is not state[key]:
                 state[key].copy_(value)
 

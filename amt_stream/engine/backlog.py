@@ -1,11 +1,16 @@
 """Audio that waits for the models."""
 
+import time
+
 from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.source_runner import SourceRunner, arrival_of
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.frames import Fault
+
+HALTED_S = 0.03
+"""Longest usual time between two blocks of a source in real time."""
 
 
 @thread_checked
@@ -22,17 +27,41 @@ class Backlog:
         self.behind_s = 0.0
         self.overran = False
         self.skipped = 0
-        self._overruns = 0
+        self._overruns = self._dropped = 0
         self._skips = self._leaves_out = False
+        self.halted_s = 0.0
+        """Seconds that the source's thread stood still between two blocks."""
+        self._left_at: float | None = None
 
     def arrived(self, count: int, lost: int, came_at: float | None = None) -> tuple[int, bool]:
         """Count a block of `count` samples; returns the samples lost before it, and if it is late.
 
         came_at: see `Arrivals.note` [audio-thread, model-thread]
         """
-        lost += self.timeline.missing_before(count, came_at)
+        if came_at is None:
+            came_at = arrival_of(self.source)
+        lost += self.timeline.missing_before(count + lost, came_at)
         late = self.timeline.arrivals.note(count + lost, came_at)
-        return lost, late and self.source.live
+        return lost, late and not self.source.can_wait
+
+    @property
+    def dropped(self) -> int:
+        """Samples dropped by this program, of those that are known to be missing."""
+        return self._dropped + self.ring.dropped
+
+    def note_dropped(self, samples: int) -> None:
+        """Count missing samples that were dropped before they came here [model-thread]."""
+        self._dropped += samples
+
+    def enter(self) -> None:
+        """A block comes from the source's thread [audio-thread, model-thread]."""
+        if self._left_at is not None:
+            halted_s = time.monotonic() - self._left_at
+            self.halted_s += halted_s if halted_s > HALTED_S else 0.0
+
+    def leave(self) -> None:
+        """The source's thread goes on [audio-thread, model-thread]."""
+        self._left_at = time.monotonic()
 
     @property
     def seconds(self) -> float:
@@ -48,33 +77,41 @@ class Backlog:
         """Account for `wall_s` that the models took in a callback [model-thread]."""
         # Later blocks can make up for a long one while the device's buffer lasts.
         self.behind_s = max(0.0, self.behind_s + wall_s - audio_s)
+        if self.source.can_wait:
+            self.behind_s = min(self.behind_s, self.ring.capacity / self.source.fs)
+            return
         self.overran = self.behind_s > self.source.slack_s
         self._overruns += self.overran
 
-    def skip(self, samples: int) -> bool:
-        """Whether to drop a block: once the models lag by a ring's length, until they catch up.
+    def skip(self, count: int, lost: int) -> bool:
+        """Whether to drop a block of `count` samples, before which `lost` are missing.
 
-        For models in the callback [model-thread].
+        It does so once the models lag by a ring's length, until they catch up. For models in the
+        callback [model-thread].
         """
         fs = self.source.fs
         longest_s = 0.0 if self._skips else self.ring.capacity / fs
-        if not self.source.live or self.behind_s <= longest_s:
+        if self.source.can_wait or self.behind_s <= longest_s:
             self._skips = False
             return False
         self._overruns += not self._skips
         self._skips = True
-        self.skipped += samples
-        self.behind_s = max(0.0, self.behind_s - samples / fs)
+        self.skipped += lost + count
+        self._dropped += count
+        self.behind_s = max(0.0, self.behind_s - (lost + count) / fs)
         return True
 
     def leave_out(self, block: Block, lost: int) -> bool:
         """Whether to drop a block, as `drop` does; then all that the source runner holds goes."""
+        if self.source.can_wait:
+            return False
         if self.runner.samples > self.ring.capacity // 2 and not self._leaves_out:
             self._leaves_out = True
             self._overruns += 1
         if self._leaves_out:
             self._leaves_out = self.runner.samples > 0
             self.skipped += lost + len(block)
+            self._dropped += len(block)
             return True
         return False
 
@@ -92,10 +129,11 @@ class Backlog:
         samples and their faults [model-thread].
         """
         lost, flags = 0, 0
-        if self.ring.fill > self.ring.capacity // 2:
+        if self.ring.fill > self.ring.capacity // 2 and not self.source.can_wait:
             self._overruns += 1
             flags = Fault.OVERLOAD
             while self.ring.fill >= len(buffer):
                 read = self.ring.read(buffer)
+                self._dropped += read.copied
                 lost, flags = lost + read.copied + read.lost, flags | read.flags
         return lost, flags

@@ -110,7 +110,7 @@ class CalibratorListener:
     def reading(self) -> ToneReading:
         """The latest reading [any-thread]."""
         reading, source = self._reading, self.source
-        gone = source is not None and source.state in ("lost", "stalled")
+        gone = source is not None and source.state in ("lost", "stalled", "silent")
         if reading.state == "listening" and source is not None and gone:
             return ToneReading("lost", source.note or f"{source.name} delivers nothing")
         return reading if reading.of == self._wanted else replace(reading, verdict=None)

@@ -40,7 +40,8 @@ class Continuity:
     After a halt, a delay that stays larger by TOLERANCE_S means that the rest comes soon or is
     lost: blocks carry Fault.STALL, and after PATIENCE_S the time counts as lost. Audio that comes
     later in spite of that is dropped, to avoid counting it twice. If the blocks report that they
-    are old, nothing was lost, but audio piles up in the system: beyond LATE_S the stream is stale.
+    are old, nothing was lost, but audio piles up in the system: beyond LATE_S, also if it grows in
+    small steps, the stream is stale.
 
     After `restart` there is a new stream, without the rest of the old one. The gap between them is
     computed from the clock of the first stream, so that errors of many gaps do not add up. It holds
@@ -61,6 +62,7 @@ class Continuity:
         self._least = math.inf
         self._window_end = math.nan
         self._since = self._pending = self._grown = math.nan
+        self._youngest = math.inf
         self._given_until = -math.inf
         self._dropping = False
         self._held, self._hold_end = 0, math.nan
@@ -127,6 +129,7 @@ class Continuity:
         if excess <= TOLERANCE_S:
             self._since = math.nan
             self._age = age_s if math.isnan(self._age) else self._age + 0.01 * (age_s - self._age)
+            self._youngest = min(self._youngest, self._age)
             return BlockDecision("pass")
         if math.isnan(self._since):
             self._since, self._pending, self._grown = time_s, math.inf, math.inf
@@ -136,7 +139,7 @@ class Continuity:
             return BlockDecision("pass", 0, Fault.STALL)
         self._since = math.nan
         if self._grown > self._pending / 2:
-            if self._pending > LATE_S:
+            if max(self._pending, self._age + self._grown - self._youngest) > LATE_S:
                 return BlockDecision("stale")
             self._offset += self._pending
             return BlockDecision("pass")

@@ -24,11 +24,14 @@ class IntoRing:
 
     def __call__(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Take a block; None is the end [audio-thread, model-thread]."""
-        source, ring = self._source, self._backlog.ring
+        source, backlog = self._source, self._backlog
+        ring = backlog.ring
+        backlog.enter()
         try:
             lost = as_lost(lost)
+            dropped = _dropped(lost, flags)
             if block is None:
-                ring.write(self._no_sound, lost, flags)
+                ring.write(self._no_sound, lost, flags, dropped)
                 self._state.ended.set()
                 ring.wake()
                 return
@@ -37,14 +40,16 @@ class IntoRing:
             self._state.fail(error)
             raise
         lost, flags = self._noted(block, lost, flags)
-        if source.live:
-            ring.write(block, lost, flags)
+        if source.can_wait:
+            ring.write_waiting(block, lost, flags, lambda: self._state.is_over, dropped)
         else:
-            ring.write_waiting(block, lost, flags, lambda: self._state.is_over)
+            ring.write(block, lost, flags, dropped)
+        backlog.leave()
 
     def held(self, tell: Callable[[str, str], None]) -> Iterator[Delivered]:
         """Blocks that the source's runner held; later ones come to the ring [model-thread]."""
         for block, lost, flags, came_at in self._backlog.runner.held(self, tell):
+            self._backlog.note_dropped(_dropped(lost, flags))
             yield (block, *self._noted(block, lost, flags, came_at))
 
     def _noted(
@@ -79,15 +84,21 @@ class InCallback:
     @runs_as("model-thread")
     def _process(self, block: Block | None, lost: int, flags: int) -> None:
         backlog = self._backlog
+        backlog.note_dropped(_dropped(lost, flags))
         if block is None:
             flags |= Fault.OVERLOAD if backlog.skipped else 0
             self._work.finish(lost + backlog.skipped, flags)
             return
         block = as_block(block, backlog.source.channels)
         lost, late = backlog.arrived(len(block), lost)
-        if backlog.skip(len(block) + lost):
+        if backlog.skip(len(block), lost):
             return
         lost, flags = backlog.taken_up(lost, flags)
         flags |= Fault.OVERLOAD if late or backlog.overran else 0
         self._work.begin()
         self._work.measure(block, lost, flags)
+
+
+def _dropped(lost: int, flags: int) -> int:
+    """How many of `lost` samples were dropped by this program, by what the source says."""
+    return lost if flags & Fault.OVERLOAD else 0

@@ -1,6 +1,7 @@
 """The engine: runs models on a source and hands the results to sinks."""
 
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ from amt_stream.engine.delivery import InCallback, IntoRing
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.feed import RowFeed, RowSink
 from amt_stream.engine.health import Health
-from amt_stream.engine.health_report import HealthReport
+from amt_stream.engine.health_report import HealthReport, missing_s
 from amt_stream.engine.history import History
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.microphone_correction import corrections_of, ready_stage
@@ -31,6 +32,7 @@ from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.shutdown import Shutdown
 from amt_stream.engine.sink_thread import Sink
 from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.slowness import Slowness
 from amt_stream.engine.snapshots import Snapshots
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import Source, refuse_no_source
@@ -39,6 +41,7 @@ from amt_stream.engine.timeline import Timeline
 from amt_stream.engine.together import Together
 from amt_stream.meters.calibration import Calibration, calibration_words
 from amt_stream.meters.frames import UNDO_S, Event, Frames
+from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows
 
@@ -56,9 +59,9 @@ class Engine:
     The source copies into a ring. One thread takes blocks of about `block_ms` from it, runs the
     model, writes `history`, and passes the frames to each sink's thread; nothing upstream waits for
     anything downstream. With run_in="callback" the model runs in the source's thread instead,
-    without the ring; `health` then gives its share of a block's duration. A source that is not live
-    (`live=False`) waits instead of losing samples, and up to 0.1 s of its sound is processed at
-    once: `Frames` then hold several blocks.
+    without the ring; `health` then gives its share of a block's duration. A source that can wait,
+    such as a file, does so instead of losing samples. Up to 0.1 s of sound that is not `live` is
+    processed at once: `Frames` then hold several blocks.
 
     Call `stop`, or use the engine in a with statement. An engine that still runs when the program
     ends is stopped, which is logged. Commands after its end, such as a mark, a reset or a pause,
@@ -88,7 +91,7 @@ class Engine:
         _refuse_no_sinks(sinks)
         self._runner = runner = _runner_of(source)
         in_callback = options.run_in == "callback"
-        if runner.has_begun and (in_callback or not runner.source.live):
+        if runner.has_begun and (in_callback or runner.source.can_wait):
             name = runner.source.name
             raise ValueError(f"run_in is {options.run_in!r}, and {name} has begun: give 'engine'")
         self.source, self.sinks = runner.source, tuple(sinks)
@@ -110,8 +113,19 @@ class Engine:
 
         ring = SampleRing(self.source.fs, self.source.channels, options.ring_s)
         backlog = Backlog(runner, ring, timeline)
-        ladder = Ladder(options.ladder, models.of, bus.here)
+        models.refuse_unknown(options.needed)
+        on_cpu = models.device.on_cpu
+        ladder = Ladder(
+            options.ladder,
+            [*models],
+            needed=lambda: self._sinks.needed.union(options.needed),
+            tell=bus.here,
+            slowness=Slowness(lambda: backlog.halted_s, os.cpu_count() or 1, on_cpu),
+            missing_s=lambda: missing_s(models.first),
+            waits=self.source.can_wait,
+        )
         work = Work(models, backlog, ladder, bus, snapshots, state)
+        self._gains = work.gains
         if in_callback:
             self._deliver: InCallback | IntoRing = InCallback(backlog, work, state)
             held = None
@@ -134,8 +148,9 @@ class Engine:
         Audio from a live source meanwhile is processed afterwards. If another thread stops the
         engine meanwhile, it returns with nothing running.
         """
+        self._shutdown.refuse_another()
         state, runner = self._state, self._runner
-        begins_now = self.source.live and isinstance(self._deliver, IntoRing)
+        begins_now = not self.source.can_wait and isinstance(self._deliver, IntoRing)
         if not begins_now:
             runner.pass_to(self._deliver, self._bus.by_source)
         self._shutdown.begin()
@@ -221,7 +236,7 @@ class Engine:
         index = self._models.index_of(microphone)
         for measurement in self._models:
             for listener in measurement.listeners if ears else ():
-                if wanted := corrections_of(ears, listener.input.channels):
+                if wanted := corrections_of(listener.input.own(ears), listener.input.channels):
                     ready_stage(wanted, self.source.fs)  # so that the engine's thread need not
         parts = [calibration_words(ears)] if ears else []
         parts += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
@@ -231,6 +246,7 @@ class Engine:
             self._tell_when_done(
                 "calibrated", f"read from here on with {' and '.join(parts)}", microphone
             )
+            self._gains.tell_doubts()
 
     def pause(self) -> None:
         """Pause averages, maxima and other accumulated readings from the next block on.
@@ -377,11 +393,19 @@ class Engine:
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
-        """The present calibration: one for both ears, or one each [any-thread].
+        """The present calibration: one for all channels, or one each [any-thread].
 
         With several microphones that of the first; `health.microphones` has all.
         """
-        return self._models.first.calibration
+        return self._models.widest.calibration
+
+    @property
+    def heard(self) -> HeardChannels | None:
+        """The channels that each model hears, and what they are for [any-thread].
+
+        None with several microphones.
+        """
+        return self._models.heard
 
     def rows(
         self,

@@ -9,8 +9,13 @@ from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.frames import Chunk, Event, Fault
+from amt_stream.meters.missing import BUFFER, INTERRUPTED, SILENT, cause_of_gap
 
 EVENTS = 1000
+FULL = "the buffer was full"
+
+GAVE_ZEROS = "{} gave exact zeros"
+"""The cause of a gap, with the name of the microphone."""
 
 
 @thread_checked
@@ -65,13 +70,16 @@ class EventBus:
                 else:
                     self.here(*event)
 
-    def block(self, block: Block, lost: int, flags: int) -> None:
-        """Send the events before a block, and its sound [model-thread]."""
+    def block(self, block: Block, lost: int, flags: int, dropped: int = 0) -> None:
+        """Send the events before a block, and its sound [model-thread].
+
+        dropped: samples of the `lost` ones that this program dropped
+        """
         self.sink_notes()
         self.pass_on()
         if self._source.live and (change := self._timeline.utc.change()):
             self.here("clock", change)
-        self.gap(lost, flags)
+        self.gap(lost, flags, dropped)
         self.sound(block, lost, flags)
 
     def sound(self, block: Block, lost: int, flags: int) -> None:
@@ -88,32 +96,43 @@ class EventBus:
         for text in self.sinks.reports():
             self.here("sink", text)
 
-    def gap(self, lost: int, flags: int) -> None:
-        """Send an event if samples are missing [model-thread]."""
+    def gap(self, lost: int, flags: int, dropped: int = 0) -> None:
+        """Send an event for each cause if samples are missing [model-thread]."""
         if self._timeline.restored and not self._sent_restored:
             self._sent_restored = True
             self._tell("restored", self._timeline.first_sample, text="it resumes where it stopped")
-        if lost:
-            cause = f"{self._source.name} lost it"
-            if flags & Fault.OVERLOAD:
-                cause = "the buffer was full"
-            self._tell("gap", self._models.position, lost, self._timeline.why_missing() or cause)
+        at = self._models.position
+        if lost > dropped:
+            why, cause = self._timeline.why_missing(), INTERRUPTED
+            if not why:
+                cause, name = cause_of_gap(flags & ~Fault.OVERLOAD), self._source.name
+                why = GAVE_ZEROS.format(name) if cause == SILENT else f"{name} lost it"
+            self._tell("gap", at, lost - dropped, why, cause=cause)
+        if dropped:
+            self._tell("gap", at + lost - dropped, dropped, FULL, cause=BUFFER)
 
-    def gap_of(self, microphone: str, sample: int, samples: int) -> None:
+    def gap_of(self, microphone: str, sample: int, samples: int, faults: int) -> None:
         """Send an event after a gap of one microphone has ended [model-thread]."""
-        self._tell(
-            "gap", sample, samples, f"{microphone or self._source.name} had no sound", microphone
-        )
+        name, cause = microphone or self._source.name, cause_of_gap(faults)
+        why = GAVE_ZEROS.format(name) if cause == SILENT else f"{name} had no sound"
+        self._tell("gap", sample, samples, why, microphone, cause)
 
-    def here(self, kind: str, text: str, microphone: str = "") -> None:
+    def here(self, kind: str, text: str, microphone: str = "", cause: str = "") -> None:
         """Send an event at the sample that the models have reached [model-thread]."""
-        self._tell(kind, self._models.position, text=text, microphone=microphone)
+        at = self._models.position
+        self._tell(kind, at, text=text, microphone=microphone, cause=cause)
 
     def _tell(
-        self, kind: str, sample: int, samples: int = 0, text: str = "", microphone: str = ""
+        self,
+        kind: str,
+        sample: int,
+        samples: int = 0,
+        text: str = "",
+        microphone: str = "",
+        cause: str = "",
     ) -> None:
         time_s, utc = sample / self._source.fs, self._utc(sample)
-        self._pass(Event(kind, sample, time_s, utc, samples, text, microphone))
+        self._pass(Event(kind, sample, time_s, utc, samples, text, microphone, cause))
 
     def _utc(self, sample: int) -> float:
         time_s = sample / self._source.fs

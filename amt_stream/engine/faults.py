@@ -4,18 +4,21 @@ import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from amt_stream.engine.devices.zero_gate import ZeroGate
 from amt_stream.engine.sources import Block, Deliver, Source, as_block, refuse_no_source
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
-FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "unplug", "stall"]
+FaultKind = Literal["drop", "late", "rate", "nan", "clip", "silence", "mute", "unplug", "stall"]
 KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 MISSING = ("drop", "unplug")
@@ -25,6 +28,7 @@ LONG_SHARE = 0.05
 """Share of random faults that are longer than a second."""
 
 _LOST, _STILL = "was lost: it was unplugged", "stands still"
+_MUTED = "gives exact zeros: it is muted"
 
 
 class Injection(NamedTuple):
@@ -34,8 +38,9 @@ class Injection(NamedTuple):
           "late": delivery halts for that long, and then all comes at once
           "rate": the device's clock is off by `ppm` for that long; negative is slow
           "nan": the samples are NaN
-          "clip": the samples are at full scale
+          "clip": the samples are at the same end of full scale
           "silence": the samples are exact zeros
+          "mute": the same from a device, which is silent then: what lasts over 0.5 s is missing
           "unplug": the device is lost and comes back; the sound meanwhile is missing
           "stall": delivery halts and the source reports it; then all comes, marked STALL
     at_s, for_s: begin and duration in seconds of sound
@@ -51,9 +56,9 @@ class Injection(NamedTuple):
 class Injected:
     """What a `FaultSource` has done so far; counted in samples unless stated otherwise.
 
-    lost: missing samples, without those that the source itself lost
+    lost: missing samples, without those that the source itself lost, and silent ones
     gaps: place and length of each loss, as in `Event.sample` and `Event.samples`
-    nan, clip, silence: spoiled samples, each counted once, by its final value
+    nan, clip, silence, mute: spoiled samples, each counted once, by its final value
     late, unplug, stall: number of occurrences
     """
 
@@ -62,6 +67,7 @@ class Injected:
     nan: int = 0
     clip: int = 0
     silence: int = 0
+    mute: int = 0
     late: int = 0
     unplug: int = 0
     stall: int = 0
@@ -100,7 +106,7 @@ class FaultSource(Source):
 
     `injected` counts what was done, for comparison with `Engine.health` and `Engine.events`. The
     sample count includes missing samples, as in an engine. With a source that is not live, "late"
-    and "rate" take no time.
+    and "rate" take no time; a live one does not wait for the engine, even if it could.
 
     faults: what happens, in any order, as `Injection` or a tuple of its fields; by default
         `random_faults(seed)` for the duration of the sound, at most an hour
@@ -125,6 +131,7 @@ class FaultSource(Source):
         self.name, self.seekable = f"{source.name} with faults", source.seekable
         self.duration_s, self.silence_note = source.duration_s, source.silence_note
         self.calibration: Calibration | None = source.calibration
+        self.description = source.description
         self.injected = Injected()
         self._near: list[tuple[int, int, int]] = []
         self._ahead = sorted(
@@ -144,10 +151,26 @@ class FaultSource(Source):
         self._clock: float | None = None
         self._stopping = threading.Event()
         self._deliver: Deliver = _nobody
+        self._gate: ZeroGate | None = None
+
+    @property
+    def description(self) -> SourceDescription:
+        """What the source knows of its sound; injected samples at full scale are clipped."""
+        return replace(self.source.description, clips_at=DEVICE_CLIPS_AT)
+
+    @description.setter
+    def description(self, given: SourceDescription) -> None:
+        self.source.description = given
 
     def start(self, deliver: Deliver) -> None:
+        # As of a device: what was late comes at once, and nothing waits for the engine.
+        self.source.can_wait = self.can_wait
         self.source.run_in, self.source.tell = self.run_in, self.tell
+        self.source.tell_gain = self.tell_gain
         self._deliver = deliver
+        if any(fault.kind == "mute" for fault in self.faults):
+            tell = partial(self.tell, "silent", f"{self.name} {_MUTED}")
+            self._gate = ZeroGate(self.fs, self.channels, deliver, tell, self._come_back, _unheard)
         self.source.start(self._take)
 
     def stop(self) -> None:
@@ -160,12 +183,22 @@ class FaultSource(Source):
 
     @property
     def state(self) -> str:  # type: ignore[override]
-        return "lost" if self._away else "stalled" if self._still else self.source.state
+        own = "lost" if self._away else "stalled" if self._still else ""
+        return own or ("silent" if self._is_silent else self.source.state)
 
     @property
     def note(self) -> str:  # type: ignore[override]
         own = _LOST if self._away else _STILL if self._still else ""
+        own = own or (_MUTED if self._is_silent else "")
         return f"{self.name} {own}" if own else self.source.note
+
+    @property
+    def missing(self) -> int:  # type: ignore[override]
+        return 0 if self._gate is None else self._gate.missing
+
+    @property
+    def _is_silent(self) -> bool:
+        return self._gate is not None and self._gate.silent
 
     error = _of_its_source("error")
     latency_s = _of_its_source("latency_s")
@@ -211,7 +244,7 @@ class FaultSource(Source):
                 self._delay_s -= self.faults[n].ppm * 1e-6 * len(block) / self.fs
         if self._away and "unplug" not in active:
             self._away = False
-            self.tell("back", f"{self.name} is back")
+            self._come_back()
         if any(kind in active for kind in MISSING):
             self._position += len(block)
             self._pending += len(block)
@@ -224,6 +257,9 @@ class FaultSource(Source):
         self._pass_on(block, self._flags)
         self._position += len(block)
         self._flags = 0
+
+    def _come_back(self, after_s: float = 0.0) -> None:
+        self.tell("back", f"{self.name} is back")
 
     def _begin(self, fault: Injection) -> None:
         if fault.kind == "unplug":
@@ -252,10 +288,11 @@ class FaultSource(Source):
             return np.full_like(block, math.nan)
         if "clip" in kinds:
             self.injected.clip += len(block)
-            return np.where(block < 0, np.float32(-1.0), np.float32(1.0))
-        if "silence" in kinds:
-            self.injected.silence += len(block)
-            return np.zeros_like(block)
+            return np.ones_like(block)
+        for kind in ("silence", "mute"):
+            if kind in kinds:
+                setattr(self.injected, kind, getattr(self.injected, kind) + len(block))
+                return np.zeros_like(block)
         return block
 
     def _wait_until_due(self) -> None:
@@ -269,11 +306,21 @@ class FaultSource(Source):
         if self._own:
             self.injected.gaps.append((self._position - self._pending, self._pending))
         lost, self._pending, self._own = self._pending, 0, 0
-        self._deliver(block, lost, flags)
+        if self._gate is None:
+            self._deliver(block, lost, flags)
+        elif block is not None:
+            self._gate.take(block, lost, flags)
+        else:
+            silent = Fault.SILENT if self._gate.silent else 0
+            self._deliver(None, lost + self._gate.missing, flags | silent)
 
 
 def _nobody(block: Block | None, lost: int = 0, flags: int = 0) -> None:
     """Placeholder before the start."""
+
+
+def _unheard(dead: list[int]) -> None:
+    """A channel without sound is no fault here."""
 
 
 def _refuse(fault: Injection) -> None:

@@ -5,7 +5,7 @@ import contextlib
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, Self
 
 from amt_stream.core.json_types import JsonDict
@@ -83,18 +83,19 @@ class EngineRows:
         self._duration_s, self._wait_s = duration_s, wait_s
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
         self._limits = limits
-        microphones = next(iter(models().values())).microphones
-        self._channels = {one.microphone: one.channels for one in microphones}
+        microphones = [one.microphone for one in next(iter(models().values())).microphones]
         self._stretches = dict.fromkeys(
-            ((microphone, name) for microphone in self._channels for name in models()), 0
+            ((microphone, name) for microphone in microphones for name in models()), 0
         )
         self.rows = RowsOfEach(
-            {name: self._join(name, self._readings(name)) for name in self._channels}
+            {name: self._join(name, self._readings(name)) for name in microphones}
         )
 
     def _readings(self, microphone: str) -> dict[str, Readings]:
-        channels = self._channels[microphone]
-        return {n: readings_of_model(n, one, channels) for n, one in self._models().items()}
+        return {
+            name: readings_of_model(name, one, dict(one.microphones)[microphone])
+            for name, one in self._models().items()
+        }
 
     def _join(self, microphone: str, readings: Mapping[str, Readings]) -> JoinedRows:
         if self._columns is not None or self._limits:
@@ -107,6 +108,7 @@ class EngineRows:
             wait_s=self._wait_s,
             microphone=microphone,
             limits=self._limits,
+            asked=() if self._columns is None else None,
         )
         twice = [name for name in set(table.names) if table.names.count(name) > 1]
         if twice:
@@ -155,6 +157,11 @@ class RowMaker:
     def event(self, event: Event) -> None:
         """Take a gap event [sink-thread]."""
         self._table.rows.event(event)
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits and chosen columns need [any-thread]."""
+        return self._table.rows.needed
 
     def finish(self, wanted: bool) -> None:
         """Hand on the remaining rows, and the end [sink-thread]."""

@@ -7,19 +7,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
+from amt_stream.meters.frames import Fault
 
 LONGEST_FILLED_GAP_S = 1.0
 
-MISSING_BITS = np.uint32(0x7FC0_6A70)
+MISSING_BITS, SILENT_BITS = np.uint32(0x7FC0_6A70), np.uint32(0x7FC0_6A71)
 MISSING = MISSING_BITS.view(np.float32)
 """Marks a sample that is missing in some channels of a block: a NaN that no device gives. Compare
 it with `is_missing`, as `==` does not work."""
 
+SILENT = SILENT_BITS.view(np.float32)
+"""The same, of a device that gives exact zeros."""
+
 
 def is_missing(block: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which samples of `block` (time, channel) are MISSING in some channel."""
-    missing: NDArray[np.bool_] = np.any(block.view(np.uint32) == MISSING_BITS, axis=1)
+    """Which samples of `block` (time, channel) are MISSING or SILENT in some channel."""
+    missing: NDArray[np.bool_] = np.any((block.view(np.uint32) | 1) == SILENT_BITS, axis=1)
     return missing
+
+
+def is_silent(block: NDArray[np.float32]) -> bool:
+    """Whether a sample of `block` (time, channel) is SILENT."""
+    return bool(np.any(block.view(np.uint32) == SILENT_BITS))
 
 
 NO_HOLE = (-1, -1)
@@ -37,14 +46,22 @@ class Gaps(Resumable):
     """Missing samples, until frames have reported them.
 
     lost: their total number
+    dropped: how many of them this program dropped, because a buffer was full
     starts_anew: after a long gap the model starts its next block from silence
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("lost", "starts_anew", "noted", "_passed", "_hole")
+    kept: ClassVar[tuple[str, ...]] = (
+        "lost",
+        "dropped",
+        "starts_anew",
+        "noted",
+        "_passed",
+        "_hole",
+    )
     growing = ("noted",)
 
     def __init__(self) -> None:
-        self.lost = 0
+        self.lost = self.dropped = 0
         self.starts_anew = False
         # Gaps not reported yet; the first `_passed` of them lie before the next frames.
         self._noted: list[Gap] = []
@@ -66,6 +83,12 @@ class Gaps(Resumable):
         """Whether this microphone has no sound at present [any-thread]."""
         return self._hole != NO_HOLE
 
+    @property
+    def silent(self) -> bool:
+        """Whether its device gives exact zeros at present [any-thread]."""
+        last = self._noted[-1:]  # once, as another thread may take it
+        return self.missing and any(gap.fault & Fault.SILENT for gap in last)
+
     def open(self, position: int) -> None:
         """Start a gap of this microphone alone."""
         if self._hole == NO_HOLE:
@@ -80,17 +103,19 @@ class Gaps(Resumable):
             fault, start = fault | self._noted.pop().fault, before.start
         self._noted.append(Gap(fault, start, stop))
 
-    def close(self, longest: float) -> tuple[int, int] | None:
-        """End the present gap; returns its start and stop, or None.
+    def close(self, longest: float) -> Gap | None:
+        """End the present gap and return it, or None.
 
         longest: samples after which the model restarts
         """
         start, stop = self._hole
         if start < 0:
             return None
+        noted = self._noted[-1] if self._noted else None
+        fault = noted.fault if noted is not None and noted.stop == stop else int(Fault.GAP)
         self._hole = NO_HOLE
         self.starts_anew |= stop - start > longest
-        return start, stop
+        return Gap(fault, start, stop)
 
     def pieces(
         self, first: int, stop: int, end: int | None, frame_at: Callable[[int], int]

@@ -27,6 +27,7 @@ class MicrophoneHealth:
 
     samples: int
     lost_samples: int
+    dropped_samples: int
     non_finite: int
     clipped: int
     broken_frames: int
@@ -40,7 +41,16 @@ class MicrophoneHealth:
 class Health:
     """A snapshot of the engine. Seconds, samples at the source's rate, frames.
 
-    load, load_max      thread CPU seconds per second of audio, smoothed over 1 s, and its maximum
+    load, load_max      thread CPU seconds per second of audio, smoothed over 1 s, and its maximum:
+                        what the models need
+    processor_used      share of the last second in which the models' thread was on a processor,
+    processor_waited    could have run and had none (other programs, or a limit: see `throttled`),
+    stopped             and in which this program stood still, as after SIGSTOP
+    throttled           how often a limit of processor time (cgroup) has stopped this program
+    stolen              share of the computer's processor time that a hypervisor gave to others
+                        in the last second; these five are None where unknown
+    stopped_s           seconds in which this program stood still since the start
+    slow_because        why processing cannot keep up, in words, or "" if it can or that is unknown
     block_share_*       processing time of a block over its duration: median, p99 (of the last 8192
                         blocks) and maximum
     overruns            blocks that did not fit into the ring; with run_in="callback", blocks after
@@ -49,28 +59,40 @@ class Health:
     overloaded          processing cannot keep up and omits something
     queue_s             audio that waits in the ring, or in a callback for the model
     samples             input samples received; plus lost_samples, those that passed by the clock
+    dropped_samples     of the lost ones, those that this program dropped as a buffer was full; the
+                        others were lost by the device or the sound server
     late_callbacks      blocks that came more than 0.1 s later, by the sample count, than others in
                         the seconds before: sound halted; bursts are not late
     latency_s           from the sound to its frame: device, ring, block and model
     clock_ppm           rate of the device's clock against the computer's, None until known; with
                         twice its standard error and the seconds of observation
     utc_ahead_s         how far UTC is ahead of the computer's clock, after that was set back
-    behind_s            how much less audio than time has passed since the start
+    behind_s            how much less audio than time has passed since the start; of a source that
+                        can wait, how much later it plays than in real time
     broken_frames       frames for which a model gave NaN or infinity from valid sound
-    silent              only exact zeros for more than 1 s
+    silent              only exact zeros for more than 1 s, or 0.5 s from a device
     sink_missed         frames that a slow sink did not get
-    device_state        "waiting", "running", "stalled", "lost", "ended" or "stopped"
+    device_state        "waiting", "running", "stalled", "silent", "lost", "ended" or "stopped"
+    uncalibrated        why readings are uncalibrated although a calibration was given, or ""
     note                the most important remark as a sentence, or ""
     microphones         of several, by name; the values above are then those of the worst, and
                         silent means all
     """
 
     device_state: str
+    uncalibrated: str
     note: str
     samples: int
     frames: int
     load: float
     load_max: float
+    processor_used: float | None
+    processor_waited: float | None
+    stopped: float | None
+    throttled: int | None
+    stolen: float | None
+    stopped_s: float
+    slow_because: str
     block_share_median: float
     block_share_p99: float
     block_share_max: float
@@ -78,6 +100,7 @@ class Health:
     overruns: int
     overloaded: bool
     lost_samples: int
+    dropped_samples: int
     device_overflows: int
     callbacks: int
     late_callbacks: int
@@ -95,6 +118,12 @@ class Health:
     sink_missed: int
     error: str | None
     microphones: Mapping[str, MicrophoneHealth] = field(default_factory=dict)
+
+    @property
+    def load_words(self) -> str:
+        """The load for a status line, with the reason if it is too high for this computer."""
+        words = f"load {100 * self.load:.0f} %"
+        return f"{words}, too slow: {self.slow_because}" if self.slow_because else words
 
 
 @thread_checked

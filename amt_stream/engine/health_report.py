@@ -1,17 +1,29 @@
 """Collects an engine's health from its parts."""
 
+from collections.abc import Mapping
+
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.clock import STEP_S
 from amt_stream.engine.health import Health, MicrophoneHealth
+from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.model_runner import Work
 from amt_stream.engine.run_state import RunState
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.shutdown import Shutdown
 from amt_stream.engine.sinks import Sinks
 from amt_stream.engine.sources import DeviceLost
+from amt_stream.meters.missing import BUFFER, DEVICE
 
 STALLED_S = 1.0
 BEHIND_S = 0.5
+STOPPED_S = 0.5
+
+
+def missing_s(measurement: Measurement) -> Mapping[str, float]:
+    """The seconds of sound that are missing so far, by cause."""
+    fs, lost = measurement.ready.clock.fs, measurement.lost
+    dropped = min(lost, measurement.dropped)
+    return {DEVICE: (lost - dropped) / fs, BUFFER: dropped / fs}
 
 
 class HealthReport:
@@ -38,40 +50,56 @@ class HealthReport:
         median, p99, highest = load.shares()
         ppm, uncertainty, observed_s = arrivals.clock()
         model_s = float(ready.clock.latency + ready.block) / source.fs
-        error = self._state.error
+        error, ladder = self._state.error, self._work.ladder
+        shares, silent = ladder.slowness.shares, self._silent
+        paced = source.live and not source.can_wait
         listeners = [listener for one in self._models for listener in one.listeners]
         return Health(
             device_state=self.device_state,
-            note=self._note(measurement.silent),
+            uncalibrated=self._work.gains.note,
+            note=self._note(silent),
             samples=measurement.samples - lost,
             frames=measurement.frames,
             load=load.smoothed,
             load_max=load.highest,
+            processor_used=shares.used,
+            processor_waited=shares.waited,
+            stopped=shares.stopped,
+            throttled=ladder.slowness.throttled,
+            stolen=shares.stolen,
+            stopped_s=ladder.slowness.stopped_s,
+            slow_because=ladder.cause.words if ladder.active else "",
             block_share_median=median,
             block_share_p99=p99,
             block_share_max=highest,
             queue_s=queue_s,
             overruns=self._backlog.overruns,
-            overloaded=self._work.ladder.active,
+            overloaded=ladder.active,
             lost_samples=lost,
+            dropped_samples=min(lost, measurement.dropped),
             device_overflows=source.overflows,
             callbacks=arrivals.callbacks,
-            late_callbacks=arrivals.late if source.live else 0,
+            late_callbacks=arrivals.late if paced else 0,
             latency_s=source.latency_s + queue_s + model_s,
-            clock_ppm=ppm if source.live else None,
-            clock_ppm_uncertainty=uncertainty if source.live else None,
+            clock_ppm=ppm if paced else None,
+            clock_ppm_uncertainty=uncertainty if paced else None,
             clock_observed_s=observed_s,
             utc_ahead_s=utc.ahead_s if source.live else 0.0,
-            behind_s=arrivals.behind_s if source.live else 0.0,
+            behind_s=arrivals.behind_s if paced else source.behind_s,
             non_finite=max(one.non_finite for one in listeners),
             clipped=max(one.clipped for one in listeners),
             broken_frames=sum(one.broken for one in listeners),
-            silent=measurement.silent,
+            silent=silent or source.state == "silent",
             sink_errors=sum(sink_thread.errors for sink_thread in self._sinks),
             sink_missed=sum(sink_thread.missed for sink_thread in self._sinks),
             error=None if error is None else str(error),
             microphones={} if not measurement.listeners[0].name else self._microphones(),
         )
+
+    @property
+    def _silent(self) -> bool:
+        """Whether there is only silence, by a model that runs."""
+        return next((one for one in self._models if not one.off), self._models.first).silent
 
     def _microphones(self) -> dict[str, MicrophoneHealth]:
         """Health per microphone: input by the first model, broken frames by all."""
@@ -81,10 +109,11 @@ class HealthReport:
             of_models[0].name: MicrophoneHealth(
                 samples=samples - of_models[0].gaps.lost,
                 lost_samples=of_models[0].gaps.lost,
+                dropped_samples=min(of_models[0].gaps.lost, of_models[0].gaps.dropped),
                 non_finite=of_models[0].non_finite,
                 clipped=of_models[0].clipped,
                 broken_frames=sum(one.broken for one in of_models),
-                silent=of_models[0].input.silent,
+                silent=of_models[0].input.silent or of_models[0].gaps.silent,
                 missing=of_models[0].gaps.missing,
                 calibration=of_models[0].input.calibration,
                 gain_db=of_models[0].input.gain_db,
@@ -104,13 +133,17 @@ class HealthReport:
             return "waiting"
         if self._source.state:
             return self._source.state
-        return "stalled" if self._timeline.silent_for_s > STALLED_S else "running"
+        stalls = not self._source.can_wait and self._timeline.silent_for_s > STALLED_S
+        return "stalled" if stalls else "running"
 
     def _note(self, silent: bool) -> str:
         """The most important remark."""
         source = self._source
-        if note := self._shutdown.note or source.note or self._work.ladder.note:
+        if note := self._shutdown.note or source.note:
             return note
+        if notes := [*filter(None, (self._work.gains.note, self._slow_note))]:
+            late = self._lag_note() if self._slow_note else ""
+            return "; ".join(filter(None, (*notes, late)))
         if silent and source.silence_note:
             return source.silence_note
         return (
@@ -120,6 +153,12 @@ class HealthReport:
             or self._models.device.note
         )
 
+    @property
+    def _slow_note(self) -> str:
+        note, source = self._work.ladder.note, self._source
+        behind = f"{source.name} is {source.behind_s:.1f} s behind real time"
+        return f"{note}; {behind}" if note and source.behind_s > BEHIND_S else note
+
     def _lag_note(self) -> str:
         source, behind_s = self._source, self._timeline.arrivals.behind_s
         if source.latency_growth_s > BEHIND_S:
@@ -127,7 +166,7 @@ class HealthReport:
                 f"{source.name} delivers sound later and later: "
                 f"+{source.latency_growth_s:.1f} s since the start"
             )
-        if source.live and behind_s > BEHIND_S:
+        if not source.can_wait and behind_s > BEHIND_S:
             return (
                 f"{source.name} has delivered {behind_s:.1f} s less sound than "
                 "time has passed: the system drops or delays it"
@@ -150,5 +189,11 @@ class HealthReport:
         return ""
 
     def _overrun_note(self) -> str:
-        late = self._backlog.overruns if self._source.live else 0
+        late = 0 if self._source.can_wait else self._backlog.overruns
+        stopped_s = self._work.ladder.slowness.stopped_s
+        if late and stopped_s > STOPPED_S:
+            return (
+                f"this program was stopped from outside for {stopped_s:.1f} s, so {late} "
+                f"block{'s' * (late > 1)} had no room"
+            )
         return f"processing was too slow for {late} block{'s' * (late > 1)}" if late else ""

@@ -176,8 +176,8 @@ class Marks(Resumable):
     therefore put their fault on every frame with (n + 1) / ratio > start and n / ratio - 2 latency
     < stop. From the first of these on, `since_s` counts from `stop`, and until `forget` samples
     after it they are settling (the memory of the model's slow stages). OVERLOAD and STALL alone
-    mean late, not wrong: no sample is known to be missing, so they cause no settling. Frames before
-    `start` still rise from the initial silence.
+    mean late, not wrong, and CLIP that the sound may have been louder: no sample is known to be
+    missing, so they cause no settling. Frames before `start` still rise from the initial silence.
     """
 
     kept = ("noted", "_calm_from")
@@ -239,7 +239,7 @@ class Marks(Resumable):
         for bits, start, stop in self._marks:
             first, end = self.clock.covering(start, stop)
             fault[(index >= first) & (index < end)] |= np.uint8(bits)
-            if not bits or bits & ~(Fault.OVERLOAD | Fault.STALL):
+            if not bits or bits & ~(Fault.OVERLOAD | Fault.STALL | Fault.CLIP):
                 np.maximum(calm_from, stop, out=calm_from, where=index >= first)
             if end > index[-1]:
                 kept.append((bits, start, stop))

@@ -4,15 +4,17 @@ import logging
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from amt_stream.core.safe_text import sentence
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.pace import Pace
 from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.slowness import Cause, Slowness
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters import catalog
+from amt_stream.meters.missing import missing_words
 
 LAG_S = 0.1
 WAIT_S = 0.005
@@ -20,6 +22,8 @@ CALM_S = 10.0
 SOON_S = 60.0
 LONGEST_CALM_S = 600.0
 LONG_BLOCK_MS = 50.0
+WANTED_S = 1.0
+"""Time between two looks at whether a model that is off is needed."""
 
 log = logging.getLogger("amt_stream")
 
@@ -36,6 +40,11 @@ class Rung(ABC):
     @property
     def busy(self) -> bool:
         """Whether it is still being prepared."""
+        return False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether what it omits is needed by now."""
         return False
 
     @abstractmethod
@@ -121,17 +130,26 @@ class LongerBlocks(Exchanges):
 
 
 class OneFewer(Rung):
-    """Switches off the most expensive of the models that may be, the last of equals: it gives NaN.
+    """Switches off the most expensive model that may be, the last of equals: it gives NaN.
 
-    running: the models that may still be switched off; shared with the other rungs
+    The last model that runs stays on.
+
+    running: the models that run; shared with the other rungs
+    needed: returns the names of models that must not be switched off at present
     """
 
-    def __init__(self, running: list[Measurement]) -> None:
-        self._running = running
+    def __init__(
+        self, running: list[Measurement], needed: Callable[[], Collection[str]] = tuple
+    ) -> None:
+        self._running, self._needed = running, needed
         self._resting: Measurement | None = None
 
     def down(self) -> bool:
-        one = max(reversed(self._running), key=lambda running: running.cost_s)
+        needed = self._needed()
+        free = [one for one in reversed(self._running) if one.name not in needed]
+        if not free or len(self._running) == 1:
+            return False
+        one = max(free, key=lambda running: running.cost_s)
         self._running.remove(one)
         one.commands.put(one.switch_off)
         entry = catalog.entry_of(one.ready.model)
@@ -142,6 +160,11 @@ class OneFewer(Rung):
         assert self._resting is not None
         self._resting.commands.put(self._resting.switch_on)
         self._running.append(self._resting)
+        self._resting = None
+
+    @property
+    def wanted(self) -> bool:
+        return self._resting is not None and self._resting.name in self._needed()
 
 
 @thread_checked
@@ -150,41 +173,55 @@ class Ladder:
 
     If a step down soon follows a step up, the next calm period is twice as long.
 
-    rungs: names from RUNGS, in order of use. The most expensive model is switched off first; the
-        first model never is
-    tell: called with "overload" or "recovered", and a sentence [model-thread]
+    rungs: names from RUNGS, in order of use
+    needed: returns the names of the models that must not be switched off at present
+    tell: called with "overload" or "recovered", a sentence, and `cause` in words [model-thread]
+    slowness: tells why the pace is too slow
+    missing_s: returns the seconds of sound that are missing so far, by cause
+    waits: whether the source waits, so that sound is late instead of dropped
     """
 
     def __init__(
         self,
         rungs: Sequence[str],
-        measurements: Mapping[str, Measurement],
-        tell: Callable[[str, str], None],
+        measurements: Sequence[Measurement],
+        *,
+        needed: Callable[[], Collection[str]],
+        tell: Callable[..., None],
+        slowness: Slowness,
+        missing_s: Callable[[], Mapping[str, float]],
+        waits: bool,
     ) -> None:
-        given = list(measurements.values())
-        may_rest = given[1:]
+        running = [*measurements]
         made: dict[str, list[Rung]] = {
-            "accuracy": [LessAccurate(given)],
-            "blocks": [LongerBlocks(given)],
-            "models": [OneFewer(may_rest) for _ in given[1:]],
+            "accuracy": [LessAccurate(measurements)],
+            "blocks": [LongerBlocks(measurements)],
+            "models": [OneFewer(running, needed) for _ in measurements],
         }
         self.active = self.exhausted = False
-        self._tell = tell
+        self.slowness = slowness
+        self.cause = Cause()
+        """Why the pace was too slow at last; of no use while not `active`."""
+        self._tell, self._missing_s, self._waits = tell, missing_s, waits
         self._pace = Pace()
         self._left = [rung for name in rungs for rung in made[name]]
         self._down: list[Rung] = []
         self._calm_s = CALM_S
         self._rose_at = -SOON_S
+        self._wanted_at = 0.0
+        self._missing_before: Mapping[str, float] = {}
 
     @property
     def note(self) -> str:
-        """What is omitted at present, in words [any-thread]."""
+        """Why, and what is omitted at present, in words [any-thread]."""
         if not self.active:
             return ""
-        down = ", ".join(rung.words for rung in tuple(self._down))
-        if not down and self.exhausted:
-            down = "parts of it are dropped"
-        return "processing cannot keep up with the sound" + (f": {down}" if down else "")
+        parts = [rung.words for rung in tuple(self._down)]
+        if self.exhausted:
+            parts.append("it plays more slowly" if self._waits else "parts of it are dropped")
+        down = ", ".join(parts)
+        because = f", because {self.cause}" if self.cause.words else ""
+        return f"processing cannot keep up with the sound{because}" + (f": {down}" if down else "")
 
     def rest(self) -> None:
         """Nothing waits to be processed [model-thread]."""
@@ -192,7 +229,12 @@ class Ladder:
 
     def worked(self, now: float, busy_s: float, audio_s: float, lag_s: float) -> None:
         """A block took `busy_s`, and `lag_s` of audio waits after it [model-thread]."""
-        slow = self._pace.add(now, busy_s, audio_s) and lag_s > LAG_S
+        lags = lag_s > LAG_S
+        self.slowness.worked(audio_s, lags)
+        slow = self._pace.add(now, busy_s, audio_s) and lags
+        if self._down and now >= self._wanted_at:
+            self._wanted_at = now + WANTED_S
+            self._give_back()
         if any(rung.busy for rung in self._down):
             return
         for rung in [rung for rung in self._down if rung.failure]:
@@ -212,22 +254,37 @@ class Ladder:
             self._calm_s = min(2 * self._calm_s, LONGEST_CALM_S)
         self._rose_at = -SOON_S
         self._pace.restart(now)
-        while self._left:
-            rung = self._left.pop(0)
-            if rung.down():
-                self._down.append(rung)
-                self.active = True
-                self._tell("overload", self.note)
-                return
-        if not self.exhausted:
+        self.cause = self.slowness.cause()
+        if not self.active:
+            self._missing_before = self._missing_s()
+        # A step that finds nothing now may find something later.
+        rung = next((rung for rung in self._left if rung.down()), None)
+        if rung is not None:
+            self._left.remove(rung)
+            self._down.append(rung)
+            self.active, self.exhausted = True, False
+            self._tell_overload()
+        elif not self.exhausted:
             self.active = self.exhausted = True
-            self._tell("overload", f"{self.note}; nothing more can be omitted")
+            self._tell_overload("nothing more can be omitted")
+
+    def _tell_overload(self, more: str = "") -> None:
+        self._tell("overload", "; ".join(filter(None, (self.note, more))), cause=self.cause.words)
 
     def _give_up(self, rung: Rung) -> None:
         """Skip a step that failed, for good."""
         self._down.remove(rung)
         rung.up()
-        self._tell("overload", f"{self.note}; {rung.failure}")
+        self._tell_overload(rung.failure)
+
+    def _give_back(self) -> None:
+        """Undo a step whose model is needed by now."""
+        for rung in [rung for rung in self._down if rung.wanted]:
+            self._down.remove(rung)
+            rung.up()
+            self._left.append(rung)
+            words = rung.words.removesuffix(" off")
+            self._tell_overload(f"{words} is on again, as it is needed now")
 
     def _step_up(self, now: float) -> None:
         self.exhausted = False
@@ -238,4 +295,13 @@ class Ladder:
             self._left.insert(0, rung)
             self._rose_at = now
         self.active = bool(self._down)
-        self._tell("recovered", self.note or "processing keeps up with the sound again")
+        self._tell("recovered", self.note or self._farewell())
+
+    def _farewell(self) -> str:
+        """The end of an overload, and what is missing of its time."""
+        before = self._missing_before
+        lost = missing_words(
+            {one: s - before.get(one, 0.0) for one, s in self._missing_s().items()}
+        )
+        words = "processing keeps up with the sound again"
+        return f"{words}; missing meanwhile: {lost}" if lost else words

@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
-from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing
+from amt_stream.engine.channels import Columns
+from amt_stream.engine.converter_ends import ConverterEnds
+from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing, is_silent
 from amt_stream.engine.history import Marks
-from amt_stream.engine.microphone_input import CLIP_LEVEL, MicrophoneInput
+from amt_stream.engine.microphone_input import MicrophoneInput
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.source_description import InputGain, SourceDescription
 
 FEW = 4096
 """Array size up to which a dot product does not start threads."""
@@ -30,28 +33,42 @@ class Listener(Resumable):
 
     columns: its channels among the `offered` ones of a block
     gain_db: gain applied before the model
-    tell_gap: called after a gap of this row alone, with name, start and number of samples
+    tell_gap: called after a gap of this row alone, with name, start, number of samples and faults
+    description: what the source knows of its sound; by default computed sound
+    places, measured: as for `MicrophoneInput`
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "clipped", "broken", "marks")
-    kept += ("_stretch", "_given", "input", "gaps")
+    kept: ClassVar[tuple[str, ...]] = ("frames", "non_finite", "broken", "marks")
+    kept += ("_stretch", "_given", "input", "gaps", "ends")
 
     marks: Marks
 
     def __init__(
         self,
-        columns: slice,
+        columns: Columns,
         offered: int,
         calibration: Calibration | Sequence[Calibration] = UNCALIBRATED,
         gain_db: float = 0.0,
         name: str = "",
-        tell_gap: Callable[[str, int, int], None] | None = None,
+        tell_gap: Callable[[str, int, int, int], None] | None = None,
+        places: Sequence[int] = (),
+        measured: int = 0,
+        description: SourceDescription | None = None,
     ) -> None:
         self.name, self._tell_gap = name, tell_gap
-        self.input = MicrophoneInput(columns, offered, calibration, gain_db)
+        about = description or SourceDescription.of_signal(offered)
+        self.input = MicrophoneInput(
+            columns, offered, calibration, gain_db, places, measured, about
+        )
+        self.ends = ConverterEnds(self.input.channels, about.clips_at)
         self.gaps = Gaps()
-        self.frames = self.non_finite = self.clipped = self.broken = 0
+        self.frames = self.non_finite = self.broken = 0
         self._stretch = 0
+
+    @property
+    def clipped(self) -> int:
+        """Number of samples at the end of the converter's range, in runs [any-thread]."""
+        return self.ends.count
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
         """Use a model from the next sample on; `into` (ear, time) is its input row."""
@@ -76,6 +93,17 @@ class Listener(Resumable):
         self._stretch += 1
         self.marks.add(0, position, position)
 
+    def know_gain(self, gains: Sequence[InputGain | None], position: int) -> bool:
+        """Take the gain of each channel's input, if known.
+
+        True if the calibration holds no longer, or again; readings then settle.
+        """
+        gain = gains[np.arange(len(gains))[self.input.columns][0]]
+        changed = gain is not None and self.input.know_gain(gain)
+        if changed:
+            self.begin_anew(position)
+        return changed
+
     def feed(self, block: NDArray[np.float32], position: int) -> None:
         """Take sound into the model's input: invalid samples become 0, mono goes to both ears.
 
@@ -91,25 +119,27 @@ class Listener(Resumable):
         """The block with invalid samples replaced by 0, counted and marked."""
         missing = is_missing(part)
         if self.gaps.missing or missing.any():
-            self._miss_some(missing, position)
+            self._miss_some(part, missing, position)
         size = np.abs(part)
         sane = size <= LARGEST_SAMPLE  # False for NaN too
-        clipped = sane & (size >= CLIP_LEVEL) & ~missing[:, None]
         wrong = ~sane & ~missing[:, None]
         self.non_finite += int(np.count_nonzero(wrong))
-        self.clipped += int(np.count_nonzero(clipped))
-        for fault, where in ((Fault.NON_FINITE, wrong), (Fault.CLIP, clipped)):
-            self.marks.add_all(fault, position + np.flatnonzero(where.any(axis=1)))
+        self.marks.add_all(Fault.NON_FINITE, position + np.flatnonzero(wrong.any(axis=1)))
+        clipped = self.ends.clipped(part, sane & ~missing[:, None], position)
+        self.marks.add_all(Fault.CLIP, clipped)
         return np.where(sane & ~missing[:, None], part, np.float32(0.0))
 
-    def _miss_some(self, missing: NDArray[np.bool_], position: int) -> None:
+    def _miss_some(
+        self, part: NDArray[np.float32], missing: NDArray[np.bool_], position: int
+    ) -> None:
         """Record which of the next samples are missing."""
         edges = np.flatnonzero(np.diff(missing, prepend=False, append=False)).tolist()
         if not missing[0]:
             self.close_hole()
         for start, stop in zip(edges[::2], edges[1::2], strict=True):
             self.gaps.open(position + start)
-            self.miss(Fault.GAP, position + start, position + stop)
+            silent = Fault.SILENT if is_silent(part[start:stop]) else 0
+            self.miss(Fault.GAP | silent, position + start, position + stop)
             self.gaps.lost += stop - start
             if stop < len(missing):
                 self.close_hole()
@@ -123,8 +153,7 @@ class Listener(Resumable):
         """End the present gap of this row, if any; after a long one the model restarts."""
         hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._ready.clock.fs)
         if hole is not None and self._tell_gap is not None:
-            start, stop = hole
-            self._tell_gap(self.name, start, stop - start)
+            self._tell_gap(self.name, hole.start, hole.stop - hole.start, hole.fault)
 
     def pieces(self, first: int, stop: int, end: int | None) -> Iterator[tuple[int, int]]:
         """The ranges of frames within [first, stop) that lie outside gaps.
@@ -180,6 +209,8 @@ class Listener(Resumable):
             model=model,
             microphone=self.name,
             time_dim=ready.model.out_time_dim,
+            period_s=1 / clock.frame_rate,
+            memory_s=ready.forget / clock.fs,
             **after,
         )
 

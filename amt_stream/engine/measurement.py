@@ -11,16 +11,17 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
+from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import make_ready
 from amt_stream.dsp.streaming import map_fields
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
 from amt_stream.engine.last_moments import LastMoments
 from amt_stream.engine.listener import Listener
-from amt_stream.engine.microphone_input import CLIP_LEVEL
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.source_description import InputGain
 
 OF_LATE = 0.01
 """Weight of the newest block in a model's cost, an average over about a hundred."""
@@ -91,7 +92,8 @@ class Measurement(Resumable):
         """What it measures with, in words."""
         return {
             "model": self.ready.fingerprint,
-            "blocks": f"{self.ready.usual_block} samples of {self.ready.channels} channels",
+            "blocks": f"{self.ready.usual_block} samples of "
+            f"{counted(self.ready.channels, 'channel')}",
             "calibration": " | ".join(listener.input.form for listener in self.listeners),
         }
 
@@ -157,6 +159,16 @@ class Measurement(Resumable):
         return max(listener.gaps.lost for listener in self.listeners)
 
     @property
+    def dropped(self) -> int:
+        """How many of the missing samples this program dropped [any-thread]."""
+        return max(min(one.gaps.dropped, one.gaps.lost) for one in self.listeners)
+
+    def note_dropped(self, samples: int) -> None:
+        """Count missing samples as dropped by this program, in all rows [model-thread]."""
+        for listener in self.listeners:
+            listener.gaps.dropped += samples
+
+    @property
     def silent(self) -> bool:
         """Whether all rows had only exact zeros for more than a second [any-thread]."""
         return all(listener.input.silent for listener in self.listeners)
@@ -210,8 +222,33 @@ class Measurement(Resumable):
             listener.input.recalibrate(calibration, gain_db, keep_corrections)
         self._begin_anew(row)
 
+    def know_gains(self, gains: Sequence[InputGain | None]) -> list[Listener]:
+        """Take the gain of each channel's input; returns the rows with a change [model-thread]."""
+        return [one for one in self.listeners if one.know_gain(gains, self.position)]
+
     def _of(self, row: int | None) -> tuple[Listener, ...]:
         return self.listeners if row is None else (self.listeners[row],)
+
+    def know_offset(self, offset: NDArray[np.float64]) -> None:
+        """Set the offset of each channel of the source, before the first sound [model-thread].
+
+        It is removed from sound in pascal. Peaks re full scale are those of the samples as they
+        are, so a model of full scale begins as if the offset had always been there instead.
+        """
+        for listener in self.listeners:
+            listener.input.offset[:] = offset[listener.input.columns]
+        begins = self.position == self._begin
+        if begins and not self.ready.in_pascal and self.listeners[0].input.has_offset:
+            self._begin_with_offset()
+
+    def _begin_with_offset(self) -> None:
+        for row, listener in enumerate(self.listeners):
+            self._input[row] = (listener.input.offset * listener.input.gain)[:, None]
+        settled = math.ceil(self.ready.model.settle_s * self.ready.clock.fs / self.ready.block)
+        with torch.inference_mode():
+            for _ in range(settled if self._input.any() else 0):
+                self.ready.stream(self._tensor)
+        self.ready.stream.begin_now()
 
     def _begin_anew(self, row: int | None = None) -> None:
         for listener in self._of(row):
@@ -483,9 +520,9 @@ class Measurement(Resumable):
                 self._emit_frames(listener.make_frames(*given, self.name, self.off, ended, cut))
 
 
-def fits_together(chunk: NDArray[np.float32]) -> bool:
+def fits_together(chunk: NDArray[np.float32], suspect_from: np.float32) -> bool:
     """Whether no sample is clipped or invalid: each such fault is marked in its own block."""
-    return bool(np.abs(chunk).max(initial=0.0) < CLIP_LEVEL)
+    return bool(np.abs(chunk).max(initial=0.0) < suspect_from)
 
 
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:

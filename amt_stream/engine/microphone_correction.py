@@ -7,7 +7,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.dsp.functional.input_gate import SILENCE, SOUND, SUSPECT, scale_and_check
+from amt_stream.core.words import counted
+from amt_stream.dsp.functional.input_gate import (
+    SILENCE,
+    SOUND,
+    SUSPECT,
+    scale_and_check,
+    without_offset,
+)
 from amt_stream.dsp.stages.microphone import MicrophoneCorrection
 from amt_stream.dsp.streaming import Stream
 from amt_stream.meters.calibration import Calibration
@@ -33,6 +40,7 @@ class Corrected:
     def __init__(self, corrections: Corrections, fs: int) -> None:
         self.corrections = corrections
         self._wide = len(corrections)
+        self._no_offset = np.zeros(self._wide)
         self._stream = Stream(ready_stage(corrections, fs), (self._wide,))
         with torch.inference_mode():
             self._stream(torch.zeros(self._wide, 1))  # compiles before any sound comes
@@ -42,6 +50,8 @@ class Corrected:
         block: NDArray[np.float32],
         scale: NDArray[np.float32],
         limit: np.float32,
+        offset: NDArray[np.float64],
+        follow: float,
         rows: NDArray[np.float32],
         energy: NDArray[np.float64],
     ) -> int:
@@ -49,10 +59,10 @@ class Corrected:
         if not (np.abs(block) < limit).all():
             return SUSPECT
         channels = np.empty((self._wide, len(block)), np.float32)
-        channels[:] = block.T
+        without_offset(block, offset, follow, channels)
         with torch.inference_mode():
             y = self._stream(torch.from_numpy(channels)).numpy()
-        scale_and_check(y.T, scale, NO_LIMIT, rows, energy)
+        scale_and_check(y.T, scale, NO_LIMIT, self._no_offset, 0.0, rows, energy)
         return SOUND if block.any() else SILENCE
 
     def fill(self, rows: NDArray[np.float32], scale: NDArray[np.float32]) -> None:
@@ -60,7 +70,8 @@ class Corrected:
         nothing = np.zeros((rows.shape[1], self._wide), np.float32)
         # `scale_and_check` is compiled for contiguous rows, and these may be part of a buffer.
         held = np.empty(rows.shape, rows.dtype)
-        self(nothing, scale, NO_LIMIT, held, np.zeros((len(rows), 1)))
+        energy = np.zeros((len(rows), 1))
+        self(nothing, scale, NO_LIMIT, self._no_offset, 0.0, held, energy)
         rows[:] = held
 
     def reset(self) -> None:
@@ -105,6 +116,7 @@ def corrections_of(calibration: Sequence[Calibration], channels: int) -> Correct
         return given[:1] * channels
     if len(given) < channels:
         raise ValueError(
-            f"{len(given)} corrections for {channels} channels: give one, or one for each"
+            f"{counted(len(given), 'correction')} for {counted(channels, 'channel')}: give one, or "
+            "one for each"
         )
     return given

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from amt_stream.core.safe_text import NAME_RULE, fits_tables
-from amt_stream.engine.sources import Source, SourceError, channel_slice
+from amt_stream.engine.channels import one_or_two
+from amt_stream.engine.sources import Source, SourceError
 from amt_stream.meters.calibration import Calibration, one_each, uncalibrated
 
 
@@ -66,7 +67,7 @@ def microphones_of_source(
     if twice:
         raise ValueError(f"two microphones are called {twice[0]!r}: give each a name of its own")
     for one in microphones:
-        channel_slice(one.channels, source.channels, source.name)
+        one_or_two(one.channels, source.channels, source.name)
     return microphones
 
 

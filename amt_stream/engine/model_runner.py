@@ -2,22 +2,29 @@
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.engine.backlog import Backlog
+from amt_stream.engine.clippings import Clippings
+from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
+from amt_stream.engine.input_gains import InputGains
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.measurement import fits_together
+from amt_stream.engine.offset import FirstSound, offset_words
 from amt_stream.engine.program_end import stop_if_nobody_is_left
 from amt_stream.engine.run_state import RunState
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.snapshots import Snapshots
 from amt_stream.engine.sources import Block, DeviceLost
 from amt_stream.engine.thread_check import runs_as, thread_checked
+from amt_stream.meters.frames import Fault
 
 WATCH_S = 0.2
 SOURCE_S = 0.5
@@ -49,11 +56,20 @@ class Work:
         self.load, self.ladder = Load(), ladder
         self._models, self._backlog = models, backlog
         self._bus, self._snapshots, self._state = bus, snapshots, state
+        self.gains = InputGains(backlog.timeline, models, bus.here)
+        backlog.runner.take_gain = self.gains.take
         self._source = backlog.source
+        self._clippings = Clippings(models, self._source.name, self._source.fs, bus.here)
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
+        self._left_at = time.perf_counter()
         self._samples = 0
+        self._dropped = 0
+        """Samples reported as dropped so far."""
         self._several = False
+        self._suspect_from = suspect_from(self._source.description)
+        has_offset = self._source.description.has_offset and not backlog.timeline.restored
+        self._first_sound = FirstSound(self._source.fs, self._know_offset) if has_offset else None
 
     @runs_as("model-thread")
     def run(self, held: Iterable[Delivered] | None) -> None:
@@ -105,7 +121,11 @@ class Work:
             fill, enough = ring.fill, min(wanted, ring.capacity // 2)
             if fill < enough and not ended:
                 self.ladder.rest()
+                began = time.perf_counter()
                 ring.wait(enough, IDLE_S)
+                # What takes longer than it asked for is not its own wish.
+                idle_s = min(IDLE_S, time.perf_counter() - began)
+                self.ladder.slowness.idle_s += idle_s
                 continue
             if not fill:
                 rest = ring.rest()
@@ -166,15 +186,37 @@ class Work:
 
     def measure(self, block: Block, lost: int, flags: int) -> None:
         """Run the models on a block, before which `lost` samples are missing [model-thread]."""
+        if self._first_sound is None:
+            self._measure(block, lost, flags)
+            return
+        for one in self._first_sound.take(block, lost, flags):
+            self._measure(*one)
+        if self._first_sound.over:
+            self._first_sound = None
+
+    def _know_offset(self, offset: NDArray[np.float64]) -> None:
+        """Remove an offset from the next sample on, and tell people of a large one."""
+        source = self._source
+        source.description = replace(source.description, offset=tuple(offset.tolist()))
+        for measurement in self._models:
+            measurement.know_offset(offset)
+        if words := offset_words(source.description.offset):
+            self._bus.here("offset", f"{source.name} has an offset of {words}, which is removed")
+
+    def _measure(self, block: Block, lost: int, flags: int) -> None:
         wall_at = time.perf_counter()
-        self._bus.block(block, lost, flags)
+        self.gains.look()
+        if self._source.run_in == "callback":
+            self.ladder.slowness.idle_s += wall_at - self._left_at
+        self._bus.block(block, lost, flags, self._note_dropped(lost))
         began = time.perf_counter()
-        together = self._several and fits_together(block)
+        together = self._several and fits_together(block, self._suspect_from)
         for measurement in self._models:
             measurement.late = self.ladder.active
             measurement.take(block, lost, flags, together)
             measurement.took((ended := time.perf_counter()) - began)
             began = ended
+        self._clippings.look()
         cpu_at = time.thread_time()
         self._wall_s += time.perf_counter() - wall_at
         self._cpu_s += cpu_at - self._cpu_at
@@ -183,15 +225,29 @@ class Work:
         if self._samples >= self._models.first.ready.block:
             self._note_cost()
         self._snapshots.in_time()
+        self._left_at = time.perf_counter()
+
+    def _note_dropped(self, lost: int) -> int:
+        """How many of `lost` samples were dropped by this program, reported once."""
+        if not lost:
+            return 0
+        dropped = min(lost, self._backlog.dropped - self._dropped)
+        self._dropped += dropped
+        self._models.first.note_dropped(dropped)
+        return dropped
 
     def _lose(self, samples: int) -> None:
         """Count samples that will never come as missing at the end [model-thread]."""
-        self.measure(self._no_sound, samples, 0)
+        silent = Fault.SILENT if self._source.state == "silent" else 0
+        self.measure(self._no_sound, samples, silent)
 
     def finish(self, lost: int, flags: int = 0) -> None:
         """After the source's end, with `lost` samples missing there, flush the models."""
         state = self._state
-        self._bus.gap(lost, flags)
+        if self._first_sound is not None:
+            for one in self._first_sound.rest():
+                self._measure(*one)
+        self._bus.gap(lost, flags, self._note_dropped(lost))
         if lost or flags:
             self._bus.sound(self._no_sound, lost, flags)
         for measurement in self._models:

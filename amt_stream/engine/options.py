@@ -1,13 +1,14 @@
 """Settings of an engine besides its source, models and sinks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
 import torch
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.pace import refuse_no_rungs
 from amt_stream.meters.calibration import Calibration
@@ -22,6 +23,7 @@ class EngineKeywords(TypedDict, total=False):
     calibration: Calibration | Sequence[Calibration] | None
     correction: Correction | Sequence[Correction | None] | None
     channels: Sequence[int] | None
+    layout: Layout | str | None
     device: str | torch.device
     block_ms: float
     run_in: RunIn
@@ -29,6 +31,7 @@ class EngineKeywords(TypedDict, total=False):
     ring_s: float
     sink_slack_s: float
     ladder: Sequence[str]
+    needed: Collection[str]
     first_sample: int
     restore: JsonMap | None
 
@@ -44,8 +47,10 @@ class EngineOptions(EngineSettings):
     calibration: one, or one for each ear; by default the source's own, else UNCALIBRATED
     correction: frequency response correction of the microphone or of each ear's, overriding that of
         the calibrations; applied before any model, whatever unit it takes
-    channels: one or two channel numbers of the source (1, 2, ...); one goes to both ears. They also
-        apply to a model that takes full scale instead of pascal; its default is all channels
+    channels: channel numbers of the source (1, 2, ...): one for both ears, or two for left and
+        right; by default all. Of more than two, models of ears hear L and R of a known layout
+    layout: positions of the source's channels, or of the chosen ones, if it does not say them: a
+        `Layout`, a name such as "5.1", or text such as "L C R Ls Rs LFE"
     device: "cpu", or "cuda", or one of several as "cuda:1": models are moved there and stay; audio
         and results are on the CPU. If it does not exist, the models run on the CPU; an event,
         "compute", and the note of `health` say so
@@ -55,9 +60,11 @@ class EngineOptions(EngineSettings):
     ring_s: seconds of audio that may wait for the models
     sink_slack_s: seconds of frames that may wait for a sink
     ladder: degradations allowed while processing is slower than a live source, in this order:
-        "accuracy", cheaper forms of models; "blocks", longer ones; "models", all but the first, the
-        most expensive first. Events ("overload", "recovered"), the note of `health` and
-        Fault.OVERLOAD on all frames report them
+        "accuracy", cheaper forms of models; "blocks", longer ones; "models", fewer of them, the
+        most expensive first: never one that is `needed`, nor the last one that runs. Events
+        ("overload", "recovered"), the note of `health` and Fault.OVERLOAD on all frames report them
+    needed: names of models that are never switched off, besides those that sinks need at present
+        (`NeedsModels`): those behind limits, triggers of events, and columns chosen for an output
     first_sample: number of the first sample, from which all times count: a multiple of the models'
         block sizes
     restore: the state of a `Snapshot` of an engine with equal models, blocks and calibration, to
@@ -71,10 +78,12 @@ class EngineOptions(EngineSettings):
     calibration: Calibration | Sequence[Calibration] | None = None
     correction: Correction | Sequence[Correction | None] | None = None
     channels: Sequence[int] | None = None
+    layout: Layout | str | None = None
     device: str | torch.device = "cpu"
     block_ms: float = changed(EngineSettings, "block_ms", default=10.0)
     ring_s: float = 1.0
     sink_slack_s: float = 2.0
+    needed: Collection[str] = ()
     first_sample: int = 0
     restore: JsonMap | None = None
 

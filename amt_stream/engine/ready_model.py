@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.checkpoints import fingerprint
 from amt_stream.dsp.compose import Rebuffer
 from amt_stream.dsp.compute_device import HERE, ComputeDevice
@@ -62,8 +63,8 @@ class ReadyModel:
         self.rows = rows_of(model, channels)
         if channels > self.rows or (channels < self.rows and not self.in_pascal):
             raise ValueError(
-                f"{name} was built for {self.rows} channels and gets {channels}: build it "
-                f"with channels={channels}, or choose {self.rows} of them"
+                f"{name} was built for {counted(self.rows, 'channel')} and gets {channels}: "
+                f"build it for {channels}, or choose {self.rows} of them"
             )
         self.device, self.shape = device, (batch, self.rows)
         device.take(model)

@@ -34,8 +34,11 @@ class SampleRing:
     which do not overflow.
 
     A sample that does not fit is dropped, never an older one; a note records its place (the index
-    of the next stored sample, number of missing samples, fault flags). The number of notes is fixed
-    too; when it is exhausted, the current gap grows, so that the count stays correct.
+    of the next stored sample, numbers of missing samples and of those that this program dropped,
+    fault flags). The number of notes is fixed too; when it is exhausted, the current gap grows, so
+    that the count stays correct.
+
+    dropped: of the missing samples that the reader knows of, those that this program dropped
 
     The reader sleeps until a block is complete, because polling every few milliseconds would cost
     more than all its other work per block. The writer wakes it once a block by releasing a lock
@@ -45,12 +48,12 @@ class SampleRing:
     def __init__(self, fs: int, channels: int, capacity_s: float = 1.0) -> None:
         self.capacity = max(1, round(fs * capacity_s))
         self.overflows = 0
-        self.lost = 0
+        self.lost = self.dropped = 0
         self._data = np.zeros((self.capacity, channels), np.float32)
-        self._notes = np.zeros((NOTES, 3), np.int64)
+        self._notes = np.zeros((NOTES, 4), np.int64)
         self._stored = self._taken = 0
         self._noted = self._seen = 0
-        self._lost_before_next = self._flags_of_next = 0
+        self._lost_before_next = self._dropped_before_next = self._flags_of_next = 0
         self._wanted = NOBODY
         self._bell = threading.Lock()
         self._bell.acquire()
@@ -70,11 +73,17 @@ class SampleRing:
         """Samples that have arrived since the start, including lost ones [any-thread]."""
         return self._stored + self.lost
 
-    def write(self, block: NDArray[np.float32], lost: int = 0, flags: int = 0) -> None:
-        """Copy `block` `(time, channel)`, after `lost` samples [audio-thread, model-thread]."""
+    def write(
+        self, block: NDArray[np.float32], lost: int = 0, flags: int = 0, dropped: int = 0
+    ) -> None:
+        """Copy `block` `(time, channel)`, after `lost` samples [audio-thread, model-thread].
+
+        dropped: those of them that this program dropped
+        """
         if lost:
             self.lost += lost
             self._lost_before_next += lost
+            self._dropped_before_next += dropped
             flags |= Fault.GAP
         self._flags_of_next |= flags
         room = self.capacity - (self._stored - self._taken)
@@ -83,10 +92,11 @@ class SampleRing:
                 self._notes[self._noted % NOTES] = (
                     self._stored,
                     self._lost_before_next,
+                    self._dropped_before_next,
                     self._flags_of_next,
                 )
                 self._noted += 1
-                self._lost_before_next = self._flags_of_next = 0
+                self._forget_next()
             elif self._lost_before_next:
                 room = 0
         count = min(len(block), room)
@@ -96,16 +106,25 @@ class SampleRing:
         self._data[: count - head] = block[head:count]
         self._stored += count
         if count < len(block):
-            dropped = len(block) - count
+            left = len(block) - count
             self.overflows += 1
-            self.lost += dropped
-            self._lost_before_next += dropped
+            self.lost += left
+            self._lost_before_next += left
+            self._dropped_before_next += left
             self._flags_of_next |= Fault.GAP | Fault.OVERLOAD
         if self._stored - self._taken >= self._wanted:
             self.wake()
 
+    def _forget_next(self) -> None:
+        self._lost_before_next = self._dropped_before_next = self._flags_of_next = 0
+
     def write_waiting(
-        self, block: NDArray[np.float32], lost: int, flags: int, is_over: Callable[[], bool]
+        self,
+        block: NDArray[np.float32],
+        lost: int,
+        flags: int,
+        is_over: Callable[[], bool],
+        dropped: int = 0,
     ) -> None:
         """As `write`, but wait for room, until `is_over()` [audio-thread, model-thread]."""
         piece = max(1, self.capacity // 4)
@@ -113,7 +132,7 @@ class SampleRing:
             part = block[at : at + piece]
             while self.room < len(part) and not is_over():
                 time.sleep(0.001)
-            self.write(part, lost if at == 0 else 0, flags)
+            self.write(part, *((lost, flags, dropped) if at == 0 else (0, flags)))
 
     def wake(self) -> None:
         """Wake the reader from `wait`, or skip its next one [any-thread]."""
@@ -133,8 +152,9 @@ class SampleRing:
         end = self._stored  # read before the notes, which are written before later samples
         lost = flags = 0
         if self._seen < self._noted and self._notes[self._seen % NOTES, 0] == self._taken:
-            _, lost, flags = self._notes[self._seen % NOTES].tolist()
+            _, lost, dropped, flags = self._notes[self._seen % NOTES].tolist()
             self._seen += 1
+            self.dropped += dropped
         if self._seen < self._noted:
             end = min(end, int(self._notes[self._seen % NOTES, 0]))
         count = max(0, min(len(out), end - self._taken))
@@ -147,6 +167,7 @@ class SampleRing:
 
     def rest(self) -> Read:
         """What is missing after the last sample, once the writer has ended [model-thread]."""
-        lost, flags = self._lost_before_next, self._flags_of_next
-        self._lost_before_next = self._flags_of_next = 0
-        return Read(0, lost, flags)
+        rest = Read(0, self._lost_before_next, self._flags_of_next)
+        self.dropped += self._dropped_before_next
+        self._forget_next()
+        return rest

@@ -47,6 +47,7 @@ class RowSinks:
     ) -> None:
         self._models, self._sinks, self._timeline, self._state = models, sinks, timeline, state
         self._source, self._slack_s = timeline.source, slack_s
+        self._lossy = not timeline.source.can_wait
         longest_s = models.first.ready.block / self._source.fs
         if not self._source.live:
             longest_s = max(longest_s, TOGETHER_S)
@@ -83,12 +84,12 @@ class RowSinks:
             return self._of_rows(table, sink, sink_name(sink.function))
         end = self._end_of(sink) if isinstance(sink, HearsEnd) else None
         failed = self._sinks.failures.put
-        return SinkThread(sink, self._slack, self._source.live, finish=end, failed=failed)
+        return SinkThread(sink, self._slack, self._lossy, finish=end, failed=failed)
 
     def feed(self, step_ms: int, columns: Sequence[str] | None, limits: Sequence[Limit]) -> RowFeed:
         """Rows as they come [any-thread]."""
         table = self._table(step_ms, columns, limits)
-        waiting = Waiting(self._source.live, self._state.stopping.is_set)
+        waiting = Waiting(self._lossy, self._state.stopping.is_set)
         sink_thread = self._of_rows(table, waiting, "rows")
         # If some frames are gone already, rows begin with the present.
         self._sinks.join(sink_thread, lambda earliest_s, latest_s: table.rows.begin(latest_s))
@@ -140,7 +141,7 @@ class RowSinks:
         table.rows.begin(self._timeline.first_sample / self._source.fs)
         maker = RowMaker(table, taker, self._end_s)
         failed = self._sinks.failures.put
-        return SinkThread(maker, self._slack, self._source.live, name, maker.finish, failed=failed)
+        return SinkThread(maker, self._slack, self._lossy, name, maker.finish, failed=failed)
 
     def _end_of(self, sink: HearsEnd) -> Callable[[bool], None]:
         return lambda wanted: sink.ended(self._end_s() if wanted else None)

@@ -1,12 +1,14 @@
 """All models of an engine, running on the same audio."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.compute_device import compute_device
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.dsp.streaming import Stage
+from amt_stream.engine.channels import EARS, block_columns, heard_channels, layout_said
 from amt_stream.engine.feed import FeedMicrophone, RowModel
 from amt_stream.engine.history import History
 from amt_stream.engine.listener import Listener
@@ -16,13 +18,14 @@ from amt_stream.engine.microphones import Microphone, microphones_of_source
 from amt_stream.engine.options import EngineOptions
 from amt_stream.engine.ready_model import ReadyModel, refuse_no_model
 from amt_stream.engine.sinks import Sinks
-from amt_stream.engine.sources import channel_slice
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.engine.together import Together
+from amt_stream.meters import catalog
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration, with_corrections
 from amt_stream.meters.correction import Correction
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.heard_channels import HeardChannels
 
 
 @thread_checked
@@ -32,6 +35,7 @@ class RunningModels:
     of: the measurements by name; a single model has the name ""
     histories: by microphone and model
     microphones: of several, each measured separately; else ()
+    heard: the channels that each model hears; None for several microphones
     """
 
     def __init__(self, timeline: Timeline, sinks: Sinks, options: EngineOptions) -> None:
@@ -40,12 +44,13 @@ class RunningModels:
         self.histories: dict[str, History] = {}
         self._timeline, self._sinks, self._options = timeline, sinks, options
         self.microphones, self._calibration = _microphones_for(timeline, options)
+        self.heard: HeardChannels | None = None
 
     def load(
         self,
         given: Stage | Mapping[str, Stage],
         tell: Callable[[str, str], None],
-        tell_gap: Callable[[str, int, int], None],
+        tell_gap: Callable[[str, int, int, int], None],
     ) -> None:
         """Prepare one model or several by name [before start].
 
@@ -56,10 +61,17 @@ class RunningModels:
         if not models:
             raise ValueError("no model given: give one Stage, or several by name")
         self._tell, fs = tell, self._timeline.source.fs
-        for name, model in models.items():
+        for model in models.values():
             refuse_no_model(model, fs)
+        if self.microphones and self._options.layout is not None:
+            raise ValueError(
+                f"layout is {self._options.layout!r}, and each of several microphones is a sound "
+                "of its own: leave it out"
+            )
+        self.heard = None if self.microphones else self._heard_by(models)
+        for name, model in models.items():
             # All models get the same sound, so only the first reports gaps.
-            listeners = self._listeners(model, None if self.of else tell_gap)
+            listeners = self._listeners(name, None if self.of else tell_gap)
             channels = max(listener.input.channels for listener in listeners)
             batch = len(listeners)
             ready = ReadyModel(model, fs, self._options.block_ms, channels, self.device, batch)
@@ -78,30 +90,61 @@ class RunningModels:
                 self.histories[_key_of(name, listener.name)] = self._new_history(ready)
         self.first = next(iter(self.of.values()))
 
+    def _heard_by(self, models: Mapping[str, Stage]) -> HeardChannels:
+        """The channels that each model hears, in the layout that the source or the user says."""
+        source, options = self._timeline.source, self._options
+        told = source.description
+        layout = layout_said(told.layout, options.layout, options.channels, source.name)
+        if options.layout is not None:
+            source.description = told.with_layout(layout)
+        most = {name: most_channels(model, source.channels) for name, model in models.items()}
+        heard = heard_channels(source.name, layout, most, options.channels)
+        for name, of_model in heard.layouts(models).items():
+            _refuse_other_layout(models[name], of_model, source.name)
+        return heard
+
     def _listeners(
-        self, model: Stage, tell_gap: Callable[[str, int, int], None] | None
+        self, model: str, tell_gap: Callable[[str, int, int, int], None] | None
     ) -> list[Listener]:
         """A listener for each microphone, for one model."""
-        source, channels = self._timeline.source, self._options.channels
-        if not self.microphones:
-            columns = slice(0, source.channels)
-            if channels is not None or takes_pascal(model):
-                columns = channel_slice(channels, source.channels, source.name)
-            return [Listener(columns, source.channels, self._calibration, tell_gap=tell_gap)]
+        source = self._timeline.source
+        if self.heard is not None:
+            return [
+                Listener(
+                    block_columns(self.heard.channels_of(model)),
+                    source.channels,
+                    self._calibration,
+                    tell_gap=tell_gap,
+                    places=self.heard.places_of(model),
+                    measured=len(self.heard.channels),
+                    description=source.description,
+                )
+            ]
         return [
             Listener(
-                channel_slice(one.channels, source.channels, source.name),
+                block_columns(one.channels),
                 source.channels,
                 self._calibration if one.calibration is None else one.calibration,
                 one.gain_db,
                 one.name,
                 tell_gap,
+                description=source.description,
             )
             for one in self.microphones
         ]
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.of.values())
+
+    def refuse_unknown(self, names: Collection[str]) -> None:
+        """Raise ValueError unless `names` are names of models."""
+        if isinstance(names, str) or not set(names) <= self.of.keys():
+            raise ValueError(f"needed is {names!r}: give names of models: {', '.join(self.of)}")
+
+    @property
+    def widest(self) -> Measurement:
+        """The first model that hears the most channels [any-thread]."""
+        return max(self, key=lambda one: one.listeners[0].input.channels)
 
     @property
     def position(self) -> int:
@@ -152,6 +195,9 @@ class RunningModels:
         fs, batch = self._timeline.source.fs, present.shape[0]
         given = fs, self._options.block_ms, present.channels, self.device, batch
         ready = ReadyModel(model, *given)
+        if self.heard is not None:
+            layout = self.heard.layouts([name])[name]
+            _refuse_other_layout(model, layout, self._timeline.source.name)
         if ready.in_pascal != present.in_pascal:
             units = ("fractions of full scale", "pascal")
             raise ValueError(
@@ -218,6 +264,26 @@ def _with_corrections(one: Microphone, given: Sequence[Correction | None]) -> Mi
     if one.calibration is None:
         return one
     return replace(one, calibration=with_corrections(each_ear(one.calibration), given))
+
+
+def most_channels(model: Stage, offered: int) -> int:
+    """The most channels that a model hears; one of full scale without an entry hears all."""
+    entry = catalog.entry_of(model)
+    if entry is None:
+        return EARS if takes_pascal(model) else offered
+    return entry.most_channels
+
+
+def _refuse_other_layout(model: Stage, layout: Layout, name: str) -> None:
+    """Raise ValueError if a model was built for other positions than those that are known."""
+    built_for = getattr(model, "layout", None)
+    if not isinstance(built_for, Layout) or not layout.said:
+        return
+    if built_for.weights != layout.weights:
+        raise ValueError(
+            f"{type(model).__name__} was built for {built_for}, and {name} is {layout}: build it "
+            f"with layout={' '.join(layout.positions)!r}"
+        )
 
 
 def _key_of(model: str, microphone: str) -> str:

@@ -37,11 +37,15 @@ class Shutdown:
         self._begun = False
         self._lock = threading.Lock()
 
+    def refuse_another(self) -> None:
+        """Raise RuntimeError if the engine was started or stopped before."""
+        if self._begun or self._state.stopping.is_set():
+            raise RuntimeError("an Engine runs once: make a new one to start again")
+
     def begin(self) -> None:
         """Start the sinks and the engine's thread [main-thread]."""
         with self._lock:
-            if self._begun or self._state.stopping.is_set():
-                raise RuntimeError("an Engine runs once: make a new one to start again")
+            self.refuse_another()
             self._begun = True
             stop_at_end(self)
             self._sinks.start(then=self._thread.start)

@@ -4,7 +4,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from amt_stream.meters.frames import (
     HearsEvents,
     HearsSnapshots,
     HearsSound,
+    NeedsModels,
     Snapshot,
 )
 
@@ -103,6 +104,7 @@ class SinkThread:
         self._only_reads = getattr(sink, "only_reads", False)
         self._hears_tail = getattr(sink, "hears_tail", False)
         self._noted = sink if isinstance(sink, HasNote) else None
+        self._needs = sink if isinstance(sink, NeedsModels) else None
         # Sound chunks come about as often as frames.
         self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
         self._missed: dict[tuple[str, str], Missed] = {}
@@ -144,6 +146,11 @@ class SinkThread:
     def note(self) -> str:
         """The sink's own note [any-thread]."""
         return self._noted.note if self._noted is not None else ""
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that the sink needs [any-thread]."""
+        return () if self._needs is None or self.retired else self._needs.needed
 
     def hear(self, chunk: Chunk) -> None:
         """Queue sound, if the sink takes it; never waits if lossy [model-thread]."""

@@ -138,6 +138,11 @@ class Sinks:
         for sink_thread in self._all:
             sink_thread.keep(snapshot)
 
+    @property
+    def needed(self) -> set[str]:
+        """Models that the sinks need."""
+        return {model for sink_thread in self._all for model in sink_thread.needed}
+
     def reports(self) -> Iterator[str]:
         """Failures and new notes of sinks, each once [model-thread]."""
         while not self.failures.empty():

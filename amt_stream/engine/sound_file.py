@@ -1,82 +1,162 @@
-"""Opening sound files, and checking whether they are complete."""
+"""Opening sound files and streams."""
 
 import errno
-import os
-import re
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from amt_stream.core.errors import Refusal
-from amt_stream.core.files import NotThatFile, require_file
-from amt_stream.core.formats import WHOLE_COMMENT
+from amt_stream.core.files import NotThatFile, require_file, why
+from amt_stream.engine.readers import av_link
+from amt_stream.engine.readers.libsndfile import Undecodable
+from amt_stream.engine.readers.link import Link
+from amt_stream.engine.readers.opening import HEAD, begins_like_file, link_at
+from amt_stream.engine.readers.other_links import OtherLink
+from amt_stream.engine.readers.plain_links import RawLink
+from amt_stream.engine.readers.reader import SoundReader
+from amt_stream.engine.readers.source_bytes import FileBytes, PipeBytes, SourceBytes
 from amt_stream.meters.calibration import Calibration, calibrations_of_comment
-from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
+from amt_stream.meters.specification import FASTEST_FS, PCM, PCM_CHANNELS, PCM_FS, SLOWEST_FS
 
-MOST_PER_BYTE = 8
-"""Most samples per byte of a fixed-rate codec."""
+LEAST_BITS = 8
 
-ONE_BLOCK = 1 << 16
-"""Extra samples that such a codec may give for an incomplete last block."""
-
-# Lengths from here on mean that the length was unknown when the header was written, as in a pipe.
-UNKNOWN_BYTES = 0x7FFF0000
-UNKNOWN_FRAMES = 2**62
-
-# Decoders that find the end themselves, and compress silence without limit.
-_PACKED = {"FLAC", "OGG", "MP3"}
-_PACKED_INSIDE = ("ALAC", "MPEG")
-
-# What libsndfile logs about chunks longer than their file.
-_CHUNK = re.compile(
-    r"^\s*(data|SSND|BODY|Data Size|Data length|riff)\s*:?\s*(\d+) \(?should be (\d+)\)?", re.M
-)
-_COUNT = re.compile(r"Calculated frame count (\d+) does not match value .* of (\d+)")
-_BITS = re.compile(r"^\s*Bit Width\s*:\s*(\d+)", re.M)
-_SAID = re.compile(r"(?:file|data chunk) seems to be truncated", re.I)
-
-_RIFF = {"WAV", "WAVEX", "RF64"}
-_MOST_CHUNKS, _LONGEST_COMMENT = 1000, 1 << 24
-
-# MP3 encoders count up to two blocks more than decoders give.
-_MP3_SLACK = 2 * 1152
-
-_OGG_HEAD, _OGG_LONGEST, _OGG_LAST = 27, 65307, 4
+_SUBTYPES = {"s16le": "PCM_16", "s24le": "PCM_24", "s32le": "PCM_32", "f32le": "FLOAT"}
 
 
 class SourceError(Refusal, RuntimeError):
     """A source cannot be opened or read; the message says why in one sentence."""
 
 
-def open_sound_file(path: Path) -> tuple[Any, str]:
-    """The open file, and what is missing at its end, in words or "".
-
-    Raises SourceError for a file that libsndfile cannot read or that is damaged.
-    """
-    import soundfile
-
+def open_sound_file(path: Path) -> SoundReader:
+    """A reader of a sound file. Raises SourceError for a file that cannot be read or is damaged."""
     try:
-        size = require_file(path).st_size
+        require_file(path)
+        source = FileBytes(path)
     except NotThatFile as error:
         if error.errno == errno.ENOENT:
             raise SourceError(f"there is no file {path}") from error
         raise SourceError(f"{path} {error}: give a sound file") from error
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {why(error)}") from error
     if path.suffix.lower() == ".raw":
+        source.close()
         raise SourceError(
             f"{path} is raw PCM, whose rate is unknown: give it to standard input, with "
             "--source - and --pcm"
         )
     try:
-        # File names are bytes and need not be valid text.
-        file = soundfile.SoundFile(str(path) if os.name == "nt" else os.fsencode(path))
-    except soundfile.LibsndfileError as error:
+        again = partial(_first_link, source, path)
+        link = again()
+        assert link is not None
+        refuse_invalid(link, str(path))
+        return SoundReader(source, link, again)
+    except Undecodable as error:
+        source.close()
+        raise SourceError(f"{path} is not a sound file that can be read: {error}") from error
+    except BaseException:
+        source.close()
+        raise
+
+
+def open_stream(
+    source: PipeBytes,
+    name: str,
+    fs: int | None = None,
+    channels: int | None = None,
+    or_other: bool = False,
+) -> SoundReader:
+    """A reader of a stream with a header, or of 16-bit PCM; waits for the first bytes.
+
+    fs, channels: of PCM
+    or_other: whether a header may say another number of channels
+
+    Raises SourceError for a stream that cannot be read, and if its header says otherwise.
+    """
+    link = _link_of_header(source, name)
+    head = source.at(0, HEAD)
+    if not head:
+        raise SourceError(f"{name} ended before one whole sample came")
+    if link is None and begins_like_file(head):
         raise SourceError(
-            f"{path} is not a sound file that libsndfile can read: {error.error_string}"
-        ) from error
-    refusal = _refusal(file, size)
-    if refusal:
-        file.close()
-        raise SourceError(f"{path} {refusal}")
-    return file, _missing(path, file)
+            f"{name} begins with {head[:4]!r}, as sound files do, but cannot be read from a pipe: "
+            "give the file, or if it is raw PCM its format (--pcm)"
+        )
+    if link is None:
+        return open_pcm(source, PCM[0], fs or PCM_FS, channels or PCM_CHANNELS)
+    _refuse_contradiction(link, name, fs=fs, channels=None if or_other else channels)
+    refuse_invalid(link, name)
+    return SoundReader(source, link)
+
+
+def open_pcm(source: PipeBytes, pcm: str, fs: int, channels: int) -> SoundReader:
+    """A reader of raw PCM in a format of PCM; does not wait."""
+    return SoundReader(source, RawLink(source, 0, fs, channels, _SUBTYPES[pcm], "LITTLE"))
+
+
+def refuse_header(source: PipeBytes, name: str, pcm: str) -> None:
+    """Raise SourceError if a stream that was said to be raw PCM has the header of a sound file.
+
+    Samples that only begin like one are PCM.
+    """
+    link = _link_of_header(source, name)
+    if link is not None:
+        _refuse_contradiction(link, name, pcm)
+
+
+def _link_of_header(source: PipeBytes, name: str) -> Link | None:
+    try:
+        return _first_link(source, None)
+    except Undecodable as error:
+        raise SourceError(f"{name} cannot be read: {error}") from error
+
+
+def _refuse_contradiction(
+    link: Link, name: str, pcm: str = "", fs: int | None = None, channels: int | None = None
+) -> None:
+    wrong = [f"--pcm {pcm} (in Python, give format=None)"] if pcm else []
+    wrong += [f"--samplerate {fs}"] if fs not in (None, link.fs) else []
+    wrong += [f"--channels {channels}"] if channels not in (None, link.channels) else []
+    if wrong:
+        link.close()
+        raise SourceError(
+            f"{name} has a header, which says {link.encoding}, {link.fs} Hz, {link.channels} "
+            f"channel(s): leave out {' and '.join(wrong)}"
+        )
+
+
+def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
+    """The first link; None for a stream without a header that is known. Raises Undecodable."""
+    name, refusal = av_link.name_of(source, 0), None
+    try:
+        if not name and (link := link_at(source, 0)) is not None:
+            return link
+    except Undecodable as error:
+        refusal = error
+    if refusal is None and not name:
+        return None if path is None else OtherLink(path, source.size or 0)
+    # Of what it does not recognize here, FFmpeg would guess.
+    if av_link.is_installed():
+        try:
+            return av_link.AvLink(source, 0)
+        except Undecodable as error:
+            raise refusal or Undecodable(f"it is {name}, and {error}") from error
+    more = f"{refusal}; the extra" if refusal else f"it is {name}, which the extra"
+    raise Undecodable(f"{more} `files` reads{' more' * bool(refusal)}: {av_link.EXTRA}")
+
+
+def refuse_invalid(link: Link, name: str) -> None:
+    """Close a link whose sound is none, and raise SourceError."""
+    if link.samples == 0:
+        refusal = "has no samples: its length is zero"
+    elif not SLOWEST_FS <= link.fs <= FASTEST_FS:
+        refusal = (
+            f"has a sampling rate of {link.fs} Hz: give a sound of {SLOWEST_FS} to {FASTEST_FS} Hz"
+        )
+    elif link.bits < LEAST_BITS and link.encoding.startswith("PCM"):
+        refusal = f"has samples of {link.bits} bit: give one of {LEAST_BITS} bits or more"
+    else:
+        return
+    link.close()
+    raise SourceError(f"{name} {refusal}")
 
 
 def calibrations_in(path: Path) -> dict[int, Calibration]:
@@ -89,83 +169,18 @@ def calibrations_in(path: Path) -> dict[int, Calibration]:
     if path.suffix.lower() not in (".flac", ".wav"):
         return {}
     try:
-        file, _ = open_sound_file(path)
+        reader = open_sound_file(path)
     except SourceError:
         return {}
-    with file:
-        try:
-            comment = (file.format in _RIFF and _whole_comment(path)) or file.comment
-            return calibrations_of_comment(comment, file.software, path.name)
-        except ValueError as error:
-            raise SourceError(error) from error
+    try:
+        return calibrations_of_reader(reader, path.name)
+    finally:
+        reader.close()
 
 
-def _whole_comment(path: Path) -> str | None:
-    """The comment of a WAV file in a separate chunk, used when it is too long for libsndfile."""
-    with path.open("rb") as file:
-        file.seek(12)
-        for _ in range(_MOST_CHUNKS):
-            head = file.read(8)
-            size = int.from_bytes(head[4:], "little")
-            if len(head) < 8 or head.startswith(b"data"):
-                return None
-            if head.startswith(WHOLE_COMMENT):
-                return file.read(min(size, _LONGEST_COMMENT)).decode(errors="replace")
-            file.seek(size + size % 2, os.SEEK_CUR)
-    return None
-
-
-def missing_samples(file: Any, came: int) -> str:
-    """What is missing of an open file that ended after `came` samples, in words or ""."""
-    promised = file.frames
-    if promised >= UNKNOWN_FRAMES or promised - came <= (file.format == "MP3") * _MP3_SLACK:
-        return ""
-    return f"its header says {promised} samples, but there are {came}"
-
-
-def _refusal(file: Any, size: int) -> str:
-    if not file.frames:
-        return "has no samples: its length is zero"
-    if not SLOWEST_FS <= file.samplerate <= FASTEST_FS:
-        return (
-            f"has a sampling rate of {file.samplerate} Hz: give a sound of {SLOWEST_FS} to "
-            f"{FASTEST_FS} Hz"
-        )
-    bits = _BITS.search(file.extra_info)
-    if bits and int(bits[1]) < 8 and file.subtype.startswith("PCM"):
-        return f"has samples of {bits[1]} bit: give one of 8 bits or more"
-    packed = file.format in _PACKED or file.subtype.startswith(_PACKED_INSIDE)
-    if not packed and file.frames * file.channels > MOST_PER_BYTE * size + ONE_BLOCK:
-        return (
-            f"is damaged: its header says {file.frames} samples, and its {size} bytes cannot "
-            "hold them"
-        )
-    return ""
-
-
-def _missing(path: Path, file: Any) -> str:
-    """What is missing at a file's end according to its header or last page, in words or ""."""
-    if file.format == "OGG":
-        return "" if _has_last_page(path) else "its last page is not there"
-    for what, said, there in _CHUNK.findall(file.extra_info):
-        # Only W64 has a 64-bit total length, whereas the chunk's is not checked.
-        if (what == "riff") <= (file.format == "W64") and int(there) < int(said) < UNKNOWN_BYTES:
-            return f"its header says {said} bytes, but there are {there}"
-    if found := _COUNT.search(file.extra_info):
-        there, said = map(int, found.groups())
-        if there < said < UNKNOWN_FRAMES:
-            return f"its header says {said} samples, but there are {there}"
-    return "its header says more than there is" if _SAID.search(file.extra_info) else ""
-
-
-def _has_last_page(path: Path) -> bool:
-    """Whether an Ogg file ends with a complete page marked as last (RFC 3533)."""
-    with path.open("rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, size - 2 * _OGG_LONGEST))
-        tail = stream.read()
-    page = tail[max(0, tail.rfind(b"OggS")) :]
-    if len(page) < _OGG_HEAD:
-        return False
-    segments = page[_OGG_HEAD : _OGG_HEAD + page[26]]
-    return bool(page[5] & _OGG_LAST) and len(page) >= _OGG_HEAD + len(segments) + sum(segments)
+def calibrations_of_reader(reader: SoundReader, name: str) -> dict[int, Calibration]:
+    """The same of a file or stream that is open."""
+    try:
+        return calibrations_of_comment(reader.comment, reader.software, name)
+    except ValueError as error:
+        raise SourceError(error) from error

@@ -13,8 +13,10 @@ from amt_stream.engine.devices.portaudio import since_boot_s
 from amt_stream.engine.sources import Block, Deliver, Source, as_block, as_lost
 from amt_stream.engine.thread_check import runs_as, thread_checked
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import InputGain
 
 WAIT_S = 0.2
+ROOM_S = 0.01
 HELD_BYTES = 2**27
 """Most memory for audio that waits for its models: 5 min of two channels at 48 kHz."""
 
@@ -47,6 +49,22 @@ class SourceReport(NamedTuple):
     text: str
 
 
+class SourceGain(NamedTuple):
+    """The gain of the input of some columns from the next block on."""
+
+    gain: InputGain
+    columns: range
+
+
+def _nobody_takes(gain: InputGain, columns: range) -> None:
+    """Default of `SourceRunner.take_gain`, without an engine."""
+
+
+def arrival_of(source: Source) -> float:
+    """When what a source delivers now came, by `since_boot_s` [audio-thread, model-thread]."""
+    return since_boot_s() - source.held_back_s
+
+
 @thread_checked
 class SourceRunner:
     """Starts and stops a source, both in one thread.
@@ -71,7 +89,9 @@ class SourceRunner:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._queueing = threading.Lock()
-        self._stored: deque[Held | Ended | SourceReport] = deque()
+        self.take_gain: Callable[[InputGain, range], None] = _nobody_takes
+        """Called with the gain of the input of some columns."""
+        self._stored: deque[Held | Ended | SourceReport | SourceGain] = deque()
         self._bytes = 0
         self._left_out = 0
         self._failure: Exception | None = None
@@ -91,7 +111,7 @@ class SourceRunner:
         """Start the source, if it was not started yet, without waiting [any-thread]."""
         with self._lock:
             if not (self.has_begun or self._end_wanted.is_set()):
-                self.source.tell = self._report
+                self.source.tell, self.source.tell_gain = self._report, self._report_gain
                 self._thread.start()
 
     def start(self, given_up: Callable[[], bool]) -> None:
@@ -117,6 +137,8 @@ class SourceRunner:
         while (one := self._next(deliver, tell)) is not None:
             if isinstance(one, SourceReport):
                 tell(*one)
+            elif isinstance(one, SourceGain):
+                self.take_gain(*one)
             elif isinstance(one, Ended):
                 deliver(None, *one)
             else:
@@ -158,11 +180,18 @@ class SourceRunner:
     def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Pass a block on, or store it [audio-thread]."""
         if self._deliver is None:
+            self._wait_for_room()
             with self._queueing:
                 if self._deliver is None:
                     self._store(block, lost, flags)
                     return
         self._deliver(block, lost, flags)
+
+    def _wait_for_room(self) -> None:
+        """Have a source that can wait do so while too much is stored."""
+        while self.source.can_wait and self._bytes > HELD_BYTES // 2 and self._deliver is None:
+            if self._end_wanted.wait(ROOM_S):
+                return
 
     def _store(self, block: Block | None, lost: int, flags: int) -> None:
         try:
@@ -179,7 +208,7 @@ class SourceRunner:
         elif self._bytes + block.nbytes + BLOCK_BYTES > HELD_BYTES:
             self._left_out = lost + len(block)
         else:
-            self._stored.append(Held(block, lost, flags, since_boot_s()))
+            self._stored.append(Held(block, lost, flags, arrival_of(self.source)))
             self._bytes += block.nbytes + BLOCK_BYTES
             self.samples += len(block)
 
@@ -191,9 +220,17 @@ class SourceRunner:
                 return
         self._tell(kind, text)
 
+    def _report_gain(self, gain: InputGain, columns: range) -> None:
+        """Pass a gain on, or store it [any-thread]."""
+        with self._queueing:
+            if self._tell is None:
+                self._stored.append(SourceGain(gain, columns))
+                return
+        self.take_gain(gain, columns)
+
     def _next(
         self, deliver: Deliver, tell: Callable[[str, str], None]
-    ) -> Held | Ended | SourceReport | None:
+    ) -> Held | Ended | SourceReport | SourceGain | None:
         """The next stored item; None, after switching to `pass_to`, if there is none."""
         with self._queueing:
             if self._stored:

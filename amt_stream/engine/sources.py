@@ -1,29 +1,33 @@
 """The protocol of audio sources, and sources that need no device."""
 
 import math
-import os
-import select
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.files import why
+from amt_stream.engine.readers.reader import SoundReader
+from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.sound_file import (
-    UNKNOWN_FRAMES,
     SourceError,
-    missing_samples,
+    calibrations_of_reader,
+    open_pcm,
     open_sound_file,
+    open_stream,
+    refuse_header,
 )
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
-from amt_stream.meters.source_description import SourceDescription
+from amt_stream.meters.source_description import InputGain, SourceDescription
+from amt_stream.meters.specification import PCM, PCM_CHANNELS, PCM_FS
 
 __all__ = [
     "Block",
@@ -40,7 +44,6 @@ __all__ = [
     "am_tone_source",
     "as_block",
     "as_lost",
-    "channel_slice",
     "demo_sound",
     "demo_source",
     "refuse_no_source",
@@ -72,7 +75,8 @@ class Deliver(Protocol):
         """Take samples `(time, channel)`, fractions of full scale; None is the end.
 
         Integers of 16 and 32 bits are scaled. `lost` samples are missing before this block, or
-        before the end. `flags` are known `Fault` bits of the block, such as Fault.STALL. The block
+        before the end; with Fault.OVERLOAD, this program dropped them. `flags` are known `Fault`
+        bits of the block, such as Fault.STALL. The block
         may be overwritten after the call. Raises TypeError or ValueError for an invalid block, and
         the engine ends with that error.
         """
@@ -122,6 +126,10 @@ def _nobody_listens(kind: str, text: str) -> None:
     """Default of `Source.tell`, without an engine."""
 
 
+def _nobody_listens_to_gains(gain: InputGain, columns: range) -> None:
+    """Default of `Source.tell_gain`, without an engine."""
+
+
 @thread_checked
 class Source:
     """Delivers audio.
@@ -131,17 +139,22 @@ class Source:
 
     `start` begins to call `deliver` from the source's thread; `stop` ends that, and after it
     returns there are no more calls. A source that ends by itself delivers None last, and stores an
-    error that ended it in `error`. `live` sources go on whether or not the engine is ready, and
-    buffer `slack_s` of audio if `deliver` is late; others can be made to wait in `deliver`.
-    `duration_s` is the length of the sound, if known. A `seekable` source can begin at any sample,
-    so that an interrupted measurement can resume. `description` is what it knows of its sound: by
-    default that of a device if it is live, and else that of computed sound.
+    error that ended it in `error`. `live` sources follow the clock; they go on whether or not the
+    engine is ready, and buffer `slack_s` of audio if `deliver` is late. A source that `can_wait`,
+    by default one that is not live, can be made to wait in `deliver`, so that nothing of it is
+    lost; if it is live too, it is then `behind_s` later than by the clock. `duration_s` is the
+    length of the sound, if known. A `seekable` source can begin at any sample, so that an
+    interrupted measurement can resume. `description` is what it knows of its sound; by default a
+    live source may clip like a converter, and none has an offset.
 
-    A source without audio for a while reports it: its `state` is then "stalled" or "lost" instead
-    of "running" (if it is "", the engine judges by the clock), `missing` is the number of samples
-    that a lost device owes at present, `note` is a sentence for as long as it holds, and
-    `tell(kind, sentence)` sends an `Event`, from any thread. The engine sets `tell` and `run_in`
-    before `start`.
+    A source without audio for a while reports it: its `state` is then "stalled", "lost", or
+    "silent" for a device that gives exact zeros, instead of "running" (if it is "", the engine
+    judges by the clock), `missing` is the number of samples that such a device owes at present,
+    `note` is a sentence for as long as it holds, and `tell(kind, sentence)` sends an `Event`, from
+    any thread. `tell_gain(gain, columns)` says with which gain some channels, counted from 0, are
+    heard from the next block on. The engine sets these two and `run_in` before `start`. `holds_s`
+    are seconds of sound that the source holds back at present, and `held_back_s` for how long it
+    has held back what it delivers now.
     """
 
     fs: int
@@ -159,23 +172,46 @@ class Source:
     latency_growth_s: float = 0.0
     overflows: int = 0
     stall_s: float = math.inf
+    behind_s: float = 0.0
     state: str = ""
     missing: int = 0
+    holds_s: float = 0.0
+    held_back_s: float = 0.0
     run_in: Literal["engine", "callback"] = "engine"
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
+    tell_gain: Callable[[InputGain, range], None] = staticmethod(_nobody_listens_to_gains)
     _description: SourceDescription | None = None
+    _can_wait: bool | None = None
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether it waits in `deliver` for as long as the engine needs."""
+        return not self.live if self._can_wait is None else self._can_wait
+
+    @can_wait.setter
+    def can_wait(self, given: bool) -> None:
+        self._can_wait = given
 
     @property
     def description(self) -> SourceDescription:
-        """What it knows of its sound; it may be set anew when more is known."""
-        if self._description is None:
-            make = SourceDescription.of_device if self.live else SourceDescription.of_signal
-            return make(self.channels)
-        return self._description
+        """What it knows of its sound; it may be set anew when more is known.
+
+        A layout that the user gives stays, and so does an offset that is kept.
+        """
+        return self._description or SourceDescription.of_program(self.channels, self.live)
 
     @description.setter
     def description(self, given: SourceDescription) -> None:
+        before = self._description
+        if before is not None and before.layout.origin == "user" != given.layout.origin:
+            given = given.with_layout(before.layout)
+        if before is not None and not before.has_offset:
+            given = given.with_offset()
         self._description = given
+
+    def gain_of(self, column: int) -> InputGain | None:
+        """The gain of the input of a channel, counted from 0, if the system tells it."""
+        return self.description.gain
 
     def start(self, deliver: Deliver) -> None:
         raise NotImplementedError
@@ -207,39 +243,12 @@ def refuse_no_source(source: object) -> None:
             )
 
 
-def channel_slice(chosen: Sequence[int] | None, offered: int, name: str, most: int = 2) -> slice:
-    """One or two channel numbers (1, 2, ...) as a slice, so that selecting them copies nothing.
-
-    By default all are taken, up to `most`.
-    """
-    if chosen is not None and not (
-        isinstance(chosen, Sequence) and all(isinstance(c, Integral) for c in chosen)
-    ):
-        raise TypeError(f"channels is {chosen!r}: give numbers in a sequence, as (1,) or (1, 2)")
-    if not chosen:
-        if offered > most:
-            raise SourceError(
-                f"{name} has {offered} channels: choose one (channels 1), or two as left and "
-                "right (channels 1,2)"
-            )
-        return slice(0, offered)
-    if len(chosen) > 2 or len(set(chosen)) < len(chosen):
-        raise SourceError(
-            f"channels {', '.join(map(str, chosen))}: choose one, or two different ones as left "
-            "and right"
-        )
-    wrong = [c for c in chosen if not 1 <= c <= offered]
-    if wrong:
-        raise SourceError(f"{name} has no channel {wrong[0]}: it has {offered}, counted from 1")
-    left, right = chosen[0] - 1, chosen[-1] - 1
-    if left <= right:
-        return slice(left, right + 1, max(1, right - left))
-    return slice(left, right - 1 if right else None, right - left)
-
-
 @thread_checked
 class ThreadedSource(Source):
-    """A source that computes or reads its blocks in a thread; `live` paces them by the clock."""
+    """A source that computes or reads its blocks in a thread; `live` paces them by the clock.
+
+    If it `can_wait` and the engine is too slow, it goes on at its pace from where it is then.
+    """
 
     def __init__(self, name: str, fs: int, channels: int, live: bool) -> None:
         self.name, self.fs, self.channels, self.live = name, fs, channels, live
@@ -274,65 +283,105 @@ class ThreadedSource(Source):
                     self._stopping.wait(max(0.0, due - time.monotonic()))
                 if self._stopping.is_set():
                     return
+                given_at = time.monotonic()
                 deliver(block)
+                took_s = time.monotonic() - given_at
+                if self.live and self.can_wait and took_s > len(block) / self.fs:
+                    late_s = took_s - len(block) / self.fs
+                    began, self.behind_s = began + late_s, self.behind_s + late_s
         except Exception as error:
             self.error = error
         deliver(None)
 
 
-class FileSource(ThreadedSource):
-    """A sound file of any format that libsndfile reads.
+class ReaderSource(ThreadedSource):
+    """The sound that a reader gives.
 
-    `paced` plays it in real time; otherwise the engine takes it as fast as it can, and nothing is
-    dropped. `loop` repeats it. `cut_off` says what is missing if the file ends before its header
-    says, else ""; this may be known only at its end.
+    `cut_off` says what is missing at its end, or was not measured, else ""; for most formats this
+    is known only at the end.
+    """
+
+    def __init__(self, reader: SoundReader, name: str, live: bool) -> None:
+        super().__init__(name, reader.fs, reader.channels, live)
+        self._reader = reader
+        self._follow()
+
+    @property
+    def calibrations(self) -> dict[int, Calibration]:
+        """Calibrations by channel (1, 2, ...) in its comment, as for `calibrations_in`."""
+        return calibrations_of_reader(self._reader, self.name)
+
+    def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
+        size = max(1, round(block_s * self.fs))
+        while len(block := self._read(size)):
+            yield block
+        if not self._stopping.is_set():
+            self._follow()
+            self._refuse_nothing()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._reader.stop()
+        super().stop()
+        self._reader.close()
+
+    def _read(self, size: int) -> Block:
+        try:
+            return self._reader.read(size)
+        except OSError as error:
+            raise SourceError(f"{self.name} cannot be read: {why(error)}") from error
+
+    def _follow(self) -> None:
+        """Take over what the reader knows of its sound by now."""
+        self.description = found = self._reader.description
+        self.cut_off = found.cut_off
+        if found.length_words:
+            self.note = f"{self.name}{' is cut off' * bool(self.cut_off)}: {found.length_words}"
+
+    def _refuse_nothing(self) -> None:
+        if not self.description.found:
+            reason = f": {self.cut_off}" if self.cut_off else ""
+            raise SourceError(f"{self.name} ended before one whole sample came{reason}")
+
+
+class FileSource(ReaderSource):
+    """A sound file of any format that libsndfile reads, or PyAV if that is installed.
+
+    `paced` plays it in real time, or more slowly while the engine cannot keep up; otherwise the
+    engine takes it as fast as it can. Nothing is dropped. `loop` repeats it.
     """
 
     seekable = True
 
     def __init__(self, path: str | Path, paced: bool = True, loop: bool = False) -> None:
         path = Path(path)
-        self._file, missing = open_sound_file(path)
+        reader = open_sound_file(path)
         self.loop = loop
-        super().__init__(path.name, self._file.samplerate, self._file.channels, live=paced)
-        known = not loop and self._file.frames < UNKNOWN_FRAMES
-        self.duration_s = self._file.frames / self.fs if known else None
-        self._first = 0
-        self._note_cut_off(missing)
+        super().__init__(reader, path.name, live=paced)
+        self.can_wait = True
+        if reader.samples is not None and not loop:
+            self.duration_s = reader.samples / self.fs
 
     def seek(self, sample: int) -> None:
-        length = self._file.frames
-        if sample > length and not self.loop:
-            raise SourceError(
-                f"{self.name} has {length} samples, and {sample} were measured before: it is "
-                "not the same sound"
-            )
-        self._first = self._file.seek(sample % length if self.loop else sample)
+        length = self._reader.samples
+        if length is not None:
+            if sample > length and not self.loop:
+                self._refuse_start(length, sample)
+            sample = sample % length if self.loop else sample
+        if self._reader.seek(sample) < sample:
+            self._refuse_start(self._reader.description.found or 0, sample)
+
+    def _refuse_start(self, length: int, sample: int) -> None:
+        raise SourceError(
+            f"{self.name} has {length} samples, and {sample} were measured before: it is not the "
+            "same sound"
+        )
 
     def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
-        size = max(1, round(block_s * self.fs))
-        came = self._first
-        with self._file as file:
-            while True:
-                block = file.read(size, dtype="float32", always_2d=True)
-                came += len(block)
-                if len(block):
-                    yield block
-                    continue
-                if not self.cut_off and (missing := missing_samples(file, came)):
-                    self._note_cut_off(missing)
-                if not self.loop:
-                    return
-                file.seek(0)
-                came = 0
-
-    def stop(self) -> None:
-        super().stop()
-        self._file.close()
-
-    def _note_cut_off(self, missing: str) -> None:
-        self.cut_off = missing
-        self.note = missing and f"{self.name} is cut off: {missing}"
+        yield from super().blocks(block_s)
+        while self.loop and not self._stopping.is_set():
+            self._reader.seek(0)
+            yield from super().blocks(block_s)
 
 
 class SignalSource(ThreadedSource):
@@ -354,6 +403,8 @@ class SignalSource(ThreadedSource):
         name: str = "signal",
     ) -> None:
         super().__init__(name, fs, channels=2, live=paced)
+        self.description = SourceDescription.of_signal(2)
+        self.can_wait = True
         # Materialize once, in case it is an iterator.
         given = tuple(components) if isinstance(components, Iterable) else None
         if given is None or not all(isinstance(one, Component) for one in given):
@@ -396,82 +447,59 @@ def am_tone_source(
     return SignalSource([tone], fs, duration, paced, name="AM tone")
 
 
-_SAMPLE_BYTES = {"s16le": 2, "s24le": 3, "s32le": 4, "f32le": 4}
+class StdinSource(ReaderSource):
+    """A stream with the header of a sound file, or raw PCM, by default from standard input.
 
+    format: of raw PCM, "s16le", "s24le", "s32le" or "f32le"; None for a stream with a header, which
+        is 16-bit PCM if it has none
+    fs, channels: those of raw PCM, by default 48000 Hz and 2; a header must say the same
+    stream, name: a binary stream, and its name in messages
+    or_other: whether a header may say another number of channels
 
-class StdinSource(ThreadedSource):
-    """Raw interleaved PCM from a binary stream (by default standard input), until it ends.
+    `has_header` says whether it has one.
 
-    `format` is "s16le", "s24le", "s32le" or "f32le". It runs as fast as the pipe and the engine
+    Without a format it waits here for the first bytes. It runs as fast as the stream and the engine
     allow: a full pipe makes its writer wait.
+
+    Raises SourceError for a stream that cannot be read or ended, and if the arguments differ from
+    its header.
     """
 
     def __init__(
         self,
-        format: str = "s16le",
-        fs: int = 48000,
-        channels: int = 2,
-        stream: BinaryIO | None = None,
+        format: str | None = PCM[0],
+        fs: int | None = None,
+        channels: int | None = None,
+        stream: BinaryIO | PipeBytes | None = None,
+        name: str = "standard input",
+        or_other: bool = False,
     ) -> None:
-        if format not in _SAMPLE_BYTES:
+        if format not in (None, *PCM):
             raise SourceError(
-                f"raw PCM of format {format!r} is unknown: give one of {', '.join(_SAMPLE_BYTES)}"
+                f"raw PCM of format {format!r} is unknown: give one of {', '.join(PCM)}"
             )
-        if fs < 1 or channels < 1:
+        if (fs is not None and fs < 1) or (channels is not None and channels < 1):
             raise SourceError(
                 f"raw PCM at {fs} Hz with {channels} channels: both must be 1 or more"
             )
-        super().__init__("standard input", fs, channels, live=False)
-        self.format = format
         if stream is None and sys.stdin is None:
-            raise SourceError("standard input is closed: give it a pipe or a file")
-        self._stream: Any = sys.stdin.buffer if stream is None else stream
+            raise SourceError(f"{name} is closed: give it a pipe or a file")
+        if stream is None:
+            stream = sys.stdin.buffer
+        source = stream if isinstance(stream, PipeBytes) else PipeBytes(stream)
+        self._bytes = source
+        self._format = format
+        if format is not None:
+            reader = open_pcm(source, format, fs or PCM_FS, channels or PCM_CHANNELS)
+        else:
+            try:
+                reader = open_stream(source, name, fs, channels, or_other)
+            except OSError as error:
+                raise SourceError(f"{name} cannot be read: {why(error)}") from error
+        super().__init__(reader, name, live=False)
+        self.has_header = reader.has_header
 
-    def blocks(self) -> Iterator[Block]:
-        frame = _SAMPLE_BYTES[self.format] * self.channels
-        wanted = frame * max(1, round(BLOCK_S * self.fs))
-        pending, came = b"", False
-        while data := self._read(wanted - len(pending)):
-            pending += data
-            whole = len(pending) // frame * frame
-            if whole:
-                came = True
-                yield decode_pcm(pending[:whole], self.format).reshape(-1, self.channels)
-                pending = pending[whole:]
-        if self._stopping.is_set():
-            return
-        if not came:
-            raise SourceError(f"{self.name} ended before one whole sample came")
-        if pending:
-            self.note = (
-                f"{self.name} ended in the middle of a sample: its last {len(pending)} bytes "
-                f"were left out (one sample of all channels has {frame})"
-            )
-
-    def _read(self, count: int) -> bytes:
-        """Up to `count` bytes, b"" at the end; returns soon after `stop` if select works here."""
-        try:
-            descriptor = self._stream.fileno()
-        except (AttributeError, OSError):
-            return self._stream.read(count)
-        if sys.platform == "win32":  # select works only with sockets there
-            return self._stream.read1(count)
-        while not self._stopping.is_set():
-            if select.select([descriptor], [], [], 0.1)[0]:
-                return os.read(descriptor, count)
-        return b""
-
-
-def decode_pcm(data: bytes, format: str) -> Block:
-    """Samples of little-endian PCM as fractions of full scale."""
-    if format == "f32le":
-        return np.frombuffer(data, "<f4").astype(np.float32)
-    if format == "s16le":
-        return np.frombuffer(data, "<i2").astype(np.float32) / np.float32(2**15)
-    if format == "s24le":
-        padded = np.zeros((len(data) // 3, 4), np.uint8)
-        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
-        whole = padded.view("<i4")[:, 0]
-    else:
-        whole = np.frombuffer(data, "<i4")
-    return (whole / 2**31).astype(np.float32)
+    def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
+        if self._format is not None:
+            refuse_header(self._bytes, self.name, self._format)
+        yield from super().blocks(block_s)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from amt_stream.core.safe_text import FORMULA, UNFIT
-from amt_stream.engine.gaps import MISSING
+from amt_stream.dsp.channel_layout import usual_layout
+from amt_stream.engine.gaps import MISSING, SILENT
 from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import (
@@ -24,6 +25,8 @@ from amt_stream.engine.sources import (
     refuse_no_source,
 )
 from amt_stream.engine.thread_check import thread_checked
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import InputGain, SourceDescription
 
 POLL_S = 0.003
 LONGEST_BLOCK_S = 0.1
@@ -74,16 +77,25 @@ class Together(Source):
                     )
         self.sources, self.deadline_s = tuple(sources), deadline_s
         self.fs, self.live = first.fs, first.live
+        self.can_wait = all(source.can_wait for source in sources)
         self.channels = sum(source.channels for source in sources)
         self.name = " and ".join(dict.fromkeys(source.name for source in sources))
         known = [source.duration_s for source in sources if source.duration_s is not None]
         self.duration_s = max(known) if len(known) == len(sources) else None
         self.microphones = _microphones(self.sources)
+        self.description = _description(self.sources)
         ring_s = max(LEAST_RING_S, 4 * deadline_s)
-        self._members = [_Member(source, ring_s) for source in sources]
+        self._members = [_Member(source, ring_s, self.can_wait) for source in sources]
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._deliver: Deliver | None = None
+
+    def gain_of(self, column: int) -> InputGain | None:
+        for source in self.sources:
+            if column < source.channels:
+                return source.gain_of(column)
+            column -= source.channels
+        return None
 
     def start(self, deliver: Deliver) -> None:
         if self._thread is not None:
@@ -92,9 +104,12 @@ class Together(Source):
             target=self._run, args=(deliver,), name=self.name, daemon=True
         )
         try:
+            first = 0
             for member in self._members:
                 source = member.source
                 source.tell = partial(self._tell_of, source.name)
+                source.tell_gain = partial(self._tell_gain_from, first)
+                first += source.channels
                 source.start(partial(member.receive, self._stopping.is_set))
                 member.started = True
         except BaseException:
@@ -118,9 +133,13 @@ class Together(Source):
     def _tell_of(self, name: str, kind: str, text: str) -> None:
         self.tell(kind, text if name in text else f"{name}: {text}")
 
+    def _tell_gain_from(self, first: int, gain: InputGain, columns: range) -> None:
+        self.tell_gain(gain, range(first + columns.start, first + columns.stop))
+
     def _run(self, deliver: Deliver) -> None:
         """Pass audio on until all sources have ended [audio-thread]."""
-        joint = _Joint(self._members, self.fs, self.deadline_s if self.live else None, self.tell)
+        deadline_s = None if self.can_wait else self.deadline_s
+        joint = _Joint(self._members, self.fs, deadline_s, self.tell)
         while not self._stopping.is_set():
             ended = all(member.ended for member in self._members)  # read before the last check
             count = joint.due(time.monotonic())
@@ -143,9 +162,11 @@ class Together(Source):
 
     silence_note = _combined("silence_note", lambda notes: next(filter(None, notes), ""))
     latency_s = _combined("latency_s", max)
+    holds_s = _combined("holds_s", max)
     latency_growth_s = _combined("latency_growth_s", max)
     slack_s = _combined("slack_s", min)
     stall_s = _combined("stall_s", max)
+    behind_s = _combined("behind_s", max)
     missing = _combined("missing", min)
 
     @property
@@ -155,7 +176,7 @@ class Together(Source):
     @property
     def state(self) -> str:  # type: ignore[override]
         """Running as long as any source is; lateness of the others is a gap, not a stall."""
-        if not self.live:
+        if self.can_wait:
             return ""
         found = {member.state for member in self._members}
         return found.pop() if len(found) == 1 else "running"
@@ -163,9 +184,13 @@ class Together(Source):
 
 @thread_checked
 class _Member:
-    """One of the sources, with its buffered samples and its debt."""
+    """One of the sources, with its buffered samples and its debt.
 
-    def __init__(self, source: Source, ring_s: float) -> None:
+    waits: whether it waits for room, as all of them can
+    """
+
+    def __init__(self, source: Source, ring_s: float, waits: bool = False) -> None:
+        self._waits = waits
         self.source, self.ring = source, SampleRing(source.fs, source.channels, ring_s)
         self.started = self.ended = self.begun = False
         self.came_at = math.inf
@@ -174,6 +199,7 @@ class _Member:
         """Samples that were passed on as missing before they came."""
         self.least_behind, self.position_then = math.inf, 0
         self._taken = self._lost = 0
+        self._fill = MISSING
         self._nothing = np.zeros((0, source.channels), np.float32)
         self._dropped = np.zeros((1024, source.channels), np.float32)
 
@@ -182,15 +208,16 @@ class _Member:
     ) -> None:
         """Take a block from the source [audio-thread]."""
         if block is None:
-            self.ring.write(self._nothing, as_lost(lost))
+            self.ring.write(self._nothing, as_lost(lost), flags & Fault.SILENT)
             self.ended = True
             return
         block, lost = as_block(block, self.source.channels), as_lost(lost)
-        if self.source.live:
+        flags &= Fault.SILENT
+        if not self._waits:
             self.came_at = time.monotonic()
-            self.ring.write(block, lost)
+            self.ring.write(block, lost, flags)
             return
-        self.ring.write_waiting(block, lost, 0, is_over)
+        self.ring.write_waiting(block, lost, flags, is_over)
 
     @property
     def state(self) -> str:
@@ -201,7 +228,7 @@ class _Member:
     @property
     def is_waited_for(self) -> bool:
         """Whether the others wait for it, up to the deadline."""
-        return self.begun and not self.ended and self.source.state != "lost"
+        return self.begun and not self.ended and self.source.state not in ("lost", "silent")
 
     @property
     def ready(self) -> int:
@@ -209,12 +236,12 @@ class _Member:
         return self.ring.position - self._taken - self.debt
 
     def take(self, out: Block) -> None:
-        """Fill `out` with the next samples, MISSING where they are lost or late."""
+        """Fill `out` with the next samples, MISSING or SILENT where they are lost or late."""
         self.drop(0)
         at = 0
         while at < len(out) and (count := self._next(out[at:])):
             at += count
-        out[at:] = MISSING
+        out[at:] = _mark(self.source.state == "silent")
         self.debt += len(out) - at
 
     def drop(self, count: int) -> None:
@@ -239,15 +266,20 @@ class _Member:
 
     def _next(self, out: Block) -> int:
         if not self._lost:
-            self._lost += self.ring.read(self._nothing).lost
+            read = self.ring.read(self._nothing)
+            self._lost, self._fill = read.lost, _mark(read.flags & Fault.SILENT)
         count = min(self._lost, len(out))
         if count:
-            out[:count] = MISSING
+            out[:count] = self._fill
             self._lost -= count
         else:
             count = self.ring.read(out).copied
         self._taken += count
         return count
+
+
+def _mark(silent: int) -> np.float32:
+    return SILENT if silent else MISSING
 
 
 class _Joint:
@@ -284,7 +316,9 @@ class _Joint:
         most = self._late_ones_begin()
         if not self._came or self._came[-1][1] < self._given + most:
             self._came.append((now, self._given + most))
-        while self._came and self._came[0][0] <= now - self._deadline_s:
+        # What a source holds back may still be sound.
+        held_s = max(one.source.holds_s for one in self._members)
+        while self._came and self._came[0][0] <= now - self._deadline_s - held_s:
             self._overdue = self._came.popleft()[1]
         self._follow_clocks(now, most)
         together = min((one.ready for one in self._members if one.is_waited_for), default=most)
@@ -367,3 +401,16 @@ def _microphones(sources: Sequence[Source]) -> tuple[Microphone, ...]:
         own = name if counts[name] == 1 else f"{name} ({seen[name]})"
         microphones.append(Microphone(channels, own, source.calibration))
     return tuple(microphones)
+
+
+def _description(sources: Sequence[Source]) -> SourceDescription:
+    """What is known of all sources together; gains are those of each (`Source.gain_of`)."""
+    each = [source.description for source in sources]
+    ends = [one.clips_at for one in each if one.clips_at is not None]
+    return SourceDescription(
+        each[0].kind,
+        usual_layout(sum(source.channels for source in sources)),
+        each[0].encoding,
+        min(ends, default=None),
+        any(one.has_offset for one in each),
+    )

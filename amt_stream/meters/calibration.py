@@ -12,12 +12,14 @@ from typing import TypeVar
 from amt_stream.core.device_store import kept_path, read_kept, write_kept
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
 from amt_stream.meters.correction import (
     Correction,
     keep_corrections,
     kept_corrections,
     stored_corrections,
 )
+from amt_stream.meters.source_description import InputGain
 
 COVERAGE = 2
 """Coverage factor k of all uncertainties here, for about 95 %."""
@@ -54,6 +56,7 @@ class Calibration:
     valid_days: days until the next calibration is due; None if unknown
     correction: response of the microphone, which is compensated before the models, whether or not
         the level is known
+    input_gain: gain of the input that it was made at; None if unknown. It holds for that one only
 
     Raises ValueError for a level or uncertainties out of range.
     """
@@ -67,6 +70,7 @@ class Calibration:
     frequency_hz: float | None = None
     correction: Correction | None = None
     valid_days: float | None = None
+    input_gain: InputGain | None = None
 
     def __post_init__(self) -> None:
         given: object = self.full_scale_db_spl
@@ -161,8 +165,8 @@ class Calibration:
         assert self.valid_days is not None
         age = (now - until).days + self.valid_days
         return (
-            f"the calibration of {str(self.date)[:10]} is {age:.0f} days old and was valid for "
-            f"{self.valid_days:g}: calibrate again"
+            f"the calibration of {str(self.date)[:10]} is {counted(round(age), 'day')} old and "
+            f"was valid for {self.valid_days:g}: calibrate again"
         )
 
     def with_correction(self, correction: Correction | None) -> "Calibration":
@@ -178,8 +182,10 @@ class Calibration:
     @classmethod
     def from_dict(cls, given: JsonMap) -> "Calibration":
         """Make a calibration from its `asdict`. Raises TypeError or ValueError."""
-        correction = given.get("correction")
-        return cls(**{**given, "correction": correction and Correction(**correction)})
+        correction, gain = given.get("correction"), given.get("input_gain")
+        more = {"correction": correction and Correction(**correction)}
+        more |= {"input_gain": gain and InputGain.from_dict(gain)}
+        return cls(**{**given, **more})
 
     @property
     def pascal_per_unit(self) -> float:
@@ -212,8 +218,8 @@ def with_corrections(
     most = max(len(calibrations), len(corrections))
     if {len(calibrations), len(corrections)} - {1, most}:
         raise ValueError(
-            f"{len(corrections)} corrections for {len(calibrations)} channels: give one, or one "
-            "for each"
+            f"{counted(len(corrections), 'correction')} for "
+            f"{counted(len(calibrations), 'channel')}: give one, or one for each"
         )
     pairs = zip(one_each(calibrations, most), one_each(corrections, most), strict=True)
     return [calibration.with_correction(correction) for calibration, correction in pairs]
@@ -239,7 +245,8 @@ class Record:
 
     `measured_dbfs` is the level of the tone of `reference_db_spl`, re a full-scale sine. `date` is
     UTC, RFC 3339. `calibrator_uncertainty_db` is expanded (k = 2), None if unknown. The next
-    calibration is due after `valid_days`; None is the default.
+    calibration is due after `valid_days`; None is the default. `input_gain` is the gain of the
+    input then, None if the system did not tell it; `name` is the name of the device for people.
     """
 
     device: str
@@ -250,6 +257,13 @@ class Record:
     date: str
     calibrator_uncertainty_db: float | None = None
     valid_days: float | None = None
+    input_gain: InputGain | None = None
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name of the device; of older records the one that they are stored by."""
+        return self.name or self.device
 
     @property
     def full_scale_db_spl(self) -> float:
@@ -257,13 +271,15 @@ class Record:
 
     def to_dict(self) -> JsonDict:
         """Data for the user's file, with the resulting level of full scale."""
-        kept = {key: value for key, value in asdict(self).items() if value is not None}
+        kept = {key: value for key, value in asdict(self).items() if value not in (None, "")}
+        if self.input_gain is not None:
+            kept["input_gain"] = self.input_gain.to_dict()
         return {**kept, "full_scale_db_spl": round(self.full_scale_db_spl, 4)}
 
     @property
     def calibration(self) -> Calibration:
         tone = f"calibrator of {self.reference_db_spl:g} dB at {self.frequency_hz:.0f} Hz"
-        read = f"{self.measured_dbfs:.2f} dBFS on {self.device!r} channel {self.channel}"
+        read = f"{self.measured_dbfs:.2f} dBFS on {self.title!r} channel {self.channel}"
         return Calibration(
             self.full_scale_db_spl,
             f"{tone} read {read}",
@@ -271,6 +287,7 @@ class Record:
             calibration_uncertainty_db=self.calibrator_uncertainty_db,
             frequency_hz=self.frequency_hz,
             valid_days=VALID_DAYS if self.valid_days is None else self.valid_days,
+            input_gain=self.input_gain,
         )
 
 
@@ -301,7 +318,12 @@ _LARGEST = 1e6
 """Bounds of channels, levels and frequencies."""
 
 
-_OPTIONAL = ("calibrator_uncertainty_db", "valid_days")
+_OPTIONAL: dict[str, type | tuple[type, ...]] = {
+    "calibrator_uncertainty_db": (int, float),
+    "valid_days": (int, float),
+    "input_gain": dict,
+    "name": str,
+}
 """Keys that older records lack."""
 
 
@@ -315,11 +337,11 @@ def _record(given: JsonDict) -> Record:
         "date": str,
     }
     given.pop("full_scale_db_spl", None)  # for human readers; it follows from the others
-    for key in _OPTIONAL:
+    for key, kind in _OPTIONAL.items():
         if given.get(key) is None:
             given.pop(key, None)
         else:
-            kinds[key] = (int, float)
+            kinds[key] = kind
     if given.keys() != kinds.keys():
         raise ValueError(f"the keys are {brief(', '.join(given))} and not {', '.join(kinds)}")
     for key, kind in kinds.items():
@@ -331,7 +353,8 @@ def _record(given: JsonDict) -> Record:
             raise ValueError(f"{key} is {brief(value)}, which is out of range")
     if not 0 < given.get("valid_days", 1) <= LONGEST_VALID_DAYS:
         raise ValueError(f"valid_days is {given['valid_days']}: give 1 to {LONGEST_VALID_DAYS}")
-    record = Record(**given)
+    gain = given.pop("input_gain", None)
+    record = Record(**given, input_gain=gain and InputGain.from_dict(gain))
     _ = record.calibration
     return record
 
@@ -409,6 +432,11 @@ class Kept:
     correction: Correction | None = None
 
     @property
+    def title(self) -> str:
+        """The name of the device for people, if it is known."""
+        return self.device if self.record is None else self.record.title
+
+    @property
     def calibration(self) -> Calibration:
         """The calibration with the correction."""
         known = UNCALIBRATED if self.record is None else self.record.calibration
@@ -443,6 +471,15 @@ def kept_channels() -> list[Kept]:
     responses = kept_corrections()
     keys = sorted({*records, *responses})
     return [Kept(*key, records.get(key), responses.get(key)) for key in keys]
+
+
+def titles_of(kept: Sequence[Kept]) -> list[str]:
+    """The name of each device for people, with what tells it apart from another of that name."""
+    devices: dict[str, set[str]] = {}
+    for one in kept:
+        devices.setdefault(one.title, set()).add(one.device)
+    several = {title for title, of_it in devices.items() if len(of_it) > 1}
+    return [f"{one.title} ({one.device})" if one.title in several else one.title for one in kept]
 
 
 def uncalibrated(calibrations: Sequence[Calibration]) -> list[Calibration]:

@@ -18,6 +18,8 @@ SEEN_S = 5.0
 PATIENCE_S = 2 * STABLE_S
 # Class 2 calibrators hold their frequency within 2 % (IEC 60942).
 FREQUENCY_TOLERANCE = 0.02
+# Electronic calibrators and pistonphones (IEC 60942).
+USUAL_HZ = (1000.0, 250.0)
 QUIET_DBFS = -70.0
 PURE_DB = -20.0
 # The harmonics of a square wave, the most clipped tone, are 6.3 dB below its fundamental.
@@ -112,10 +114,13 @@ class ToneVerdict:
 
 
 class ToneWatch:
-    """Gives a verdict on a calibrator's tone of `frequency` for each piece of sound."""
+    """Gives a verdict on a calibrator's tone for each piece of sound.
 
-    def __init__(self, fs: int, frequency: float = 1000.0) -> None:
-        self.fs, self.frequency = fs, frequency
+    frequencies: those that the tone may have
+    """
+
+    def __init__(self, fs: int, *frequencies: float) -> None:
+        self.fs, self.frequencies = fs, frequencies or USUAL_HZ[:1]
         self.verdict: ToneVerdict | None = None
         self._held = np.zeros(0)
         self._size = round(PIECE_S * fs)
@@ -185,10 +190,12 @@ class ToneWatch:
             return "clipped", (
                 f"the tone is clipped (at {tone.level_dbfs:.1f} dBFS): turn the input gain down"
             )
-        if abs(tone.frequency / self.frequency - 1.0) > FREQUENCY_TOLERANCE:
+        nearest = min(abs(tone.frequency / one - 1.0) for one in self.frequencies)
+        if nearest > FREQUENCY_TOLERANCE:
+            wanted = " or ".join(f"{one:g}" for one in self.frequencies)
             return "frequency", (
                 f"the tone has the wrong frequency: {tone.frequency:.1f} Hz instead of "
-                f"{self.frequency:g} Hz; if your calibrator gives that, choose "
+                f"{wanted} Hz; if your calibrator gives that, choose "
                 f"{tone.frequency:.0f} Hz as its frequency"
             )
         return "", ""
@@ -206,16 +213,20 @@ def _mean(tones: Sequence[MeasuredTone]) -> MeasuredTone:
 
 
 class CalibratorCheck:
-    """Waits until a tone of `frequency` was stable within 0.1 dB for 3 s.
+    """Waits until a tone was stable within 0.1 dB for 3 s.
 
     `push` any number of samples; `result` is then the tone, with the mean level of the 3 s. Raises
     Refused after 6 s of another sound, but waits during silence. At the end of the sound, `finish`
     has the result or says what was wrong. `interrupt` restarts the 3 s.
+
+    frequencies: those that the tone may have
+    recorded: wait during other sounds too, as a recording has its tone somewhere
     """
 
-    def __init__(self, fs: int, frequency: float = 1000.0) -> None:
+    def __init__(self, fs: int, *frequencies: float, recorded: bool = False) -> None:
         self.result: MeasuredTone | None = None
-        self._watch = ToneWatch(fs, frequency)
+        self._recorded = recorded
+        self._watch = ToneWatch(fs, *frequencies)
         self._kind = ""
         self._in_a_row = 0
         self._heard: Counter[str] = Counter()
@@ -234,7 +245,8 @@ class CalibratorCheck:
                 if verdict.mean is not None:
                     self.result = verdict.mean
                     break
-                self._refuse_lasting(verdict)
+                if not self._recorded:
+                    self._refuse_lasting(verdict)
         return self.result
 
     def interrupt(self) -> None:

@@ -21,12 +21,13 @@ from typing import Any, Literal
 from amt_stream.core.errors import Refusal
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonMap
+from amt_stream.dsp.channel_layout import MOST_CHANNELS
 from amt_stream.dsp.contract import InputUnit
 
 GROUP = "amt_stream.meters"
 DEFAULT = "moore2016"
 
-Takes = Literal["channels", "uncertainty_db", "specific_loudness", "excitation_db"]
+Takes = Literal["channels", "layout", "uncertainty_db", "specific_loudness", "excitation_db"]
 ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono"]
 View = Literal["loudness", "modulation", "readings"]
 
@@ -71,7 +72,8 @@ class Entry:
     readings_take: arguments of `readings`: "band", whether the model gives the band that follows
         from `uncertainty_db`; "model", the model itself; "target_lufs" and "dual_mono", settings
     outputs: outputs besides the columns, by name
-    most_channels: number of channels of a file that are measured by default
+    most_channels: the most channels that it hears; of more than two, a model of ears hears L and R
+        of a known layout
     view: what the window shows if the model runs alone; several models show their readings
     alone: whether its rows are a spectrum, so that it cannot run beside other models
     row_step_ms: default time between the rows of a file
@@ -309,9 +311,9 @@ SHIPPED = (
         model="amt_stream.dsp.stages:BS1770",
         readings="amt_stream.meters.rows.programme:ProgrammeReadings",
         input_unit="full scale",
-        takes=("channels",),
+        takes=("layout",),
         readings_take=("target_lufs", "dual_mono"),
-        most_channels=6,
+        most_channels=MOST_CHANNELS,
         checks="amt_stream.offline.selftest.bs1770",
         pane="amt_monitor.model_panes:ProgrammePane",
     ),

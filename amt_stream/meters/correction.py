@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.core.device_store import kept_path, read_kept, write_kept
 from amt_stream.core.errors import Refusal
-from amt_stream.core.files import NotThatFile, require_file, small_content
+from amt_stream.core.files import NotThatFile, decoded, require_file, small_content
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
+from amt_stream.core.tables import decimal_number
+from amt_stream.core.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +34,7 @@ COMMENTS = ("*", "#", '"', ";", "/")
 REACH_HZ = 20.0, 20000.0
 """The audible range, to which messages are limited."""
 
+_QUOTED_NUMBERS = re.compile(r'"\s*\d')
 _SPACE = re.compile(r"\s*[;\t]\s*|\s*,\s+|\s+,\s*|\s+")
 
 
@@ -152,11 +155,14 @@ def read_correction(path: str | Path, inverted: bool = False) -> Correction:
 def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
     """Yield frequency and dB of each line with numbers."""
     before = 0.0
-    for number, line in enumerate(_text(content).splitlines(), 1):
+    # Numbers are the same in all encodings; remarks may differ.
+    for place, line in enumerate(decoded(content, errors="replace").splitlines(), 1):
         line = line.strip()
+        if _QUOTED_NUMBERS.match(line):
+            line = line.replace('"', "")
         if not line or line.startswith(COMMENTS):
             continue
-        where = f"the correction file {path}, line {number}"
+        where = f"the correction file {path}, line {place}"
         try:
             hz, db = _numbers(line)
         except ValueError as error:
@@ -172,27 +178,19 @@ def _points(path: Path, content: bytes) -> Iterator[tuple[float, float]]:
         yield hz, db
 
 
-def _text(content: bytes) -> str:
-    """Decode a file; numbers are the same in all these encodings, comments may differ."""
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return content.decode("utf-16", errors="replace")
-    return content.decode("utf-8-sig", errors="replace")
-
-
 def _numbers(line: str) -> tuple[float, float]:
     """Frequency and dB of a line. Raises ValueError unless it has two or three numbers."""
     fields = [one for one in _SPACE.split(line) if one]
     if len(fields) == 1:
         fields = line.split(",")
-    else:
-        fields = [one.replace(",", ".") for one in fields]
     shown = brief(line)
     if not 2 <= len(fields) <= 3:
         raise ValueError(
-            f"{shown!r} has {len(fields)} numbers: give frequency in hertz, dB and perhaps a phase"
+            f"{shown!r} has {counted(len(fields), 'number')}: give frequency in hertz, dB and "
+            "perhaps a phase"
         )
     try:
-        hz, db, *_ = map(float, fields)
+        hz, db, *_ = map(decimal_number, fields)
     except ValueError as error:
         raise ValueError(f"{shown!r} is not numbers: give frequency in hertz and dB") from error
     return hz, db
@@ -201,8 +199,8 @@ def _numbers(line: str) -> tuple[float, float]:
 def _refuse_no_response(hz: Sequence[float], db: Sequence[float], name: str) -> None:
     if len(hz) != len(db) or len(hz) < 2:
         raise CorrectionError(
-            f"{name} has {min(len(hz), len(db))} points: a response needs two or more, each a "
-            "frequency in hertz and dB"
+            f"{name} has {counted(min(len(hz), len(db)), 'point')}: a response needs two or more, "
+            "each a frequency in hertz and dB"
         )
     if not (hz[0] > 0 and all(a < b for a, b in pairwise(hz))):
         raise CorrectionError(f"{name}: the frequencies are not above 0 and rising")

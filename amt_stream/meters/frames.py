@@ -2,7 +2,7 @@
 
 import enum
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -18,7 +18,8 @@ class Fault(enum.IntFlag):
     """Faults of the input of a frame, or of its processing.
 
     GAP         samples are missing: lost by the source, or the ring buffer was full
-    CLIP        samples reach full scale, so louder sound is cut off
+    CLIP        samples are at the end of the converter's range, so the sound may have been louder:
+                levels and loudness are at least what is shown
     NON_FINITE  samples were NaN, infinite or absurdly large, and were replaced by 0
     OVERLOAD    sound or rows came too late: with GAP, the ring buffer was full; alone, sound
                 stopped and then continued without loss, a model was too slow for its callback, or a
@@ -50,6 +51,9 @@ class Event:
     samples: number of samples, such as those of a gap
     text: one sentence, such as the cause of a gap
     microphone: name of the microphone, if there are several and not all are concerned
+    cause: of a gap: "device" if the device or the sound server lost the samples, "buffer" if this
+        program dropped them as its buffer was full, "silent" if the device gave no sound,
+        "interrupted" if this program did not run. Of an overload, in words that follow "because"
     """
 
     kind: str
@@ -59,6 +63,7 @@ class Event:
     samples: int = 0
     text: str = ""
     microphone: str = ""
+    cause: str = ""
 
     def __post_init__(self) -> None:
         # Bytes of an argument or a file name that are not UTF-8: no log could be written with them.
@@ -147,6 +152,19 @@ class HasNote(Protocol):
     def note(self) -> str: ...
 
 
+@runtime_checkable
+class NeedsModels(Protocol):
+    """A sink that needs some models: the engine never switches them off in an overload.
+
+    needed: their names at present, as in `Frames.model`
+    """
+
+    def __call__(self, frames: "Frames") -> Any: ...
+
+    @property
+    def needed(self) -> Collection[str]: ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The state of an engine between blocks, from which another continues (`Engine(restore=)`).
@@ -225,6 +243,9 @@ class Frames:
     silence before the start. `settling` says that a model remembers either. `time_dim` is the axis
     of time of each array in `values`.
 
+    `period_s` is the time between frames, and `memory_s` the time for which a model remembers a
+    fault.
+
     `ended_s` is the end of the sound for frames after it, and infinite for others. Frames after the
     end are of silence, which completes the model's output for the sound (`Stage.tail_s`); a sink
     gets them if its attribute `hears_tail` is true. In the first of them, the share `part` is still
@@ -252,6 +273,8 @@ class Frames:
     ended_s: float = math.inf
     part: float = 0.0
     cut: bool = False
+    period_s: float = 0.0
+    memory_s: float = 0.0
 
     later: Later | None = field(default=None, repr=False)
     """Makes the arrays that do not exist yet."""
@@ -349,7 +372,7 @@ class Frames:
         return frames
 
 
-_MARKS = attrgetter("calibrated", "stretch", "start_s", "model", "microphone")
+_MARKS = attrgetter("calibrated", "stretch", "start_s", "model", "microphone", "memory_s")
 """Which must agree where frames are joined."""
 
 

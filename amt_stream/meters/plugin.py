@@ -16,8 +16,8 @@ class MakesModel(Protocol):
 
     fs: sampling rate of the sound in hertz
     known: all of `Entry.arguments`; the chosen values of `Entry.settings`; and those of
-        `Entry.takes` that are known: `channels`, int; `uncertainty_db`, float or None;
-        `specific_loudness` and `excitation_db`, bool. All but `fs` need a default
+        `Entry.takes` that are known: `channels`, int; `layout`, a `Layout`; `uncertainty_db`,
+        float or None; `specific_loudness` and `excitation_db`, bool. All but `fs` need a default
 
     It may raise ValueError for a rate or a setting; the user sees its text.
     """

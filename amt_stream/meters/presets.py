@@ -14,6 +14,7 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.core.settings import PresetError, load_named, names_in, presets_folder, tables_in
 from amt_stream.core.values import Choice, LimitTables
+from amt_stream.dsp.channel_layout import Layout, as_layout
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry, View
 from amt_stream.meters.limits import Limit, LimitError, refuse_twice
@@ -152,6 +153,7 @@ class Preset(EngineSettings):
     compute: str = COMPUTE_DEVICES[0]
     step_ms: int = 100
     microphones: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    layout: str | None = None
     description: str = ""
     stages: tuple[StageSettings, ...] = ()
     uncertainty_db: float | None = None
@@ -256,9 +258,9 @@ class Preset(EngineSettings):
         return bool(self.stages) or catalog.any_in_pascal(self.names)
 
     @property
-    def most_channels(self) -> int:
-        """Number of channels of a file that are measured by default."""
-        return min((entry.most_channels for entry in self.entries), default=2)
+    def most_channels(self) -> dict[str, int]:
+        """The most channels that each of its models hears, by name."""
+        return {one.name: one.most_channels for one in self.entries} or {CHAIN: 2}
 
     @property
     def row_step_ms(self) -> int:
@@ -272,9 +274,13 @@ class Preset(EngineSettings):
         """
         return self.models(fs, 2)[self.name]
 
-    def models(self, fs: int, channels: int, **asks: bool) -> "dict[str, Stage]":
-        """Make its models by name, for a number of channels at `fs` Hz, on the device `compute`.
+    def models(
+        self, fs: int, channels: int | Layout | Mapping[str, Layout], **asks: bool
+    ) -> "dict[str, Stage]":
+        """Make its models by name for sound at `fs` Hz, on the device `compute`.
 
+        channels: the layout that all models hear, or each by its name; a number stands for the
+            usual layout of so many channels
         asks: optional outputs, such as specific_loudness=True, for models that have them
 
         Raises PresetError if stages of a chain cannot be made or combined at this rate, and
@@ -287,8 +293,13 @@ class Preset(EngineSettings):
         if self.stages:
             models: dict[str, Stage] = {CHAIN: self._chain(fs)}
         else:
-            known = {"channels": channels, "uncertainty_db": self.uncertainty_db, **asks}
-            models = {one.name: one.build(fs, self.settings, **known) for one in self.entries}
+            models = {}
+            for one in self.entries:
+                heard = channels[one.name] if isinstance(channels, Mapping) else channels
+                layout = as_layout(heard)
+                known: JsonDict = {"channels": layout.channels, "layout": layout}
+                known |= {"uncertainty_db": self.uncertainty_db, **asks}
+                models[one.name] = one.build(fs, self.settings, **known)
         for model in models.values():
             place.take(model)
         return models
@@ -326,6 +337,7 @@ class Preset(EngineSettings):
         engine = {one.name: getattr(self, one.name) for one in fields(EngineSettings)}
         meter: dict[str, object] = {"step_ms": self.step_ms}
         meter |= {"microphones": dict(self.microphones)} if self.microphones else {}
+        meter |= {} if self.layout is None else {"layout": self.layout}
         if self.stages:
             model["stages"] = [{"type": one.name, **one.arguments} for one in self.stages]
         tables: dict[str, object] = {

@@ -3,10 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 
-Kind = Literal["device", "playback", "file", "stream", "signal", "array"]
+Kind = Literal["device", "playback", "file", "stream", "signal", "array", "program"]
+
+LEARNED = ("found_samples", "length", "cut_off", "offset", "input_gain")
+"""Keys of what is known only while a source runs, or when it has ended."""
 
 DEVICE_CLIPS_AT = 32767 / 32768
 """The largest value of a 16-bit converter; those of more bits end above it."""
@@ -19,22 +23,44 @@ class InputGain:
     percent: volume of each channel; () if unknown
     muted: whether it is switched to silence
     port: the connector or microphone that is chosen, "" if unknown
+    turning: whether it has just changed, so that sound of another gain may still come
     """
 
     percent: tuple[float, ...] = ()
     muted: bool = False
     port: str = ""
+    turning: bool = False
 
     def __str__(self) -> str:
-        volumes = ", ".join(f"{one:g} %" for one in dict.fromkeys(self.percent))
-        parts = [f"volume {volumes}"] if volumes else []
+        volumes = "/".join(f"{one:g}" for one in dict.fromkeys(self.percent))
+        parts = [f"{volumes} %"] if volumes else []
         parts += ["muted"] if self.muted else []
         parts += [self.port] if self.port else []
         return ", ".join(parts)
 
+    @property
+    def in_words(self) -> str:
+        """The gain without mute, which is none: as "50 %, analog-input-mic"."""
+        return str(replace(self, muted=False))
+
+    def amplifies_as(self, other: "InputGain") -> bool:
+        """Whether it amplifies as much as another, as far as both are known; mute is no gain."""
+        volumes = self.percent, other.percent
+        ports = self.port, other.port
+        return all(a == b or not (a and b) for a, b in (volumes, ports))
+
     def to_dict(self) -> JsonDict:
         """Data for headers and files."""
         return {"percent": list(self.percent), "muted": self.muted, "port": self.port}
+
+    @classmethod
+    def from_dict(cls, given: JsonMap) -> Self:
+        """Make a gain from `to_dict`. Raises TypeError or ValueError."""
+        percent, muted, port = (given.get(key) for key in ("percent", "muted", "port"))
+        known = isinstance(muted, bool) and isinstance(port, str)
+        if not (known and isinstance(percent, list | tuple)):
+            raise ValueError(f"an input gain is {brief(given)}: give percent, muted and port")
+        return cls(tuple(map(float, percent)), bool(muted), str(port))
 
 
 @dataclass(frozen=True)
@@ -44,14 +70,17 @@ class SourceDescription:
     Only readers of files, pipes and devices make one; what they do not know, nobody guesses.
 
     kind: "device" is a microphone, "playback" what the computer plays, "stream" a pipe, "signal"
-        computed sound, "array" sound in memory
+        computed sound, "array" sound in memory, "program" a source that a program made
     encoding: how samples are stored, such as "PCM 16 bit" or "float"; "" if unknown
     clips_at: from which magnitude, as a fraction of full scale, a converter may have clipped; None
         for floating-point samples, which have no end
-    has_offset: whether a constant offset of its samples is a fault, and no sound
+    has_offset: whether its samples may have a constant offset, which is no sound and is removed
+    offset: of each channel, as a fraction of full scale, once it is known; () before
     layout: position of each of its channels
     promised: samples that its header says; None if it says none
     found: samples that were there, once it has ended; None before
+    incomplete: what is missing or was not read, in words, beside the number of samples
+    remark: what else there is to say of its length
     gain: gain of a device's input, if the system tells it
     """
 
@@ -60,8 +89,11 @@ class SourceDescription:
     encoding: str = ""
     clips_at: float | None = None
     has_offset: bool = False
+    offset: tuple[float, ...] = ()
     promised: int | None = None
     found: int | None = None
+    incomplete: str = ""
+    remark: str = ""
     gain: InputGain | None = None
 
     @classmethod
@@ -69,6 +101,24 @@ class SourceDescription:
         """Of a device, which clips at the end of its converter, in whatever format it delivers."""
         kind: Kind = "playback" if played else "device"
         return cls(kind, usual_layout(channels), "", DEVICE_CLIPS_AT, True, gain=gain)
+
+    @classmethod
+    def of_program(cls, channels: int, live: bool) -> Self:
+        """Of a source that a program made, which says nothing else."""
+        return cls("program", usual_layout(channels), "", DEVICE_CLIPS_AT if live else None)
+
+    @classmethod
+    def from_dict(cls, data: JsonMap, channels: int) -> Self:
+        """What a header says, without the length; of computed sound if it says nothing.
+
+        Raises KeyError, TypeError or ValueError for other data.
+        """
+        if not data:
+            return cls.of_signal(channels)
+        layout, gain = Layout.from_dict(data["layout"]), data.get("input_gain")
+        more = {key: data.get(key, usual) for key, usual in (("encoding", ""), ("clips_at", None))}
+        more |= {"has_offset": data.get("has_offset") is True}
+        return cls(data["kind"], layout, **more, gain=gain and InputGain.from_dict(gain))
 
     @classmethod
     def of_signal(cls, channels: int) -> Self:
@@ -79,23 +129,45 @@ class SourceDescription:
         """A copy with another layout."""
         return replace(self, layout=layout)
 
+    def with_offset(self) -> Self:
+        """A copy whose offset is sound, and is not removed."""
+        return replace(self, has_offset=False)
+
     def ended(self, found: int) -> Self:
         """A copy that says how many samples there were."""
         return replace(self, found=found)
 
     @property
     def cut_off(self) -> str:
-        """What is missing at its end, in words, or ""."""
-        if self.promised is None or self.found is None or self.found >= self.promised:
+        """What is missing or was not read, in words, or ""."""
+        is_short = (self.found or 0) < (self.promised or 0)
+        return "; ".join(filter(None, (self._length if is_short else "", self.incomplete)))
+
+    @property
+    def length_words(self) -> str:
+        """All that there is to say of its length, in words, or ""."""
+        return "; ".join(filter(None, (self._length, self.incomplete, self.remark)))
+
+    @property
+    def _length(self) -> str:
+        if self.promised is None or self.found in (None, self.promised):
             return ""
         return f"its header says {self.promised} samples, but there are {self.found}"
+
+    @property
+    def in_words(self) -> str:
+        """Encoding and layout, such as "PCM 16 bit, 5.1 (L R C LFE Ls Rs)"; "" if unknown."""
+        return f"{self.encoding}, {self.layout}" if self.encoding else ""
 
     def to_dict(self) -> JsonDict:
         """Data for headers and summaries."""
         data: JsonDict = {"kind": self.kind}
         data |= {"encoding": self.encoding} if self.encoding else {}
-        data["layout"] = {"positions": list(self.layout.positions), "origin": self.layout.origin}
-        more = {"clips_at": self.clips_at, "promised_samples": self.promised}
-        more |= {"found_samples": self.found}
+        data["layout"] = self.layout.to_dict()
+        data["has_offset"] = self.has_offset
+        more: JsonDict = {"clips_at": self.clips_at, "promised_samples": self.promised}
+        more |= {"found_samples": self.found, "length": self.length_words or None}
+        more |= {"cut_off": True if self.cut_off else None}
         data |= {key: value for key, value in more.items() if value is not None}
+        data |= {"offset": [round(one, 7) for one in self.offset]} if self.offset else {}
         return data | ({} if self.gain is None else {"input_gain": self.gain.to_dict()})

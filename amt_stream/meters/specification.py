@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from amt_stream.core.clock import interval_s, zone_named
 from amt_stream.core.formats import LOG_FORMATS, PAPERS, SOUND_FORMATS, LogFormat, SoundFormat
+from amt_stream.core.tables import DIALECTS, CsvDialect
 from amt_stream.core.values import (
     Choice,
     Elapsed,
@@ -26,10 +27,11 @@ from amt_stream.core.values import (
     OptionTable,
     Tables,
     Text,
-    parse_channels,
+    parse_ears,
     parse_path,
     parse_size,
 )
+from amt_stream.dsp.channel_layout import LayoutError, layout_named
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
 from amt_stream.meters.norms import shipped_norms
@@ -43,6 +45,28 @@ from amt_stream.meters.triggers import (
     Trigger,
     trigger_from_text,
 )
+
+
+@dataclass(frozen=True)
+class LayoutText:
+    """The layout of channels: a name, or positions."""
+
+    def __str__(self) -> str:
+        return 'a layout, such as "5.1", or positions, such as "L C R Ls Rs LFE"'
+
+    def allows(self, value: object) -> bool:
+        if not isinstance(value, str):
+            return False
+        try:
+            layout_named(value)
+        except LayoutError:
+            return False
+        return True
+
+    def parse(self, text: str) -> str:
+        layout_named(text)
+        return text
+
 
 CHAIN = "chain"
 """The name of a model built from a preset's own stages."""
@@ -197,16 +221,22 @@ class InputSettings:
     source: str | None = setting(
         "--source SOURCE",
         "what to measure: demo or am-tone (built-in sounds), mic, playback (what the computer "
-        "plays), a sound file, or - for raw PCM on standard input",
-        usual="the microphone, or demo if there is none",
+        "plays), a sound file, or - for standard input: a stream with a header, as of WAV, or raw "
+        "PCM",
+        usual="the microphone; without one, screens show demo, and rows and logs are refused",
     )
-    pcm: str | None = setting("--pcm", "sample format on standard input", Choice(PCM), usual=PCM[0])
+    pcm: str | None = setting(
+        "--pcm",
+        "sample format on standard input, which has no header then",
+        Choice(PCM),
+        usual=f"that of its header, or {PCM[0]}",
+    )
     device: str | None = setting("-d --device", "input device: its index or part of its name")
     channels: tuple[int, ...] | None = setting(
         "-c --channels LIST",
         "channels, counted from 1: one for both ears (1) or left and right (1,2); with --source -, "
-        "the number of channels, 1 or 2",
-        parse=parse_channels,
+        "one number is how many there are",
+        parse=parse_ears,
     )
     samplerate: int | None = setting(
         "-r --samplerate HZ",
@@ -235,6 +265,21 @@ class LiveInputSettings(InputSettings):
         default=(),
         key="meter.microphones",
         page="rows.md#several-microphones",
+    )
+    layout: str | None = setting(
+        "--layout NAME|POSITIONS",
+        "what the channels are for, if the source does not say: a name, such as 5.1 or 7.1.4, or "
+        "the position of each in order, such as 'L C R Ls Rs LFE'. Of more than two channels, "
+        "bs1770 weighs each by its position, and other models hear L and R",
+        LayoutText(),
+        key="meter.layout",
+        usual="what the source says, or the usual one of its number of channels",
+        page="measuring.md#channels",
+    )
+    keep_offset: bool = switch(
+        "--keep-offset",
+        "measure a constant offset of the samples, and what is slower than 0.25 Hz, as sound; "
+        "otherwise it is removed from a device, a file or a stream",
     )
     wait: bool | None = setting(
         "--wait",
@@ -455,7 +500,8 @@ class RowSettings:
     columns: str | Sequence[str] | None = setting(
         "--columns LIST",
         "columns of the rows, separated by commas: names, patterns such as 'laeq*' or '*_phon', "
-        "and readings over the last s, min or h, such as laeq_15min_db or ltl_n5_10min_phon",
+        "and readings over the last s, min or h, such as laeq_15min_db or ltl_n5_10min_phon. "
+        "Without --model and --preset, the models that they need are run",
         usual="a selection for each model",
     )
     from_s: float | None = setting(
@@ -480,7 +526,7 @@ class RowSettings:
     interval: int | None = setting(
         "--interval LENGTH",
         f"write statistics of each interval: {LENGTHS}. They replace the rows of --format; a log "
-        "has both",
+        "has both. Without --model and --preset, sound levels (spl) are measured too",
         parse=interval_s,
     )
     zone: tzinfo | None = setting(
@@ -497,6 +543,16 @@ class CsvSettings:
 
     heading: ClassVar = "CSV"
 
+    csv_dialect: str = setting(
+        "--csv-dialect",
+        "form of CSV: plain, with commas and decimal points; excel, the same with a mark by which "
+        "Excel knows UTF-8; excel-de, with semicolons and decimal commas too, as Excel expects in "
+        "German and most languages of Europe",
+        Choice(tuple(DIALECTS)),
+        default="plain",
+        usual="plain",
+    )
+
     no_header: bool = switch(
         "--no-header",
         "begin CSV with the column names, for spreadsheets; the header goes to standard error as a "
@@ -507,6 +563,11 @@ class CsvSettings:
         "add a column local_time to CSV, in the zone of --zone and in a form that spreadsheets "
         "read: 2026-11-22 14:00:00.250",
     )
+
+    @property
+    def dialect(self) -> CsvDialect:
+        """The form of CSV."""
+        return DIALECTS[self.csv_dialect]
 
 
 @dataclass(frozen=True)
@@ -600,7 +661,8 @@ class LogSettings:
 
     log: str | None = setting(
         "--log PATH",
-        "log rows and events in this session folder: a new one, or one to continue",
+        "log rows and events in this session folder: a new one, or one to continue. Without "
+        "--model and --preset, sound levels (spl) are measured too",
         lack="a log: add --log PATH",
     )
     log_format: LogFormat | None = setting(

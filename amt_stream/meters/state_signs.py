@@ -6,7 +6,7 @@ neither numpy nor torch.
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 Point = tuple[float, float]
@@ -15,8 +15,11 @@ Outline = tuple[Point, ...]
 SIDE = 16
 """Width and height of the square in which shapes are drawn, from its upper left corner."""
 
-LOST = "Microphone lost {clock}, waiting for {name}"
-"""The sentence for a lost microphone, with the minutes and seconds since then."""
+AWAY = {
+    "lost": "Microphone lost {clock}, waiting for {name}",
+    "silent": "Microphone silent {clock}, {note}",
+}
+"""States without sound, with their sentences: minutes and seconds since then, and the note."""
 
 OF_FAULT = {
     "clip": "clipped",
@@ -24,7 +27,7 @@ OF_FAULT = {
     "off": "too slow",
     "gap": "samples lost",
     "stall": "samples lost",
-    "silent": "silent",
+    "silent": "samples lost",
     "non_finite": "bad samples",
 }
 """The state for each fault, by its name in rows."""
@@ -147,7 +150,7 @@ def rank_states(
 ) -> list[str]:
     """The states that hold, the worst first.
 
-    course: how far the measurement is, such as "running" or "lost"
+    course: how far the measurement is, such as "running", "lost" or "silent"
     faults: names of recent faults, as in rows
     limits: "over limit" and "below limit" for limits that are exceeded
     """
@@ -168,9 +171,15 @@ def states_text(states: Sequence[str]) -> str:
     return worst.capitalize() + second + more
 
 
-def lost_sentence(name: str, lost_s: float) -> str:
-    minutes, seconds = divmod(int(lost_s), 60)
-    return LOST.format(clock=f"{minutes:02}:{seconds:02}", name=name)
+def is_away(states: Collection[str]) -> bool:
+    """Whether there is no sound, so that the last readings are not of now."""
+    return not AWAY.keys().isdisjoint(states)
+
+
+def away_sentence(state: str, away_s: float, name: str, note: str) -> str:
+    """What a display says of a microphone that is `is_away`: its name, its note, since when."""
+    minutes, seconds = divmod(int(away_s), 60)
+    return AWAY[state].format(clock=f"{minutes:02}:{seconds:02}", name=name, note=note)
 
 
 def signs_script() -> str:
@@ -179,7 +188,7 @@ def signs_script() -> str:
         name: {"path": _path(sign.shape), "color": sign.color, "filled": sign.filled}
         for name, sign in SIGNS.items()
     }
-    parts = {"SIGNS": signs, "LOST": LOST, "OF_FAULT": OF_FAULT, "BETWEEN": BETWEEN}
+    parts = {"SIGNS": signs, "AWAY": AWAY, "OF_FAULT": OF_FAULT, "BETWEEN": BETWEEN}
     parts |= {"MEASURING": MEASURING, "ALONE": ALONE}
     return "".join(f"export const {name} = {json.dumps(one)};\n" for name, one in parts.items())
 

@@ -1,30 +1,42 @@
 """The rows of one sound with header and summary: of a file, of an array, or live."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from amt_stream.core.clock import Interval, local_zone, zone_text
+from amt_stream.core.clock import Interval, local_zone, zone_name, zone_text
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.meters import catalog, rows
 from amt_stream.meters.calibration import Calibration, one_each
 from amt_stream.meters.frames import Event
+from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.specification import RowSettings
 
 if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage
 
 
+class Described(Protocol):
+    """A source or a recording, which learns more of its sound until its end."""
+
+    @property
+    def description(self) -> SourceDescription: ...
+
+
 @dataclass(frozen=True)
 class Sound:
     """The measured sound: name, rate in hertz, channels (counted from 1) and calibration.
 
-    `more` has further fields for headers; `microphones` are the names and channels of several
-    microphones. `picked` says that the source delivers other channels too. `kept_s` is the sound
-    held in memory in seconds. `began_utc_s` is the Unix time of the first sample of a recording, if
-    known.
+    `source` is where it comes from, and knows more of it. `more` has further fields for headers;
+    `microphones` are the names and channels of several microphones. `picked` says that the source
+    delivers other channels too. `kept_s` is the sound held in memory in seconds. `began_utc_s` is
+    the Unix time of the first sample of a recording, if known. `heard` says what the channels are
+    for and which model hears which; by default all models hear all, in their usual layout.
     """
 
     name: str
@@ -37,6 +49,21 @@ class Sound:
     kept_s: float = 0.0
     picked: bool = False
     began_utc_s: float = math.nan
+    source: Described | None = None
+    heard: HeardChannels | None = None
+
+    @property
+    def hearing(self) -> HeardChannels:
+        """What its channels are for, and which model hears which."""
+        heard = HeardChannels.all_of(self.channels) if self.heard is None else self.heard
+        return heard.numbered(self.channels)
+
+    def layouts(self, models: Sequence[str]) -> dict[str, Layout]:
+        """The layout that each model hears; of several microphones, that of the widest."""
+        own = [len(channels) for _, channels in self.microphones]
+        if own:
+            return dict.fromkeys(models, usual_layout(max(own)))
+        return self.hearing.layouts(models)
 
     @property
     def calibration_of_columns(self) -> list[JsonDict]:
@@ -50,15 +77,25 @@ class Sound:
         return [{"channel": n, **asdict(one)} for n, one in zip(columns, each, strict=True)]
 
     @property
+    def notes_of_columns(self) -> JsonDict:
+        """What recordings say of the source's columns: calibrations, and the layout if known."""
+        layout = None if self.microphones else self.hearing.offered
+        known = {} if layout is None else {"layout": layout.to_dict()}
+        return {"calibration": self.calibration_of_columns, **known}
+
+    @property
     def description(self) -> JsonDict:
         """Data for headers."""
         microphones = {name: [*own] for name, own in self.microphones}
+        layout = {} if microphones else {"layout": self.hearing.layout.to_dict()}
         return {
             "name": self.name,
             "fs": self.fs,
             "channels": list(self.channels),
+            **layout,
             "duration_s": None if self.duration_s is None else round(self.duration_s, 6),
             **({"microphones": microphones} if microphones else {}),
+            **({} if self.source is None else {"sound": self.source.description.to_dict()}),
             **self.more,
         }
 
@@ -82,6 +119,11 @@ def from_data(data: JsonMap) -> RowSettings:
     return RowSettings(**{key: value for key, value in data.items() if key != "interval"})
 
 
+def is_given(option: object) -> bool:
+    """Whether an option of readings is given; 0 LUFS is a target, though it equals False."""
+    return option is not None and option is not False
+
+
 def refuse_untaken(
     asked: RowSettings, preset: Preset, word: Callable[[str], str] = lambda name: name
 ) -> None:
@@ -91,9 +133,7 @@ def refuse_untaken(
     """
     taken = {name for entry in preset.entries for name in entry.readings_take}
     for name in READINGS_TAKE:
-        value = getattr(asked, name)
-        # 0 LUFS is a target, though it equals False.
-        if value is None or value is False or name in taken:
+        if not is_given(getattr(asked, name)) or name in taken:
             continue
         takers = [one.name for one in catalog.entries().values() if name in one.readings_take]
         raise ValueError(
@@ -120,7 +160,10 @@ class Table:
         asked: RowSettings,
         more: JsonMap | None = None,
     ) -> None:
-        self.sound = sound
+        self._sound = sound
+        # Why the calibration of a microphone does not hold, by its name; never changed in place,
+        # because tables are copied.
+        self._doubts: dict[str, str] = {}
         self._more = more or {}
         self._preset, self._running = preset, models
         step_ms = preset.row_step_ms if asked.step_ms is None else asked.step_ms
@@ -133,14 +176,17 @@ class Table:
         self._options = options = {name: getattr(asked, name) for name in READINGS_TAKE}
         self.triggers = preset.triggers
         """The triggers of sound events in these rows."""
-        self._models = _described(preset, options)
+        self._models = self._described()
 
+        # A file has no time of day unless it is known when it began.
         is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
+        self._zone = None if is_file else zone_name(asked.zone, _began_utc_s(sound))
 
-        def joined(channels: int, microphone: str = "") -> rows.JoinedRows:
+        def joined(channels: Mapping[str, int], microphone: str = "") -> rows.JoinedRows:
             readings = _readings(preset, models, channels, options)
             besides = rows.columns_of(preset.limits)
-            besides += [one.column for one in self.triggers if not one.is_alarm]
+            watched = [one.column for one in self.triggers if not one.is_alarm]
+            besides += watched
             if columns is not None or besides:
                 rows.choose(readings, columns, besides)
             intervals = None
@@ -158,6 +204,7 @@ class Table:
                 microphone=microphone,
                 limits=preset.limits,
                 intervals=intervals,
+                asked=watched if columns is None else None,
             )
             if math.isfinite(sound.began_utc_s):
                 made.start_ms = round(1000 * sound.began_utc_s)
@@ -166,10 +213,14 @@ class Table:
         self.rows: rows.AnyRows
         if sound.microphones:
             self.rows = rows.RowsOfEach(
-                {name: joined(len(own), name) for name, own in sound.microphones}
+                {
+                    name: joined(dict.fromkeys(preset.names, len(own)), name)
+                    for name, own in sound.microphones
+                }
             )
         else:
-            self.rows = joined(len(sound.channels))
+            hearing = sound.hearing
+            self.rows = joined({name: len(hearing.places_of(name)) for name in preset.names})
         for trigger in self.triggers:
             if trigger.is_alarm:
                 if not self.rows.limits:
@@ -177,6 +228,26 @@ class Table:
                 continue
             if trigger.column not in self.rows.names or self.rows.gives_cells:
                 raise ValueError(f"{trigger.words}: there is no such column in these rows")
+
+    @property
+    def sound(self) -> Sound:
+        """The measured sound with the calibration that holds now."""
+        sound = self._sound
+        for microphone, why in self._doubts.items():
+            calibration = [
+                replace(one, calibrated=False, source=why) if mine and one.calibrated else one
+                for one, mine in self._of_microphone(sound, microphone)
+            ]
+            sound = replace(sound, calibration=calibration)
+        return sound
+
+    def event(self, event: Event) -> None:
+        """Handle an event as `rows` do; headers follow whether the calibration holds."""
+        if event.kind == "uncalibrated":
+            self._doubts = {**self._doubts, event.microphone: event.text}
+        elif event.kind == "calibrated":
+            self._doubts = {k: v for k, v in self._doubts.items() if k != event.microphone}
+        self.rows.event(event)
 
     @property
     def settings(self) -> JsonDict:
@@ -188,41 +259,50 @@ class Table:
         return {
             "preset": self._preset.tables,
             "rows": as_data(self._asked),
-            "calibration": [asdict(one) for one in self.sound.calibration],
+            "calibration": [asdict(one) for one in self._sound.calibration],
         }
 
-    @property
-    def ears(self) -> int:
-        """Number of channels of a model."""
-        return max(
-            (len(own) for _, own in self.sound.microphones), default=len(self.sound.channels)
-        )
+    def _described(self) -> list[JsonDict]:
+        """Name, settings and options of readings of each model, and its channels if only some."""
+        found, places = self._preset.described, self.sound.hearing.places
+        # A chain has no entry.
+        for entry, settings in zip(self._preset.entries, found, strict=False):
+            taken = {k: v for k, v in self._options.items() if k in entry.readings_take}
+            settings |= {k: v for k, v in taken.items() if v is not None}
+            if entry.name in places:
+                settings["channels"] = list(self.sound.hearing.channels_of(entry.name))
+        return found
 
     def calibrate(self, calibration: Calibration, microphone: str | None = None) -> None:
         """Change the level from now on, of all channels or of those of one microphone.
 
         Each channel keeps its correction. Raises ValueError for an unknown microphone.
         """
-        sound = self.sound
-        known = dict(sound.microphones)
-        if microphone is not None and microphone not in known:
-            there = ", ".join(known) or "none"
+        sound = self._sound
+        if microphone is not None and microphone not in dict(sound.microphones):
+            there = ", ".join(dict(sound.microphones)) or "none"
             raise ValueError(f"no microphone is called {microphone!r}: there are {there}")
-        own = sound.channels if microphone is None else known[microphone]
+        now = [
+            calibration.with_correction(one.correction) if mine else one
+            for one, mine in self._of_microphone(sound, microphone or "")
+        ]
+        self._sound = replace(sound, calibration=now)
+
+    @staticmethod
+    def _of_microphone(sound: Sound, microphone: str) -> list[tuple[Calibration, bool]]:
+        """Each calibration, and whether it is of this microphone; "" is every one."""
+        own = dict(sound.microphones).get(microphone, sound.channels)
         each = [*sound.calibration]
         if len(each) == 1 and not set(own).issuperset(sound.channels):
             each *= len(sound.channels)
-        now = [
-            calibration.with_correction(one.correction) if channel in own else one
-            for channel, one in zip(sound.channels, each, strict=False)  # one may be for all
-        ]
-        self.sound = replace(sound, calibration=now)
+        # One may be for all.
+        return [(one, channel in own) for channel, one in zip(sound.channels, each, strict=False)]
 
     def swap(self, settings: Mapping[str, str], models: "Mapping[str, Stage]") -> None:
         """Change settings of some models, given by name, from now on."""
         self._preset = self._preset.with_settings(settings)
         self._running = {**self._running, **models}
-        self._models = _described(self._preset, self._options)
+        self._models = self._described()
 
     def models_with(self, settings: Mapping[str, str]) -> "dict[str, Stage]":
         """Make new models, by name, for those that have one of these settings.
@@ -259,29 +339,29 @@ class Table:
         more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
         intervals = self.rows.intervals
         more |= {} if intervals is None else {"interval": intervals.described}
+        more |= {} if self._zone is None else {"zone": self._zone}
         more |= {"compute": ", ".join(devices), **self._more}
         return rows.header(self.rows, *given, **more)
 
     def summary(self) -> JsonDict:
         """The summary of the whole sound as data for JSON."""
-        given = self._models, self.sound.calibration, self.sound.description
+        # While a calibration does not hold, nothing is counted.
+        given = self._models, self._sound.calibration, self._sound.description
         return rows.summary(self.rows, *given, **self._more)
 
 
-def _described(preset: Preset, options: Mapping[str, object]) -> list[JsonDict]:
-    """Name, settings and options of readings of each model."""
-    found = preset.described
-    for entry, settings in zip(preset.entries, found, strict=False):  # a chain has no entry
-        settings |= {k: v for k, v in options.items() if k in entry.readings_take and v is not None}
-    return found
+def _began_utc_s(sound: Sound) -> float:
+    return time.time() if math.isnan(sound.began_utc_s) else sound.began_utc_s
 
 
 def _readings(
-    preset: Preset, models: "Mapping[str, Stage]", channels: int, options: Mapping[str, object]
+    preset: Preset,
+    models: "Mapping[str, Stage]",
+    channels: Mapping[str, int],
+    options: Mapping[str, object],
 ) -> dict[str, rows.Readings]:
-    # 0 LUFS is a target, though it equals False.
-    asked = {k: v for k, v in options.items() if v is not None and v is not False}
+    asked = {k: v for k, v in options.items() if is_given(v)}
     if preset.stages:
-        return {name: rows.cell_readings(name, one, channels) for name, one in models.items()}
+        return {n: rows.cell_readings(n, one, channels[n]) for n, one in models.items()}
     banded = preset.uncertainty_db is not None
     return rows.readings_of(preset.names, channels, banded, models, **asked)

@@ -1,8 +1,10 @@
 """Frames of whole sounds; the memory needed does not grow with the length of a file."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -10,20 +12,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
 from amt_stream.dsp.streaming import Stage
+from amt_stream.engine.channels import OF_EARS, block_columns, heard_channels, layout_said
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
+from amt_stream.engine.offset import KnownOffset
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
     FileSource,
     SourceError,
     as_block,
-    channel_slice,
 )
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
 
@@ -40,18 +45,26 @@ class InvalidSample(SourceError):
 class CheckedFile:
     """A sound file that was read once and checked.
 
-    `name` is its path as given. `channels` are one or two numbers (1, 2, ...); by default all, if
-    there are at most `most`. With `replace_invalid`, invalid samples are read as 0, and `replaced`
-    counts them; None is for callers that do not offer it. `cut_off` says what is missing if the
-    file ends earlier than its header says, or "".
+    `name` is its path as given. `heard` says which `channels` the models hear: by default, two for
+    ears. With `replace_invalid`, invalid samples are read as 0, and `replaced` counts them; None is
+    for callers that do not offer it. `description` says what the file is, and `cut_off` what is
+    missing at its end, or "".
 
-    Raises SourceError if it is not a sound file or has more channels, and InvalidSample for NaN,
-    infinity or a sample beyond LARGEST_SAMPLE.
+    channels: numbers (1, 2, ...) of those to measure; by default all, as `heard_channels` says
+    models: the most channels that each model takes, by name
+    layout: positions of its channels, or of the chosen ones, if the file does not say them
+    keep_offset: whether an offset of its samples is sound, and is not removed
+
+    Raises SourceError if it is not a sound file, or if its channels have to be chosen, LayoutError
+    for an unknown layout, and InvalidSample for NaN, infinity or a sample beyond LARGEST_SAMPLE.
     """
 
     cut_off = ""
     begin = 0
     """The first sample to read."""
+    offset: NDArray[np.float64]
+    """Of each channel, what is removed before the first sample."""
+    description: SourceDescription
     _repair, _replace = "repair the file", "--replace-invalid"
 
     def __init__(
@@ -59,14 +72,24 @@ class CheckedFile:
         path: str | Path,
         channels: Sequence[int] | None = None,
         replace_invalid: bool | None = False,
-        most: int = 2,
+        models: Mapping[str, int] = OF_EARS,
+        layout: Layout | str | None = None,
+        keep_offset: bool = False,
     ) -> None:
         self.path, self.name = Path(path), str(path)
         file = FileSource(self.path, paced=False)
-        self.fs = file.fs
-        self._choose(channels, file.channels, most)
+        if keep_offset:
+            file.description = file.description.with_offset()
+        self.fs, self.description = file.fs, file.description
+        self._choose(channels, models, self.description.layout, layout)
         self._check(self._read(file), replace_invalid)
         self.cut_off = file.cut_off
+        self.description = replace(file.description, offset=self.description.offset)
+
+    def warn_of_channels(self, stacklevel: int) -> None:
+        """Warn of what a person should know of the choice of channels."""
+        for note in self.heard.notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=stacklevel)
 
     @property
     def duration_s(self) -> float:
@@ -80,23 +103,51 @@ class CheckedFile:
             self.channels,
             calibration,
             self.duration_s,
-            {"replaced_samples": self.replaced} | ({"cut_off": True} if self.cut_off else {}),
+            {"replaced_samples": self.replaced},
             began_utc_s=began_utc_s,
+            source=self,
+            heard=self.heard,
         )
 
     def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield blocks of the chosen channels (time, channel)."""
-        for block in self._blocks():
-            yield np.where(_valid(block), block, np.float32(0.0))
+        """Yield blocks of the chosen channels (time, channel), the last before sound cut there."""
+        left = self.sound_begin - self.begin
+        for whole in self._blocks():
+            block = whole[:, self._pick]
+            block = np.where(_valid(block), block, np.float32(0.0))
+            for part in (block[: max(0, left)], block[max(0, left) :]):
+                if len(part):
+                    yield part
+            left -= len(block)
+
+    @property
+    def first_offset(self) -> NDArray[np.float64]:
+        """The offset (channel,) that is removed from the first sound on."""
+        return self.offset if self._offset is None else self._offset.first
+
+    @property
+    def sound_begin(self) -> int:
+        """The first sample that is not 0 in any channel; 0 if no offset is removed."""
+        known = self._offset
+        return 0 if known is None or known.begin is None else known.begin
 
     def between(self, begin: int, stop: int) -> Self:
         """Samples [begin, stop) of this recording, which are not checked again."""
+        part = self._cut(self.begin + begin, self.begin + stop)
+        if self._offset is not None:
+            at, part.offset = self._offset.before(part.begin)
+            if at < part.begin:
+                for block in self._cut(at, part.begin).blocks():
+                    self._offset.go_on(block, part.offset)
+        return part
+
+    def _cut(self, begin: int, stop: int) -> Self:
         part = copy(self)
-        part.begin, part.samples = self.begin + begin, stop - begin
+        part.begin, part.samples = begin, stop - begin
         return part
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield blocks with invalid samples, of as many samples as there were at first."""
+        """Yield blocks of all channels, of as many samples as there were at first."""
         left = self.samples
         file = FileSource(self.path, paced=False)
         if self.begin:
@@ -111,13 +162,26 @@ class CheckedFile:
             "missing"
         )
 
-    def _choose(self, channels: Sequence[int] | None, offered: int, most: int) -> None:
-        self._pick = channel_slice(channels, offered, self.name, most)
-        self.channels = tuple(range(1, offered + 1)[self._pick])
+    def _choose(
+        self,
+        channels: Sequence[int] | None,
+        models: Mapping[str, int],
+        offered: Layout,
+        given: Layout | str | None,
+    ) -> None:
+        offered = layout_said(offered, given, channels, self.name)
+        self.heard = heard_channels(self.name, offered, models, channels)
+        self.channels = self.heard.channels
+        self._pick = block_columns(self.channels)
 
     def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool | None) -> None:
         self.samples = self.replaced = 0
-        for block in blocks:
+        has_offset, self.offset = self.description.has_offset, np.zeros(len(self.channels))
+        self._offset = KnownOffset(self.fs, len(self.channels)) if has_offset else None
+        for whole in blocks:
+            if self._offset is not None:
+                self._offset.hear(whole, self._pick)
+            block = whole[:, self._pick]
             invalid = ~_valid(block)
             if invalid.any() and not replace_invalid:
                 at, column = np.argwhere(invalid)[0]
@@ -127,15 +191,14 @@ class CheckedFile:
                 self._refuse(block[at, column], self.samples + int(at), int(column), remedy)
             self.replaced += int(np.count_nonzero(invalid))
             self.samples += len(block)
+        if self._offset is not None:
+            self._offset.end()
+            offset = tuple(self._offset.first.tolist())
+            self.description = replace(self.description, offset=offset)
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
-        import soundfile
-
         try:
-            for block in file.blocks(READ_S):
-                yield block[:, self._pick]
-        except soundfile.LibsndfileError as error:
-            raise SourceError(f"{self.path} is damaged: {error.error_string}") from error
+            yield from file.blocks(READ_S)
         finally:
             file.stop()
 
@@ -165,7 +228,9 @@ class ArrayRecording(CheckedFile):
         fs: float,
         channels: Sequence[int] | None = None,
         replace_invalid: bool | None = False,
-        most: int = 2,
+        models: Mapping[str, int] = OF_EARS,
+        layout: Layout | str | None = None,
+        keep_offset: bool = False,
         name: str = "array",
     ) -> None:
         kinds = int, float, np.integer, np.floating
@@ -174,18 +239,20 @@ class ArrayRecording(CheckedFile):
         if not SLOWEST_FS <= fs <= FASTEST_FS:
             raise SourceError(f"fs is {fs!r}: give a sound of {SLOWEST_FS} to {FASTEST_FS} Hz")
         self.fs, self.name = int(fs), name
-        self._x = _in_columns(x, name)
-        self._choose(channels, self._x.shape[1], most)
+        self._x, self._x_begin = _in_columns(x, name), 0
+        self.description = _of_array(self._x, keep_offset)
+        self._choose(channels, models, self.description.layout, layout)
         self._check(self._blocks(), replace_invalid)
 
-    def between(self, begin: int, stop: int) -> Self:
-        part = super().between(begin, stop)
-        part._x, part.begin = self._x[begin:stop], 0
+    def _cut(self, begin: int, stop: int) -> Self:
+        part = super()._cut(begin, stop)
+        first = part.begin - self._x_begin
+        part._x, part._x_begin = self._x[first : first + part.samples], part.begin
         return part
 
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         for at in range(0, len(self._x), self.fs):
-            yield as_block(self._x[at : at + self.fs, self._pick], len(self.channels))
+            yield as_block(self._x[at : at + self.fs], self._x.shape[1])
 
 
 def _in_columns(x: object, name: str) -> np.ndarray:
@@ -207,6 +274,18 @@ def _in_columns(x: object, name: str) -> np.ndarray:
             "channel), as x.T"
         )
     return columns
+
+
+def _of_array(x: np.ndarray, keep_offset: bool) -> SourceDescription:
+    """What is known of an array (time, channel): integers come from a converter."""
+    integers = x.dtype.kind == "i"
+    return SourceDescription(
+        "array",
+        usual_layout(x.shape[1]),
+        f"PCM {8 * x.dtype.itemsize} bit" if integers else "float",
+        DEVICE_CLIPS_AT if integers else None,
+        not keep_offset,
+    )
 
 
 def as_array(x: object, name: str = "array") -> np.ndarray:
@@ -239,10 +318,9 @@ def analyze(
     began_utc_s: Unix time of the first sample, NaN if unknown
 
     Frames are those of an `Engine`, without its threads: the latency of each model is compensated,
-    and the frame at the very end is included. One channel goes to both ears; a model that takes
-    fractions of full scale gets all chosen channels. A model on a CUDA device runs there. Frames
-    are too small to
-    share among threads: it is fastest after `torch.set_num_threads(1)` and
+    and the frame at the very end is included. One channel goes to both ears; which channels a model
+    hears was settled when the recording was opened. A model on a CUDA device runs there. Frames are
+    too small to share among threads: it is fastest after `torch.set_num_threads(1)` and
     `torch.set_flush_denormal(True)` in the calling thread.
     """
     models = model if isinstance(model, Mapping) else {"": model}
@@ -263,11 +341,20 @@ def measurements_of(
     kind: type[Measured] = Measurement,  # type: ignore[assignment]
 ) -> list[Measured]:
     """Make a measurement of each model on a recording, from sample `begin` on."""
-    heard = len(recording.channels)
+    count = len(recording.channels)
+
+    def listener(model: str) -> Listener:
+        places = recording.heard.places_of(model)
+        columns = block_columns([place + 1 for place in places])
+        about = recording.description
+        return Listener(
+            columns, count, calibration, places=places, measured=count, description=about
+        )
+
     return [
         kind(
-            _ready(one, recording.fs, heard),
-            [Listener(slice(0, heard), heard, calibration)],
+            _ready(one, recording.fs, len(recording.heard.places_of(name))),
+            [listener(name)],
             emit=emit,
             epoch=lambda audio_s: began_utc_s,
             model_changed=lambda ready: None,
@@ -282,7 +369,7 @@ def frames_of(
     recording: CheckedFile, measurements: Sequence[Measurement], arrived: list[Frames], tail: bool
 ) -> Iterator[Frames]:
     """Yield the frames of measurements that emit to `arrived`; `tail` as in `analyze`."""
-    for block in recording.blocks():
+    for block in sound_for(recording, measurements):
         with torch.inference_mode():
             for measurement in measurements:
                 measurement.take(block)
@@ -292,6 +379,21 @@ def frames_of(
         for measurement in measurements:
             measurement.flush()
     yield from (frames for frames in arrived if tail or not frames.after_end)
+
+
+def sound_for(
+    recording: CheckedFile, measurements: Sequence[Measurement]
+) -> Iterator[NDArray[np.float32]]:
+    """Yield the blocks of a recording for measurements, which are told its offset."""
+    position, begin = recording.begin, recording.sound_begin
+    for measurement in measurements:
+        measurement.know_offset(recording.offset)
+    for block in recording.blocks():
+        if position == begin:
+            for measurement in measurements:
+                measurement.know_offset(recording.first_offset)
+        yield block
+        position += len(block)
 
 
 def _ready(model: Stage, fs: int, heard: int) -> ReadyModel:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.band_shares import (
     HIGHEST_HZ,
@@ -136,6 +137,7 @@ def explain(
     jobs: int = 1,
     report: Callable[[int, int], None] = lambda done, runs: None,
     channels: Sequence[int] | None = None,
+    layout: Layout | str | None = None,
 ) -> Explanation:
     """Find the share of each band and ear in a sound's qualities, and those with 3 dB less there.
 
@@ -146,7 +148,7 @@ def explain(
     each alone. The filters of all bands together weaken everything by 3 dB. The lowest band has all
     lower frequencies too, the highest all above.
 
-    sound: an array or path, as for `measure`, of one or two channels and at least 1 s
+    sound: an array or path, as for `measure`, of at least 1 s
     fs: sampling rate of an array in whole hertz; a file has its own
     calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
         comment of a file, if there is one
@@ -155,14 +157,15 @@ def explain(
     lowest_hz, highest_hz: middle of the lowest and of the highest band; each band costs a run
     jobs: number of processes
     report: called after each run, with the number of runs so far and of all
-    channels: one or two channels of the sound (1, 2, ...); by default all
+    channels, layout: as for `measure`
 
     Raises SourceError for invalid sound, and ValueError for unknown bands and a sound too short.
     """
     began = time.monotonic()
     if bands not in WIDTHS:
         raise ValueError(f"bands is {brief(repr(bands))}: there are {', '.join(WIDTHS)}")
-    whole = read_whole(sound, fs, calibration, Preset(("ecma",)).most_channels, channels)
+    models = Preset(("ecma",)).most_channels
+    whole = read_whole(sound, fs, calibration, models, channels, layout)
     if len(whole.samples) < LEAST_S * whole.fs:
         raise ValueError(
             f"the sound has {len(whole.samples) / whole.fs:.2g} s, of which roughness does not "

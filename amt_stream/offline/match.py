@@ -1,15 +1,18 @@
 """The gains that make sounds equally loud, by one of several measures of loudness."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
+from amt_stream.dsp.channel_layout import Layout
+from amt_stream.engine.sources import SourceError
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
@@ -26,8 +29,6 @@ TOLERANCE = 0.01
 Of loudness in sone, a level is 10 for each doubling, so this is 0.07 %.
 """
 MOST_TRIALS = 12
-HEADROOM_DB = 0.1
-"""Distance of the highest sample from full scale, at which it would count as clipped."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def match(
     calibration: float | Calibration | None = None,
     field: str = "free",
     channels: Sequence[int] | None = None,
+    layout: Layout | str | None = None,
 ) -> list[Match]:
     """The gain of each sound that makes it as loud as the first one.
 
@@ -118,7 +120,7 @@ def match(
     calibration: level in dB SPL of a full-scale sine, or a `Calibration`; without it, that in the
         comment of a file, if there is one
     field: "free", "diffuse" or "eardrum", for loudness models
-    channels: one or two channels of every sound (1, 2, ...); by default all
+    channels, layout: of every sound, as for `measure`
 
     Raises SourceError for invalid sound, and ValueError for an unknown measure, for a sound without
     loudness, and if no gain of at most 60 dB suffices.
@@ -128,48 +130,106 @@ def match(
     >>> round(quieter.gain_db, 2)
     6.02
     """
-    if by not in MEASURES:
-        raise ValueError(f"by is {brief(repr(by))}: there are {', '.join(MEASURES)}")
-    if len(sounds) < 2:
-        raise ValueError(f"{len(sounds)} sounds: give the reference, and at least one more")
-    of = MEASURES[by]
-    most = Preset((of.model,)).most_channels
-    found: list[Match] = []
-    target = math.nan
-    for place, given in enumerate(sounds):
-        name = str(given) if isinstance(given, str | Path) else f"sound {place + 1}"
-        sound = read_whole(given, fs, calibration, most, channels)
-        before = _level(sound, of, field, 0.0)
-        if before == -math.inf or (of.unit == "phon" and before <= 0):
-            raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
-        target = target if found else before
-        gain_db, after = _gain_to(target, before, partial(_level, sound, of, field))
-        if abs(after - target) > TOLERANCE:
-            raise ValueError(
-                f"{name} has {of.value(after):.2f} {of.unit} after {gain_db:+.1f} dB of gain, and "
-                f"the reference {of.value(target):.2f}: they cannot be made equally loud"
-            )
-        peak_dbfs = sound.peak_dbfs + gain_db
-        values = of.value(before), of.value(after)
-        found.append(Match(gain_db, *values, peak_dbfs, sound.calibrated))
+    found = []
+    given = MatchSettings(fs=fs, by=by, calibration=calibration, field=field)
+    given |= {"channels": channels, "layout": layout}
+    for one in match_each(sounds, **given):
+        if isinstance(one, Exception):
+            raise one
+        found.append(one)
     return found
 
 
-def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -> float:
-    """The level of the loudness of a sound with a gain; minus infinity if there is none.
+class MatchSettings(TypedDict, total=False):
+    """Keyword arguments of `match`."""
 
-    Samples stay within full scale, beyond which they would count as clipped.
+    fs: int | None
+    by: str
+    calibration: float | Calibration | None
+    field: str
+    channels: Sequence[int] | None
+    layout: Layout | str | None
+
+
+def match_each(
+    sounds: Sequence[Any], **settings: Unpack[MatchSettings]
+) -> Iterator[Match | Exception]:
+    """Yield what `match` gives; for a sound that cannot be matched, the reason.
+
+    Raises as `match` does for an unknown measure, and for a reference that cannot be used.
     """
-    samples, levels, rest_db = sound.samples, sound.calibrations, 0.0
+    by = settings.get("by", "ltl")
+    if by not in MEASURES:
+        raise ValueError(f"by is {brief(repr(by))}: there are {', '.join(MEASURES)}")
+    if len(sounds) < 2:
+        count = counted(len(sounds), "sound")
+        raise ValueError(f"{count}: give the reference, and at least one more")
+    search = _Search(MEASURES[by], settings)
+    yield search.reference(sounds[0])
+    for place, given in enumerate(sounds[1:], 2):
+        try:
+            yield search.matched(given, place)
+        except (SourceError, ValueError) as error:
+            yield error
+
+
+class _Search:
+    """Searches gains; the reference comes first."""
+
+    def __init__(self, of: LoudnessMeasure, settings: MatchSettings) -> None:
+        self._of, self._field, self._target = of, settings.get("field", "free"), math.nan
+        self._read = partial(
+            read_whole,
+            fs=settings.get("fs"),
+            calibration=settings.get("calibration"),
+            models=Preset((of.model,)).most_channels,
+            channels=settings.get("channels"),
+            layout=settings.get("layout"),
+        )
+
+    def reference(self, given: Any) -> Match:
+        sound, self._target = self._heard(given, 1)
+        value = self._of.value(self._target)
+        return Match(0.0, value, value, sound.peak_dbfs, sound.calibrated)
+
+    def matched(self, given: Any, place: int) -> Match:
+        """The gain of a sound. Raises SourceError, and ValueError if there is none."""
+        of, target = self._of, self._target
+        sound, before = self._heard(given, place)
+        gain_db, after = _gain_to(target, before, partial(_level, sound, of, self._field))
+        if abs(after - target) > TOLERANCE:
+            raise ValueError(
+                f"{_name(given, place)} has {of.value(after):.2f} {of.unit} after {gain_db:+.1f} "
+                f"dB of gain, and the reference {of.value(target):.2f}: they cannot be made "
+                "equally loud"
+            )
+        values = of.value(before), of.value(after)
+        return Match(gain_db, *values, sound.peak_dbfs + gain_db, sound.calibrated)
+
+    def _heard(self, given: Any, place: int) -> tuple[WholeSound, float]:
+        of, sound = self._of, self._read(given)
+        level = _level(sound, of, self._field, 0.0)
+        if level == -math.inf or (of.unit == "phon" and level <= 0):
+            name = _name(given, place)
+            raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
+        return sound, level
+
+
+def _name(given: object, place: int) -> str:
+    return str(given) if isinstance(given, str | Path) else f"sound {place}"
+
+
+def _level(sound: WholeSound, of: LoudnessMeasure, field: str, gain_db: float) -> float:
+    """The level of the loudness of a sound with a gain; minus infinity if there is none."""
+    samples, levels = sound.samples, sound.calibrations
     chosen: MeasureSettings = {"field": field} if of.has_field else {}
     if of.in_pascal:
-        louder = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
+        levels = [replace(c, full_scale_db_spl=c.full_scale_db_spl + gain_db) for c in levels]
     else:
-        # LUFS grow by 1 for each dB, except beside the gate at -70.
-        rest_db = max(0.0, gain_db + sound.peak_dbfs + HEADROOM_DB)
-        samples, louder = samples * np.float32(10 ** ((gain_db - rest_db) / 20)), levels
-    value: float | None = measure(samples, sound.fs, of.model, louder, **chosen).summary[of.key]
-    return -math.inf if value is None else of.level(value) + rest_db
+        samples = samples * np.float32(10 ** (gain_db / 20))
+        chosen["layout"] = sound.layout
+    value: float | None = measure(samples, sound.fs, of.model, levels, **chosen).summary[of.key]
+    return -math.inf if value is None else of.level(value)
 
 
 def _gain_to(

@@ -20,6 +20,8 @@ from amt_stream.core.clock import Moment, date_and_time, interval_s, local_zone,
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
@@ -34,10 +36,11 @@ from amt_stream.meters.catalog import Entry, Output
 from amt_stream.meters.correction import Correction, read_correction
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.needed_models import WantedColumn, asked_by_limits, models_for
 from amt_stream.meters.norms import limits_of
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import COMPUTE_DEVICES, RowSettings, settings_of
-from amt_stream.meters.table import Table
+from amt_stream.meters.table import READINGS_TAKE, Table, is_given
 from amt_stream.offline.jobs import each
 
 if TYPE_CHECKING:
@@ -118,7 +121,7 @@ class Measured:
     def __repr__(self) -> str:
         source = self.header["source"]
         names = ", ".join([*(c["name"] for c in self.header["columns"]), *self.outputs])
-        return f"<Measured {source['name']}: {len(self)} rows of {names}>"
+        return f"<Measured {source['name']}: {counted(len(self), 'row')} of {names}>"
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a data frame; `attrs` has the header.
@@ -195,7 +198,12 @@ class MeasureSettings(TypedDict, total=False):
         which is compensated first; or one for each channel, with None for no correction
     outputs: further outputs of models by name, such as "specific_loudness"; like columns, they may
         be a sequence, or names separated by commas
-    channels: one or two channels of the sound (1, 2, ...)
+    channels: channels of the sound (1, 2, ...): one, or two as left and right; by default all, or
+        of more than two, for models of ears, L and R of a known layout
+    layout: positions of the channels, if the sound does not say them: a `Layout`, a name such as
+        "5.1", or text such as "L C R Ls Rs LFE"
+    keep_offset: whether a constant offset of the samples is sound; otherwise it is removed, unless
+        they are in pascal
     replace_invalid: whether to read NaN, infinity and absurdly large samples as 0
     limits: names of norms, such as "who-venues", text such as "laeq_15min_db>100", or `Limit`s; the
         summary has the result of each. Their columns are added, if a model has them
@@ -223,6 +231,8 @@ class MeasureSettings(TypedDict, total=False):
     correction: Response | Sequence[Response | None] | None
     outputs: str | Sequence[str]
     channels: Sequence[int] | None
+    layout: Layout | str | None
+    keep_offset: bool
     replace_invalid: bool
     limits: str | Limit | Iterable[Limit | str]
     began: str | datetime | None
@@ -232,7 +242,7 @@ class MeasureSettings(TypedDict, total=False):
 def measure(
     x: "str | Path | np.ndarray | torch.Tensor",
     fs: int | None = None,
-    models: str | Sequence[str] = "moore2016",
+    models: str | Sequence[str] | None = None,
     calibration: Level | Sequence[Level] | None = None,
     **settings: Unpack[MeasureSettings],
 ) -> Measured:
@@ -241,13 +251,16 @@ def measure(
     x: an array (time,) or (time, channel), a torch tensor, or the path of a sound file: fractions
         of full scale, or PCM as int16 or int32. One channel goes to both ears
     fs: sampling rate of an array in whole hertz; a file has its own
-    models: one name of the catalog, several separated by commas, or a sequence of them
+    models: one name of the catalog, several separated by commas, or a sequence of them; by default
+        those that have the columns, limits and outputs, or else moore2016, and for intervals also
+        spl
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
         pascal, or one of these for each channel. Without it, the calibration in the comment of a
         file recorded by amt_stream is used; other sound is uncalibrated
     settings: those of `MeasureSettings`, such as step_ms=100 or field="diffuse"
 
-    Raises SourceError for invalid sound, and ValueError for settings that models or rows lack.
+    Warns if channels have a layout that nobody said, or if models hear only some of them. Raises
+    SourceError for invalid sound, and ValueError for settings that models or rows lack.
 
     >>> m = measure(np.zeros(4800), 48000, calibration=100.0, step_ms=20)
     >>> m["ltl_sone"].max()
@@ -263,7 +276,7 @@ def measure(
 
 def measure_files(
     paths: Iterable[str | Path],
-    models: str | Sequence[str] = "moore2016",
+    models: str | Sequence[str] | None = None,
     calibration: Level | Sequence[Level] | None = None,
     **settings: Unpack[MeasureSettings],
 ) -> list[Measured | Exception]:
@@ -289,7 +302,7 @@ class _Wanted:
 
 
 def _wanted(
-    models: str | Sequence[str],
+    models: str | Sequence[str] | None,
     calibration: Level | Sequence[Level] | None,
     settings: MeasureSettings,
 ) -> _Wanted:
@@ -308,11 +321,12 @@ def _wanted(
     if isinstance(began, str):
         when = date_and_time(began)
     of_rows = {one.name: given[one.name] for one in fields(RowSettings) if one.name in given}
+    limits = limits_of(settings.get("limits", ()))
     preset = Preset(
-        _names("models", models),
+        _needed(limits, settings) if models is None else _names("models", models),
         {key: word for key, word in given.items() if key in of_models and word is not None},
         compute=settings.get("compute", COMPUTE_DEVICES[0]),
-        limits=limits_of(settings.get("limits", ())),
+        limits=limits,
     )
     if preset.compute_note:
         warnings.warn(preset.compute_note, RuntimeWarning, stacklevel=3)
@@ -324,6 +338,16 @@ def _wanted(
         math.nan if when is None else when.time_s(0.0, zone),
         settings,
     )
+
+
+def _needed(limits: Sequence[Limit], settings: MeasureSettings) -> tuple[str, ...]:
+    """The models that have what the settings ask for. Raises ValueError for an unknown column."""
+    columns = _names("columns", settings.get("columns") or ())
+    asked = [*asked_by_limits(limits), *(WantedColumn(name.strip(), "columns") for name in columns)]
+    options = {name: name for name in READINGS_TAKE if is_given(settings.get(name))}
+    levels = [] if settings.get("interval") is None else ["interval"]
+    outputs = dict.fromkeys(_names("outputs", settings.get("outputs", ())), "outputs")
+    return tuple(models_for(asked, levels, options, outputs))
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
@@ -349,8 +373,8 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
     asked = {name: _entry_of(name, preset) for name in wanted.outputs}
     outputs = {name: entry.outputs[name] for name, entry in asked.items()}
     takes = {one.takes: True for one in outputs.values() if one.takes is not None}
-    heard = len(recording.channels)
-    models = preset.models(recording.fs, heard, **takes)
+    recording.warn_of_channels(stacklevel=4)
+    models = preset.models(recording.fs, recording.heard.layouts(preset.names), **takes)
     sound = recording.sound(calibrations, wanted.began_utc_s)
     table = Table(preset, models, sound, wanted.rows)
     joined = table.rows
@@ -402,7 +426,9 @@ def _recording(
     calibrations = [_calibration(level) for level in each_level]
     corrections = _corrections(wanted.more.get("correction"))
     invalid = wanted.more.get("replace_invalid", False)
-    chosen = wanted.more.get("channels"), invalid, wanted.preset.most_channels
+    models, layout = wanted.preset.most_channels, wanted.more.get("layout")
+    keep = wanted.more.get("keep_offset", False)
+    chosen = wanted.more.get("channels"), invalid, models, layout
     if isinstance(x, (str, os.PathLike)):
         if fs is not None:
             raise ValueError(f"fs is {fs}: a file has its own sampling rate, leave it out")
@@ -410,7 +436,7 @@ def _recording(
             raise ValueError(
                 "a file holds fractions of full scale: give its calibration as a number"
             )
-        recording = CheckedFile(Path(x), *chosen)
+        recording = CheckedFile(Path(x), *chosen, keep)
         if given is None and (stored := calibrations_in(recording.path)):
             calibrations = [stored.get(channel, UNCALIBRATED) for channel in recording.channels]
     elif fs is None:
@@ -419,17 +445,20 @@ def _recording(
             "of it the path of a file, or a list of paths"
         )
     else:
-        recording = ArrayRecording(_in_full_scale(x, calibrations, wanted.preset), fs, *chosen)
+        sound, in_pascal = _in_full_scale(x, calibrations, wanted.preset), IN_PASCAL in calibrations
+        recording = ArrayRecording(sound, fs, *chosen, keep or in_pascal)
     if len(calibrations) not in (1, len(recording.channels)):
         raise ValueError(
-            f"{len(calibrations)} calibrations for {len(recording.channels)} channels: give one, "
+            f"{counted(len(calibrations), 'calibration')} for "
+            f"{counted(len(recording.channels), 'channel')}: give one, "
             "or one for each"
         )
     if any(corrections):
         calibrations = with_corrections(calibrations, corrections)
         if len(calibrations) not in (1, len(recording.channels)):
             raise ValueError(
-                f"{len(corrections)} corrections for {len(recording.channels)} channels: give "
+                f"{counted(len(corrections), 'correction')} for "
+                f"{counted(len(recording.channels), 'channel')}: give "
                 "one, or one for each"
             )
     return recording, calibrations

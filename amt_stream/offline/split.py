@@ -23,7 +23,13 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset
-from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measurements_of
+from amt_stream.offline.analysis import (
+    CheckedFile,
+    analyze,
+    frames_of,
+    measurements_of,
+    sound_for,
+)
 from amt_stream.offline.jobs import each, refuse_jobs
 
 RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0
@@ -85,10 +91,11 @@ _models: dict[str, Mapping[str, Stage]] = {}
 def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None) -> _PartOutput:
     """Run the models on a part, from a state if one is given."""
     recording = part.recording
-    key = repr((made.preset, made.takes, recording.fs, recording.channels))
+    layouts = recording.heard.layouts(made.preset.names)
+    key = repr((made.preset, made.takes, recording.fs, layouts))
     models = _models.get(key)
     if models is None:
-        models = made.preset.models(recording.fs, len(recording.channels), **made.takes)
+        models = made.preset.models(recording.fs, layouts, **made.takes)
         _models.clear()
         _models[key] = models
     found = _PartOutput()
@@ -99,7 +106,7 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
         run.outputs = []
     position = part.begin
     with torch.inference_mode():
-        for block in recording.blocks():
+        for block in sound_for(recording, runs):
             cut = min(max(0, part.start - position), len(block))
             for run in runs:
                 run.take(block[:cut])

@@ -6,9 +6,17 @@ from collections.abc import Callable, Iterator, Mapping
 from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.rows.block import column_type
+from amt_stream.meters.state_signs import AWAY
 
 SOUND_PRESSURE = re.compile(r"A-weighted|C-weighted|Z-weighted")
 STALE_S = 30.0
+
+GIVES_SOUND = (
+    "{{ 'offline' if (value_json.health or {}).device_state in "
+    f"{list(AWAY)!r}"
+    " else 'online' }}"
+)
+"""A template of Home Assistant: without sound, sensors have no value, and no old one."""
 
 
 def discovery(
@@ -28,7 +36,11 @@ def discovery(
         "sw_version": __version__,
     }
     shared = {
-        "availability_topic": f"{topic}/availability",
+        "availability": [
+            {"topic": f"{topic}/availability"},
+            {"topic": f"{topic}/state", "value_template": GIVES_SOUND},
+        ],
+        "availability_mode": "all",
         "expire_after": round(max(STALE_S, 5 * every_s, 5e-3 * header["step_ms"])),
         "device": device,
     }

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.core.words import counted
 from amt_stream.meters.limits import STATE
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.service.http_endpoint import Endpoint
@@ -75,7 +76,7 @@ class Influx(ByHttp):
     @property
     def note(self) -> str:
         if self._timeless and not self._sender.note:
-            return f"{self._timeless} rows are not sent to {self.name}: their UTC is unknown"
+            return f"{counted(self._timeless, 'row')} not sent to {self.name}: UTC is unknown"
         return self._sender.note
 
     @property

@@ -117,6 +117,5 @@ def event_message(event: Event) -> Message:
     (utc,) = python_values("utc", in_utc(np.array([event.utc])))
     content = {"kind": event.kind, "time_s": round(event.time_s, 6), "utc": utc}
     content |= {"sample": event.sample, "samples": event.samples, "text": event.text}
-    return Message(
-        "event", content | ({"microphone": event.microphone} if event.microphone else {})
-    )
+    content |= {"microphone": event.microphone} if event.microphone else {}
+    return Message("event", content | ({"cause": event.cause} if event.cause else {}))

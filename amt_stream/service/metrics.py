@@ -11,6 +11,8 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.accumulators.sound_level import FRAME_S, WEIGHTINGS
 from amt_stream.meters.limits import COLORS, STATE
 from amt_stream.meters.rows.block import column_type
+from amt_stream.meters.rows.intervals import accumulates
+from amt_stream.meters.state_signs import is_away
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, WAITING, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
@@ -33,16 +35,23 @@ OF_UNIT |= dict.fromkeys(("LUFS", "LU", "dBTP", "dBFS"), "programme")
 
 COUNTERS = {
     "samples": ("audio_samples", "Input samples received"),
-    "lost_samples": ("audio_lost_samples", "Input samples lost"),
+    "lost_samples": ("audio_lost_samples", "Input samples lost, those that were dropped included"),
+    "dropped_samples": ("audio_dropped_samples", "Samples dropped because the buffer was full"),
     "overruns": ("audio_overruns", "Blocks lost because the buffer was full"),
     "late_callbacks": ("audio_late_blocks", "Blocks that arrived late"),
     "clipped": ("audio_clipped_samples", "Samples that reach full scale"),
     "non_finite": ("audio_non_finite_samples", "Samples that were NaN or infinite"),
     "broken_frames": ("broken_frames", "Frames with NaN or infinity from a model"),
     "sink_missed": ("sink_missed_rows", "Rows that a slow sink missed"),
+    "throttled": ("engine_throttled", "How often a limit of processor time stopped the program"),
 }
 GAUGES = {
     "load": ("engine_load_ratio", "CPU seconds per second of sound"),
+    "processor_used": ("engine_processor_ratio", "Share of time with a processor"),
+    "processor_waited": ("engine_processor_wait_ratio", "Share of time ready without a processor"),
+    "stopped": ("engine_stopped_ratio", "Share of time in which the program stood still"),
+    "stolen": ("computer_stolen_ratio", "Share of processor time that a hypervisor took"),
+    "behind_s": ("audio_behind_seconds", "How much less sound than time has passed"),
     "clock_ppm": ("audio_clock_drift_ppm", "Rate of the device's clock against the computer's"),
     "clock_ppm_uncertainty": ("audio_clock_drift_uncertainty_ppm", "Twice its standard error"),
     "utc_ahead_s": ("utc_ahead_seconds", "How far UTC of rows is ahead of the computer's clock"),
@@ -108,6 +117,11 @@ class Metrics(Unhindered):
                 family.samples[place] = one._replace(labels={**one.labels, **self._tags})
             yield family
 
+    @property
+    def _is_away(self) -> bool:
+        """Whether there is no sound, so that nothing is known of now."""
+        return is_away({(self._state.get("health") or {}).get("device_state", "")})
+
     def _totals(self) -> "Iterator[Metric]":
         totals = self.totals
         exposure = _counter(
@@ -147,6 +161,8 @@ class Metrics(Unhindered):
             text = f"{column['quantity']}, {column['statistic']} ({column['unit']})"
             gauge = found.setdefault(name, _gauge(name, text, *OF, "channel"))
             for microphone, content in self._rows.items():
+                if self._is_away and not accumulates(column):
+                    continue  # the last value is not of now
                 if (value := content.get(column["name"])) is not None:
                     gauge.add_metric([microphone or MAIN, channel], value)
         yield from found.values()
@@ -158,13 +174,14 @@ class Metrics(Unhindered):
         for microphone, row in self._rows.items():
             whose = microphone or MAIN
             for one, gauge in marks.items():
-                gauge.add_metric([whose], row[one])
+                gauge.add_metric([whose], row[one] and not (one == "valid" and self._is_away))
             if row["utc"] is not None:
                 utc = datetime.fromisoformat(row["utc"]).timestamp()
                 newest.add_metric([whose], utc)
             for name, state in row.items():
                 for one in COLORS if name.startswith(STATE) else ():
-                    limits.add_metric([whose, name.removeprefix(STATE), one], state == one)
+                    holds = state == one and not self._is_away
+                    limits.add_metric([whose, name.removeprefix(STATE), one], holds)
         faulty = _counter("faulty_rows", "Rows with a fault", *OF, "fault")
         for (microphone, fault), count in self._faulty.items():
             faulty.add_metric([microphone or MAIN, fault], count)

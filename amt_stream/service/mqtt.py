@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from amt_stream.core.safe_text import sentence
+from amt_stream.core.words import counted
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import MAIN, Message, Thinned
 from amt_stream.service.stdio import asked_in
@@ -61,9 +62,12 @@ class Broker:
         if path is None:
             return replace(self, user=os.environ.get(USER), password=os.environ.get(PASSWORD))
         lines = secret_in(path).splitlines()
+        while len(lines) > 2 and not lines[-1]:
+            lines.pop()
         if len(lines) != 2 or not lines[0]:
             raise ServiceError(
-                f"{path} has {len(lines)} lines: write the user on one and the password on another"
+                f"{path} has {counted(len(lines), 'line')}: write the user on one and the password "
+                "on another"
             )
         return replace(self, user=lines[0], password=lines[1])
 
@@ -149,7 +153,8 @@ class Mqtt:
             self._send_row(message)
         elif message.kind == "state":
             # The state comes each second, too often for a retained message.
-            new, now = (content["state"], content["error"]), time.monotonic()
+            device = (content["health"] or {}).get("device_state")
+            new, now = (content["state"], content["error"], device), time.monotonic()
             if new != self._state or now - self._state_at >= self._every_s:
                 self._state, self._state_at = new, now
                 self._publish(message)

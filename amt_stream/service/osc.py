@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.core.words import counted
 from amt_stream.meters.rows.block import AFTER, BEFORE, MICROPHONE
 from amt_stream.service.message import MAIN, Message
 from amt_stream.service.stdio import asked_in
@@ -58,7 +59,7 @@ class OscIn(Unhindered):
     @property
     def note(self) -> str:  # type: ignore[override]
         return (
-            f"{self._left_out} commands by OSC were dropped: too many at once"
+            f"{counted(self._left_out, 'command')} by OSC dropped: too many at once"
             if self._left_out
             else ""
         )

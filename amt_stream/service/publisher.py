@@ -1,7 +1,7 @@
 """A sink that turns the output of an engine into messages."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import Event, Frames
@@ -35,6 +35,11 @@ class Publisher:
         self._heard = self._begun = False
         self._happened = table.events_of_rows()
 
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self._table.rows.needed
+
     def __call__(self, frames: Frames) -> None:
         """[sink-thread]"""
         if self.done.is_set():
@@ -50,9 +55,9 @@ class Publisher:
 
     def event(self, event: Event) -> None:
         """[sink-thread]"""
-        self._table.rows.event(event)
+        self._table.event(event)
         # Later rows have another calibration or another model.
-        anew = self._begun and event.kind in ("calibrated", "swapped")
+        anew = self._begun and event.kind in ("calibrated", "uncalibrated", "swapped")
         again = [self._header()] if anew else []
         self._post([event_message(event), *again])
 

@@ -65,7 +65,9 @@ class ReferenceTone:
             table = station.table
             if table is None or not station.running or station.preset.stages:
                 continue
-            await self._hear(station, (station.preset, table.sound.fs, table.ears))
+            layouts = table.sound.layouts(station.preset.names).values()
+            ears = max(layout.channels for layout in layouts)
+            await self._hear(station, (station.preset, table.sound.fs, ears))
             await asyncio.sleep(self._every_s)
 
     async def _hear(self, station: Station, asked: tuple[Preset, int, int]) -> None:

@@ -103,7 +103,7 @@ class Station:
         """Why the expected device is missing."""
         self._not_wanted = threading.Event()
         self._over: Callable[[], bool] = lambda: False
-        self._reported_at = 0.0
+        self._reported_at, self._device_state = 0.0, ""
         self._since = utc_now()
         self.trouble = ""
         """Another fault, such as a failed check."""
@@ -192,8 +192,11 @@ class Station:
             self._tell_in_time()
 
     def _tell_in_time(self) -> None:
-        if time.monotonic() > self._reported_at + STATE_S:
-            self._reported_at = time.monotonic()
+        """Send the state once a second, and at once when the device's has changed."""
+        engine, now = self._engine, time.monotonic()
+        device = "" if engine is None else engine.device_state
+        if now > self._reported_at + STATE_S or device != self._device_state:
+            self._reported_at, self._device_state = now, device
             self._send(self.state)
 
     def _is_over(self) -> bool:
@@ -209,7 +212,8 @@ class Station:
             if engine is None or table is None:
                 raise CommandRefused("no measurement has begun yet")
             # Check the preset before the measurement ends.
-            await asyncio.to_thread(preset.models, engine.source.fs, table.ears)
+            layouts = table.sound.layouts(preset.names)
+            await asyncio.to_thread(preset.models, engine.source.fs, layouts)
             before, running = self._preset, self._state in RUNNING
             self._preset = preset
             if not running:

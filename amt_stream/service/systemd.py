@@ -7,6 +7,7 @@ import time
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import plain
+from amt_stream.meters.state_signs import AWAY
 from amt_stream.service.message import RUNNING, WAITING, Message
 from amt_stream.service.transport import Unhindered, Wire
 
@@ -25,7 +26,8 @@ class Manager(Unhindered):
     """Notifies the service manager of readiness, state and liveness.
 
     The station is ready once it measures or waits for its device. It is alive while rows come, and
-    while there can be none: the device is missing, or the measurement is stopped or starting.
+    while there can be none: the device is missing or silent, or the measurement is stopped or
+    starting.
     """
 
     name = "systemd"
@@ -58,7 +60,7 @@ class Manager(Unhindered):
             self._state, self._since = state["state"], time.monotonic()
         if self._state == "starting":
             return time.monotonic() < self._since + START_S
-        away = state["health"] is not None and state["health"]["device_state"] == "lost"
+        away = state["health"] is not None and state["health"]["device_state"] in AWAY
         return self._state in ("stopped", WAITING) or (self._state in RUNNING and away)
 
     async def close(self) -> None:

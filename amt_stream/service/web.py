@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from amt_stream.core.processes import module_command
+from amt_stream.core.words import counted
 from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.page.entrance import Entrance, PageError
@@ -133,7 +134,7 @@ class Web(Unhindered):
         elif kind == "wants":
             self._wanted = frozenset(json.loads(text))
         elif kind == "dropped":
-            self.note = f"{text} clients were too slow and were disconnected"
+            self.note = f"{counted(int(text), 'client')} disconnected: too slow"
 
     def send(self, message: Message) -> None:
         if message.kind == "row":

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from amt_stream.core.json_types import JsonDict
+from amt_stream.core.words import counted
 from amt_stream.sessions.files import (
     LONGEST_LINE,
     GrowingFile,
@@ -106,7 +107,7 @@ def first_break(entries: Sequence[Entry]) -> str:
         if entry["hash"] != hash_of(entry):
             return f"line {line} was edited"
         if entry["before"] != before or entry["n"] != number:
-            return f"{entry['n'] - number} entries are missing before line {line}"
+            return f"{counted(entry['n'] - number, 'entry', 'entries')} missing before line {line}"
         before, number = entry["hash"], number + 1
     return ""
 

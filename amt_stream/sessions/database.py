@@ -18,7 +18,7 @@ from amt_stream.sessions.folder import DATABASE, Folder
 from amt_stream.sessions.log_parts import Headers, LoggedEvent, LogHour, MakeHeader
 
 BUSY_S = 1.0
-EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "microphone")
+EVENT = ("kind", "sample", "time_s", "utc", "samples", "text", "microphone", "cause")
 TABLES = ("rows", "events", "intervals")
 MOST_ROWS = 1 << 62
 BROKEN_WORDS = "its schema is damaged"
@@ -63,6 +63,9 @@ class Database:
         except OSError as error:
             self._let_go()
             raise SessionError(f"{self.path} cannot be written: {error.strerror}") from error
+        except BaseException:
+            self._let_go()
+            raise
 
     @property
     def path(self) -> Path:
@@ -105,8 +108,10 @@ class Database:
 
     def close(self) -> None:
         self._steps.append(self._close_parts)
-        self.flush()
-        self._let_go()
+        try:
+            self.flush()
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         if self._connection is not None:
@@ -152,8 +157,9 @@ class Database:
             execute(
                 f"CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, run INTEGER, {given})"
             )
-            if "microphone" not in table_columns(self._connection, "events"):
-                execute("ALTER TABLE events ADD COLUMN microphone")
+            there = table_columns(self._connection, "events")
+            for name in (name for name in EVENT if name not in there):
+                execute(f"ALTER TABLE events ADD COLUMN {name}")
             for table in ("rows", "intervals"):
                 execute(f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY, run INTEGER)")
             for table in TABLES:

@@ -16,11 +16,15 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.rows import Column
 from amt_stream.sessions import Session
 from amt_stream.sessions.chain import CHAIN
+from amt_stream.sessions.manifest import NAME as MANIFEST
 from amt_stream.sessions.parts import PartsOfRows, Pieces
 from amt_stream.sessions.reading import ROWS_IN
-from amt_stream.sessions.results import Results, read_results
+from amt_stream.sessions.results import Results, column_of, read_results
 
 HOURS_OF_DAY = 24
+LEVELS, LAEQ = "spl", "laeq_db"
+"""The model of A-weighted levels, and its level of an interval."""
+
 EVENING_DB, NIGHT_DB = 5.0, 10.0
 SLACK_S = 0.02
 """Seconds that a piece may extend past the bound of a period, as bounds fall between frames."""
@@ -264,20 +268,40 @@ def _period(own: NDArray[np.bool_], measured: Any, power: Any, whole_s: float) -
 def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
     """The energy of one measurement, in pieces that each belong to one period."""
     parts = PartsOfRows(results)
+    timeless = False
     for found in (parts.pieces(), parts.pieces_of_rows()):
         if found is None:
             continue
         if not np.isfinite(found.utc_s).all():
-            raise NoDayLevels(
-                f"{results.name}: the time of the measurement is unknown, so day and night are "
-                "too: measure the recording with --began"
-            )
+            timeless = True
+            continue
         divided = _divided(found, hours, zone)
         if divided is not None:
             return divided
-    raise NoDayLevels(
-        f"{results.name} has no A-weighted equivalent level in steps that end with day, evening "
-        "and night: log with --interval 15min, or with rows of laeq_1s_db"
+    if timeless:
+        raise NoDayLevels(
+            f"{results.name}: the time of the measurement is unknown, so day and night are too: "
+            "measure the recording with --began"
+        )
+    raise NoDayLevels(f"{results.name} {_lack(results, hours)}")
+
+
+def _lack(results: Results, hours: DayPeriods) -> str:
+    """What a measurement lacks for levels of day and night, and the remedy."""
+    models = [str(one["name"]) for one in results.header["models"]]
+    if not any(map(is_energy, results.known.values())):
+        return (
+            f"has no A-weighted level, as it was measured with {', '.join(models)} alone: measure "
+            f"with --model {','.join([*models, LEVELS])}"
+        )
+    there = results.rows if results.intervals is None else results.intervals
+    if not any(map(is_energy, map(column_of, results.header["columns"]))) and (
+        LAEQ not in there.columns
+    ):
+        return "has no A-weighted level among its columns: leave --columns out, or add laeq_1s_db"
+    return (
+        f"has no A-weighted level in steps that end with {hours.words}: measure with --interval "
+        "15min, or with rows of laeq_1s_db"
     )
 
 
@@ -343,14 +367,15 @@ def measurements(path: Path, microphone: str | None = None) -> list[Results]:
     Raises NoDayLevels for a folder without any, and errors of reading them.
     """
     if path.is_file() or path.suffix in ROWS_IN:
-        return [read_results(path, is_energy, microphone=microphone)]
+        return [read_results(path, is_energy, microphone=microphone, tables=True)]
     if (path / CHAIN).is_file():
         return [
             read_results(path, is_energy, run=run, microphone=microphone)
             for run in _ends(Session(path))
         ]
     logs = sorted(inner.parent for inner in path.glob(f"*/{CHAIN}"))
-    files = sorted(file for file in path.glob("*") if file.suffix in ROWS_IN)
+    every = (file for file in path.glob("*") if file.name != MANIFEST)
+    files = sorted(file for file in every if file.suffix in ROWS_IN)
     if not logs and not files:
         raise NoDayLevels(f"{path} has no log: give the folder of one, or a folder of logs")
     return [one for inner in (*logs, *files) for one in measurements(inner, microphone)]

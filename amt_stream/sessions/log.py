@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from amt_stream import __version__
-from amt_stream.core.clock import local_zone_name
+from amt_stream.core.clock import zone_name, zone_of
 from amt_stream.core.files import why
 from amt_stream.core.formats import LOG_FORMATS, LogFormat, SoundFormat
 from amt_stream.core.json_types import JsonDict, JsonMap
@@ -29,6 +29,7 @@ from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
 from amt_stream.meters.rows import AnyRows, Rows
+from amt_stream.meters.source_description import LEARNED
 from amt_stream.meters.table import Table
 from amt_stream.sessions.chain import REMOVED
 from amt_stream.sessions.database import Database
@@ -42,7 +43,7 @@ from amt_stream.sessions.retention import PartRemover, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
-CHANGES = ("calibrated", "swapped")
+CHANGES = ("calibrated", "uncalibrated", "swapped")
 """Kinds of events that change the header of the following rows."""
 
 FLUSH_S = 1.0
@@ -191,6 +192,11 @@ class SessionLog:
         return self.folder.path
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it has written its last row, or has failed [any-thread]."""
+        return self._closed
+
+    @property
     def run(self) -> int:
         """Number of this run in its folder, counted from 1."""
         return self.folder.run
@@ -208,6 +214,11 @@ class SessionLog:
         if self._news and (self.dropped or time.monotonic() < self._news_until):
             return self._news
         return ""
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self.table.rows.needed
 
     def __call__(self, frames: Frames) -> None:
         """Log the rows and intervals that these frames complete [sink-thread]."""
@@ -250,7 +261,7 @@ class SessionLog:
 
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""
-        self.table.rows.event(event)
+        self.table.event(event)
         self._put(LoggedEvent(event, self._header_now if event.kind in CHANGES else None))
 
     def afterwards(self, action: Callable[[], None]) -> None:
@@ -303,7 +314,9 @@ class SessionLog:
     @property
     def _settings(self) -> JsonDict:
         """The settings that must agree to continue a run."""
-        same = {"source": self.table.sound.description, **self.table.settings}
+        source = self.table.sound.description
+        known = {k: v for k, v in source.get("sound", {}).items() if k not in LEARNED}
+        same = {"source": source | {"sound": known}, **self.table.settings}
         # A continued run may be longer.
         same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
         return same
@@ -374,7 +387,7 @@ class SessionLog:
             left = self._waiting.count + self._at_store
             if self._trouble and left:
                 self.dropped += left
-                self._trouble = f"{self._trouble}; {left} rows and events are lost"
+                self._trouble = f"{self._trouble}; rows and events lost: {left}"
         except BaseException as error:
             self._error = error
             self._trouble = f"the log in {self.path} has failed: {error}"
@@ -429,7 +442,7 @@ class SessionLog:
 
     def _recovered(self, after_s: float) -> None:
         self._failing_since = None
-        lost = f"; {self.dropped} rows and events were lost" if self.dropped else ""
+        lost = f"; rows and events lost: {self.dropped}" if self.dropped else ""
         self._news = f"the log in {self.path} can be written again after {after_s:.0f} s{lost}"
         self._news_until = time.monotonic() + TOLD_S
         self._trouble = ""
@@ -512,12 +525,12 @@ class SoundLog(SessionLog):
     @property
     def _notes(self) -> JsonDict:
         """Further comments of sound files at this moment."""
-        return {"fs": self._fs, "calibration": self.table.sound.calibration_of_columns}
+        return {"fs": self._fs, **self.table.sound.notes_of_columns}
 
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""
         super().event(event)
-        if event.kind == "calibrated":
+        if event.kind in ("calibrated", "uncalibrated"):
             with self._changed:
                 self._noted.append((event.sample, self._notes))
 
@@ -582,12 +595,13 @@ def description(
     restored: JsonMap | None = None,
     repaired: Sequence[str] = (),
 ) -> JsonDict:
-    """The description of a run that begins now, with the local time and its offset."""
+    """The description of a run that begins now, with the local time, its offset and its zone."""
+    zone = header.get("zone") or zone_name(None, time.time())
     return {
         "format": format,
         "began_utc": utc_now(),
-        "began_local": datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
-        "zone": local_zone_name(),
+        "began_local": datetime.now(UTC).astimezone(zone_of(zone)).isoformat(timespec="seconds"),
+        "zone": zone,
         "restored": restored,
         "header": header,
         **settings,

@@ -15,9 +15,10 @@ from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
-from amt_stream.sessions.results import Results, ResultsError
+from amt_stream.sessions.results import UNCALIBRATED_SOUND, Results, ResultsError
 
-UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
+UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
+LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
 Numbers = NDArray[np.float64]
 
 
@@ -61,6 +62,8 @@ class PartsOfRows:
         self.time_s: Numbers = results.rows["time_s"]
         self.how: dict[str, str] = {}
         self._counted = ((self.rows["fault"] & UNHEARD) == 0) & (self.time_s > 0)
+        if results.calibrated:
+            self._counted &= self.rows["calibrated"]
         for begin_s, end_s in self.pauses:
             self._counted &= (self.time_s <= begin_s) | (self.time_s > end_s)
 
@@ -79,24 +82,52 @@ class PartsOfRows:
 
     @cached_property
     def gaps(self) -> list[tuple[float, float]]:
-        """Begin and end of each gap in the sound."""
-        return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault == "gap"]
+        """Begin and end of each gap in the sound, and of what is not calibrated."""
+        return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault in LEFT_OUT]
 
-    def measured_s(self, begin_s: float, end_s: float) -> float:
-        """Duration of sound that was present and counted, up to the last row."""
+    def off_of(self, model: str) -> list[tuple[float, float]]:
+        """Begin and end of each time in which a model was switched off."""
+        if model not in self._off:
+            self._off[model] = self._off_spans(model)
+        return self._off[model]
+
+    @cached_property
+    def _off(self) -> dict[str, list[tuple[float, float]]]:
+        return {}
+
+    def _off_spans(self, model: str) -> list[tuple[float, float]]:
+        columns = self.results.columns.items()
+        names = [n for n, one in columns if one.model == model and n in self.rows.columns]
+        numbers = [self.rows[name] for name in names if self.rows[name].dtype.kind == "f"]
+        off = (self.rows["fault"] & Fault.OFF) > 0
+        if not (numbers and off.any()):
+            return []
+        # It has no values; other models go on.
+        off &= np.isnan(numbers).all(axis=0)
+        before_s = np.concatenate([[0.0], self.time_s[:-1]])
+        edges = np.flatnonzero(np.diff(off, prepend=False, append=False)).tolist()
+        return [
+            (float(before_s[first]), float(self.time_s[end - 1]))
+            for first, end in zip(edges[::2], edges[1::2], strict=True)
+        ]
+
+    def measured_s(self, begin_s: float, end_s: float, model: str = "") -> float:
+        """Duration of sound that was present and counted, up to the last row.
+
+        model: by this one, which may have been switched off
+        """
         spans = np.array([begin_s]), np.array([min(end_s, self.results.duration_s)])
-        return float(self._counted_s(*spans)[0])
+        return float(self._counted_s(*spans, model)[0])
 
     def paused_s(self, begin_s: float, end_s: float) -> float:
         """Duration of pauses."""
         return sum(max(0.0, min(end_s, b) - max(begin_s, a)) for a, b in self.pauses)
 
-    def _counted_s(self, begin_s: Numbers, end_s: Numbers) -> Numbers:
-        """Seconds of sound in each piece that were present and counted."""
+    def _counted_s(self, begin_s: Numbers, end_s: Numbers, model: str) -> Numbers:
+        """Seconds of sound in each piece that were present and counted by a model."""
         found = end_s - begin_s
-        for left_out in (self.gaps, self.pauses):
-            for a, b in left_out:
-                found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
+        for a, b in _merged([*self.gaps, *self.pauses, *self.off_of(model)]):
+            found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
         return np.clip(found, 0.0, None)
 
     def fault(self, begin_s: float, end_s: float) -> int:
@@ -144,8 +175,7 @@ class PartsOfRows:
         if name in self.rows.columns and inside.any():
             places = np.flatnonzero(inside)
             so_far = self.rows[name]
-            last = float(so_far[places[-1]])
-            before = float(so_far[places[0] - 1]) if places[0] else math.nan
+            last, before = (_last_known(so_far[part]) for part in (places, slice(places[0])))
             # A change since the begin happened in this part.
             changed = math.isnan(before) or (last > before if highest else last < before)
             if math.isfinite(last) and changed:
@@ -170,7 +200,8 @@ class PartsOfRows:
         utc_s = unix_s(table["utc"]) + table["end_s"] - table["time_s"]
         power = _power(table["laeq_db"])
         spans = table["time_s"], table["end_s"], utc_s, table["measured_s"], power
-        return Pieces(*spans, f"the log's own intervals of {seconds} s")
+        whose = "the log's own" if len(self.rows) else "a table of"
+        return Pieces(*spans, f"{whose} intervals of {seconds} s")
 
     def _pieces_of(self, name: str) -> Pieces | None:
         """Pieces of an equivalent level, given the name of the accumulated one."""
@@ -215,7 +246,8 @@ class PartsOfRows:
         end_s = self.time_s[places]
         begin_s = np.maximum(end_s - window_s, 0.0)
         utc_s = unix_s(self.rows["utc"][places])
-        return Pieces(begin_s, end_s, utc_s, self._counted_s(begin_s, end_s), _power(values), how)
+        heard_s = self._counted_s(begin_s, end_s, self.results.known[name].model)
+        return Pieces(begin_s, end_s, utc_s, heard_s, _power(values), how)
 
     def _differences(self, name: str) -> Pieces:
         """Pieces of an accumulated level: the energy added since the row before."""
@@ -225,7 +257,7 @@ class PartsOfRows:
         begin_s = np.concatenate(
             [[min(one["from_s"] for one in self.results.header["statistics"].values())], end_s[:-1]]
         )[: len(end_s)]
-        heard_s = self._counted_s(begin_s, end_s)
+        heard_s = self._counted_s(begin_s, end_s, self.results.known[name].model)
         total_s = np.concatenate([[0.0], np.cumsum(heard_s)])
         # The begin of the accumulation: the start, or the last reset.
         resets = np.array(
@@ -241,8 +273,25 @@ class PartsOfRows:
         return Pieces(begin_s, end_s, utc_s, heard_s, np.where(heard_s > 0, power, 0.0), how)
 
 
+def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans without overlap."""
+    found: list[tuple[float, float]] = []
+    for begin_s, end_s in sorted(spans):
+        if found and begin_s <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end_s)
+        else:
+            found.append((begin_s, end_s))
+    return found
+
+
 def _power(level_db: NDArray[np.floating]) -> Numbers:
     return np.where(np.isfinite(level_db), 10.0 ** (np.nan_to_num(level_db) / 10.0), 0.0)
+
+
+def _last_known(values: Numbers) -> float:
+    """The last value that is known, as a model that is off has none; NaN without any."""
+    known = values[np.isfinite(values)]
+    return float(known[-1]) if len(known) else math.nan
 
 
 @dataclass(frozen=True)
@@ -341,6 +390,10 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
     parts, start = PartsOfRows(results), results.start_utc
     models = results.models.values()
     wanted = [c.name for one in models for n in one.of_interval for c in one.matching(n)]
+    # Equivalent levels are averaged by measured time.
+    timed = next(
+        (c.model for c in map(results.known.get, wanted) if c and c.statistic == EQUIVALENT), ""
+    )
     by = zone or results.zone
     epoch = 0.0 if start is None else float(unix_s(start))
     clock = Interval(seconds) if start is None else Interval(seconds, by)
@@ -360,7 +413,7 @@ def intervals_of(results: Results, seconds: int, zone: tzinfo | None = None) -> 
             "utc": None if start is None else utc_text(utc),
             "local": None if start is None else local_text(utc, by),
             "end_s": round(until_s, 6),
-            "measured_s": round(parts.measured_s(begin_s, until_s), 6),
+            "measured_s": round(parts.measured_s(begin_s, until_s, timed), 6),
             "paused_s": round(parts.paused_s(begin_s, until_s), 6),
             "partial": not whole,
             **parts.values(wanted, begin_s, until_s),

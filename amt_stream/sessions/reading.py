@@ -4,15 +4,20 @@ import csv
 import json
 import math
 import os
+import re
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from amt_stream.core.files import encoding_of
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief, sentence
+from amt_stream.core.tables import PLAIN, TableError, separator_of
+from amt_stream.core.workbooks import XLSX
 from amt_stream.meters.frames import Chunk, Event, Fault
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.sessions.chain import CHAIN, present, read_chain
@@ -27,7 +32,10 @@ from amt_stream.sessions.files import LONGEST_LINE, SessionError, as_session_err
 from amt_stream.sessions.folder import DATABASE, PARQUET, PART, read_descriptions, require_files
 from amt_stream.sessions.parquet import rows_in
 
-WORDS = ("utc", "local", "fault", "settling_columns")
+NAMES = ("settling_columns", "clipped_columns")
+"""Columns of names of readings."""
+
+WORDS = ("utc", "local", "fault", *NAMES)
 MOST_SAMPLES = (1 << 63) - 1
 """Largest count of samples, which has 64 bits."""
 
@@ -194,8 +202,9 @@ def _count(value: Any) -> int:
 
 
 def _event(data: JsonDict) -> Event:
-    kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str)
-    given = {**data, "microphone": data.get("microphone") or ""}  # older logs lack it
+    kinds: tuple[Callable[[Any], Any], ...] = (str, _count, float, float, _count, str, str, str)
+    # Older logs lack these.
+    given = {**data, **{name: data.get(name) or "" for name in ("microphone", "cause")}}
     values = (kind(given[name]) for kind, name in zip(kinds, EVENT, strict=True))
     event = Event(*values)
     if not abs(event.time_s) <= LONGEST_S:
@@ -217,6 +226,9 @@ class opened:
         except sqlite3.OperationalError:
             self.connection.close()
             self.connection = self._connected(f"{uri}?immutable=1")
+        except BaseException:
+            self.connection.close()
+            raise
 
     def _connected(self, uri: str) -> sqlite3.Connection:
         # Any thread may collect an unfinished generator of rows, which closes this.
@@ -250,10 +262,42 @@ def _selected(
         yield found | {name: bool(found[name]) for name in TRUTHS if name in found}
 
 
+def opened_text(path: Path) -> TextIO:
+    """Open a text in UTF-8, or in UTF-16 with a byte order mark, as PowerShell writes it."""
+    with path.open("rb") as file:
+        encoding = encoding_of(file.read(4))
+    return path.open(encoding=encoding, errors="replace", newline="")
+
+
+def _lines(path: Path) -> Generator[bytes]:
+    with path.open("rb") as file:
+        if encoding_of(file.read(4)) == "utf-16":
+            with opened_text(path) as text:
+                while line := text.readline(LONGEST_LINE):
+                    yield line.encode()
+            return
+        file.seek(0)
+        while content := file.readline(LONGEST_LINE):
+            yield content
+
+
+def first_and_last(path: Path) -> tuple[bytes, bytes]:
+    """The first and the last line of a text, without reading what is between them."""
+    with path.open("rb") as file:
+        encoding = encoding_of(file.read(4))
+        file.seek(0)
+        if encoding == "utf-16":  # its lines have no end in bytes
+            lines = deque(_lines(path), maxlen=1)
+            return next(_lines(path), b""), next(iter(lines), b"")
+        first = file.readline(LONGEST_LINE)
+        file.seek(max(0, file.seek(0, 2) - LONGEST_LINE))
+        return first, next(reversed(file.read().splitlines()), b"")
+
+
 def _json_lines(path: Path) -> Iterator[JsonDict]:
     """Yield the objects of a file of JSON lines, up to an incomplete one."""
-    with path.open("rb") as file:
-        while line := file.readline(LONGEST_LINE):
+    with closing(_lines(path)) as lines:
+        for line in lines:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError):
@@ -267,20 +311,40 @@ def _json_rows(path: Path) -> Iterator[JsonDict]:
 
 
 def _csv_rows(path: Path) -> Iterator[JsonDict]:
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with opened_text(path) as file:
         lines = (line for line in file if not line.startswith("#") and line.endswith("\n"))
-        for row in csv.DictReader(lines):
-            if None in row or None in row.values():
+        head = next(lines, "")
+        separator = separator_of(head)
+        names = next(csv.reader([head], delimiter=separator), [])
+        for cells in csv.reader(lines, delimiter=separator):
+            if not cells:
+                continue
+            if len(cells) != len(names):
                 return
-            yield {name: _value(name, text) for name, text in row.items()}
+            if separator != PLAIN.separator:
+                cells = [_DECIMAL.sub(r"\1.\2", cell) for cell in cells]
+            yield {name: _value(name, text) for name, text in zip(names, cells, strict=True)}
 
 
-ROWS_IN = {".csv": _csv_rows, ".jsonl": _json_rows, PARQUET: rows_in}
+_DECIMAL = re.compile(r"^(-?\d+),(\d+(?:e[+-]?\d+)?)$")
+"""A number with a decimal comma."""
+
+
+def _workbook_rows(path: Path) -> Iterator[JsonDict]:
+    from amt_stream.sessions.outputs.workbook import rows_in_workbook
+
+    try:
+        yield from rows_in_workbook(path)
+    except TableError as error:
+        raise SessionError(f"{path} {error}") from error
+
+
+ROWS_IN = {".csv": _csv_rows, ".jsonl": _json_rows, PARQUET: rows_in, XLSX: _workbook_rows}
 """Readers of rows by the ending of a part."""
 
 
 def _value(name: str, text: str) -> Any:
-    if name in ("fault", "settling_columns", MICROPHONE):
+    if name in ("fault", *NAMES, MICROPHONE):
         return text
     if not text:
         return None

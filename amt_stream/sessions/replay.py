@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,9 @@ from pathlib import Path
 from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, sentence
+from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import compute_device, device_words
+from amt_stream.engine.channels import heard_channels
 from amt_stream.engine.engine import Engine
 from amt_stream.engine.microphones import named_microphones
 from amt_stream.engine.sources import Deliver, Source, SourceError
@@ -19,6 +21,7 @@ from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.frames import Chunk, Frames
 from amt_stream.meters.presets import preset_of
 from amt_stream.meters.rows import Rows
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.table import Sound, Table, from_data
 from amt_stream.sessions.chain import canonical
 from amt_stream.sessions.files import SessionError
@@ -35,7 +38,7 @@ MOST = (1 << 63) - 1
 """Types of the values of rows."""
 
 CHANGES = (
-    *("overload", "recovered", "swapped", "calibrated", "filters_reset"),
+    *("overload", "recovered", "swapped", "calibrated", "uncalibrated", "filters_reset"),
     *("paused", "continued", "readings_reset"),
 )
 """Kinds of events that changed the measurement."""
@@ -212,9 +215,14 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
     calibration = [Calibration.from_dict(one) for one in description["calibration"]]
     preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
     named = tuple((str(name), tuple(own)) for name, own in described.get("microphones", {}).items())
-    models = preset.models(described["fs"], max((len(own) for _, own in named), default=len(heard)))
     name, duration_s = str(described["name"]), described["duration_s"]
-    picked = description["source"]["picked"]
+    picked, delivered = description["source"]["picked"], first.samples.shape[1]
+    source = _Recorded(name, described["fs"], delivered)
+    layout = usual_layout(delivered)
+    if "layout" in description["source"]:
+        layout = Layout.from_dict(description["source"]["layout"])
+    known = SourceDescription.from_dict(described.get("sound", {}), delivered)
+    source.description, most = known.with_layout(layout), preset.most_channels
     sound = Sound(
         name,
         described["fs"],
@@ -223,9 +231,11 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
         duration_s,
         microphones=named,
         picked=picked is not None,
+        heard=None if named else heard_channels(name, layout, most, picked),
     )
+    models = preset.models(sound.fs, sound.layouts(preset.names))
     table = Table(preset, models, sound, from_data(description["rows"]))
-    source, maker = _Recorded(sound.name, sound.fs, first.samples.shape[1]), _Maker(table)
+    maker = _Maker(table)
     engine = Engine(
         source,
         models,
@@ -288,7 +298,8 @@ class _Comparison:
             self._next = next(self._logged, None)
             self._absent, self._between = self._absent + self._between, 0
             self._rows += 1
-            found = [_comparable(row) for row in (was, again)]
+            # A column that is younger than the log is not in it.
+            found = [_comparable(row, was) for row in (was, again)]
             for digest, row in zip(self._digests, found, strict=True):
                 digest.update(canonical(row).encode())
             if found[0] != found[1] and not self._differs:
@@ -299,12 +310,12 @@ class _Comparison:
         return Replayed(run, self._rows, self._absent, self._differs, notes, logged, again)
 
 
-def _comparable(row: Mapping[str, object]) -> JsonDict:
-    """A row without its clock, with numbers in one form."""
+def _comparable(row: Mapping[str, object], names: Collection[str]) -> JsonDict:
+    """These columns of a row without its clock, with numbers in one form."""
     return {
         name: float(value) if isinstance(value, int | float) else value
         for name, value in row.items()
-        if name != CLOCK
+        if name != CLOCK and name in names
     }
 
 

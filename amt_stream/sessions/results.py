@@ -10,20 +10,23 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.clock import DAY_S, zone_of
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, require_file, small_text, why
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, json_object
+from amt_stream.core.tables import TableError
+from amt_stream.core.workbooks import XLSX
+from amt_stream.dsp.channel_layout import Layout, LayoutError
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Fault, undone_with
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
-from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, UNKNOWN, LimitError, limit_of
+from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, LimitError, limit_of
 from amt_stream.meters.rows import (
     AFTER,
     BEFORE,
@@ -34,14 +37,17 @@ from amt_stream.meters.rows import (
     column_named,
     readings_of,
 )
-from amt_stream.meters.rows.block import MICROPHONE
+from amt_stream.meters.rows.block import MICROPHONE, is_named
 from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
+from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
+from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import LONGEST_LINE, as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY
 from amt_stream.sessions.parquet import refuse_no_parquet
-from amt_stream.sessions.reading import LONGEST_S, ROWS_IN
+from amt_stream.sessions.reading import LONGEST_S, ROWS_IN, first_and_last, opened_text
 from amt_stream.sessions.verify import Verdict, verify
 
 if TYPE_CHECKING:
@@ -52,6 +58,12 @@ AT_ONCE = 4096
 
 GAPS = ("gap", "dropped", "lost")
 """Kinds of events that explain a gap."""
+
+KINDS: dict[Fault | None, tuple[str, ...]] = {Fault.GAP: GAPS, Fault.SILENT: ("gap", "silent")}
+"""Kinds of events that explain a fault, unless it is the one of the fault's name."""
+
+UNCALIBRATED_SOUND = "uncalibrated"
+"""The word for stretches of a measurement whose calibration did not hold there."""
 
 MARK = "mark"
 """The kind of events for marks."""
@@ -103,6 +115,13 @@ class Invalid(Exception):
     """A field of a header, a summary or a row has no value that was measured."""
 
 
+def _together(marks: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """The places of marked rows, adjacent ones together."""
+    marked = np.flatnonzero(marks)
+    parts = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
+    return [part for part in parts if len(part)]
+
+
 @dataclass(frozen=True)
 class FaultySpan:
     """A part of the sound with a fault: its word, its time in seconds, its cause."""
@@ -119,7 +138,8 @@ class Results:
 
     name: name of the folder or file, or of the sound
     header: header of the rows
-    rows: rows with the chosen columns, and those before and after the readings
+    rows: rows with the chosen columns, and those before and after the readings; none of a file
+        that only has a table of intervals
     last: all columns of the last row, by name
     summary: summary of the whole sound; empty if the measurement was interrupted or is running
     events: events of a log
@@ -179,7 +199,7 @@ class Results:
 
     @property
     def zone(self) -> tzinfo | None:
-        """Time zone of the measurement, from a log.
+        """Time zone of the measurement, from a log or the header of a file.
 
         It is the named zone, with its rules of daylight saving, if that is known and has the offset
         in the log; else a fixed offset.
@@ -187,17 +207,17 @@ class Results:
         try:
             began = datetime.fromisoformat(str(self.settings.get("began_local")))
         except ValueError:
-            return None
-        try:
-            place = ZoneInfo(str(self.settings.get("zone")))
-        except (ValueError, OSError, ZoneInfoNotFoundError):
-            return began.tzinfo
-        return place if began.astimezone(place).utcoffset() == began.utcoffset() else began.tzinfo
+            return zone_of(self.header.get("zone")) if not self.settings else None
+        place = zone_of(self.settings.get("zone"))
+        same = place is not None and began.astimezone(place).utcoffset() == began.utcoffset()
+        return place if same else began.tzinfo
 
     @property
     def calibrated(self) -> bool:
-        """Whether the sound was calibrated all the time."""
-        return bool(self.rows["calibrated"].all())
+        """Whether readings are calibrated: uncalibrated sound counts only if there is no other."""
+        tables = [self.rows] if self.intervals is None else [self.rows, self.intervals]
+        flags = np.concatenate([table["calibrated"] for table in tables])
+        return not len(flags) or bool(flags.any())
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -209,7 +229,9 @@ class Results:
         """All readings that its models offer, by model; those of unknown models are left out."""
         names = [one["name"] for one in self.header["models"]]
         known = [name for name in names if name in catalog.entries()]
-        return readings_of(known, len(self.header["source"]["channels"]), band=True)
+        channels = len(self.header["source"]["channels"])
+        heard = {one["name"]: len(one.get("channels", ())) for one in self.header["models"]}
+        return readings_of(known, {name: heard[name] or channels for name in known}, band=True)
 
     @cached_property
     def known(self) -> dict[str, Column]:
@@ -226,10 +248,15 @@ class Results:
 
     def settled(self, name: str) -> NDArray[np.bool_]:
         """At which rows a column has a reading that is not settling."""
-        texts = self.rows["settling_columns"]
-        settling = {text: text == "all" or name in text.split() for text in set(texts)}
-        calm = np.array([not settling[text] for text in texts], np.bool_)
+        calm = ~self.named_in("settling_columns", name)
         there: NDArray[np.bool_] = calm & np.isfinite(self.rows[name])
+        return there
+
+    def named_in(self, marks: str, name: str) -> NDArray[np.bool_]:
+        """At which rows a column of marks, such as "settling_columns", names a reading."""
+        texts = self.rows[marks]
+        named = {text: is_named(name, text) for text in set(texts)}
+        there: NDArray[np.bool_] = np.array([named[text] for text in texts], np.bool_)
         return there
 
     @property
@@ -239,15 +266,21 @@ class Results:
 
     @property
     def stretches(self) -> list[FaultySpan]:
-        """Faults of the sound in order; those of adjacent rows are merged."""
-        found: list[FaultySpan] = []
+        """Faults of the sound in order; those of adjacent rows are merged.
+
+        Sound that does not count because its calibration did not hold is one of them.
+        """
+        fault, found = self.rows["fault"], list[FaultySpan]()
         for bit, word in FAULT_NAMES.items():
-            marked = np.flatnonzero(self.rows["fault"] & bit)
-            parts = np.split(marked, np.flatnonzero(np.diff(marked) > 1) + 1)
-            found += [self._stretch(bit, word, part) for part in parts if len(part)]
+            # A device that gave exact zeros has a gap, which is no other one.
+            mine = fault & bit & ~np.where(fault & Fault.SILENT, np.uint8(Fault.GAP), np.uint8(0))
+            found += [self._stretch(bit, word, part) for part in _together(mine)]
+        if self.calibrated:
+            doubtful = _together(~self.rows["calibrated"])
+            found += [self._stretch(None, UNCALIBRATED_SOUND, part) for part in doubtful]
         return sorted(found, key=lambda one: (one.begin_s, one.fault))
 
-    def _stretch(self, bit: Fault, word: str, rows: Any) -> FaultySpan:
+    def _stretch(self, bit: Fault | None, word: str, rows: Any) -> FaultySpan:
         """The span of adjacent rows, each of which covers the time since the one before."""
         time_s, first = self.rows["time_s"], int(rows[0])
         begin_s = float(time_s[first - 1]) if first else 0.0
@@ -256,10 +289,10 @@ class Results:
             event
             for event in self.events
             if begin_s - self.step_s <= event.time_s <= end_s
-            if (event.kind in GAPS if bit == Fault.GAP else event.kind == word)
+            if event.kind in KINDS.get(bit, (word,))
         ]
         missing = [event for event in own if event.kind == GAPS[0] and event.samples]
-        if missing and bit == Fault.GAP:  # a log has it to the sample
+        if missing:  # a log has it to the sample
             begin_s, last = missing[0].time_s, missing[-1]
             end_s = last.time_s + last.samples / self.header["source"]["fs"]
         text = next((event.text for event in own if event.text), "")
@@ -278,13 +311,16 @@ class Results:
         limit = limit_of(data)
         column = self.columns[limit.column]
         adds_up = column.statistic.startswith(EQUIVALENT)
-        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up)
+        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up, column.counted)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
-        known, clipped = states != STATES[UNCALIBRATED], states == STATES[UNKNOWN]
+        known, fault = states != STATES[UNCALIBRATED], self.rows["fault"]
+        # Another model may be off.
+        heard = (fault & UNHEARD == 0) | ((fault & UNHEARD == Fault.OFF) & np.isfinite(values))
+        clipped = self.named_in("clipped_columns", limit.column)
         there = np.ones(len(time_s), np.bool_)
         for from_s, to_s in self.uncounted:
             there &= (time_s <= from_s) | (time_s > to_s)
-        rows = [column[there].tolist() for column in (time_s, values, known, clipped)]
+        rows = [column[there].tolist() for column in (time_s, values, known, clipped, heard)]
         done = 0
         for kind, at_s in _counting(self.events, self.uncounted):
             until = bisect_right(rows[0], at_s + SAME_TIME_S)
@@ -337,11 +373,13 @@ def read_results(
     *,
     run: int | None = None,
     microphone: str | None = None,
+    tables: bool = False,
 ) -> Results:
     """Read a log, or a file of rows of `analyze` or `meter`.
 
     run: run of a log, by default the last; the runs that it continues are included
     microphone: name of one of several microphones
+    tables: whether a file may have a table of intervals instead of rows
 
     Raises ResultsError or SessionError if it cannot be read or has no row.
     """
@@ -362,11 +400,14 @@ def read_results(
             f"{path} has a row for each cell of a spectrum: choose a model with readings"
         )
     interval = header.get("interval", {})
-    if isinstance(interval, dict) and interval and "columns" not in interval:
+    is_table = isinstance(interval, dict) and interval and "columns" not in interval
+    if is_table and not tables:
         raise ResultsError(
             f"{path} has a table of intervals and no rows: give the log, or a file of rows"
         )
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
+    if is_table:
+        return _results_of_table(path, found, microphone)
     limited = {one["column"] for one in header.get("limits", ())}
     names = [
         one.name
@@ -393,6 +434,27 @@ def read_results(
     intervals = _intervals(path, found.intervals(), microphone)
     about = found.settings, found.proof, found.uncounted, intervals
     return Results(name, header, rows, last, summary, events, *about)
+
+
+def _results_of_table(path: Path, found: "_Kept", microphone: str | None) -> Results:
+    """The results in a file with a table of intervals: no rows, only these."""
+    header = found.header
+    names = [*(one["name"] for one in header["columns"]), *AFTER_INTERVALS]
+    names += [MICROPHONE] if microphone else []
+    try:
+        seconds = header["interval"]["seconds"]
+        lines = [{name: row[name] for name in names} for row in found.rows()]
+        if not 1 <= seconds <= DAY_S:
+            raise ValueError(f"an interval of {brief(seconds)} s")
+    except NO_ROW as error:
+        words = f"{type(error).__name__}: {brief(error)}"
+        raise ResultsError(f"{path} has an invalid table of intervals ({words})") from error
+    table = _intervals(path, lines, microphone)
+    if table is None:
+        raise ResultsError(f"{path} has no interval yet")
+    name = f"{path.name}, {microphone}" if microphone else path.name
+    rows = Rows.concatenated([], [*BEFORE, *AFTER])
+    return Results(name, header, rows, last={}, intervals=table)
 
 
 def _intervals(path: Path, given: Iterable[JsonDict], microphone: str | None) -> Rows | None:
@@ -426,14 +488,25 @@ def _check_rows(rows: Rows) -> None:
             raise Invalid(f"{name} is {brief(column[wrong][0])} in row {int(np.argmax(wrong)) + 1}")
 
 
+def _check_source(source: JsonMap) -> None:
+    try:
+        SourceDescription.from_dict(source.get("sound", {}), len(source["channels"]))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Invalid("the description of its sound is invalid") from error
+
+
 def _check(header: JsonMap, summary: JsonMap) -> None:
     """Raise Invalid or LimitError for the first invalid field of header or summary."""
     if not isinstance(summary, dict):
         raise Invalid("the summary is not an object")
+    if not isinstance(summary.get("sound", {}), dict):
+        raise Invalid("the sound of its summary is not an object")
     _check_form(header, HEADER)
     _check_limits(header, LIMIT, "limits ")
     for one in header["statistics"].values():
         _check_form(one, COVERED, "statistics ")
+    _check_channels(header)
+    _check_source(header["source"])
     named = header["source"].get("microphones", {})
     if not isinstance(named, dict):
         raise Invalid("the microphones of its source are invalid")
@@ -454,6 +527,19 @@ def _check(header: JsonMap, summary: JsonMap) -> None:
                 raise Invalid("summary limits have no window")
             if stood["worst"] is not None and (at_s is None or not 0 <= at_s <= LONGEST_S):
                 raise Invalid("summary limits worst_s is not a time")
+
+
+def _check_channels(header: JsonMap) -> None:
+    """Raise Invalid for a layout or for channels of a model that cannot be."""
+    for model in header["models"]:
+        _check_form(model.get("channels", [1]), [int], "the channels of a model ")
+    layout = header["source"].get("layout")
+    if layout is not None:
+        _check_form(layout, {"positions": [str], "origin": str}, "layout ")
+        try:
+            Layout.from_dict(layout)
+        except LayoutError as error:
+            raise Invalid(f"layout: {error}") from error
 
 
 def _check_limits(within: JsonMap, form: object, where: str) -> None:
@@ -619,7 +705,7 @@ class _File:
 
     def _of_csv(self) -> JsonMap:
         found = {}
-        with self._path.open(encoding="utf-8", errors="replace") as file:
+        with opened_text(self._path) as file:
             while (line := file.readline(LONGEST_LINE)).startswith("# "):
                 key, _, value = line[2:].partition(": ")
                 found.update(json_object(f'{{"{key}": {value}}}'))
@@ -635,11 +721,9 @@ class _File:
         return header if isinstance(header, dict) else {}
 
     def _of_jsonl(self) -> JsonMap:
-        with self._path.open("rb") as file:
-            header = json_object(file.readline(LONGEST_LINE)).get("header", {})
-            file.seek(max(0, file.seek(0, 2) - LONGEST_LINE))
-            last = file.read().splitlines()[-1:]
-            self.summary = json_object(last[0]).get("summary", {}) if last else {}
+        first, last = first_and_last(self._path)
+        self.summary = json_object(last).get("summary", {})
+        header = json_object(first).get("header", {})
         return header if isinstance(header, dict) else {}
 
     def _of_parquet(self) -> JsonMap:
@@ -656,7 +740,20 @@ class _File:
         self.summary = json_object(beside.get(b"summary", b"{}"))
         return json_object(metadata.get(b"header", b"{}"))
 
+    def _of_workbook(self) -> JsonMap:
+        from amt_stream.sessions.outputs.workbook import header_in
 
-_HEADERS = {".csv": _File._of_csv, ".jsonl": _File._of_jsonl, PARQUET: _File._of_parquet}
+        try:
+            return header_in(self._path)
+        except TableError as error:
+            raise ResultsError(f"{self._path} {error}") from error
+
+
+_HEADERS = {
+    ".csv": _File._of_csv,
+    ".jsonl": _File._of_jsonl,
+    PARQUET: _File._of_parquet,
+    XLSX: _File._of_workbook,
+}
 
 _Kept = _Log | _File

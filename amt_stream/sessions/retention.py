@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amt_stream.core.clock import DAY_S
+from amt_stream.core.words import counted
 from amt_stream.sessions.chain import CHAIN, REMOVED, present, read_chain
 from amt_stream.sessions.folder import Folder, is_ours
 from amt_stream.sessions.log_parts import LONGEST_PART_S
@@ -51,7 +52,7 @@ class Retention:
         for stem in sorted(stems, key=_first_to_go):
             reason = ""
             if self.days is not None and _begin_s(stem) + LONGEST_PART_S + self.days * DAY_S <= now:
-                reason = f"older than {self.days:g} days"
+                reason = f"older than {self.days:g} {'day' if self.days == 1 else 'days'}"
             elif self.size is not None and total > self.size:
                 reason = f"more than {size_text(self.size)}"
             if reason:
@@ -104,7 +105,7 @@ class PartRemover:
         if done:
             freed = size_text(sum(closed[name] for name in done))
             why = ", ".join(dict.fromkeys(due[name] for name in done))
-            last = f"{len(done)} files ({freed}), the last one {done[-1]}"
+            last = f"{counted(len(done), 'file')} ({freed}), the last one {done[-1]}"
             words.append(f"removed from the log: {last}: {why}")
         words += [f"not removed, as it has changed since it was closed: {name}" for name in strange]
         return Removed("; ".join(words), len(due) > MOST_AT_ONCE)

@@ -77,5 +77,6 @@ def whole_rows(rows: Rows, header: JsonMap) -> Rows:
     given.setdefault("sample", np.rint(rows["time_s"] * header["source"]["fs"]).astype(np.int64))
     settling = np.where(rows["settling"], ALL, "").astype(object)
     given.setdefault("settling_columns", settling)
+    given.setdefault("clipped_columns", np.full(len(settling), "", object))
     readings = [name for name in given if name not in (*BEFORE, *AFTER)]
     return Rows({name: given[name] for name in (*BEFORE, *readings, *AFTER)})

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from amt_stream.core.files import NotThatFile, small_content, whole_text_file
+from amt_stream.core.files import NotThatFile, small_content, small_text, whole_text_file
 from amt_stream.meters.calibration import rfc3339
 from amt_stream.sessions.files import SessionError, as_session_error
 
@@ -64,7 +64,7 @@ def _key(path: Path, kind: str) -> Any:
             "a signature needs the package cryptography: pip install 'amt_stream[sign]'"
         ) from error
     try:
-        data = small_content(path)
+        data = small_text(path).encode()
         if kind == "private":
             key: object = serialization.load_pem_private_key(data, None)
             right = isinstance(key, ed25519.Ed25519PrivateKey)

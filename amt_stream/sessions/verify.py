@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from amt_stream.core.safe_text import sentence
+from amt_stream.core.words import counted
 from amt_stream.meters.frames import Event
 from amt_stream.sessions.chain import REMOVED, Entry, first_break, head_of, is_locked, present
 from amt_stream.sessions.database import MOST_ROWS, TABLES, sha256_of_rows, table_columns
@@ -90,7 +91,7 @@ def _compare_end(entries: list[Entry], head: str, which: str, verdict: Verdict) 
         verdict.missing.append(f"the hash {head[:80]}, {which}: the end was removed or rewritten")
         return
     later = len(hashes) - 1 - hashes.index(head)
-    behind = f", {later} closed parts came later" if later else ""
+    behind = f", {counted(later, 'closed part')} came later" if later else ""
     verdict.proved = f"everything is present up to the hash {which}{behind}"
 
 
@@ -111,7 +112,7 @@ def _compare_file(folder: Path, entry: Entry, verdict: Verdict) -> None:
 
 def _compare_database(folder: Path, entries: list[Entry], verdict: Verdict) -> None:
     if not (folder / DATABASE).is_file():
-        verdict.missing.append(f"{DATABASE} is missing, with {len(entries)} parts")
+        verdict.missing.append(f"{DATABASE} is missing, with {counted(len(entries), 'part')}")
         return
     try:
         with opened(folder) as connection:
@@ -151,7 +152,7 @@ def _compare_table(
             verdict.edited.append(f"{where} were edited")
     behind = connection.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (end,)).fetchone()[0]
     if behind:
-        verdict.open.append(f"{behind} {table} of {DATABASE}")
+        verdict.open.append(f"{counted(behind, table.removesuffix('s'))} of {DATABASE}")
 
 
 def _is_number(value: object) -> TypeGuard[int]:

@@ -93,11 +93,13 @@ class WavFile:
 
 
 def _brief(comment: str) -> str:
-    """A short comment for libsndfile: the level of full scale of each channel, if it fits."""
+    """A short comment for libsndfile: layout, and level of each channel if it fits."""
     if len(comment.encode()) <= LONGEST_COMMENT:
         return comment
     about: dict[str, object] = {"whole": f"in the chunk {WHOLE_COMMENT.decode()}"}
-    each = json.loads(comment)["calibration"]
+    told = json.loads(comment)
+    about |= {"layout": told["layout"]} if "layout" in told else {}
+    each = told["calibration"]
     keys = "channel", "full_scale_db_spl", "calibrated"
     brief = json.dumps({**about, "calibration": [{key: one[key] for key in keys} for one in each]})
     return brief if len(brief) <= LONGEST_COMMENT else json.dumps(about)

@@ -16,6 +16,7 @@ from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import Column, column_named
 from amt_stream.meters.rows.limit_words import silence
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -102,7 +103,7 @@ class BandsPane(ReadingPane):
         super().show_status(view)
         self._held.stand_still("frozen" in view.held)
         self.plot.rest(bool(silence(view.held)))
-        if self._lost != ("lost" in view.held):
+        if self._lost != (is_away(view.held)):
             self._lost = not self._lost
             self.draw(self._found)
 

@@ -34,6 +34,11 @@ LINE = 1.2
 """Height of a line of text, and of digits with their margin, relative to their size."""
 DIGITS = 0.95
 EIGHTS = str.maketrans("0123456789", "8" * 10)
+SETTLING = "settling"
+SETTLES = (
+    "It still remembers the silence before the start, or a gap in the sound, and does not count in "
+    "averages and maxima."
+)
 GAP = 0.12
 """Between digits and unit, relative to the digits."""
 
@@ -73,7 +78,7 @@ class BigNumber(QtWidgets.QWidget):
     ) -> None:
         super().__init__()
         self.caption, self.captioned, self._spare = caption, captioned, spare
-        self._uncalibrated = False
+        self._uncalibrated = self._settling = False
         self.widest = WIDEST.get(caption.unit, LEVEL)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
@@ -95,6 +100,7 @@ class BigNumber(QtWidgets.QWidget):
             widget.setToolTip(caption.sentence)
             widget.setAccessibleDescription(caption.sentence)
         self._size: int | None = None
+        self._last = ""
         self._speak()
 
     @property
@@ -129,16 +135,35 @@ class BigNumber(QtWidgets.QWidget):
             # The symbol alone, so that there is room.
             self.words.setText(words)
             self._arrange()
-        self.symbol.setText(f"last {last}" if last else caption.symbol)
+        self._last = last
+        self._write_symbol()
         if last:
             self.show_text(NO_READING)
 
-    def doubt(self, role: Role | None, uncalibrated: bool) -> bool:
+    def _write_symbol(self) -> None:
+        """The symbol, or of a lost microphone the last reading."""
+        text = f"last {self._last}" if self._last else self.caption.symbol
+        longer = f"{text}, {SETTLING}" if text else SETTLING
+        size = self.symbol.font().pixelSize()
+        has_room = text_width(longer, size) <= self.symbol.width()
+        self.symbol.setText(longer if self._settling and has_room and not self._last else text)
+
+    def doubt(self, role: Role | None, uncalibrated: bool, settling: bool = False) -> bool:
         """Color the number by its role; hatch it and say so where it is not calibrated.
+
+        settling: whether it still remembers what was before a gap or the start: it says so beside
+            its symbol, where there is room
 
         Returns whether it needs another room now.
         """
         tint(self.digits, role, hatched=uncalibrated)
+        if settling != self._settling:
+            self._settling = settling
+            self.digits.setToolTip(
+                f"{self.caption.sentence} {SETTLES}" if settling else self.caption.sentence
+            )
+            self._write_symbol()
+            self._speak()
         if uncalibrated == self._uncalibrated:
             return False
         self._uncalibrated = uncalibrated
@@ -201,6 +226,7 @@ class BigNumber(QtWidgets.QWidget):
         words = text_width(self.words.text(), small)
         self.words.setGeometry(0, 0, words, line)
         self.symbol.setGeometry(words + small // 2, 0, self.width() - words - small // 2, line)
+        self._write_symbol()
         high = round(DIGITS * size)
         wide = text_width(_shape(self.text), size, bold=True)
         self.digits.setGeometry(0, top, wide, high)
@@ -238,8 +264,9 @@ class BigNumber(QtWidgets.QWidget):
         return text_width(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
 
     def _speak(self) -> None:
-        doubt = UNCALIBRATED if self._uncalibrated else ""
-        parts = (self.caption.words, f"{self.text} {self.caption.unit}", self.note.text(), doubt)
+        doubts = {UNCALIBRATED: self._uncalibrated, SETTLING: self._settling}
+        said = [self.caption.words, f"{self.text} {self.caption.unit}", self.note.text()]
+        parts = [*said, *(doubt for doubt, holds in doubts.items() if holds)]
         self.digits.setAccessibleName(", ".join(part for part in parts if part))
 
 

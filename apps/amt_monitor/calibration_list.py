@@ -15,7 +15,8 @@ from amt_monitor.widgets import (
 )
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
-from amt_stream.meters.calibration import Kept, kept_channels
+from amt_stream.core.words import counted
+from amt_stream.meters.calibration import Kept, kept_channels, titles_of
 
 COLUMNS = ("Device", "Channel", "Full scale", "Made", "State", "Correction")
 
@@ -55,8 +56,8 @@ class CalibrationList(QtWidgets.QDialog):
         else:
             self._say("" if self.kept else "No calibration is stored yet.")
         self.table.setRowCount(len(self.kept))
-        for row, one in enumerate(self.kept):
-            for column, text in enumerate(_cells(one)):
+        for row, (one, title) in enumerate(zip(self.kept, titles_of(self.kept), strict=True)):
+            for column, text in enumerate((title, *_cells(one))):
                 self.table.setItem(row, column, table_cell(plain(text), plain(one.calibration)))
         self.table.resizeColumnsToContents()
         if self.kept:
@@ -73,7 +74,7 @@ class CalibrationList(QtWidgets.QDialog):
 
     def _ask(self) -> None:
         if (one := self.chosen) is not None:
-            question = plain(f"Forget channel {one.channel} of {one.device}?")
+            question = plain(f"Forget channel {one.channel} of {one.title}?")
             ask(self, question, plain(one.calibration), "Forget", lambda: self._forget(one))
 
     def _forget(self, one: Kept) -> None:
@@ -95,7 +96,6 @@ def _cells(one: Kept) -> tuple[str, ...]:
     correction = calibration.correction
     level = f"{calibration.full_scale_db_spl:.2f} dB SPL" if calibration.calibrated else "-"
     return (
-        one.device,
         str(one.channel),
         level,
         "-" if calibration.date is None else calibration.date[:10],
@@ -113,5 +113,5 @@ def calibration_state(one: Kept, now: datetime | None = None) -> str:
     if until is None or days is None:
         return "age unknown"
     age = max(0.0, days - (until - now).total_seconds() / 86400)
-    old = "today" if age < 1 else f"{age:.0f} days old"
+    old = "today" if age < 1 else f"{counted(round(age), 'day')} old"
     return f"{old}: overdue" if calibration.reminder(now) else old

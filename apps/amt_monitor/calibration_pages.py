@@ -79,8 +79,7 @@ class MicrophonePage(WizardPage):
             "Which microphone",
             "Speak, or tap the microphone: the bar of its channel must move.",
         )
-        self.device = DeviceComboBox()
-        self.device.setItemText(0, "the default input")
+        self.device = DeviceComboBox("the default input")
         self.device.setAccessibleName("input")
         self.channel = QtWidgets.QComboBox()
         self.channel.setObjectName("channel")
@@ -154,6 +153,8 @@ class MicrophonePage(WizardPage):
         assert isinstance(source, MicrophoneSource)
         self.draft.identity = next(iter(source.device.kept_by), "")
         self.draft.name, self.draft.inputs = source.name, source.channels
+        if self.draft.device is None:
+            self.device.name_first(source.name)
         for number in range(1, source.channels + 1):
             bar = LevelBar(
                 f"level_{number}", f"Channel {number}", LEVEL_SCALE, limit=-3, over="amber"
@@ -166,7 +167,8 @@ class MicrophonePage(WizardPage):
         with QtCore.QSignalBlocker(self.channel):
             self.channel.addItems([str(number) for number in range(1, offered + 1)])
             self.channel.setCurrentIndex(min(self.draft.channel, offered) - 1)
-        self.kept_as.setText(plain(self.draft.identity) or "-")
+        self.kept_as.setText(plain(source.name) if self.draft.identity else "-")
+        self.kept_as.setToolTip(plain(self.draft.identity))
         if source.device.played:
             self.refuse(f"{source.name} is the sound that this computer plays: choose a microphone")
         elif not self.draft.identity:
@@ -283,7 +285,7 @@ class TonePage(WizardPage):
         self._show(verdict)
         if verdict is not None and verdict.mean is not None:
             # The reading stays when the calibrator is taken off: no key press is needed.
-            self.draft.tone = verdict.mean
+            self.draft.tone, self.draft.gain = verdict.mean, self._run.gain
             self.draft.hear_both([rms for rms, _ in heard.levels_db])
             self.completeChanged.emit()
         self._show_taken()

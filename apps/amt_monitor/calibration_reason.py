@@ -2,18 +2,21 @@
 
 from typing import TYPE_CHECKING
 
+from amt_monitor.message_bar import begun
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.calibration import calibrations_of
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine
+    from amt_stream.engine import Engine, Health
 
 ONLY_CHANGES = "Only changes of levels are valid, and limits are not judged."
 
 
-def uncalibrated_words(engine: "Engine") -> tuple[str, str]:
+def uncalibrated_words(engine: "Engine", health: "Health") -> tuple[str, str]:
     """The words of the badge, and a sentence that says which calibration is missing."""
+    if health.uncalibrated:
+        return "uncalibrated", f"{begun(plain(health.uncalibrated))}. {ONLY_CHANGES}"
     name, missing, channels = plain(engine.source.name), [], 0
     if identities := getattr(getattr(engine.source, "device", None), "kept_by", ()):
         channels = engine.source.channels

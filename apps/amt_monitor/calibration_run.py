@@ -19,6 +19,7 @@ from amt_stream.meters.calibration import (
 )
 from amt_stream.meters.calibrator import MeasuredTone
 from amt_stream.meters.correction import Correction, keep_corrections
+from amt_stream.meters.source_description import InputGain
 
 Device = str | int | None
 OpenSource = Callable[[Device, int], MicrophoneSource]
@@ -41,6 +42,7 @@ class Draft:
     """What was chosen and measured so far; it is stored only at the end.
 
     tone: of the calibrator; None where the level stays as it is
+    gain: of the input at the tone; None if the system does not tell it
     inputs: number of channels that are heard
     alike: whether both ears hear the tone with the same level, as from one microphone
     """
@@ -55,6 +57,7 @@ class Draft:
     reference_db_spl: float = 94.0
     frequency_hz: float = 1000.0
     tone: MeasuredTone | None = None
+    gain: InputGain | None = None
     correction: Correction | None = None
     uncertainty_db: float = CALIBRATOR_UNCERTAINTY_DB
     valid_days: float = float(VALID_DAYS)
@@ -87,6 +90,8 @@ class Draft:
                 utc_now(),
                 self.uncertainty_db,
                 self.valid_days,
+                self.gain,
+                self.name,
             )
         return Kept(self.identity, self.channel, record, self.correction)
 
@@ -117,6 +122,12 @@ class CalibrationRun(QtCore.QObject):
         self.listener = CalibratorListener(
             lambda: self._open_source(device, channel), channel, self.draft.frequency_hz
         )
+
+    @property
+    def gain(self) -> InputGain | None:
+        """The gain of the input now, if the system tells it."""
+        source = None if self.listener is None else self.listener.source
+        return None if source is None else source.gain_of(0)
 
     def restart(self) -> None:
         if self.listener is not None:

@@ -1,4 +1,4 @@
-"""The menu that says which channels of the input are heard, and by which ear."""
+"""The menu that says which channels of the input are heard, and what they are for."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.measurement_control import Channels, MeasurementControl
+from amt_stream.dsp.channel_layout import LAYOUTS, layout_named
 from amt_stream.engine import StdinSource
 
 if TYPE_CHECKING:
@@ -18,17 +19,22 @@ MOST = 8
 
 
 class ChannelsMenu(QtWidgets.QMenu):
-    """Two channels for the two ears, or one for both.
+    """Two channels for the two ears, or one for both; or the layout of more.
 
     choose: called with the channels; None for those that the input was opened with
+    choose_layout: called with the name of a layout
     """
 
     def __init__(
-        self, measurement: MeasurementControl, choose: Callable[[Channels], object]
+        self,
+        measurement: MeasurementControl,
+        choose: Callable[[Channels], object],
+        choose_layout: Callable[[str], object],
     ) -> None:
         super().__init__("C&hannels")
         self.setObjectName("channels")
-        self._measurement, self._choose = measurement, choose
+        self._measurement = measurement
+        self._choose, self._choose_layout = choose, choose_layout
         self.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
@@ -37,13 +43,24 @@ class ChannelsMenu(QtWidgets.QMenu):
         if engine is None or (why := _fixed(engine)):
             self.addAction("nothing is measured" if engine is None else why).setEnabled(False)
             return
-        group, now = QtGui.QActionGroup(self), self._measurement.running_request.channels
+        self._group, now = QtGui.QActionGroup(self), self._measurement.running_request
         for channels in (None, *_choices(_offered(engine))):
-            action = self.addAction(channels_words(channels), partial(self._choose, channels))
-            action.setObjectName("channels_" + "_".join(map(str, channels or ("usual",))))
-            action.setCheckable(True)
-            action.setChecked(channels == now)
-            group.addAction(action)
+            words, name = channels_words(channels), "_".join(map(str, channels or ("usual",)))
+            chosen = channels == now.channels and now.layout is None
+            self._add(words, f"channels_{name}", chosen, partial(self._choose, channels))
+        if layouts := _layouts(engine):
+            self.addSeparator()
+        for name in layouts:
+            words, choose = str(layout_named(name)), partial(self._choose_layout, name)
+            self._add(words, f"layout_{name}", name == now.layout, choose)
+
+    def _add(self, words: str, name: str, chosen: bool, choose: Callable[[], object]) -> None:
+        """Add one of the choices, of which one is chosen."""
+        action = self.addAction(words, choose)
+        action.setObjectName(name)
+        action.setCheckable(True)
+        action.setChecked(chosen)
+        self._group.addAction(action)
 
 
 def channels_words(channels: Sequence[int] | None) -> str:
@@ -61,6 +78,13 @@ def _choices(offered: int) -> list[tuple[int, ...]]:
         *((one, other) for one, other in pairwise(numbers) if one % 2),
         *((k,) for k in numbers),
     ]
+
+
+def _layouts(engine: "Engine") -> list[str]:
+    """Layouts of more than two channels: of all of a sound, or of the first ones of a device."""
+    offered, is_device = _offered(engine), hasattr(engine.source, "device")
+    counts = range(3, offered + 1) if is_device else [offered] * (offered > 2)
+    return [name for name, of in LAYOUTS.items() if len(of.split()) in counts]
 
 
 def _offered(engine: "Engine") -> int:

@@ -10,6 +10,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.widgets import tool_button
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -60,13 +61,19 @@ class ChosenReadingsPane(Pane):
             self._model_of = there
             self._fill()
         self.grid.show_readings(view.values)
-        self.grid.show_elapsed(view.measured_s)
+        # Of the model that covers least of the time.
+        shown = {self._model_of[name] for name in self._shown or ()}
+        self.grid.show_elapsed(*min(map(view.measured_by, shown), default=(view.measured_s, 0.0)))
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
-        status = {name: view.reading_status(self._model_of[name]) for name in self._shown or ()}
-        self.grid.doubt(lambda name: (status[name].grey, status[name].uncalibrated))
-        self.grid.lose(view.values if "lost" in view.held else None)
+        status = {
+            name: view.number_status(name, self._model_of[name]) for name in self._shown or ()
+        }
+        self.grid.doubt(
+            lambda name: (status[name].grey, status[name].uncalibrated, status[name].settling)
+        )
+        self.grid.lose(view.values if is_away(view.held) else None)
 
     def texts(self) -> tuple[str, ...]:
         return tuple(label.text() for _, label in self.grid.numbers)

@@ -16,16 +16,23 @@ INSET = 2
 """Pixels at the sides of its text together."""
 
 
+TITLE = QtCore.Qt.ItemDataRole.UserRole + 1
+"""The name of a device, without what tells entries of the list apart."""
+
+
 class DeviceComboBox(QtWidgets.QComboBox):
-    """Input devices by name; the first entry is the input that the program was started with.
+    """Input devices by name; the first entry is the one that is used unless another is chosen.
 
     It looks for devices again whenever it is opened.
+
+    first: what the first entry is
     """
 
     chosen = QtCore.Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, first: str = "as started") -> None:
         super().__init__()
+        self._first = first
         self.setObjectName("device")
         self.setMinimumContentsLength(12)
         policy = QtWidgets.QSizePolicy.Policy
@@ -33,7 +40,7 @@ class DeviceComboBox(QtWidgets.QComboBox):
         self.setMaximumWidth(LETTERS * self.fontMetrics().averageCharWidth())
         adjust = QtWidgets.QComboBox.SizeAdjustPolicy
         self.setSizeAdjustPolicy(adjust.AdjustToMinimumContentsLengthWithIcon)
-        self.addItem("as started")
+        self.addItem(first)
         self._listing = QtCore.QProcess(self)
         self._listing.finished.connect(self._listed)
         self.activated.connect(lambda _: self.chosen.emit())
@@ -46,10 +53,11 @@ class DeviceComboBox(QtWidgets.QComboBox):
         self.setCurrentIndex(max(0, self.findData(device)))
 
     def name_first(self, name: str) -> None:
-        """Name the input that the program was started with."""
-        text = plain(f"{name} (as started)")
+        """Name the device that the first entry stands for."""
+        text = plain(f"{name} ({self._first})")
         if text != self.itemText(0):  # Qt would lay out the list again
             self.setItemText(0, text)
+            self.setItemData(0, plain(name), TITLE)
 
     def refresh(self) -> None:
         if self._listing.state() == QtCore.QProcess.ProcessState.NotRunning:
@@ -77,7 +85,8 @@ class DeviceComboBox(QtWidgets.QComboBox):
         kind, part = QtWidgets.QStyle.ComplexControl.CC_ComboBox, QtWidgets.QStyle.SubControl
         room = self.style().subControlRect(kind, option, part.SC_ComboBoxEditField, self).width()
         side = QtCore.Qt.TextElideMode.ElideRight
-        return self.fontMetrics().elidedText(option.currentText, side, room - INSET)
+        text = self.currentData(TITLE) or option.currentText
+        return self.fontMetrics().elidedText(text, side, room - INSET)
 
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         # The mouse wheel over the closed list must not end a measurement.
@@ -96,18 +105,21 @@ class DeviceComboBox(QtWidgets.QComboBox):
         entries = [
             # By name where that is unique: indices change when devices come and go.
             (
-                plain(f"{d['name']} ({'what is played' if d['played'] else d['host_api']})"),
+                plain(_entry(d, names.count(d["name"]) > 1)),
                 d["name"] if names.count(d["name"]) == 1 else _otherwise(d),
+                plain(d["title"]),
             )
             for d in devices
         ]
-        if entries == [(self.itemText(i), self.itemData(i)) for i in range(1, self.count())]:
+        listed = [(self.itemText(i), self.itemData(i)) for i in range(1, self.count())]
+        if [(text, device) for text, device, _ in entries] == listed:
             return
         current, chosen = self.currentText(), self.device
         while self.count() > 1:
             self.removeItem(1)
-        for text, device in entries:
+        for text, device, title in entries:
             self.addItem(text, device)
+            self.setItemData(self.count() - 1, title, TITLE)
         place = self.findText(current)
         if place < 0 and chosen is not None:
             place = self.findData(chosen)  # chosen by its name alone
@@ -115,6 +127,16 @@ class DeviceComboBox(QtWidgets.QComboBox):
             self.addItem(current, chosen)  # chosen, and just removed
             place = self.count() - 1
         self.setCurrentIndex(max(0, place))
+
+
+def _entry(device: dict[str, Any], several: bool) -> str:
+    """The name of a device with what tells it apart, such as "default", if anything does."""
+    name, behind, host_api = device["name"], device["behind"], device["host_api"]
+    is_name = is_alias(name, host_api)
+    details = [name] if is_name and device["title"] != name else []
+    details += [behind if behind and not is_name else host_api] if several else []
+    details += ["what is played"] if device["played"] else []
+    return f"{device['title']} ({', '.join(details)})" if details else str(device["title"])
 
 
 def _otherwise(device: dict[str, Any]) -> str | int:

@@ -10,6 +10,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import combo_box
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.meters.frames import Event
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ WORDS = {
     "gap": "Sound lost",
     "stall": "Sound delayed",
     "lost": "Input lost",
+    "silent": "Input silent",
+    "dead_channel": "Channel silent",
     "back": "Input back",
     "restored": "Continued",
     "paused": "Paused",
@@ -27,6 +30,10 @@ WORDS = {
     "readings_reset": "Readings reset",
     "reset_undone": "Reset undone",
     "filters_reset": "Filters reset",
+    "gain": "Input gain",
+    "offset": "Offset",
+    "clip": "Clipped",
+    "uncalibrated": "Uncalibrated",
     "calibrated": "Calibrated",
     "clock": "Clock set",
     "overload": "Too slow",
@@ -120,7 +127,7 @@ def line_of(event: Event, zoned: bool = False) -> tuple[str, str, str, str]:
         what += f", {event.microphone}"
     note = event.text
     if event.kind == "gap" and event.samples:
-        note = f"{event.samples} samples: {note}"
+        note = f"{counted(event.samples, 'sample')}: {note}"
     day = time.strftime("%H:%M:%S %z" if zoned else "%H:%M:%S", time.localtime(event.utc))
     return elapsed_text(event.time_s), day, plain(what), plain(note)
 

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted, times
+from amt_stream.meters import missing
+from amt_stream.meters.state_signs import AWAY
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine
+    from amt_stream.engine import Engine, Health
 
 
 class HealthLine(NamedTuple):
@@ -22,6 +25,7 @@ DEVICE = {
     "running": "receiving sound",
     "stalled": "no sound at the moment",
     "lost": "lost: continues when the device is back",
+    "silent": "silent: continues when it gives more than exact zeros",
     "ended": "ended",
     "stopped": "stopped",
 }
@@ -37,18 +41,30 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     fs = source.fs
     if health.note:
         yield HealthLine("Note", health.note, True)
-    yield HealthLine("Input", f"{source.name}, {fs} Hz, {counted(source.channels, 'channel')}")
+    layout = source.description.layout
+    known = f": {layout}" if layout.said or source.channels > 2 else ""
+    channels = counted(source.channels, "channel")
+    yield HealthLine("Input", f"{source.name}, {fs} Hz, {channels}{known}")
+    for note in engine.heard.notes if engine.heard is not None else ():
+        yield HealthLine("Channels", note)
+    described = source.description
+    if described.encoding:
+        yield HealthLine("Encoding", described.encoding)
+    if described.length_words:
+        yield HealthLine("Length", described.length_words, True)
     state = health.device_state
-    yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", "lost"))
+    yield HealthLine("Device", DEVICE.get(state, state), state in ("stalled", *AWAY))
     yield HealthLine("Heard", f"{health.samples / fs:.1f} s, {counted(health.samples, 'sample')}")
     yield _count("Lost", health.lost_samples, "sample", "lost", fs)
+    if health.dropped_samples:
+        yield HealthLine("Of these", _causes(health, fs), True)
     yield _count("Clipped", health.clipped, "sample", "at full scale or above", fs)
     yield _count("Not a number", health.non_finite, "sample", "that were not a number", fs)
     late = health.late_callbacks
     yield HealthLine(
         "Late", f"sound came late {times(late)}" if late else "sound came in time", late > 0
     )
-    if health.silent:
+    if health.silent and state not in AWAY:
         yield HealthLine("Silence", "digital silence only: is the input muted?", True)
     yield HealthLine("Delay", f"{1000 * health.latency_s:.0f} ms from the sound to its number")
     yield HealthLine(
@@ -56,6 +72,13 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
         f"{100 * health.load:.0f} % of one core, at most {100 * health.load_max:.0f} %",
         health.overloaded,
     )
+    if health.processor_used is not None:
+        yield HealthLine("Processor", _processor(health), health.overloaded)
+    if health.slow_because:
+        yield HealthLine("Too slow", f"because {health.slow_because}", True)
+    if health.behind_s and source.can_wait:
+        words = f"{health.behind_s:.1f} s behind real time: nothing is lost"
+        yield HealthLine("Played", words, True)
     yield HealthLine(
         "Block time",
         f"half of the blocks take {100 * health.block_share_median:.0f} % of their time or less, "
@@ -75,10 +98,34 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
     for name, one in health.microphones.items():
         wrong = one.lost_samples + one.non_finite + one.broken_frames > 0
         words = f"{counted(one.lost_samples, 'sample')} lost, {one.clipped} clipped"
-        words += ", no sound at the moment" if one.missing else ""
+        words += ", exact zeros at the moment" if one.silent else ""
+        words += ", no sound at the moment" if one.missing and not one.silent else ""
         yield HealthLine(
             f"Microphone {name}" if name else "Microphone", words, wrong or one.missing
         )
+
+
+def _causes(health: "Health", fs: int) -> str:
+    """Who lost the samples that are lost."""
+    dropped = health.dropped_samples
+    lost = {missing.DEVICE: health.lost_samples - dropped, missing.BUFFER: dropped}
+    return missing.missing_words({cause: samples / fs for cause, samples in lost.items()})
+
+
+def _processor(health: "Health") -> str:
+    """What the computer left to the models in the last second."""
+    shares = {
+        "had a core": health.processor_used,
+        "waited for one": health.processor_waited,
+        "were stopped": health.stopped,
+    }
+    words = ", ".join(f"{what} {100 * s:.0f} %" for what, s in shares.items() if s is not None)
+    words = f"the models {words} of the last second"
+    if health.throttled:
+        words += f"; limited by the system {times(health.throttled)}"
+    if health.stolen:
+        words += f"; {100 * health.stolen:.0f} % of the computer taken by its host"
+    return words
 
 
 def _outputs(engine: "Engine") -> Iterator[HealthLine]:
@@ -103,12 +150,3 @@ def _clock(ppm: float | None, uncertainty: float | None) -> str:
         return "unknown until 20 s have passed"
     fast = "fast" if ppm >= 0 else "slow"
     return f"{abs(ppm):.1f} ± {uncertainty:.1f} ppm {fast}, by the clock of the computer"
-
-
-def counted(count: int, one: str) -> str:
-    """As "1 sample" or "2 samples"."""
-    return f"{count} {one}" if count == 1 else f"{count} {one}s"
-
-
-def times(count: int) -> str:
-    return "once" if count == 1 else "never" if not count else f"{count} times"

@@ -17,6 +17,7 @@ from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
 from amt_stream.meters.rows import Rows, maxima_of, reading_text
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -123,7 +124,7 @@ class HistoryPane(Pane):
         super().show_status(view)
         self.show_uncalibrated(view.reading_status().uncalibrated)
         self.layers.hold("frozen" in view.held)
-        self.layers.lose("lost" in view.held)
+        self.layers.lose(is_away(view.held))
 
     def restart(self) -> None:
         self.history.clear()

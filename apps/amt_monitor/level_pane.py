@@ -9,6 +9,7 @@ from amt_monitor.theme import axis_size, hatching, set_font, theme
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.level_ballistics import SILENCE_DB, LevelBallistics
 from amt_stream.meters.rows.limit_words import silence
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -195,15 +196,16 @@ class LevelPane(Pane):
             return
         # Faults of calm frames need not be looked up.
         clipped = heard.calm_s < 0 and bool((heard.fault & int(Fault.CLIP)).any())
-        levels = [float(level.max()) for level in heard.level_db]
-        for place, ear in enumerate(self.meters.ears):
-            # Both ears hear a single channel.
-            ear.follow(heard.end_s, levels[min(place, len(levels) - 1)], clipped)
+        for level, ear in zip(view.levels_of_ears(heard), self.meters.ears, strict=True):
+            ear.follow(heard.end_s, float(level.max()), clipped)
         self.meters.uncalibrated = not heard.calibrated
         self.meters.refresh(texts=False)
 
     def read(self, view: "ViewState") -> None:
-        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in view.engine.calibration)
+        each, heard = view.engine.calibration, view.engine.heard
+        if heard is not None and view.heard is not None and len(each) == len(heard.channels):
+            each = tuple(each[place] for place in heard.places_of(view.heard.model))
+        self.meters.full_scale_db = tuple(one.full_scale_db_spl for one in each)
         self.move(view)
         self.meters.refresh(texts=True)
         self.meters.setAccessibleName(", ".join(self.texts()))
@@ -219,6 +221,6 @@ class LevelPane(Pane):
         super().show_status(view)
         uncalibrated = view.heard is not None and not view.heard.calibrated
         self.about.setText("dB, uncalibrated" if uncalibrated else "dB SPL")
-        if "lost" in view.held:
+        if is_away(view.held):
             self.restart()
         self.meters.rest(bool(silence(view.held)))

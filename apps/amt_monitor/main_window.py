@@ -157,7 +157,9 @@ class MainWindow(QtWidgets.QMainWindow):
                 self.controls.choose_models,
                 self.controls.set_models,
             ),
-            ChannelsMenu(self.measurement, self.controls.choose_channels),
+            ChannelsMenu(
+                self.measurement, self.controls.choose_channels, self.controls.choose_layout
+            ),
             PresetsMenu(self.settings, self._preset, self.controls.choose_preset, self.say),
             wall,
             LayoutsMenu(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FREE_MS = 50
 ANEW: Any = {"resumed": None, "log": None, "remembered": False}
+OTHER_SOUND: Any = {"channels": None, "layout": None, "resumed": None, "log": None}
 """Of a request for a measurement that was asked for here, and does not continue another."""
 
 ASK_S = 60.0
@@ -80,9 +81,16 @@ class MeasurementActions(QtCore.QObject):
 
     def choose_channels(self, channels: Channels) -> None:
         """Measure these channels of the same input."""
+        self._choose_sound(channels, None)
+
+    def choose_layout(self, layout: str) -> None:
+        """Measure the same input with its channels in this layout."""
+        self._choose_sound(None, layout)
+
+    def _choose_sound(self, channels: Channels, layout: str | None) -> None:
         last = self.measurement.running_request
-        if channels != last.channels:
-            request = replace(last, channels=channels, resumed=None, log=None)
+        if (channels, layout) != (last.channels, last.layout):
+            request = replace(last, channels=channels, layout=layout, resumed=None, log=None)
             begin = partial(self.begin, request)
             self.unless_lost("Measure other channels?", "Begin", begin)
 
@@ -334,7 +342,7 @@ class MeasurementActions(QtCore.QObject):
 
     def play(self, path: Path) -> None:
         last = self.measurement.request
-        request = replace(last, device=None, file=path, channels=None, resumed=None, log=None)
+        request = replace(last, device=None, file=path, **OTHER_SOUND)
         self.unless_lost(f"Play {path.name}?", "Play", lambda: self.begin(request))
 
     def change_input(self) -> None:
@@ -344,9 +352,7 @@ class MeasurementActions(QtCore.QObject):
         measured = measurement.measuring and not measurement.busy
         if measured and running_request.file is None and running_request.device == device:
             return
-        request = replace(
-            measurement.request, device=device, file=None, channels=None, resumed=None, log=None
-        )
+        request = replace(measurement.request, device=device, file=None, **OTHER_SOUND)
 
         def stay() -> None:
             self._device.choose(self.measurement.request.device)

@@ -38,6 +38,7 @@ class MeasurementRequest:
     device: an input by name or number; without device and file, what the program was given
     file: a sound file, played in real time
     channels: of the input, from 1: two for the ears, or one for both; None for the usual ones
+    layout: what the channels of the input are for, if it does not say
     models: of the catalog, by name; None for those that the program was given
     settings: changes to the settings of the models
     resumed: the readings of a stopped measurement that continues
@@ -52,6 +53,7 @@ class MeasurementRequest:
     device: Device = None
     file: Path | None = None
     channels: Channels = None
+    layout: str | None = None
     models: tuple[str, ...] | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     resumed: FollowedReadings | None = None

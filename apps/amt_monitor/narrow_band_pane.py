@@ -20,6 +20,7 @@ from amt_stream.meters.accumulators.spectrum import strongest_line
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.limit_words import silence
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -131,7 +132,7 @@ class NarrowBandPane(ReadingPane):
         super().show_status(view)
         self._held.stand_still("frozen" in view.held)
         self.plot.rest(bool(silence(view.held)))
-        if "lost" in view.held:
+        if is_away(view.held):
             self._time_s = -np.inf
             self.strongest.set(())
             for curve in self.curves:

@@ -14,6 +14,7 @@ from amt_monitor.plot import Plot
 from amt_monitor.save_file_dialog import ask_save_path
 from amt_monitor.theme import LIGHT
 from amt_monitor.time_plot import clock_text
+from amt_stream.core.words import counted
 from amt_stream.meters.rows import Rows
 from amt_stream.sessions.outputs import CsvWriter
 
@@ -40,7 +41,7 @@ def copy(name: str, plot: Plot, about: Head, rows: MakeRows) -> str:
         return "picture copied"
     found = rows()
     clipboard.setText(csv_of(found, about))
-    return f"{len(found)} rows copied"
+    return f"{counted(len(found), 'row')} copied"
 
 
 def save(path: Path, plot: Plot, about: Head, rows: MakeRows) -> str:

@@ -17,7 +17,10 @@ from amt_stream.meters.rows.captions import caption_of
 
 WIDEST_BAND = "± 100 %"
 BAND = "follows from the uncertainty of the level, k = 2"
-COUNTED = "the time that averages and maxima cover"
+COUNTED = (
+    "the time that averages and maxima cover, and the time in which their model was switched off, "
+    "because processing could not keep up"
+)
 
 
 class ReadingGrid(NumberGrid):
@@ -66,25 +69,26 @@ class ReadingGrid(NumberGrid):
             for cell, label in self.table.numbers:
                 self.table.show_number(label, cell, NO_READING)
 
-    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool]]) -> None:
-        """Grey and hatch numbers that are not reliable, and say where they are uncalibrated.
+    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool, bool]]) -> None:
+        """Grey and hatch numbers that are not reliable, and say why.
 
-        doubt_of: returns for a reading whether it is grey, and whether it is uncalibrated
+        doubt_of: returns for a reading whether it is grey, uncalibrated, and settling
         """
         moved = False
         for cell, number in self._large:
-            grey, uncalibrated = doubt_of(cell.name)
-            moved |= number.doubt("second" if grey else None, uncalibrated)
+            grey, uncalibrated, settling = doubt_of(cell.name)
+            moved |= number.doubt("second" if grey else None, uncalibrated, settling)
         for cell, label in self.table.numbers if self.table is not None else ():
-            grey, uncalibrated = doubt_of(cell.name)
+            grey, uncalibrated, _ = doubt_of(cell.name)
             tint(label, "second" if grey else None, hatched=uncalibrated)
         if moved:
             self.arrange_again()
 
-    def show_elapsed(self, measured_s: float) -> None:
-        """Write once the time that averages and maxima cover."""
+    def show_elapsed(self, measured_s: float, off_s: float = 0.0) -> None:
+        """Write once the time that averages and maxima cover, and how long their model was off."""
         if self._is_counted:
-            self.elapsed.setText(f"Measured {elapsed_text(measured_s)}")
+            off = f", off {elapsed_text(off_s)}" if off_s else ""
+            self.elapsed.setText(f"Measured {elapsed_text(measured_s)}{off}")
 
     def show_band(self, name: str, text: str) -> None:
         """Write the uncertainty beside a large number; "" if unknown."""

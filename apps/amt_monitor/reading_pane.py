@@ -1,7 +1,7 @@
 """A pane with the readings of one model."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from amt_monitor.reading_grid import ReadingGrid
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -56,6 +57,7 @@ class ReadingPane(Pane):
         self.grid = ReadingGrid(groups, lines, names, tiles)
         self.head.addWidget(self.grid.elapsed_box)
         self.body.addWidget(self.grid, 1)
+        self._settling: Callable[[str], bool] = lambda name: False
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
@@ -71,20 +73,27 @@ class ReadingPane(Pane):
         return tuple(label.text() for _, label in self.numbers)
 
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
-        self.grid.doubt(lambda _: (grey, uncalibrated))
+        """Grey all numbers, or those that are settling; hatch them where uncalibrated."""
+
+        def of(name: str) -> tuple[bool, bool, bool]:
+            settling = self._settling(name)
+            return grey or settling, uncalibrated, settling
+
+        self.grid.doubt(of)
 
     def move(self, view: "ViewState") -> None:
         self.draw(view.values)
 
     def read(self, view: "ViewState") -> None:
         self.show_readings(view.values)
-        self.grid.show_elapsed(view.measured_s)
+        self.grid.show_elapsed(*view.measured_by(self.model))
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         status = view.reading_status(self.model)
-        self.doubt(status.grey, status.uncalibrated)
-        self.grid.lose(view.values if "lost" in view.held else None)
+        self._settling = lambda name: view.number_status(name, self.model).settling
+        self.doubt(status.off or bool(status.held), status.uncalibrated)
+        self.grid.lose(view.values if is_away(view.held) else None)
 
 
 def _shorter(about: str) -> list[str]:

@@ -25,6 +25,7 @@ from amt_stream.meters.band_shares import (
 )
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows.readings import fully_heard
+from amt_stream.meters.state_signs import is_away
 from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class SharesPane(Pane):
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
-        if "lost" in view.held and self.shares:
+        if is_away(view.held) and self.shares:
             self.shares = {}
             self._draw()
 

@@ -17,6 +17,7 @@ from amt_monitor.view_state import specific_in
 from amt_monitor.widgets import tool_button
 from amt_stream.dsp.scales import hz_to_erb_number
 from amt_stream.meters.rows.limit_words import silence
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -111,7 +112,7 @@ class SpectrumPane(Pane):
         self.plot.set_unit(UNIT, view.reading_status().uncalibrated)
         self._held.stand_still("frozen" in view.held)
         self.plot.rest(bool(silence(view.held)))
-        if "lost" in view.held:
+        if is_away(view.held):
             self._shown = None
             for curve, filled in zip(self.curves, self.filled, strict=True):
                 curve.clear()

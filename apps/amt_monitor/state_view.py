@@ -18,8 +18,8 @@ from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.contract import takes_pascal
-from amt_stream.meters.calibration import calibration_words, reminder_of
-from amt_stream.meters.state_signs import lost_sentence, rank_states
+from amt_stream.meters.calibration import Calibration, calibration_words, reminder_of
+from amt_stream.meters.state_signs import AWAY, away_sentence, rank_states
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Event, Health
@@ -52,10 +52,10 @@ class StateView(QtWidgets.QWidget):
         self.waiting.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
         self._log_status = LogStatus()
         self.states = ["idle"]
-        self._lost_at: float | None = None
+        self._away = "", 0.0
         self.banner = Banner()
         self._sentence = ""
-        self._judged: Engine | None = None
+        self._judged: tuple[Engine, tuple[Calibration, ...]] | None = None
         self._calibration: tuple[str, ...] = ()
         self._uncalibrated = "", ""
         self._reset: Event | None = None
@@ -82,13 +82,14 @@ class StateView(QtWidgets.QWidget):
         self.getting_started.give_way(bool(self.message.text) and is_low)
         self.states = _states(measurement, health, frozen)
         self.bar.chip.show_states(self.states, elapsed_text(measurement.measured_s))
-        self._show_banner(measurement)
+        self._show_banner(measurement, health)
         self.bar.device.setEnabled(not measurement.busy)
         if engine is None or health is None:
             self.line.setText(measurement.state)
             starting = "\n".join(filter(None, (STARTING, compiling.note)))
             self.waiting.setText(starting if measurement.busy else "No measurement is running.")
             return
+        self.waiting.setText(plain(health.note) or STARTING)
         running_request = measurement.running_request
         if (
             measurement.measuring
@@ -100,28 +101,29 @@ class StateView(QtWidgets.QWidget):
         action = self.bar.buttons["log"].defaultAction()
         action.setIconText("Log" if log is None else self._log_status.words(log))
         action.setToolTip("" if log is None else plain(f"log {log.path}"))
-        self._show_calibration(engine)
+        self._show_calibration(engine, health)
         self.line.setText(status_text(engine, health))
 
-    def _show_banner(self, measurement: MeasurementControl) -> None:
-        engine = measurement.engine
-        if measurement.state != "lost" or engine is None:
-            self._lost_at = None
+    def _show_banner(self, measurement: MeasurementControl, health: "Health | None") -> None:
+        state, engine, now = measurement.state, measurement.engine, time.monotonic()
+        if engine is None or health is None or state not in AWAY:
+            self._away = "", 0.0
             self.banner.say("")
             return
-        now = time.monotonic()
-        self._lost_at = self._lost_at or now
-        self.banner.say(lost_sentence(engine.source.name, now - self._lost_at))
-        self.banner.setToolTip(plain(engine.health.note))
+        if self._away[0] != state:
+            self._away = state, now
+        seconds = now - self._away[1]
+        self.banner.say(away_sentence(state, seconds, engine.source.name, health.note))
+        self.banner.setToolTip(plain(health.note))
 
-    def _show_calibration(self, engine: "Engine") -> None:
+    def _show_calibration(self, engine: "Engine", health: "Health") -> None:
         pascal = any(map(takes_pascal, engine.models.values()))
         known = all(one.calibrated for one in engine.calibration)
-        uncalibrated = pascal and not known
-        if engine is not self._judged:
-            # Files are read only once for an engine, which keeps its calibration.
-            self._judged = engine
-            self._uncalibrated = uncalibrated_words(engine) if uncalibrated else ("", "")
+        if self._judged != (engine, engine.calibration):
+            # Files are read only once for each calibration.
+            self._judged = engine, engine.calibration
+            doubtful = pascal and not known
+            self._uncalibrated = uncalibrated_words(engine, health) if doubtful else ("", "")
         words, why = self._uncalibrated
         reminder = reminder_of(engine.calibration)
         calibrated = "calibrated, overdue" if reminder else "calibrated"
@@ -156,8 +158,8 @@ def _states(measurement: MeasurementControl, health: "Health | None", frozen: bo
 def _note(measurement: MeasurementControl, health: "Health | None") -> str:
     if measurement.error:
         return f"\N{WARNING SIGN} {measurement.error}"
-    if health is None or not measurement.measuring or measurement.state == "lost":
-        return ""  # of a lost microphone the banner speaks
+    if health is None or not measurement.measuring or measurement.state in AWAY:
+        return ""  # the banner says it
     return health.note + (TOO_SLOW if health.note and health.overloaded else "")
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import HEADLINES, caption_of
 from amt_stream.sessions.events import keeper_in
@@ -18,8 +19,8 @@ def status_text(engine: "Engine", health: "Health") -> str:
     words = (
         source.name,
         f"{source.fs / 1000:g} kHz",
-        f"load {100 * health.load:.0f} %",
-        f"{health.lost_samples} samples lost",
+        health.load_words,
+        f"{counted(health.lost_samples, 'sample')} lost",
         *([] if keeper is None else [keeper.words]),
         *([] if engine.device == "cpu" else [f"on {engine.device}"]),
     )

@@ -1,7 +1,7 @@
 """What panes show of a measurement."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
+from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import FAULT_NAMES, header
+from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.state_signs import rank_states
 
@@ -62,9 +64,19 @@ class ViewState:
 
     @cached_property
     def heard(self) -> "Frames | None":
-        """The newest frames of a model that takes pascal: they have the input level."""
+        """The newest frames of a model that takes pascal: they have the input level.
+
+        Of one that runs, if any does.
+        """
         models = self.engine.models
-        return next((f for name, f in self.frames.items() if takes_pascal(models[name])), None)
+        found = [f for name, f in self.frames.items() if takes_pascal(models[name])]
+        return next((f for f in found if not _is_off(f)), found[0] if found else None)
+
+    def levels_of_ears(self, frames: "Frames") -> np.ndarray:
+        """The input level left and right (ear, frame) of a model that may hear more channels."""
+        heard = self.engine.heard
+        rows = (0, 1) if heard is None else heard.ears_of(frames.model)
+        return frames.level_db[[*rows]]
 
     @property
     def header(self) -> dict[str, Any]:
@@ -92,6 +104,26 @@ class ViewState:
             self._statuses[name] = self._status_of(name)
         return self._statuses[name]
 
+    def number_status(self, reading: str, model: str | None = None) -> "ReadingStatus":
+        """Why one reading is doubtful; `model` is the one that it is of, if that is known."""
+        status = self.reading_status(self.model_of(reading) if model is None else model)
+        if self.readings is None:
+            return status
+        return replace(status, settling=bool(self._settling & {reading, ALL}))
+
+    @cached_property
+    def _settling(self) -> set[str]:
+        """Names of the readings that are settling in the newest row, or `ALL`."""
+        return set(self.values.get("settling_columns", ALL).split())
+
+    def measured_by(self, model: str) -> tuple[float, float]:
+        """Seconds that the statistics of a model cover, and in which it was switched off."""
+        counted = {} if self.readings is None else self.readings.counted_s.get(model, {})
+        measured_s = counted.get("measured_s")
+        if measured_s is None:
+            return self.measured_s, 0.0
+        return measured_s, counted.get("off_s") or 0.0
+
     @cached_property
     def _statuses(self) -> "dict[str, ReadingStatus]":
         """Those found so far, as each pane asks for one."""
@@ -109,7 +141,8 @@ class ViewState:
             fault = int(np.bitwise_or.reduce(faults)) if faults else 0
         in_pascal = takes_pascal(self.engine.models[name])
         uncalibrated = in_pascal and not frames.calibrated
-        return ReadingStatus(fault, self.held, uncalibrated, bool(frames.settling[-1]))
+        settling = bool(frames.settling[-1])
+        return ReadingStatus(fault, self.held, uncalibrated, settling, _is_off(frames))
 
     def states(self, course: str, frozen: bool, overloaded: bool) -> list[str]:
         """The states that hold now, of all models, as `rank_states` ranks them."""
@@ -138,18 +171,29 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
     return getattr(frames.values, "specific_loudness", None)
 
 
+def _is_off(frames: "Frames") -> bool:
+    """Whether the model of these frames is switched off."""
+    return frames.calm_s < 0 and bool(frames.fault[-1] & Fault.OFF)
+
+
 def describe_source(engine: "Engine") -> dict[str, Any]:
-    source = engine.source
+    source, heard = engine.source, engine.heard
     sound = {"name": source.name, "fs": source.fs, "duration_s": source.duration_s}
-    return sound | {"channels": [*range(1, source.channels + 1)]}
+    sound |= {"sound": source.description.to_dict()}
+    if heard is None:
+        return sound | {"channels": [*range(1, source.channels + 1)]}
+    return sound | {"channels": [*heard.channels], "layout": heard.layout.to_dict()}
 
 
 def describe_models(engine: "Engine") -> list[dict[str, Any]]:
-    found = []
+    found, heard = [], engine.heard
     for name, model in engine.models.items():
         entry, made = entry_of(model), model.arguments()
         keys = () if entry is None else entry.settings
-        found.append({"name": name, **{key: made[key] for key in keys if key in made}})
+        described = {"name": name, **{key: made[key] for key in keys if key in made}}
+        if heard is not None and name in heard.places:
+            described["channels"] = [*heard.channels_of(name)]
+        found.append(described)
     return found
 
 
@@ -159,14 +203,16 @@ class ReadingStatus:
 
     fault: bits of `Fault` of the last second
     held: why the readings stand still
+    off: whether their model is switched off
     """
 
     fault: int = 0
     held: Sequence[str] = ()
     uncalibrated: bool = False
     settling: bool = False
+    off: bool = False
 
     @property
     def grey(self) -> bool:
         """Whether numbers are not reliable."""
-        return self.settling or bool(self.held)
+        return self.settling or self.off or bool(self.held)

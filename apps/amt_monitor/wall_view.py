@@ -22,6 +22,7 @@ from amt_monitor.theme import (
     CONTRAST_DARK,
     DARK,
     Colors,
+    Role,
     colors_of,
     palette_of,
     repaint,
@@ -42,6 +43,7 @@ from amt_stream.meters.rows.limit_words import (
     value_words,
     worst,
 )
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.reading_history import ReadingHistory
@@ -165,15 +167,18 @@ class WallView(QtWidgets.QWidget):
     def read(self, view: "ViewState", history: "ReadingHistory | None") -> None:
         self.source.setText(plain(view.engine.source.name))
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
-        status = {name: view.reading_status(view.model_of(name)) for name in self.numbers}
+        models = {name: view.model_of(name) for name in self.numbers}
         for name, number in self.numbers.items():
             text = reading_text(name, view.values.get(name))
             number.show_text(text)
-            number.lose(text if "lost" in view.held else "")
-            doubt = status[name]
-            number.doubt("second" if doubt.grey else None, doubt.uncalibrated)
+            number.lose(text if is_away(view.held) else "")
+            model = models[name]
+            doubt = view.number_status(name, model)
+            role: Role | None = "second" if doubt.grey else None
+            number.doubt(role, doubt.uncalibrated, doubt.settling)
             if number.caption.counted:
-                number.show_note(elapsed_text(view.measured_s), "the time that it covers")
+                measured_s = view.measured_s if model is None else view.measured_by(model)[0]
+                number.show_note(elapsed_text(measured_s), "the time that it covers")
         self._show_limit(view)
         limits = view.readings.limits if view.readings is not None else ()
         self.strip.show_rows(history, next(iter(self.numbers), ""), limits)

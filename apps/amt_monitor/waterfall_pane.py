@@ -16,6 +16,7 @@ from amt_monitor.view_state import specific_in
 from amt_monitor.waterfall_layer import WaterfallLayer
 from amt_monitor.widgets import combo_box
 from amt_stream.dsp.scales import hz_to_erb_number
+from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -94,7 +95,7 @@ class LastMinutePane(Pane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self.colors.hold("frozen" in view.held)
-        self.colors.lose("lost" in view.held)
+        self.colors.lose(is_away(view.held))
 
     def restart(self) -> None:
         self.colors.clear()

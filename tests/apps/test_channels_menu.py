@@ -6,6 +6,7 @@ import soundfile
 from pyqtgraph.Qt import QtGui
 
 from amt_monitor.channels_menu import channels_words
+from amt_monitor.health_text import health_lines
 from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
@@ -61,3 +62,45 @@ def test_a_channel_for_both_ears_and_two_again(qtbot, window):
 def test_channels_in_words():
     told = [channels_words(one) for one in (None, (1, 2), (3,))]
     assert told == ["As usual", "1 left, 2 right", "3 for both ears"]
+
+
+@pytest.fixture
+def film(tmp_path):
+    """A sound of six channels that does not say what they are for; the second is the loudest."""
+    tone = np.sin(2 * np.pi * 1000 * np.arange(60 * FS) / FS)
+    levels = 10 ** (np.array([-40, -24, -34, -36, -30, -12]) / 20)
+    path = tmp_path / "film.wav"
+    soundfile.write(path, np.outer(tone, levels).astype(np.float32), FS, subtype="FLOAT")
+    return path
+
+
+def test_a_layout_of_more_channels(qtbot, tmp_path, film):
+    words = ["meter", "--source", str(film), "--full-scale-db", "100", "--model", "bs1770,spl"]
+    args = build_parser().parse_args([*words, "--layout", "5.1"])
+    maker = Maker(args, chosen_preset(args))
+    window = MainWindow(maker.engine, maker.log, Settings(tmp_path / "monitor.json"), maker.preset)
+    window.show()
+    try:
+        qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+        levels = lambda: window.shown.texts.get("levels")  # noqa: E731
+        qtbot.waitUntil(lambda: levels() == ("60.0", "76.0"), timeout=10000)
+        window.menus.channels.fill()
+        offered = [one.objectName() for one in window.menus.channels.actions()]
+        assert [name for name in offered if name.startswith("layout")] == [
+            "layout_5.1",
+            "layout_6.0",
+        ]
+        engine = window.measurement.engine
+        lines = {one.what: one.words for one in health_lines(engine)}
+        assert lines["Input"] == "film.wav, 48000 Hz, 6 channels: 5.1 (L R C LFE Ls Rs)"
+        assert "spl hears channel 1 (L) as left and 2 (R) as right" in lines["Channels"]
+        choose(qtbot, window, "layout_6.0")
+        assert checked(window) == ["layout_6.0"]
+        engine = window.measurement.engine
+        assert engine.source.description.layout.name == "6.0"
+        assert engine.models["bs1770"].layout.name == "6.0"
+        choose(qtbot, window, "channels_1_2")
+        assert window.measurement.running_request.layout is None
+        assert window.measurement.engine.heard.channels == (1, 2)
+    finally:
+        window.close_now()

@@ -32,7 +32,7 @@ def test_a_long_name_ends_in_dots_where_it_has_no_room(qtbot):
         qtbot.waitExposed(choice)
         drawn.append(choice.shown_text)
     assert drawn[0].endswith("…")
-    assert drawn[1] == choice.currentText()
+    assert f"{drawn[1]} (as started)" == choice.currentText()
     assert choice.fontMetrics().horizontalAdvance(drawn[0]) < 200
 
 
@@ -42,8 +42,27 @@ def test_what_is_played_is_listed_beside_the_microphones_and_told_apart(qtbot, v
     choice.refresh()
     qtbot.waitUntil(lambda: choice.count() > 1, timeout=20000)
     entries = {choice.itemText(i): choice.itemData(i) for i in range(1, choice.count())}
-    assert entries["virtual_mic (ALSA)"] == "virtual_mic"
-    assert entries["Monitor of VirtualSpeaker (what is played)"] == "Monitor of VirtualSpeaker"
+    assert entries == {
+        "virtual_mic": "virtual_mic",
+        "VirtualMicrophone (default)": "default",
+        "VirtualMicrophone": "VirtualMicrophone",
+        "Monitor of VirtualSpeaker (what is played)": "Monitor of VirtualSpeaker",
+    }
+    choice.close_listing()
+
+
+def test_the_box_names_the_device_and_the_list_says_what_it_stands_for(qtbot, virtual_mic):
+    choice = DeviceComboBox()
+    qtbot.addWidget(choice)
+    choice.resize(600, 26)
+    choice.name_first("VirtualMicrophone")
+    assert choice.shown_text == "VirtualMicrophone"
+    assert choice.itemText(0) == "VirtualMicrophone (as started)"
+    choice.refresh()
+    qtbot.waitUntil(lambda: choice.count() > 1, timeout=20000)
+    choice.choose("default")
+    assert choice.currentText() == "VirtualMicrophone (default)"
+    assert choice.shown_text == "VirtualMicrophone"
     choice.close_listing()
 
 

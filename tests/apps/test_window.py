@@ -10,7 +10,8 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.run import run_window
 from amt_monitor.theme import theme
 from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
-from amt_stream.meters.calibration import UNCALIBRATED
+from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from tests.conftest import pactl
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
 
@@ -410,6 +411,72 @@ def test_a_lost_device_is_one_sentence_until_it_is_back(qtbot, virtual_mic, open
     qtbot.waitUntil(lambda: all(len(curve.y) for curve in curves), timeout=5000)
     qtbot.waitUntil(lambda: not banner.isVisible(), timeout=15000)
     assert window.measurement.engine is engine
+
+
+def test_a_muted_device_is_silent_in_the_window_until_it_is_not(
+    qtbot, virtual_mic, open_window, model
+):
+    window = open_window(lambda device: Engine(MicrophoneSource(), model))
+    engine, banner = window.measurement.engine, window.state_view.banner
+    note = "'VirtualMicrophone' gives exact zeros: it is muted in the sound server"
+    pactl("set-source-mute", "mic", "1")
+    try:
+        wait_for_state(qtbot, window, "silent")
+        qtbot.waitUntil(lambda: banner.text().startswith("Microphone silent 00:0"), timeout=15000)
+        assert banner.text().endswith(f", {note}")
+        assert note not in text(window, "message")
+        curves = pane_in(window, "specific_loudness").curves
+        qtbot.waitUntil(lambda: not any(len(curve.y) for curve in curves), timeout=5000)
+        assert window.exit_code() == 0
+        window.wall_view.show()
+        qtbot.waitUntil(lambda: window.wall_view.chip.state == "silent", timeout=15000)
+        assert window.wall_view.banner.text() == banner.text()
+        window.wall_view.hide()
+    finally:
+        pactl("set-source-mute", "mic", "0")
+    wait_for_state(qtbot, window, "running")
+    qtbot.waitUntil(lambda: not banner.isVisible(), timeout=15000)
+    assert window.measurement.engine is engine
+
+
+def test_a_microphone_that_is_muted_from_the_start_says_so_where_panes_will_be(
+    qtbot, virtual_mic, open_window, model
+):
+    pactl("set-source-mute", "mic", "1")
+    try:
+        window = open_window(lambda device: Engine(MicrophoneSource(), model), readings=False)
+        waiting = window.state_view.waiting
+        qtbot.waitUntil(lambda: "it is muted in the sound" in waiting.text(), timeout=15000)
+        assert window.bar.chip.state == "silent"
+        assert waiting.isVisible()
+    finally:
+        pactl("set-source-mute", "mic", "0")
+    qtbot.waitUntil(lambda: window.shown is not None, timeout=15000)
+    assert not waiting.isVisible()
+
+
+def test_a_turned_gain_is_said_in_the_window_and_by_its_badge(
+    qtbot, virtual_mic, open_window, model
+):
+    settings = {"calibration": Calibration(100.0, source="a test")}
+    window = open_window(lambda device: Engine(MicrophoneSource(), model, **settings))
+    bar = window.bar
+    qtbot.waitUntil(lambda: bar.calibrated.text() == "calibrated", timeout=15000)
+    pactl("set-source-volume", "mic", "50%")
+    try:
+        note = "readings are uncalibrated: the input gain is 50 % and was 100 % at the start"
+        qtbot.waitUntil(lambda: note in text(window, "message").lower(), timeout=15000)
+        assert (bar.calibration.text, bar.calibrated.text()) == ("uncalibrated", "")
+        assert "the input gain is 50 % and was 100 %" in bar.calibration.toolTip()
+    finally:
+        pactl("set-source-volume", "mic", "100%")
+    qtbot.waitUntil(lambda: bar.calibrated.text() == "calibrated", timeout=15000)
+    assert bar.calibration.text == ""
+    assert window.device.shown_text == engine_name(window) == "VirtualMicrophone"
+
+
+def engine_name(window):
+    return window.measurement.engine.source.name
 
 
 def test_a_lost_device_that_is_not_waited_for_can_be_started_again(

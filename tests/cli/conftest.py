@@ -28,6 +28,7 @@ COLUMNS = [
     "fault",
     "settling",
     "settling_columns",
+    "clipped_columns",
     "calibrated",
 ]
 """Of rows as they are by default."""

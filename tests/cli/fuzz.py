@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from amt_stream.cli.batch import _of_table
+from amt_stream.cli.calibration_table import calibration_table
 from amt_stream.cli.command import run_command
 from amt_stream.cli.messages import Mistake
 from amt_stream.core.device_store import CalibrationError
@@ -272,7 +272,7 @@ def calibrations() -> Trial:
         path.write_bytes(mutated(rng, content) if rng.random() < 0.7 else content)
         with refused_by(CalibrationError, Mistake) as refused:
             if b"full_scale_db\n" in content:
-                found = list(_of_table(path).values())
+                found = list(calibration_table(path).values())
             else:
                 found = [record.calibration for record in read_records(path)]
             for one in found:

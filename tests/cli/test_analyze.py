@@ -42,7 +42,8 @@ def test_frames_go_from_zero_to_the_very_end(sound_file, fs, samples):
         whole = aligned(model, torch.nn.functional.pad(pascal, (0, ceil(fs / 1000))))
     for got, expected in ((stl, whole.stl), (ltl, whole.ltl)):
         expected = expected[0, : len(got)].numpy()
-        np.testing.assert_allclose(got, expected, atol=1e-5 * max(1e-3, expected.max()))
+        # The slow mean of a file is removed.
+        np.testing.assert_allclose(got, expected, atol=1e-4 * max(1e-3, expected.max()))
 
 
 def test_one_channel_goes_to_both_ears_and_channels_are_chosen(sound_file):
@@ -166,7 +167,6 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
     [
         ("none.wav", "there is no file none.wav"),
         ("", "'' is no name: give a file"),
-        ("-", "'-' is standard input, which `meter --source -` reads: give a file"),
     ],
 )
 def test_what_is_not_there_is_all_that_is_said(said, sound_file, name, words):
@@ -336,8 +336,11 @@ def test_calibrations_in_a_table(run, sound_file, tmp_path):
             "file,level\n",
             "has the columns file,level: give file,channel,full_scale_db or file,channel,sens",
         ),
-        ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: invalid literal for int"),
-        ("file,channel,full_scale_db\na.wav,1\n", "line 2: "),
+        ("file,channel,full_scale_db\na.wav,x,1\n", "line 2: 'x' is not a number"),
+        (
+            "file,channel,full_scale_db\na.wav,1\n",
+            "line 2 has 2 cells for 3 columns: give an empty",
+        ),
         ("file,channel,full_scale_db\na.wav,1,nan\n", "line 2: full_scale_db_spl is nan"),
         ("file,channel,full_scale_db\na.wav,1,1\na.wav,1,2\n", "line 3: a.wav channel 1 is listed"),
     ],
@@ -365,3 +368,70 @@ def test_calibration_by_the_recording_of_a_calibrator(run, sound_file, tone):
     done = run("analyze", "x.wav", *chosen)
     assert done.status == 1
     assert "calibrator.wav, channel 1: this is not a tone" in done.err
+
+
+def calibrated_by(sound_file, name, hz):
+    """What analyzes a tone of 1 kHz, 20 dB below the recording of a calibrator at a frequency."""
+    t = np.arange(4 * 48000) / 48000
+    sound_file(0.5 * np.sin(2 * np.pi * hz * t), name=name)
+    sound_file(0.05 * np.sin(2 * np.pi * 1000 * t), name="x.wav")
+    return ["analyze", "x.wav", "--model", "spl", "--summary", "--calibrator", name]
+
+
+def test_a_pistonphone_is_found_and_its_level_is_asked_for(said, sound_file):
+    chosen = calibrated_by(sound_file, "pistonphone.wav", 251.2)
+    status, out, err = said(*chosen)
+    assert (status, out) == (1, "")
+    assert "pistonphone.wav, channel 1: the tone is at 251 Hz, as of a pistonphone" in err
+    assert "add --level DB" in err
+    for more in ([], ["--frequency", "250"]):
+        status, out, err = said(*chosen, "--level", "114", *more)
+        assert status == 0, err
+        assert json.loads(out)["laeq_db"] == pytest.approx(94, abs=0.01)
+    status, _, err = said(*chosen, "--level", "114", "--frequency", "1000")
+    assert status == 1
+    assert "251.2 Hz instead of 1000 Hz" in err
+    assert said("analyze", "x.wav", "--frequency", "250")[0] == 2
+
+
+def test_another_frequency_is_named_and_may_be_given(said, sound_file):
+    chosen = calibrated_by(sound_file, "tone.wav", 500)
+    status, _, err = said(*chosen)
+    assert status == 1
+    assert "500.0 Hz instead of 1000 or 250 Hz" in err
+    assert "choose 500 Hz as its frequency" in err
+    status, out, err = said(*chosen, "--frequency", "500")
+    assert status == 0, err
+    assert json.loads(out)["laeq_db"] == pytest.approx(74, abs=0.01)
+
+
+@pytest.fixture
+def one_after_another(sound_file):
+    """A calibrator on channel 1, then on channel 2, with noise in the other; none on channel 3."""
+    t = np.arange(8 * 48000) / 48000
+    rng = np.random.default_rng(2)
+    sound = 0.01 * rng.standard_normal((3 * len(t), 3))
+    for channel, peak in ((0, 0.5), (1, 0.25)):
+        begin = channel * len(t) + 4800
+        sound[begin : begin + len(t) - 9600, channel] = peak * np.sin(2 * np.pi * 1000 * t)[9600:]
+    sound_file(sound, name="tones.wav")
+    tones = np.stack([0.05 * np.sin(2 * np.pi * 1000 * t[:48000])] * 3, axis=1)
+    sound_file(tones, name="x.wav")
+    return ["analyze", "x.wav", "--model", "spl", "--summary", "--calibrator", "tones.wav"]
+
+
+@pytest.mark.parametrize(("channels", "levels"), [("1", [74.0]), ("2", [80.02]), ("1,2", [80.02])])
+def test_only_the_channels_that_are_analyzed_need_the_tone(
+    said, one_after_another, channels, levels
+):
+    status, out, err = said(*one_after_another, "-c", channels)
+    assert status == 0, err
+    assert [json.loads(out)["laeq_db"]] == pytest.approx(levels, abs=0.02)
+
+
+def test_a_channel_without_the_tone_is_named(said, one_after_another):
+    status, out, err = said(*one_after_another, "-c", "each")
+    assert status == 1
+    assert [json.loads(line)["channels"] for line in out.splitlines()] == [[1], [2]]
+    assert "x.wav: tones.wav, channel 3: this is not a tone" in err
+    assert err.count("\n") == 1

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.engine import FaultSource, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED, Record, write_records
 from amt_stream.meters.calibrator import Refused
+from amt_stream.meters.source_description import InputGain
+from tests.conftest import pactl
 
 FS = 48000
 TIME_S = np.arange(8 * FS) / FS
@@ -48,6 +51,7 @@ def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, pl
         assert (record["device"], record["channel"]) == ("virtual_mic", channel)
         assert record["full_scale_db_spl"] == pytest.approx(124.0, abs=0.05)
         assert record["measured_dbfs"] == pytest.approx(-30.0, abs=0.05)
+        assert record["input_gain"] == {"percent": [100.0, 100.0], "muted": False, "port": ""}
     assert {one["calibrated"] for one in before.about["calibration"]} == {False}
     assert set(before.rows["calibrated"]) == {"false"}
     for one in after.about["calibration"]:
@@ -60,6 +64,36 @@ def test_a_calibrated_microphone_reads_the_level_of_the_calibrator(run, home, pl
     rise = after.rows["ltl_phon"][-1] - before.rows["ltl_phon"][-1]
     assert rise == pytest.approx(24.0, abs=0.1)
     assert after.rows["ltl_phon"][-1] == pytest.approx(94.0, abs=0.1)
+
+
+def test_a_muted_microphone_is_refused_with_its_reason(run, home, virtual_mic):
+    pactl("set-source-mute", "mic", "1")
+    try:
+        done = run("calibrate", **home)
+    finally:
+        pactl("set-source-mute", "mic", "0")
+    assert (done.status, done.out) == (1, "")
+    why = "channel 1: 'VirtualMicrophone' gives exact zeros: it is muted in the sound server"
+    assert done.err.splitlines()[-1].endswith(why)
+
+
+def test_a_calibration_at_another_gain_is_not_used_and_this_is_said(run, home, virtual_mic):
+    folder = Path(home["XDG_CONFIG_HOME"]) / "amt_stream"
+    folder.mkdir(parents=True)
+    gain = InputGain((64.0, 64.0))
+    known = Record("PulseAudio source mic", 1, 94.0, -30.0, 1000.0, "2026-11-21T09:00:00Z")
+    both = [replace(known, channel=c, input_gain=gain, name="VirtualMicrophone") for c in (1, 2)]
+    write_records(both, folder / "calibrations.jsonl")
+    meter = ["meter", "-d", "default", "--model", "spl", "--format", "csv", "--duration", 1]
+    done = run(*meter, **home)
+    why = "readings are uncalibrated: the input gain is 100 % and was 64 % at the calibration"
+    assert done.err.count(why) == 1
+    assert set(done.rows["calibrated"]) == {"false"}
+    assert done.about["source"]["sound"]["input_gain"]["percent"] == [100.0, 100.0]
+    assert done.about["calibration"][0]["input_gain"]["percent"] == [64.0, 64.0]
+    listed = run("calibrate", "--list", **home)
+    assert "VirtualMicrophone channel 1" in listed.out
+    assert "PulseAudio source" not in listed.out
 
 
 def test_each_channel_has_its_own(run, home, playing, sound_file):
@@ -172,7 +206,7 @@ def test_a_calibration_is_that_of_a_microphone_and_not_of_the_name_default(
     assert opened("virtual_mic").full_scale_db_spl == 127.0
     run_devices(build_parser().parse_args(["devices"]))
     listed = capsys.readouterr().out
-    assert "default (ALSA), now mic" in listed
+    assert "VirtualMicrophone (default), ALSA" in listed
     assert "126.00 dB SPL" in listed
     assert "127.00 dB SPL" in listed
     assert "124.00 dB SPL" not in listed

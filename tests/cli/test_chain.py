@@ -46,7 +46,7 @@ def rows_of(capsys, tmp_path):
     def run(chain, command, *arguments):
         path = tmp_path / "mine.toml"
         path.write_text(chain)
-        typed = [*command, *arguments, "--preset", path, "--format", "csv"]
+        typed = [*command, *arguments, "--preset", path, "--format", "csv", "--keep-offset"]
         args = build_parser().parse_args([*map(str, typed), "--full-scale-db", "100"])
         assert run_chosen(args) == 0
         return pandas.read_csv(io.StringIO(capsys.readouterr().out), comment="#")
@@ -74,6 +74,7 @@ def test_rows_are_what_the_chain_gives(rows_of, noise):
         "fault",
         "settling",
         "settling_columns",
+        "clipped_columns",
         "calibrated",
     ]
     assert got.groupby("sample").size().unique().tolist() == [6]

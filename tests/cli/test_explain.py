@@ -9,6 +9,7 @@ import pytest
 
 from amt_stream import measure
 from amt_stream.cli import explain as command
+from amt_stream.core.tables import PLAIN
 from amt_stream.dsp.functional.ecma418 import CENTERS
 from amt_stream.meters.band_shares import (
     band_limits,
@@ -143,7 +144,7 @@ def test_texts_have_every_band(found, capsys):
         *("both ears", "left ear", "right ear")
     ]
     assert lines[-1].split() == ["2000", *lines[-1].split()[1:4], "-3.00"]
-    command.write_csv(found)
+    command.write_csv(found, PLAIN)
     text = capsys.readouterr().out
     rows = list(csv.DictReader(line for line in text.splitlines() if line[0] != "#"))
     assert [row["band_hz"] for row in rows] == found.band_names

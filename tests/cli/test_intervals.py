@@ -93,10 +93,9 @@ def test_a_row_an_hour_and_a_part_as_a_clock_tells_it(said, sound, tmp_path):
 def test_a_table_of_intervals_is_no_file_of_rows(said, sound):
     typed = ["analyze", sound, "--model", "spl", "--interval", "2s", "--out", "table.csv"]
     assert said(*typed)[0] == 0
-    for command in ("report", "lden"):
-        status, _, err = said(command, "table.csv")
-        assert status == 1
-        assert "has a table of intervals and no rows" in err
+    status, _, err = said("report", "table.csv")
+    assert status == 1
+    assert "has a table of intervals and no rows" in err
 
 
 def test_a_session_with_intervals_is_measured_again(said, sound):
@@ -104,3 +103,39 @@ def test_a_session_with_intervals_is_measured_again(said, sound):
     assert said(*typed, "--log", "night", "--log-sound", "wav")[0] == 0
     status, out, _ = said("replay", "night")
     assert (status, "identical" in out) == (0, True)
+
+
+def test_lden_reads_a_folder_of_tables(said, sound, sound_file):
+    sound_file(np.zeros(4800), name="b.wav")
+    typed = ["analyze", sound, "b.wav", "--model", "spl", "--interval", "1h", "--out", "tables"]
+    assert said(*typed, "--began", "2026-07-01T12:00:00", "--zone", "UTC")[0] == 0
+    status, out, err = said("lden", "tables", "--format", "json")
+    assert status == 0, err
+    assert json.loads(out)["whole"]["day_measured_s"] == pytest.approx(6.4)
+
+
+def test_a_measurement_has_its_zone_on_every_computer(run, sound, tmp_path):
+    """23:30 in Berlin is night, though this computer's clock shows another hour."""
+    typed = ["--model", "spl", "--zone", "Europe/Berlin"]
+    recorded = ["analyze", sound, *typed, "--began", "2026-07-01T23:30:00"]
+    for ending in ("csv", "jsonl", "parquet"):
+        for form in ([], ["--interval", "1s"]):
+            assert run(*recorded, *form, "--out", f"x.{ending}", "--force").status == 0
+            done = run("lden", f"x.{ending}", "--format", "json", TZ="America/Los_Angeles")
+            told = json.loads(done.out)
+            assert told["clock"] == "Europe/Berlin"
+            assert told["days"][0]["date"] == "2026-07-01"
+            assert told["whole"]["lnight_db"] is not None
+        assert run(*recorded, "--out", f"x.{ending}", "--force").status == 0
+        assert run("report", f"x.{ending}", "--force", TZ="America/Los_Angeles").status == 0
+        page = (tmp_path / f"x.{ending}-report.html").read_text()
+        assert "23:30:00 (UTC+02:00; 2026-07-01 21:30:00 UTC)" in page
+    live = ["meter", "--source", "demo", "--fast", "--duration", "1", "--quiet", "--log", "night"]
+    assert run(*live, *typed, TZ="Asia/Kathmandu").status == 0
+    for zone in ("America/Los_Angeles", "Asia/Kathmandu"):
+        assert json.loads(run("lden", "night", "--format", "json", TZ=zone).out)["clock"] == (
+            "Europe/Berlin"
+        )
+    told = run("analyze", sound, "--model", "spl", "--out", "no_time.csv")
+    assert "# zone" not in (tmp_path / "no_time.csv").read_text()
+    assert "--began" in run("lden", "no_time.csv").err

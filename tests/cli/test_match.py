@@ -83,3 +83,29 @@ def test_a_mistake_is_one_sentence(said, sound_file, more, words):
     assert status in (1, 2)
     assert out == ""
     assert words in err.splitlines()[-1]
+
+
+def test_a_silent_sound_is_named_and_the_others_are_matched(said, sound_file, tmp_path):
+    a, b = sound_file(NOISE, name="a.wav"), sound_file(NOISE / 4, name="b.wav")
+    silent, gone = sound_file(0 * NOISE, name="silent.wav"), tmp_path / "gone.wav"
+    typed = ["match", a, silent, b, gone, "--by", "lufs", "--out", "equal"]
+    status, out, err = said(*typed)
+    assert status == 1
+    lines = [line.split() for line in out.splitlines()[2:]]
+    assert [line[2] for line in lines] == ["reference", "---", "+12.04", "---"]
+    assert sorted(path.name for path in (tmp_path / "equal").iterdir()) == ["a.wav", "b.wav"]
+    words = [line for line in err.splitlines() if "silent.wav" in line or "gone.wav" in line]
+    assert len(words) == 2
+    assert "silent.wav has no integrated loudness: it is silent, too weak or too short" in words[0]
+    status, out, _ = said(*typed, "--force", "--json")
+    assert status == 1
+    sounds = json.loads(out)["sounds"]
+    assert [one.get("gain_db") is None for one in sounds] == [False, True, False, True]
+    assert "it is silent" in sounds[1]["error"]
+
+
+def test_without_a_reference_nothing_is_matched(said, sound_file):
+    a, silent = sound_file(NOISE, name="a.wav"), sound_file(0 * NOISE, name="silent.wav")
+    status, out, err = said("match", silent, a, "--by", "laeq")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert "silent.wav has no LAeq" in err

@@ -119,7 +119,8 @@ def test_a_fault_of_our_own_shows_where_it_happened(sound_file):
                 raise RuntimeError("a stage is broken")
             return super().step(x, state)
 
-    source = FileSource(sound_file(np.ones((4800, 2))), paced=False)
+    loud = np.sin(2 * np.pi * 1000 * np.arange(4800) / FS)
+    source = FileSource(sound_file(np.stack([loud, loud], 1)), paced=False)
     engine = Engine(source, Broken(fs=FS), calibration=Calibration(130.0))
     with engine:
         engine.wait()

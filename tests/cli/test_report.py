@@ -122,7 +122,7 @@ def no_summary(folder):
         (calibrated_anew, "EDITED", "edited: session.json was edited"),
         (louder, "EDITED", "were edited"),
         (no_summary, "INCOMPLETE", "incomplete: summary.json is missing"),
-        (a_row_more, "", "No hash covers 1 rows of rows.sqlite: the run was interrupted"),
+        (a_row_more, "", "No hash covers 1 row of rows.sqlite: the run was interrupted"),
     ],
 )
 def test_the_page_says_whether_the_log_is_as_it_was_written(

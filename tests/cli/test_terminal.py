@@ -28,7 +28,8 @@ from amt_stream.dsp.scales import phon_to_sone
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, FaultSource, Injection, PushSource, SignalSource, Tone
 from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.rows import fault_words, phon_text
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows import JoinedRows, fault_words, phon_text, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
 from tests.service.browser import Browser
 
@@ -309,6 +310,27 @@ def test_doubts_are_told_in_words_and_a_lost_microphone_shows_no_numbers():
         assert "█" not in app.query_one("EarMeters").text
 
     drive(engine, meter, lose)
+
+
+def test_a_muted_microphone_shows_no_numbers_and_says_since_when():
+    sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
+    source = FaultSource(sound, [Injection("mute", 2.0, 60.0)])
+    limit = Limit("laf_db", 80.0, name="loud")
+    readings = FollowedReadings(JoinedRows(readings_of(["spl"], 2), 100, FS, limits=[limit]))
+    engine = Engine(source, {"spl": SoundLevel(fs=FS)}, [readings], calibration=Calibration(130.0))
+    meter = TerminalMeter(engine, readings, lambda: None)
+
+    async def look(app, pilot):
+        await until(app, lambda text: "Within the limit" in text)
+        await until(app, lambda text: "Microphone silent 00:0" in text)
+        await until(app, lambda text: "Not known: silent" in text)
+        assert "gives exact zeros: it is muted" in app.query_one("#banner").text
+        assert app.query_one("#header").text.startswith(" ⊖ Silent")
+        number = app.query("NumberPane").first()
+        assert "last " in number.text
+        assert "█" not in app.query_one("EarMeters").text
+
+    drive(engine, meter, look, (120, 30))
 
 
 @pytest.mark.parametrize("width", [60, 66, 80, 120])

@@ -138,7 +138,7 @@ def test_a_file_that_is_cut_off_is_analyzed_and_told(said, sound_file):
     status, out, err = said("analyze", "sound.wav", "--model", "bs1770")
     assert status == 1
     assert '"cut_off": true' in out
-    assert "sound.wav is cut off: its header says 76800 bytes, but there are" in err
+    assert "sound.wav is cut off: its header says 9600 samples, but there are" in err
     assert err.endswith("; the rest of it is analyzed\n")
     status, _, err = said("meter", "--source", path, "--fast", "--format", "csv", "--model", "spl")
     assert status == 1
@@ -158,7 +158,8 @@ def test_a_beginning_beyond_the_end_is_told(said, sound_file):
     ("out", "status", "words"),
     [
         ("", 2, "--out is empty"),
-        ("x.xlsx", 2, "x.xlsx ends in .xlsx: rows are written as .csv or .jsonl or .parquet"),
+        ("x.ods", 2, "ends in .ods: rows are written as .csv or .jsonl or .parquet or .xlsx"),
+        ("x.xlsx", 2, "xlsx is for tables of intervals (--interval 15min) and of whole sounds"),
         ("sound.wav", 1, "sound.wav is one of the files to analyze"),
         ("loop", 1, "loop cannot be read: Too many levels of symbolic links"),
         (f"{'n' * 252}.csv", 1, "cannot be read: File name too long"),

@@ -49,7 +49,10 @@ def test_version(run):
         (["meter", "--terminal", "--source", "demo", "--pcm", "s16le"], "is for standard input"),
         (["meter", "--terminal", "--source", "mic", "--fast"], "a microphone runs in real time"),
         (["meter", "--terminal", "--source", "x.wav", "-r", "48000"], "x.wav has its own"),
-        (["meter", "--terminal", "--source", "-", "-c", "1,2"], "it is the number of channels"),
+        (
+            ["meter", "--terminal", "--source", "-", "--pcm", "s16le", "-c", "1,2"],
+            "it is the number of channels",
+        ),
         (["serve", "--log", "x", "--keep-days", "5"], "add --log-format jsonl"),
         (["serve", "--post-only", "limit"], "--post-only needs a URL: add --post URL"),
     ],

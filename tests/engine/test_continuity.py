@@ -163,3 +163,12 @@ def test_losses_that_were_told_are_not_found_again():
         verdict = continuity.take((n * BLOCK + skipped) / FS, BLOCK, lost)
         assert verdict == ("pass", 0, 0)
     assert continuity.counted == 300 * BLOCK + 2 * 4800
+
+
+def test_a_delay_that_grows_in_small_steps_ends_the_stream_before_much_is_late():
+    device = Device()
+    device.run(5.0)
+    while device.late_s < 3.0 and "stale" not in [one.what for one in device.verdicts]:
+        device.late_s += 0.05 * BURST_S
+        device.run(BURST_S)
+    assert device.late_s < 1.5

@@ -1,5 +1,7 @@
 """A microphone's response is taken off at the engine's door, whatever else happens there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,10 +15,12 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.correction import Correction, CorrectionError
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
 FS = 48000
 RESPONSE = Correction((20.0, 500.0, 8000.0), (-6.0, 0.0, 6.0), "mic.cal")
 FULL_SCALE = Calibration(130.0, source="test")
+DEVICE = replace(SourceDescription.of_signal(2), clips_at=DEVICE_CLIPS_AT)
 CORRECTED = FULL_SCALE.with_correction(RESPONSE)
 
 
@@ -27,7 +31,7 @@ def measure(collector, power_meter):
     def make(*calibration, heard=2, offered=2, emit=collector):
         return Measurement(
             ReadyModel(power_meter(), FS, 10.0, heard),
-            [Listener(slice(0, heard), offered, calibration)],
+            [Listener(slice(0, heard), offered, calibration, description=DEVICE)],
             emit=emit,
             epoch=lambda audio_s: 1e9,
             model_changed=lambda ready: None,
@@ -94,11 +98,11 @@ def test_a_flat_one_changes_nothing(measure, collector, noise):
 
 def test_what_is_clipped_or_no_number_is_judged_as_it_came(measure, collector):
     x = tone(8000, peak=0.6)  # 1.2 times what is then heard
-    x[5000] = 1.0
+    x[5000:5002] = 1.0
     x[6000] = np.nan
     measurement = measure(CORRECTED)
     measurement.take(x)
-    assert (measurement.listeners[0].clipped, measurement.listeners[0].non_finite) == (2, 2)
+    assert (measurement.listeners[0].clipped, measurement.listeners[0].non_finite) == (4, 2)
     louder = tone(50, peak=0.8)
     measurement = measure(CORRECTED)
     measurement.take(louder)  # above full scale once it is corrected

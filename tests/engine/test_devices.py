@@ -1,6 +1,5 @@
 """Which device is meant, and which one is the same as before."""
 
-import math
 import subprocess
 from dataclasses import replace
 
@@ -92,12 +91,13 @@ def test_a_name_that_may_be_any_microphone_keeps_no_calibration():
     assert card.kept_by == {"USB Mic: Audio (hw,0, 1:2 A)"}
 
 
+def pactl(*arguments):
+    command = ["pactl", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def test_the_default_stays_the_microphone_that_it_was(virtual_mic, until):
     """Another one that becomes the default is not measured instead."""
-
-    def pactl(*arguments):
-        command = ["pactl", *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     module = pactl("load-module", "module-sine-source", "source_name=other").strip()
     heard = []
@@ -117,8 +117,8 @@ def test_the_default_stays_the_microphone_that_it_was(virtual_mic, until):
                 until(lambda: len(heard) > count, 2.0)
             virtual_mic.plug()
             until(lambda: source.state == "running")
-            index = {line.split("\t")[1]: line.split("\t")[0] for line in sources(pactl)}["mic"]
-            assert index in {line.split("\t")[1] for line in outputs(pactl)}
+            index = {line.split("\t")[1]: line.split("\t")[0] for line in sources()}["mic"]
+            assert index in {line.split("\t")[1] for line in outputs()}
         finally:
             source.stop()
     finally:
@@ -127,40 +127,103 @@ def test_the_default_stays_the_microphone_that_it_was(virtual_mic, until):
         pactl("set-default-source", "mic")
 
 
+def remap(name):
+    """Have the server remap a source, as it does with those that cancel an echo."""
+    made = f"source_name={name}", "master=speaker.monitor"
+    pactl("load-module", "module-remap-source", *made, "source_properties=device.description=Desk")
+
+
+@pytest.fixture
+def desk(virtual_mic):
+    """A source of the server besides the microphone."""
+    remap("desk")
+    yield
+    virtual_mic.unplug()
+    virtual_mic.plug()
+
+
+@pytest.mark.parametrize("name", ["Desk", "desk", "des"])
+def test_a_source_of_the_server_is_chosen_by_its_name(desk, name):
+    device = MicrophoneSource(name).device
+    assert (device.behind, device.title, device.played) == ("desk", "Desk", False)
+    assert device.kept_by == {"PulseAudio source desk"}
+    assert (device.has_index, device.channels, device.fs) == (False, 2, 48000)
+
+
+def test_it_has_the_calibration_that_it_has_as_the_default(desk):
+    (by_name,) = [d for d in list_devices() if d.title == "Desk"]
+    pactl("set-default-source", "desk")
+    (default,) = [d for d in list_devices() if d.name == "default"]
+    assert default.kept_by == by_name.kept_by
+    assert (default.title, default.entry) == ("Desk", "Desk (default)")
+    assert MicrophoneSource().name == MicrophoneSource("Desk").name == str(by_name) == "Desk"
+
+
+def test_it_is_heard_and_comes_back(desk, until):
+    heard, told = [], []
+    source = MicrophoneSource("Desk")
+    source.tell = lambda kind, text: told.append((kind, text))
+    source.start(lambda block, lost=0, flags=0: heard.append(lost))
+    try:
+        until(lambda: len(heard) > 10)
+        assert source.description.gain.percent == (100.0, 100.0)
+        modules = pactl("list", "short", "modules").splitlines()
+        (mine,) = [one.split()[0] for one in modules if "source_name=desk" in one]
+        pactl("unload-module", mine)
+        until(lambda: source.state == "lost")
+        remap("desk")
+        until(lambda: source.state == "running")
+        until(lambda: any(heard))
+    finally:
+        source.stop()
+    assert dict(told)["lost"].startswith("the device 'Desk' was lost: ")
+
+
+def test_two_sources_of_one_description_have_their_names_too(desk):
+    remap("door")
+    titles = {d.behind: d.title for d in list_devices() if d.behind}
+    assert (titles["desk"], titles["door"]) == ("Desk (desk)", "Desk (door)")
+    with pytest.raises(SourceError, match=r"several .* 'Desk': .*, or the name in parentheses"):
+        MicrophoneSource("Desk")
+    assert MicrophoneSource("Desk (door)").device.behind == "door"
+
+
+def test_a_card_of_its_own_is_preferred_to_the_same_one_of_a_server():
+    card = device(0, "USB Mic: Audio (hw:1,0)")
+    of_server = device(1, "USB Mic Analog", behind="alsa_input.usb")
+    assert chosen([card, of_server], "usb mic") is card
+    assert chosen([card, of_server], "USB Mic Analog") is of_server
+
+
 def test_a_stream_that_the_server_moves_is_taken_back(virtual_mic, until):
     """As servers do when a microphone goes, without a word."""
-
-    def pactl(*arguments):
-        command = ["pactl", *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
     module = pactl("load-module", "module-sine-source", "source_name=other").strip()
     told, foreign = [], 0
 
     def deliver(block, lost=0, flags=0):
         nonlocal foreign
-        foreign += 0 if block is None else np.count_nonzero(block[:, 0])
+        foreign += 0 if block is None else np.count_nonzero(np.abs(block[:, 0]) > 1e-6)
 
     source = MicrophoneSource("virtual_mic")
     source.tell = lambda kind, text: told.append((kind, text))
     source.start(deliver)
     try:
-        until(lambda: source._running._routing._look_at == math.inf)  # it is watched by now
-        (mine,) = [line.split("\t")[0] for line in outputs(pactl) if "protocol-native" in line]
+        until(lambda: source.reader._watch.settled)
+        (mine,) = [line.split("\t")[0] for line in outputs() if "protocol-native" in line]
         pactl("move-source-output", mine, "other")
         until(lambda: "back" in [kind for kind, _ in told])
-        assert "the sound server has moved it to other" in dict(told)["lost"]
-        index = {line.split("\t")[1]: line.split("\t")[0] for line in sources(pactl)}["mic"]
-        assert index in {line.split("\t")[1] for line in outputs(pactl)}
+        assert "the sound server has moved it to 'Sine source at 440 Hz'" in dict(told)["lost"]
+        index = {line.split("\t")[1]: line.split("\t")[0] for line in sources()}["mic"]
+        assert index in {line.split("\t")[1] for line in outputs()}
     finally:
         source.stop()
         pactl("unload-module", module)
-    assert foreign < 48000
+    assert foreign == 0, "what came from another one is dropped"
 
 
-def sources(pactl):
+def sources():
     return pactl("list", "short", "sources").splitlines()
 
 
-def outputs(pactl):
+def outputs():
     return pactl("list", "short", "source-outputs").splitlines()

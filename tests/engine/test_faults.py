@@ -103,6 +103,18 @@ def test_a_clock_that_is_off(power_meter, ppm):
     assert late_s > 1.5 * (1.05 if ppm < 0 else 0.95)
 
 
+@pytest.mark.parametrize(("for_s", "missing"), [(0.4, 0), (0.7, 0.7)])
+def test_a_muted_device_is_silent_when_it_lasts(for_s, missing, power_meter, collector):
+    source = FaultSource(noise(3.0), [("mute", 1.0, for_s)])
+    with Engine(source, power_meter(), [collector]) as engine:
+        assert engine.wait(20)
+    assert source.injected.mute == round(for_s * source.fs)
+    assert engine.health.lost_samples == pytest.approx(missing * source.fs, abs=1)
+    silent = [event.kind for event in engine.events if event.kind != "late"]
+    assert silent == (["silent", "back", "gap"] if missing else [])
+    assert bool(np.bitwise_or.reduce(collector.column("fault")) & Fault.SILENT) == bool(missing)
+
+
 def test_a_random_plan_is_repeatable_and_does_not_overlap():
     plan = random_faults(5, 100.0)
     assert plan == random_faults(5, 100.0)
@@ -110,7 +122,7 @@ def test_a_random_plan_is_repeatable_and_does_not_overlap():
     ends = [fault.at_s + fault.for_s for fault in plan]
     assert all(end < fault.at_s for end, fault in zip(ends, plan[1:], strict=False))
     assert 50 < len(plan) < 150
-    assert {fault.kind for fault in plan} == set(KINDS) - {"rate"}
+    assert {fault.kind for fault in plan} == set(KINDS) - {"rate", "mute"}
     assert FaultSource(noise(100.0), seed=5).faults == plan
 
 

@@ -185,7 +185,7 @@ def test_readings_that_look_back_are_right_from_the_first_look():
     """Momentary and short-term loudness of the last 0.4 and 3 s."""
     # 1 kHz at -23 dB of a full-scale sine in both channels is -23 LUFS (EBU Tech 3341, case 1).
     source = SignalSource([Tone(1000.0, level_db=130.0 - 23.0)], FS, 10.0, paced=False)
-    with Engine(source, BS1770(fs=FS, channels=2)) as engine:
+    with Engine(source, BS1770(fs=FS)) as engine:
         assert engine.wait(20)
         row = engine.latest()
     assert row["momentary_lufs"] == pytest.approx(-23.0, abs=0.01)
@@ -202,7 +202,7 @@ def test_a_function_is_given_each_row(loudness):
     assert list(found[0]) == [
         *("time_s", "utc", "sample"),
         *("ltl_phon", "max_stl_sone", "max_ltl_sone"),
-        *("fault", "settling", "settling_columns", "calibrated"),
+        *("fault", "settling", "settling_columns", "clipped_columns", "calibrated"),
     ]
 
 

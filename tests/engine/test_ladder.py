@@ -202,7 +202,7 @@ def test_an_engine_steps_down_and_up_and_says_so(power_meter, until, short_calm)
     engine = Engine(
         source,
         {"first": power_meter(), "slow": slow},
-        [RowSink(rows.append, columns=["first_stl", "slow_value"]), frames.append],
+        [RowSink(rows.append), frames.append],
         block_ms=10.0,
     )
     longest = 0.0
@@ -257,7 +257,7 @@ def test_the_dearest_model_rests_first_and_is_the_last_to_run_again(until, short
         "cheap": Sleeper(0.05),
     }
     models = {name: models[name] for name in ("main", *order)}
-    with Engine(SignalSource(TONE), models, ladder=("models",)) as engine:
+    with Engine(SignalSource(TONE), models, ladder=("models",), needed=["main"]) as engine:
 
         def offs():
             return [e.text.partition(": ")[2] for e in engine.events if e.kind == "overload"]
@@ -284,7 +284,9 @@ def accounted(engine, slack_s):
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
 def test_what_nothing_helps_is_left_out_and_never_lags_further(power_meter, until, run_in):
     """One model at twice the time that it has, and no step allowed, from a source of its own."""
-    engine = Engine(SignalSource(TONE), Sleeper(2.0), run_in=run_in, ladder=(), ring_s=0.5)
+    source = SignalSource(TONE)
+    source.can_wait = False  # as of a microphone
+    engine = Engine(source, Sleeper(2.0), run_in=run_in, ladder=(), ring_s=0.5)
     longest, given = 0.0, 0
     with engine:
         until(lambda: engine.health.lost_samples)
@@ -357,10 +359,9 @@ def test_a_cheaper_form_that_cannot_be_made_is_told_and_the_next_step_is_taken(u
     wanted, failed, instead = [e.text for e in engine.events if e.kind == "overload"][:3]
     words = wanted.partition(": ")[2]
     assert words.startswith("Moore 2016 with ")
-    assert failed == (
-        f"processing cannot keep up with the sound; {words} could not be made (no room for it)"
-    )
-    assert instead == note == "processing cannot keep up with the sound: slow off"
+    assert failed.endswith(f"; {words} could not be made (no room for it)")
+    assert instead == note
+    assert note.endswith(": slow off")
 
 
 @pytest.mark.parametrize("ladder", ["models", ("models", "models"), ("rows",), (1,)])

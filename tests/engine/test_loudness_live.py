@@ -66,9 +66,10 @@ def test_offline_file_pipe_and_both_threads_agree(model, bursts, collector):
             for name in ("stl", "ltl"):
                 y = np.concatenate([getattr(frames.values, name) for frames in analyzed])
                 np.testing.assert_allclose(collector.column(name), y, rtol=2e-5, atol=1e-6)
+            # The slow mean of a file is removed, and that of a tensor is not.
             for name in ("stl", "ltl", "stl_ears", "ltl_ears"):
                 y = getattr(expected, name)[0].numpy()
-                np.testing.assert_allclose(collector.column(name), y, rtol=2e-5, atol=1e-6)
+                np.testing.assert_allclose(collector.column(name), y, rtol=3e-4, atol=1e-6)
             settling, time_s = collector.column("settling"), collector.column("time_s")
             np.testing.assert_array_equal(settling, time_s < model.settle_s)
 
@@ -114,8 +115,8 @@ def test_one_absurd_sample_does_not_spoil_what_comes_after(model, collector, tmp
         assert engine.wait(30), engine.error
     assert np.isfinite(collector.column("stl")).all()
     assert np.isfinite(collector.column("ltl")).all()
-    expected = Fault.NON_FINITE if sample > LARGEST_SAMPLE else Fault.CLIP
-    assert collector.column("fault")[100] == expected
+    # A floating-point file has no full scale, so that what is no number alone is a fault.
+    assert collector.column("fault")[100] == (Fault.NON_FINITE if sample > LARGEST_SAMPLE else 0)
 
 
 @pytest.mark.quick

@@ -1,6 +1,7 @@
 """Positions, gaps and marks, with no thread in between."""
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,18 +17,20 @@ from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import LATER, Fault
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
 FULL_SCALE = Calibration(130.0, source="test")
+DEVICE = replace(SourceDescription.of_signal(2), clips_at=DEVICE_CLIPS_AT)
 
 
 @pytest.fixture
 def measure(collector):
     """Makes a Measurement whose frames go to the collector."""
 
-    def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE):
+    def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE, description=None):
         return Measurement(
             ReadyModel(model, fs, 10.0),
-            [Listener(ears, 2, calibration)],
+            [Listener(ears, 2, calibration, description=description)],
             emit=collector,
             epoch=lambda audio_s: 1e9,
             model_changed=lambda ready: None,
@@ -243,14 +246,24 @@ def test_what_is_not_a_number_is_zero_counted_and_marked(
 @pytest.mark.parametrize("peak", [1.0, -1.0, 32767 / 32768])
 def test_clipping_is_counted_marked_and_left_alone(measure, collector, power_meter, noise, peak):
     x = noise(48 * 300)
-    x[5000, 1] = peak
-    measurement = measure(power_meter(delay=96))
+    x[5000:5002, 1] = peak
+    measurement = measure(power_meter(delay=96), description=DEVICE)
     measurement.take(x)
-    assert measurement.listeners[0].clipped == 1
+    assert measurement.listeners[0].clipped == 2
     marked = np.flatnonzero(collector.column("fault") & Fault.CLIP) * 48
     # Heard from its own frame on; two rows earlier by the model's latency, two later by its reach.
     assert marked.tolist() == [4896, 4944, 4992, 5040, 5088]
+    assert not collector.column("settling")[60:].any()
     np.testing.assert_allclose(collector.column("stl"), reference(x)[:298], rtol=1e-5)
+
+
+def test_samples_beyond_full_scale_without_a_converter_are_sound(measure, collector, power_meter):
+    x = np.full((4800, 2), 3.0, np.float32)
+    measurement = measure(power_meter())
+    measurement.take(x)
+    assert measurement.listeners[0].clipped == 0
+    assert not collector.column("fault").any()
+    np.testing.assert_allclose(collector.column("stl"), reference(x), rtol=1e-5)
 
 
 def calls_for(measurement: Measurement, x: np.ndarray) -> int:
@@ -277,7 +290,7 @@ def test_faults_everywhere_cost_a_few_calls_a_block(measure, power_meter, noise)
     bad = x.copy()
     bad[::2] = 1.0
     bad[5::101] = np.nan
-    clean, faulty = measure(power_meter(delay=480)), measure(power_meter(delay=480))
+    clean, faulty = (measure(power_meter(delay=480), description=DEVICE) for _ in range(2))
     least = calls_for(clean, x)
     first, later = calls_for(faulty, bad), calls_for(faulty, bad)
     assert first < least + 100 * 400
@@ -332,7 +345,7 @@ def test_blocks_that_are_taken_together_give_what_each_gives_alone(measure, coll
         measurement = measure(model(fs=48000))
         for at, lost in zip(range(0, 72000, 4800), [0, 0, 700, 0, 60000] + [0] * 10, strict=True):
             chunk = x[at : at + 4800]
-            together = several and fits_together(chunk)
+            together = several and fits_together(chunk, np.float32(1.0))
             measurement.take(chunk, lost, Fault.GAP if lost else 0, together)
         measurement.flush()
         told.append(list(collector.all))

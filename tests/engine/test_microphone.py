@@ -84,13 +84,6 @@ def test_other_rates(record, power_meter, collector, sound, fs):
     assert level == pytest.approx(100.0 + 20 * np.log10(0.2) + 10 * np.log10(0.625), abs=0.3)
 
 
-def test_silence_is_reported_with_its_likely_reason(virtual_mic, power_meter, until):
-    with Engine(MicrophoneSource("virtual_mic"), power_meter()) as engine:
-        until(lambda: engine.health.silent)
-        assert "not permit" in engine.health.note
-        assert 0.0 < engine.health.latency_s < 2.0
-
-
 def test_the_device_is_listed_and_one_is_the_default(virtual_mic):
     devices = list_devices()
     assert "virtual_mic" in [device.name for device in devices]

@@ -1,6 +1,7 @@
 """An engine that goes on where another one was broken off, against one that never was."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import load_preset
 from amt_stream.meters.rows import JoinedRows, Rows, readings_of
 from amt_stream.meters.signals import Noise, Tone, demo_sound
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT
 
 FS = 48000
 NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl", "third_octave", "spectrum")
@@ -77,7 +79,9 @@ def test_rows_go_on_bit_for_bit(block_ms):
 
     def source():
         loud = Tone(440.0, level_db=131.0, start=1.0, duration=0.05)
-        return SignalSource([*demo_sound(), loud], FS, 2.0, paced=False)
+        source = SignalSource([*demo_sound(), loud], FS, 2.0, paced=False)
+        source.description = replace(source.description, clips_at=DEVICE_CLIPS_AT)
+        return source
 
     told = ran(source(), NAMES, block_ms=block_ms)
     assert (told.all_rows["fault"] != 0).any()

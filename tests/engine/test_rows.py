@@ -132,7 +132,7 @@ def compare(name, count, channels, seconds, block_ms=10.0):
     """Each row of one run against a run of its own: all numbers, marks and gaps, bit for bit."""
     rng = np.random.default_rng(7)
     scripts = [Script(k, int(seconds * FS), channels, rng) for k in range(count)]
-    model = catalog.entry(name).build(FS, {}, channels=channels)
+    model = catalog.entry(name).build(FS, {}, layout=channels)
     many, engine, table = run(model, scripts, push_together, channels, block_ms)
     for script in scripts:
         row = script.name

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -9,13 +10,16 @@ from amt_stream.core.device_store import CalibrationError
 from amt_stream.meters.calibration import (
     UNCALIBRATED,
     Calibration,
+    Kept,
     Record,
     calibrations_of,
     read_records,
+    titles_of,
     uncertainty_of,
     write_records,
 )
 from amt_stream.meters.calibrator import CalibratorCheck, Refused, measure_tone
+from amt_stream.meters.source_description import InputGain
 
 # Rule "TVL/ISO 532-3 authors program" of the calibration conventions: dBMax 100 -> 2.8284 Pa per
 # unit, 94 -> 1.4176; then the checks (dBMax, peak of a sine, its level in dB SPL).
@@ -106,6 +110,25 @@ def test_the_calibrators_uncertainty_is_kept_and_older_records_have_none(tmp_pat
     assert new.calibration.uncertainty_db == pytest.approx(np.hypot(0.25, 1.0))
 
 
+def test_a_record_keeps_the_gain_of_the_input_and_the_name_of_the_device(tmp_path):
+    path = tmp_path / "calibrations.jsonl"
+    gain = InputGain((80.0, 75.5), port="analog-input-mic")
+    write_records([record(input_gain=gain, name="UMIK-1"), record(channel=2)], path)
+    new, old = read_records(path)
+    assert (new.input_gain, new.title, new.calibration.input_gain) == (gain, "UMIK-1", gain)
+    assert "on 'UMIK-1' channel 1" in new.calibration.source
+    assert (old.input_gain, old.title, old.calibration.input_gain) == (None, "virtual_mic", None)
+    assert "input_gain" not in path.read_text().splitlines()[1]
+    again = Calibration.from_dict(json.loads(json.dumps(asdict(new.calibration))))
+    assert again == Calibration.from_dict(asdict(new.calibration)) == new.calibration
+
+
+def test_devices_of_one_name_are_told_apart_by_what_they_are_kept_by():
+    channels = ("a", 1, "Mic"), ("a", 2, "Mic"), ("b", 1, "Mic"), ("c", 1, "")
+    kept = [Kept(*one, record(*one, name=name)) for *one, name in channels]
+    assert titles_of(kept) == ["Mic (a)", "Mic (a)", "Mic (b)", "c"]
+
+
 def test_records_are_kept_by_device_and_channel(tmp_path):
     path = tmp_path / "new" / "calibrations.jsonl"
     assert read_records(path) == []
@@ -144,7 +167,10 @@ GOOD = json.loads(json.dumps(vars(record())))
             "calibrator_uncertainty_db has the invalid value '1",
         ),
         (json.dumps({**GOOD, "calibrator_uncertainty_db": -1}), "give 0 to 20 dB"),
-        ("[" * 5000, "nested too deeply"),
+        (json.dumps({**GOOD, "input_gain": {"percent": 50}}), "give percent, muted and port"),
+        (json.dumps({**GOOD, "input_gain": 50}), "input_gain has the invalid value 50"),
+        (json.dumps({**GOOD, "name": 1}), "name has the invalid value 1"),
+        ("[" * 500_000, "nested too deeply"),  # Python 3.14 reads tens of thousands
         (json.dumps({**GOOD, "channel": 10**399}), "channel is 1000*[.][.][.], which is out"),
         (json.dumps({**GOOD, "frequency_hz": math.nan}), "frequency_hz is nan, which is out"),
     ],

@@ -49,7 +49,7 @@ def test_every_entry_is_true(name):
 
 
 def test_what_a_model_takes_is_given_and_the_rest_is_left_out():
-    known = {"channels": 5, "uncertainty_db": 1.0, "specific_loudness": True}
+    known = {"layout": "5.0", "uncertainty_db": 1.0, "specific_loudness": True}
     assert catalog.entry("bs1770").build(48000, {"field": "diffuse"}, **known).channels == 5
     moore = catalog.entry("moore2016").build(32000, {"field": "diffuse"}, **known)
     assert moore.uncertainty_db == 1.0

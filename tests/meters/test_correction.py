@@ -30,6 +30,8 @@ FILES = {
     "comma.cal": "20.0,-1.3\n1000.0,0.0\n10000,2.1\n20000,-0.4\n",
     "decimal comma.txt": "Frequenz\tPegel\n20,0\t-1,3\n1000,0\t0,0\n10000\t2,1\n20000\t-0,4\n",
     "semicolon.txt": "; by hand\n20,0;-1,3\n1000;0\n10000;2,1\n20000;-0,4\n",
+    "excel.csv": "sep=;\r\nHz;dB;\r\n20,0;-1,3;\r\n1000;0;\r\n10000;2,1;\r\n20000;-0,4;\r\n;;\r\n",
+    "quoted.csv": '"Hz","dB"\n"20","-1.3"\n"1000","0"\n"10000","2.1"\n"20000","\u22120.4"\n',
 }
 
 
@@ -54,13 +56,13 @@ REFUSED = {
     "falling": ("20 0\n1000 0\n500 1\n", "line 3: 500 Hz comes after 1000 Hz"),
     "twice": ("20 0\n20 1\n2000 1\n", "line 2: 20 Hz comes after 20 Hz"),
     "from zero": ("0 0\n2000 1\n", "line 1: 0 Hz comes after 0 Hz"),
-    "one": ("1000 0\n", "has 1 points: a response needs two or more"),
+    "one": ("1000 0\n", "has 1 point: a response needs two or more"),
     "none": ("* nothing\n", "has 0 points"),
     "levels": ("20 93.1\n2000 94\n", "line 1: 93.1 dB at 20 Hz is beyond"),
     "nan": ("20 nan\n2000 1\n", "line 1: nan dB at 20 Hz is beyond"),
     "kilohertz": ("0.02 0\n20 1\n", "the frequencies end at 20 Hz: give hertz"),
     "words": ("20 0\nmany 1\n2000 1\n", "line 2: 'many 1' is not numbers"),
-    "alone": ("20 0\n2000\n", "line 2: '2000' has 1 numbers"),
+    "alone": ("20 0\n2000\n", "line 2: '2000' has 1 number:"),
     "commas": ("20,5,-1,3\n2000,0,0,1\n", "line 1: '20,5,-1,3' has 4 numbers"),
     "binary": ("\0\1\2", "has 0 points"),
 }
@@ -144,7 +146,7 @@ def test_measuring_takes_a_file(umik):
     corrected = measure(x, 48000, "spl", correction=umik, **given)
     assert plain["lceq_db"][-1] - corrected["lceq_db"][-1] == pytest.approx(2.1, abs=0.1)
     assert corrected.header["calibration"][0]["correction"]["name"] == "umik.txt"
-    with pytest.raises(ValueError, match="2 corrections for 1 channels: give one"):
+    with pytest.raises(ValueError, match="2 corrections for 1 channel: give one"):
         measure(x, 48000, "spl", correction=[umik, None], **given)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from amt_stream.engine.sink_thread import SinkThread
 from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.rows import summary as summary_of
+from amt_stream.meters.rows.block import is_named
 from tests.meters.threadless import FS, MODELS, Meters
 
 LONGEST_FRAME = 1920
@@ -111,17 +113,71 @@ def test_where_sound_stood_still_nothing_counts_and_nothing_settles(noise):
     assert counted["excluded_s"] == pytest.approx(0.01)
 
 
-def test_a_clipped_sample_settles_as_an_invalid_one_does(noise):
-    marks = []
-    for value in (1.0, np.nan):
-        x = noise(1.2)
-        x[24_123] = value
-        meters = Meters(["spl", "bs1770"])
-        meters.take(x)
-        marks.append(meters.rows["settling_columns"].tolist())
-    assert marks[0] == marks[1]
-    assert "laf_db" in marks[0][-1]
-    assert "momentary_lufs" not in marks[0][-1]
+CLIPS = ("lafmax_db", "laf_db", "laeq_db", "laeq_1s_db", "l10_db", "lceq_minus_laeq_db")
+
+
+def test_clipped_sound_counts_and_the_readings_that_include_it_are_named(noise):
+    """Statistics to the end, a window for its length, and a level until it has forgotten it."""
+    meters, plain = Meters(["spl"], columns=CLIPS), Meters(["spl"], columns=CLIPS)
+    x = noise(5.0)
+    x[FS : FS + 3] = 1.0
+    meters.take(x)
+    plain.take(np.where(x == 1.0, np.float32(0.999), x))
+    rows, summary = meters.rows, meters.table.summary()
+    for name, value in plain.table.summary().items():
+        assert summary[name] == pytest.approx(value, abs=0.06), name
+    assert not rows["settling"][rows["time_s"] > 1.0].any()
+    until_s = {"laeq_1s_db": 2.12, "laf_db": 3.1}  # 1 s and what its filters remember; 2.1 s
+    for name in CLIPS:
+        named = np.array([is_named(name, text) for text in rows["clipped_columns"]])
+        times = rows["time_s"][named]
+        assert times[0] == pytest.approx(1.01, abs=0.02)
+        assert times[-1] == pytest.approx(until_s.get(name, 5.0), abs=0.12)
+        assert len(times) == round((times[-1] - times[0]) * 100) + 1
+    assert (rows["fault"] == Fault.CLIP).sum() < 10
+    assert 0.005 < meters.table.clipped_s("spl") < 0.1
+    told = summary_of(meters.table, [], [], {"channels": []})["statistics"]["spl"]
+    assert told["clipped_s"] == pytest.approx(meters.table.clipped_s("spl"))
+    assert told["excluded_s"] == 0.0
+
+
+def test_a_single_sample_of_full_scale_is_no_clipping_and_counts(noise):
+    meters = Meters(["spl", "bs1770"])
+    x = noise(1.0)
+    x[24_123] = -1.0
+    meters.take(x)
+    assert not meters.rows["fault"].any()
+    assert set(meters.rows["clipped_columns"]) == {""}
+    assert meters.table.summary()["sample_peak_dbfs"] == 0.0
+
+
+def test_sound_in_units_of_full_scale_is_what_it_is_however_it_came_about(noise):
+    meters = Meters(["bs1770"])
+    x = noise(1.0)
+    x[24_000:24_100] = 1.0
+    meters.take(x)
+    assert (meters.rows["fault"] == Fault.CLIP).any()
+    assert set(meters.rows["clipped_columns"]) == {""}
+    assert meters.table.clipped_s("bs1770") == pytest.approx(0.02, abs=0.011)
+
+
+def test_a_reset_and_a_pause_forget_what_was_clipped(noise):
+    meters = Meters(["spl"], columns=["laeq_db", "laf_db"])
+    x = noise(9.0)
+    x[FS // 2 : FS // 2 + 5] = x[4 * FS : 4 * FS + 5] = 1.0
+    meters.take(x[: 3 * FS])
+    meters.table.event(Event("readings_reset", 3 * FS, 3.0, math.nan))
+    meters.table.event(Event("paused", 3 * FS, 3.0, math.nan))
+    meters.take(x[3 * FS : 5 * FS])
+    meters.table.event(Event("continued", 5 * FS, 5.0, math.nan))
+    meters.take(x[5 * FS :])
+    rows = meters.rows
+    named = np.array([is_named("laeq_db", text) for text in rows["clipped_columns"]])
+    assert named[(rows["time_s"] > 0.6) & (rows["time_s"] < 2.9)].all()
+    assert not named[rows["time_s"] > 3.1].any()
+    heard = np.array([is_named("laf_db", text) for text in rows["clipped_columns"]])
+    assert heard[(rows["time_s"] > 4.1) & (rows["time_s"] < 5.9)].all(), "it is of the sound"
+    assert meters.table.clipped_s("spl") == 0.0
 
 
 def test_a_reader_that_pauses_misses_rows_and_gets_no_old_ones(noise):

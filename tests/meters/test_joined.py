@@ -108,11 +108,11 @@ def test_marks_are_those_of_all_frames_since_the_row_before():
     ys = np.full((31, 2), np.nan)
     ys[:, 1] = -np.inf
     rows = table(frames("b", np.arange(31) / 100, ys, more, settling=True, calibrated=False))
-    assert [row[-4:] for row in rows.tuples()] == [
-        ("", True, "y z", False),
-        ("clip", True, "y z", False),
-        ("gap", True, "y z", False),
-        ("non_finite", True, "y z", False),
+    assert [row[-5:] for row in rows.tuples()] == [
+        ("", True, "y z", "", False),
+        ("clip", True, "y z", "", False),
+        ("gap", True, "y z", "", False),
+        ("non_finite", True, "y z", "", False),
     ]
     # Neither NaN nor an infinity is a reading.
     assert all((row["y"], row["z"]) == (None, None) for row in rows)

@@ -19,19 +19,24 @@ from amt_stream.meters.rows import (
     readings_of,
     summary,
 )
+from amt_stream.meters.rows.limit_monitor import UNMEASURED_SHARE
 from amt_stream.meters.rows.limit_words import forecast_words, state_words, value_words
 from amt_stream.offline.measure import measure
 from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import Message
 
 
-def judged(monitor, values, time_s=None, step_s=0.1, size=None, calibrated=True, clipped=()):
+def judged(
+    monitor, values, time_s=None, step_s=0.1, size=None, calibrated=True, clipped=(), missed=()
+):
     values = np.asarray(values, np.float64)
     time_s = np.arange(len(values)) * step_s if time_s is None else time_s
     known, full = np.broadcast_to(calibrated, len(values)), np.zeros(len(values), bool)
     full[list(clipped)] = True
+    heard = np.ones(len(values), bool)
+    heard[list(missed)] = False
     size = size or max(1, len(values))
-    rows = [*zip(time_s, values, known, full, strict=True)]
+    rows = [*zip(time_s, values, known, full, heard, strict=True)]
     parts = [monitor.update(rows[at : at + size]) for at in range(0, len(rows), size)]
     return [state for part in parts for state in part]
 
@@ -122,19 +127,91 @@ def test_nothing_is_green_that_is_not_known():
     assert monitor.stood.exceeded is None
     assert judged(monitor, [101.0] * 2, calibrated=False) == ["uncalibrated"] * 2
     assert monitor.stood.exceeded is None
-    # What was louder than full scale is not known; red it is all the same.
+    # Clipped sound may have been louder; red it is all the same.
     assert judged(monitor, [99.0, 99.0, 101.0], clipped=[1, 2]) == ["green", "unknown", "red"]
     assert monitor.stood.seconds == pytest.approx(
         {"green": 0.1, "amber": 0.0, "red": 0.1, "unknown": 0.3, "uncalibrated": 0.2}
     )
 
 
+def test_clipped_sound_can_only_be_louder():
+    """So an upper limit is never green by it, and a lower one green alone."""
+    upper = LimitMonitor(Limit("laf_db", 100.0, amber=97.0), 0.1)
+    told = judged(upper, [90.0, 98.0, 101.0, 90.0], clipped=[0, 1, 2])
+    assert told == ["unknown", "amber", "red", "green"]
+    lower = LimitMonitor(Limit("laf_db", 60.0, below=True, amber=62.0), 0.1)
+    told = judged(lower, [70.0, 61.0, 59.0, 70.0], clipped=[0, 1, 2])
+    assert told == ["green", "unknown", "unknown", "green"]
+
+
 def test_the_end_of_a_clipped_sound_is_no_row_more():
     monitor = LimitMonitor(Limit("laf_db", 80.0), 0.1)
-    monitor.update([(0.1, 70.0, True, False), (0.2, 70.0, True, True)])
-    monitor.update_end(0.2, 70.5, True)
+    judged(monitor, [70.0, 70.0], [0.1, 0.2], clipped=[1])
+    monitor.update_end(0.2, 70.5, True, False)
     told = monitor.stood.to_dict()
     assert (told["state"], told["green_s"], told["unknown_s"]) == ("unknown", 0.1, 0.1)
+
+
+@pytest.mark.parametrize("missed", [5, 20])
+def test_a_limit_of_all_that_was_counted_is_unknown_while_too_much_of_it_is_missing(missed):
+    """Rows that are missing, rows with a fault and rows without a value are the same."""
+    limit, count = Limit("laeq_db", 100.0), 1000
+    hole = np.arange(300, 300 + missed)
+    time_s = np.arange(count) / 10
+    values = np.full(count, 90.0)
+    without = np.delete(np.arange(count), hole)
+    nothing = values.copy()
+    nothing[hole] = np.nan
+    of = [LimitMonitor(limit, 0.1, counted=True) for _ in range(3)]
+    absent = judged(of[0], values[without], time_s[without])
+    faulty = judged(of[1], values, missed=hole)
+    off = judged(of[2], nothing)
+    later = np.arange(300 + missed, count)
+    plain = np.where(missed / (later + 1) > UNMEASURED_SHARE, "unknown", "green").tolist()
+    assert absent[300:] == plain
+    assert faulty[300 + missed :] == plain
+    assert off[300 + missed :] == plain
+    assert ("unknown" in plain, plain[-1]) == (True, "unknown" if missed == 20 else "green")
+    for one in of:
+        stood = one.stood
+        assert (stood.unjudged_s, stood.counted_s) == pytest.approx((missed / 10, 100.0))
+        assert stood.verdict == ("kept" if missed == 5 else "not known")
+
+
+def test_a_window_with_a_hole_is_unknown_until_the_hole_has_left_it():
+    limit = Limit("laeq_1min_db", 100.0)
+    for hole, unknown in ((5, 0), (7, 600)):
+        monitor = LimitMonitor(limit, 0.1, window_s=60.0, adds_up=True)
+        time_s = np.delete(np.arange(1, 3001), np.arange(1000, 1000 + hole)) / 10
+        told = np.array(judged(monitor, np.full(len(time_s), 99.0), time_s))
+        assert set(told[time_s < 59.95]) == {"unknown"}
+        assert set(told[(time_s > 60.05) & (time_s < 100.05)]) == {"green"}
+        # It leaves the window row by row, and a hundredth of the window may be missing.
+        after = told[time_s > 100.05]
+        assert np.count_nonzero(after == "unknown") == pytest.approx(unknown, abs=hole)
+        assert after[-1] == "green"
+
+
+def test_red_is_red_however_much_is_missing():
+    monitor = LimitMonitor(Limit("laf_db", 100.0), 0.1)
+    assert judged(monitor, [101.0, 90.0, 101.0], missed=[0, 1, 2]) == ["red", "unknown", "red"]
+    assert monitor.stood.verdict == "exceeded"
+    lower = LimitMonitor(Limit("integrated_lufs", -23.0, below=True), 0.1, counted=True)
+    told = judged(lower, [-24.0, -24.0, -22.0], missed=[1])
+    assert told == ["red", "unknown", "unknown"], "louder sound was perhaps missed"
+
+
+def test_too_little_judged_leaves_the_verdict_unknown():
+    """A gap of a hundredth of the time does not, and what is uncalibrated is not judged."""
+    for count, verdict in ((10, "kept"), (11, "not known")):
+        monitor = LimitMonitor(Limit("laf_db", 100.0), 0.1)
+        judged(monitor, np.full(1000, 90.0), missed=range(100, 100 + count))
+        assert monitor.stood.verdict == verdict
+        assert monitor.stood.exceeded is (False if verdict == "kept" else None)
+    monitor = LimitMonitor(Limit("laf_db", 100.0), 0.1)
+    judged(monitor, np.full(1000, 90.0), calibrated=np.arange(1000) >= 20)
+    assert monitor.stood.verdict == "not known"
+    assert monitor.stood.unjudged_s == pytest.approx(2.0)
 
 
 def test_a_window_that_is_not_whole_is_red_only_where_nothing_can_help():
@@ -146,7 +223,8 @@ def test_a_window_that_is_not_whole_is_red_only_where_nothing_can_help():
         assert monitor.stood.worst == pytest.approx(level, abs=0.001)
         assert not monitor.stood.whole
         if first_red_s is None:
-            assert set(told) == {"green"}
+            assert set(told[:-1]) == {"unknown"}
+            assert monitor.stood.verdict == "kept so far"
             continue
         assert set(told) == {"amber", "red"}
         assert time_s[told.index("red")] == pytest.approx(first_red_s, abs=0.3)
@@ -267,7 +345,7 @@ def limited(*limits, step_ms=100, columns=("laf_db",), **more):
 def test_rows_have_a_column_for_each_limit():
     limits = Limit("laf_db", 80.0, amber=70.0, name="fast"), Limit("laeq_2s_db", 75.0)
     table = limited(*limits)
-    assert table.names[3:-4] == ("laf_db", "laeq_2s_db", "limit_fast", "limit_laeq_2s_75")
+    assert table.names[3:-5] == ("laf_db", "laeq_2s_db", "limit_fast", "limit_laeq_2s_75")
     level = np.repeat([60.0, 72.0, 82.0, 60.0], 300)
     rows = table(sound_levels(square(level)))
     for row in rows:
@@ -276,7 +354,7 @@ def test_rows_have_a_column_for_each_limit():
             assert row["limit_fast"] == ("red" if loud > 80 else "amber" if loud > 70 else "green")
     assert [*dict.fromkeys(rows["limit_laeq_2s_75"].tolist())] == ["unknown", "green", "red"]
     told = header(table, [], [], {"channels": []})
-    assert [one["name"] for one in told["columns"]] == list(table.names[3:-4])
+    assert [one["name"] for one in told["columns"]] == list(table.names[3:-5])
     assert told["columns"][-1]["quantity"] == "state of the limit laeq_2s_db > 75"
     assert told["limits"][0] == {"name": "fast", "column": "laf_db", "above": 80.0, "amber": 70.0}
     fast, rolling = summary(table, [], [], {"channels": []})["limits"]
@@ -328,7 +406,11 @@ def test_a_gap_is_counted_out_of_a_rolling_level_and_said():
         plain = 10 * np.log10(np.nanmean(there[max(0, end - 6000) : end]) / 4e-10)
         assert row["laeq_1min_db"] == pytest.approx(plain, abs=0.01)
         if end > 6000 + 1:
-            assert row["limit_laeq_1min_98"] == ("red" if row["laeq_1min_db"] > 98 else "green")
+            # 15 s are missing: far more than the share that may be.
+            within = "unknown" if 13_500 <= end < 13_500 + 6000 - 60 else "green"
+            if not 13_500 + 6000 - 60 <= end < 13_500 + 6000:
+                above = row["laeq_1min_db"] > 98
+                assert row["limit_laeq_1min_98"] == ("red" if above else within)
         checked += 1
     assert checked > 2500
     gap = [row for row in second if "gap" in row["fault"]]
@@ -444,7 +526,17 @@ def test_the_words_of_a_limit_are_those_of_all_displays():
     early = {limit.state: "amber", "laeq_15min_db": 101.0}
     (page,) = limit_texts([messages[0], Message("row", early)])[0].content["of"]
     assert page["word"] == state_words(limit, early) == "Above the limit so far"
-    assert page["more"] == "Only part of its time is measured yet"
+    assert page["more"] == "Only part of its time was measured"
+    early = {limit.state: "unknown", "laeq_15min_db": 85.5}
+    assert state_words(limit, early) == "Within the limit so far"
+    assert value_words(limit, early) == "LAeq,15min 85.5 dB so far, limit 99.5 dB"
+    clipped = early | {"clipped_columns": "laf_db laeq_15min_db"}
+    assert state_words(limit, clipped) == "Not known: the sound was clipped"
+    assert (
+        value_words(limit, clipped)
+        == "LAeq,15min \N{GREATER-THAN OR EQUAL TO} 85.5 dB, limit 99.5 dB"
+    )
+    assert forecast_words(limit, clipped) == ""
     lower = Limit("laeq_15min_db", 30.0, below=True)
     missed = {"laeq_15min_db": 28.0, lower.state: "red"}
     assert state_words(lower, missed) == "Below the limit"

@@ -12,7 +12,8 @@ from amt_stream.meters.state_signs import (
     OF_FAULT,
     SIDE,
     SIGNS,
-    lost_sentence,
+    away_sentence,
+    is_away,
     rank_states,
     signs_script,
     states_text,
@@ -77,5 +78,11 @@ def test_the_page_gets_the_same_table():
     assert re.findall(r'"([a-z ]+)": \{', names[1]) == [*SIGNS]
 
 
-def test_how_long_a_microphone_is_lost():
-    assert lost_sentence("UMIK-1", 84.9) == "Microphone lost 01:24, waiting for UMIK-1"
+def test_how_long_a_microphone_gives_no_sound():
+    note = "'UMIK-1' gives exact zeros: it is muted in the sound server"
+    lost = away_sentence("lost", 84.9, "UMIK-1", note)
+    assert lost == "Microphone lost 01:24, waiting for UMIK-1"
+    silent = away_sentence("silent", 5.2, "UMIK-1", note)
+    assert silent == f"Microphone silent 00:05, {note}"
+    assert is_away(["silent", "frozen"])
+    assert not is_away(["stalled", "paused"])

@@ -1,6 +1,7 @@
 """Models and their rows as an engine has them, without its threads."""
 
 import math
+from dataclasses import replace
 
 import torch
 
@@ -11,9 +12,11 @@ from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import Intervals, JoinedRows, Rows, choose, readings_of
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
 FS = 48000
 FULL_SCALE = Calibration(120.0, source="test")
+CLIPPING = replace(SourceDescription.of_signal(1), clips_at=DEVICE_CLIPS_AT)
 MODELS = {
     "moore2016": lambda: Moore2016(fs=FS),
     "gm2002": lambda: Glasberg2002(fs=FS),
@@ -48,7 +51,7 @@ class Meters:
         self.measurements = [
             Measurement(
                 ReadyModel(MODELS[name](), FS, block_ms, 1),
-                [Listener(slice(0, 1), 1, FULL_SCALE)],
+                [Listener(slice(0, 1), 1, FULL_SCALE, description=CLIPPING)],
                 emit=self.emit,
                 epoch=epoch,
                 model_changed=lambda ready: None,

@@ -68,7 +68,7 @@ def test_a_file_has_its_own_rate(tmp_path):
 @pytest.mark.parametrize(
     ("sounds", "given", "words"),
     [
-        ([NOISE], {}, "1 sounds: give the reference, and at least one more"),
+        ([NOISE], {}, "1 sound: give the reference, and at least one more"),
         ([NOISE, NOISE], {"by": "sone"}, "by is 'sone': there are ltl, zwicker, ecma, lufs, laeq"),
         ([NOISE, 0 * NOISE], {"by": "laeq"}, "sound 2 has no LAeq: it is silent"),
         ([0 * NOISE, NOISE], {"by": "ltl"}, "sound 1 has no highest long-term loudness"),

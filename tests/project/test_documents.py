@@ -150,7 +150,7 @@ UTC = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
 def same(printed: str, expected: str) -> bool:
-    """Whether two lines agree: in their words, and in their fractions to 0.1 % or 0.002.
+    """Whether two lines agree: in their words, and in their fractions to 0.1 % or 1e-6.
 
     A row may be marked as late: the computer that runs the tests can be busy.
     """
@@ -158,7 +158,7 @@ def same(printed: str, expected: str) -> bool:
     printed, expected = (UTC.sub("UTC", line) for line in (printed, expected))
     numbers = [[float(n) for n in NUMBER.findall(line)] for line in (printed, expected)]
     return NUMBER.sub("#", printed) == NUMBER.sub("#", expected) and numbers[0] == pytest.approx(
-        numbers[1], rel=1e-3, abs=2e-3
+        numbers[1], rel=1e-3, abs=1e-6
     )
 
 

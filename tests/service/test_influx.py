@@ -123,7 +123,7 @@ def test_cells_and_events_of_one_time_do_not_replace_each_other():
             event = {"kind": "limit", "utc": utc, "text": text, "sample": 1, "samples": 0}
             influx.send(Message("event", event))
         assert (influx.missed, influx.note) == (
-            1, f"1 rows are not sent to {influx.name}: their UTC is unknown",
+            1, f"1 row not sent to {influx.name}: UTC is unknown",
         )  # fmt: skip
         influx._sender.start()
         influx._sender.close()

@@ -67,7 +67,9 @@ def test_who_subscribes_gets_what_others_get_and_commands(broker):
     config = json.loads(told["homeassistant/sensor/amt_hall/laf_db/config"])
     assert (config["device_class"], config["unit_of_measurement"]) == ("sound_pressure", "dBA")
     assert config["state_topic"] == rows[0][0]
-    assert config["availability_topic"] == "amt/hall/availability"
+    topics = [one["topic"] for one in config["availability"]]
+    assert topics == ["amt/hall/availability", "amt/hall/state"]
+    assert config["availability_mode"] == "all"
 
 
 def test_a_broker_that_dies_is_waited_for(broker):
@@ -272,7 +274,7 @@ def test_a_login_is_read_and_never_shown(tmp_path):
     assert (known.user, known.password) == ("meter", "s3cret!")
     assert "s3cret" not in f"{known} {known!r}"
     path.write_text("s3cret!\n")
-    with pytest.raises(ServiceError, match="has 1 lines: write the user on one and the") as no:
+    with pytest.raises(ServiceError, match="has 1 line: write the user on one and the") as no:
         Broker("pi", 1883).with_login(str(path))
     assert "s3cret" not in str(no.value)
     with pytest.raises(ServiceError, match="nothing-here cannot be read"):

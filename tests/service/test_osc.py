@@ -92,7 +92,8 @@ def test_a_measurement_goes_out_and_is_commanded(listening):
 
 
 def row_at(utc, name="a b/c"):
-    marks = {"fault": "", "settling": False, "settling_columns": "", "calibrated": True}
+    marks = {"fault": "", "settling": False, "settling_columns": "", "clipped_columns": ""}
+    marks["calibrated"] = True
     return Message(
         "row",
         {"time_s": 1.0, "utc": utc, "sample": 2**40, "row": name, "x_db": 1.5}

@@ -426,7 +426,8 @@ def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(
 COLUMN = {"name": "laf_db", "unit": "dB", "quantity": "level", "statistic": "instantaneous"}
 LIMIT = {"name": "loud", "column": "laf_db", "above": 80}
 HEADER = {"columns": [COLUMN], "source": {"name": "UMIK-1"}, "limits": [LIMIT], "step_ms": 100}
-ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "calibrated": True, "fault": ""}
+ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "clipped_columns": ""}
+ROW |= {"calibrated": True, "fault": ""}
 HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
 COLORS = {"outline": "#767d89", "red": "#c81e2b"}
 CANVAS = """(() => {
@@ -437,6 +438,7 @@ CHIPS = [
     ("measuring", {}, {}, "Running"),
     ("measuring", {"device_state": "lost"}, {}, "Lost"),
     ("measuring", {"device_state": "stalled"}, {}, "Stalled"),
+    ("measuring", {"device_state": "silent"}, {"limit_loud": "red"}, "Silent"),
     ("measuring", {"overloaded": True}, {"settling": True}, "Too slow · settling"),
     ("measuring", {}, {"settling": True}, "Settling"),
     ("measuring", {}, {"calibrated": False}, "Uncalibrated"),
@@ -524,6 +526,19 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
         browser.until(f"{text('banner')}.startsWith('Microphone lost 00:03, waiting for UMIK-1')")
         assert "lost" not in browser.evaluate(text("note"))
         assert colored("outline") > 40
+        note = "UMIK-1 gives exact zeros: it is muted in the sound server"
+        tell(device_state="silent", note=note)
+        browser.until(f"{text('banner')}.startsWith('Microphone silent 00:0')")
+        assert browser.evaluate(text("banner")).endswith(f", {note}")
+        assert browser.evaluate(text("state")) == "Silent"
+        light = "document.querySelector('.light').textContent"
+        browser.until(f"{light} === 'Not known: silent'")
+        assert browser.evaluate(f"{VALUES}.includes('---')")
+        embed = "document.querySelector('amt-meter').shadowRoot.querySelector('.{}').textContent"
+        browser.evaluate("document.body.append(document.createElement('amt-meter')); 0")
+        browser.evaluate("document.querySelector('amt-meter').setAttribute('column', 'laf_db'); 0")
+        browser.until(f"{embed.format('doubt')}.startsWith('silent')")
+        assert browser.evaluate(embed.format("value")) == "---"
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():

@@ -450,9 +450,9 @@ def test_who_falls_behind_is_dropped_and_nobody_else_misses_a_row():
         with client(one) as quick, narrow(one) as stalled:
             before = received(quick, is_row)["sample"]
             until = time.monotonic() + 60
-            while "were too slow" not in (told := said_of_web(quick)):
+            while "too slow" not in (told := said_of_web(quick)):
                 assert time.monotonic() < until
-            assert told.startswith("1 clients")
+            assert told.startswith("1 client ")
             samples = [received(quick, is_row)["sample"] for _ in range(3)]
             assert samples[0] > before
             del stalled

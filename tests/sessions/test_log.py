@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def headed(session, format):
             found = read_results(path)
             yield found.header["calibration"][0]["full_scale_db_spl"], found.rows["sample"]
         return
-    with sqlite3.connect(session.path / "rows.sqlite") as database:
+    with closing(sqlite3.connect(session.path / "rows.sqlite")) as database:
         headers = database.execute("SELECT first, header FROM headers ORDER BY first").fetchall()
         for first, header in headers:
             samples = database.execute("SELECT sample FROM rows WHERE id >= ?", (first,))

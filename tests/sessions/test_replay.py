@@ -52,7 +52,7 @@ def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=
     preset = Preset(names, block_ms=more.pop("block_ms", 10.0))
     preset = preset.with_uncertainty(LOUD.uncertainty_db)
     models = preset.models(FS, 2)
-    heard = Sound(source.name, FS, (1, 2), [LOUD], None)
+    heard = Sound(source.name, FS, (1, 2), [LOUD], None, source=source)
     settings = {"engine": preset.engine_settings, "source": {"picked": None}}
     table = Table(preset, models, heard, RowSettings(50, columns=more.pop("columns", None)))
     given = {"settings": settings, "restore": restore, **more}

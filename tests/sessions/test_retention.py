@@ -85,7 +85,7 @@ def test_an_interrupted_removal_is_finished_and_the_name_is_free_again(
     kept = Folder(folder)
     removed = PartRemover(kept, Retention(days=1)).remove(hours_ago(9) + 1.6 * HOUR_S + 86400)
     kept.close()
-    assert removed.text.endswith(f"the last one {first}: older than 1 days")
+    assert removed.text.endswith(f"the last one {first}: older than 1 day")
     (folder / first).write_bytes(data)  # as if the power had failed before it was gone
     Folder(folder).close()
     assert second == parts(folder)[0]
@@ -153,7 +153,7 @@ def test_the_oldest_are_due_by_age_and_sound_before_rows_by_size():
     old = Retention(days=1).due(closed, 0, now)
     assert {*closed} - {*old} == {"session.json", "rows-20269999T13Z.csv"}
     assert Retention(days=1).due(closed, 0, now - 1) == {
-        "rows-20261121T13Z.csv": "older than 1 days"
+        "rows-20261121T13Z.csv": "older than 1 day"
     }
     by_size = {size: [*Retention(size=size).due(closed, 50, now)] for size in (3361, 3360, 2300)}
     flac, lines = "sound-20261122T13Z.flac", "sound-20261122T13Z.jsonl"

@@ -79,7 +79,7 @@ def test_what_waits_is_bounded_and_counted(
             log(one)
         assert log.dropped > 0
         full_disk(None)
-        until(lambda: "were lost" in log.note)
+        until(lambda: "rows and events lost" in log.note)
     rows = [row["time_s"] for row in Session(log.path).rows()]
     assert len(rows) + log.dropped == 51
     assert rows == sorted(rows)
@@ -96,7 +96,7 @@ def test_a_disk_that_stays_full_is_told_at_the_end(new_log, at, full_disk, tmp_p
     began = time.monotonic()
     log.close()
     assert time.monotonic() - began < 20
-    assert "51 rows and events are lost" in log.note
+    assert "rows and events lost: 51" in log.note
     assert log.dropped == 51
 
 

@@ -62,7 +62,7 @@ def test_a_changed_row_of_the_database_is_seen(written, tmp_path, change, word):
     verdict = verify(folder)
     assert verdict.word == word
     if word == "intact":
-        assert verdict.open == ["1 rows of rows.sqlite"]
+        assert verdict.open == ["1 row of rows.sqlite"]
     elif "id = 30" in change:
         assert verdict.edited == ["rows 22 to 51 of rows.sqlite (20261122T14Z) were edited"]
 
@@ -76,7 +76,7 @@ def test_the_chain_itself_is_checked(written, tmp_path):
     chain.write_text("\n".join([lines[0], *lines[2:], ""]))
     verdict = verify(folder)
     assert verdict.word == "gapped"
-    assert verdict.missing == ["the chain: 1 entries are missing before line 2"]
+    assert verdict.missing == ["the chain: 1 entry missing before line 2"]
 
     forged = json.loads(lines[1]) | {"sha256": "0" * 64}
     chain.write_text("\n".join([lines[0], json.dumps(forged), *lines[2:], ""]))

@@ -214,7 +214,7 @@ CONSTANTS = {
             "14, 90, -161, 272, -487, 1125, 7964, -838, 390, -218, 122, -68",
             "-239, 240, -424, 730, -1364, 3810, 6388, -1641, 832, -477, 271, -155",
         ),
-        "dsp/stages/bs1770.py": ("SURROUND = 1.41",),
+        "dsp/channel_layout.py": ("SURROUND = 1.41",),
         "meters/accumulators/programme.py": (
             "MOMENTARY, SHORT_TERM = 40, 300",
             "ABSOLUTE_GATE = -70.0",

@@ -79,6 +79,7 @@ class Case(NamedTuple):
 
 CASES = {
     "lost": Case(does="unplug"),
+    "silent": Case(does="mute"),
     # Again and again: until a browser has started, one would be over.
     "too slow": Case(tuple(Injection("late", float(at), 1.2) for at in range(3, 60, 3))),
     "clipped": Case((Injection("clip", 2.0, 600.0),)),
@@ -93,7 +94,9 @@ CASES = {
 
 
 def source_of(case):
-    source = FaultSource(SignalSource([Tone(1000.0, level_db=case.level_db)], FS), case.faults)
+    later = Injection("mute", 3600.0, 1.0)  # for a gate, as `take_away` comes after the start
+    faults = (*case.faults, *([later] if case.does == "mute" else []))
+    source = FaultSource(SignalSource([Tone(1000.0, level_db=case.level_db)], FS), faults)
     source.name = "hall microphone"
     return source
 
@@ -118,14 +121,17 @@ def engine_of(case, request=None):
     return Engine(source, models, [readings], calibration=calibration_of(case))
 
 
-def unplug(source):
+AWAY = {"unplug": "lost", "mute": "silent"}
+
+
+def take_away(source, how):
     """From the next block on, as `FaultSource` has no fault of now."""
-    source.faults.append(Injection("unplug", 0.0, 600.0))
+    source.faults.append(Injection(how, 0.0, 600.0))
     source._ahead.append((0, 600 * FS, len(source.faults) - 1))
 
 
-def is_long_lost(state, banner):
-    return state != "lost" or re.search(LONG_LOST, banner) is not None
+def is_long_away(state, banner):
+    return state not in AWAY.values() or re.search(LONG_LOST, banner) is not None
 
 
 @contextlib.contextmanager
@@ -173,15 +179,15 @@ def in_window(qtbot, open_window, state, case):  # noqa: F811
     window.wall_view.resize(*SIZE)
     window.wall_view.show()
     qtbot.waitUntil(lambda: window.measurement.measured_s > ENOUGH_S)
-    if case.does == "unplug":
-        unplug(window.measurement.engine.source)
+    if case.does in AWAY:
+        take_away(window.measurement.engine.source, case.does)
     elif case.does:
         window.actions_by_name[case.does].trigger()
 
     def shown():
         window.show_state()
         there = window.bar.chip.state == state
-        return there and is_long_lost(state, window.state_view.banner.text())
+        return there and is_long_away(state, window.state_view.banner.text())
 
     with resetting(window.measurement.engine, state):
         qtbot.waitUntil(shown)
@@ -218,16 +224,16 @@ def on_page(state, case, colors):
         with Browser(*SIZE, dark=colors == "dark") as browser:
             browser.open(web.address)
             browser.until("document.getElementById('elapsed').textContent >= '00:00:03'")
-            if case.does == "unplug":
-                unplug(engines[0].source)
+            if case.does in AWAY:
+                take_away(engines[0].source, case.does)
             elif case.does:
                 browser.evaluate(f"document.getElementById('{case.does}').click()")
             shown = f"document.getElementById('state').textContent === '{states_text([state])}'"
-            if state == "lost":
+            if state in AWAY.values():
                 banner = "document.getElementById('banner').textContent"
                 shown += f" && /{LONG_LOST}/.test({banner})"
             with resetting(engines[0], state):
-                if state not in ("lost", "stopped"):
+                if state not in (*AWAY.values(), "stopped"):
                     light = "document.querySelector('.light').textContent"
                     shown += f" && !{light}.startsWith('Not known')"
                 end = time.monotonic() + PATIENCE_S
@@ -259,7 +265,7 @@ def in_terminal(state, case, colors, folder):
 
             def shown():
                 header, banner = app.query_one("#header").text, app.query_one("#banner").text
-                return header.startswith(words) and is_long_lost(state, banner)
+                return header.startswith(words) and is_long_away(state, banner)
 
             async def until(holds):
                 end = time.monotonic() + PATIENCE_S
@@ -269,8 +275,8 @@ def in_terminal(state, case, colors, folder):
 
             try:
                 await until(lambda: readings.measured_s > ENOUGH_S)
-                if case.does == "unplug":
-                    unplug(engine.source)
+                if case.does in AWAY:
+                    take_away(engine.source, case.does)
                 elif case.does:
                     await pilot.press({"stop": "s", "pause": "space", "freeze": "f"}[case.does])
                 with resetting(engine, state):

@@ -18,7 +18,7 @@ from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
-from amt_stream.cli.terminal.meter import CAN_UNDO, LOST_S, TerminalMeter
+from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter
 from amt_stream.cli.terminal.palette import COLORS, theme_of_terminal
 from amt_stream.cli.terminal.panes import (
     EarMeters,
@@ -36,9 +36,10 @@ from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.cli.watch import Watch
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.meters.calibration import calibration_words
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.state_signs import SIGNS, lost_sentence, rank_states, states_text
+from amt_stream.meters.state_signs import SIGNS, away_sentence, rank_states, states_text
 
 DRAW_S = 0.1
 SLOW = 3
@@ -215,8 +216,6 @@ class MeterApp(App[None]):
             for rows in meter.readings.take():
                 self.history.add(rows)
         view, lost_s = meter.view(), meter.lost_s
-        if lost_s < LOST_S:
-            lost_s = 0.0
         self._draw_lines(view, lost_s)
         if self.frozen:
             # Nothing moves, but a key or another size draws what stood there.
@@ -234,15 +233,14 @@ class MeterApp(App[None]):
         if (newest := meter.newest) is None:
             return
         heard = newest.heard or newest.newest
-        lost, stopped = meter.lost_s >= LOST_S, bool(meter.stopped)
-        level = None if lost else heard.level_db.max(axis=1).tolist()
-        level = level if level is None or len(level) > 1 else level * 2
+        lost, stopped = meter.lost_s > 0, bool(meter.stopped)
+        level = None if lost else newest.levels_of_ears(heard).max(axis=1).tolist()
         how = self._clipped, meter.uncalibrated, stopped
         self.query_one(EarMeters).draw(heard.end_s, level, *how)
 
     def _draw_panes(self, view: ViewState, lost_s: float) -> None:
         meter, lost = self.meter, lost_s > 0
-        held = {"lost": lost, "frozen": self.frozen}
+        held = {meter.away: lost, "frozen": self.frozen}
         view = replace(view, held=(*meter.states, *(word for word, so in held.items() if so)))
         self._clipped = bool(view.reading_status().fault & int(Fault.CLIP))
         self._draw_levels()
@@ -254,7 +252,7 @@ class MeterApp(App[None]):
             self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
         )
         for number, cell, role in large:
-            status = view.reading_status(cell and view.model_of(cell.names[0]))
+            status = view.reading_status() if cell is None else view.number_status(cell.names[0])
             number.draw(cell, values, status, lost, role)
         table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
         specific = view.specific_loudness
@@ -263,7 +261,7 @@ class MeterApp(App[None]):
         free -= numbers.outer_size.height + numbers.styles.margin.height
         pane.display = specific is not None and free >= (7 if table.display else 5)
         table.most = max(1, min((self.size.height - 12) // 3, free - 5 * pane.display - 1))
-        table.draw(self._table, view.values, lost, bool(view.held))
+        table.draw(self._table, view, lost)
         if pane.display:
             pane.draw(specific, lost, bool(meter.stopped))
         self.query_one(LimitPane).draw(meter.readings.limits, view)
@@ -290,8 +288,8 @@ class MeterApp(App[None]):
         chip = f" {sign.glyph} {states_text(states)} "
         logging = ""
         if (log := meter.log_now) is not None:
-            size = self._log_status.words(log).partition("\n")[2].partition(",")[0]
-            logging = f" Logging {size} "
+            clock_and_size = self._log_status.words(log).split(", ")[:2]
+            logging = f" {', '.join(clock_and_size)} "
         taken = len(chip) + len(clock) + 3 + len(logging)
         name = cut(plain(engine.source.name), max(0, width - taken - 1))
         look = f"{sign.color} reverse bold" if sign.filled else f"{sign.color} bold"
@@ -302,8 +300,8 @@ class MeterApp(App[None]):
         fs = engine.source.fs / 1000
         words = [
             f"{fs:g} kHz",
-            f"load {100 * health.load:.0f} %",
-            f"{health.lost_samples} samples lost",
+            health.load_words,
+            f"{counted(health.lost_samples, 'sample')} lost",
             f"latency {1000 * health.latency_s:.0f} ms",
             *([] if meter.keeper is None else [f"{meter.keeper.words}: i writes a file"]),
             calibration_words(engine.calibration),
@@ -326,7 +324,8 @@ class MeterApp(App[None]):
         if not text and (note := note or compiling.note):
             role, text = "ink", note
         if lost_s > 0:
-            role, text = "ink", lost_sentence(meter.engine.source.name, lost_s)
+            name = meter.engine.source.name
+            role, text = "ink", away_sentence(meter.away, lost_s, name, note)
         banner = self.query_one("#banner", Picture)
         banner.display = bool(text)
         if text:

@@ -3,6 +3,8 @@
 import math
 import time
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, TextIO
 
 from amt_monitor.view_state import ViewState
@@ -59,6 +61,11 @@ class LinePrinter:
         return -math.inf if readings.row is None else float(readings.row["time_s"])
 
 
+LOUDNESS_FIRST = (("moore2016",), ("moore2016", "spl"))
+"""Models whose line has loudness in sone and phon, and LAeq if it is measured: without and with a
+log, by default."""
+
+
 def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | None) -> str:
     """The readings in one line of plain text."""
     if spectrum is not None:
@@ -66,8 +73,10 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
         words = [f"{spectrum.time_s:8.1f} s", found, level_words(view)]
     elif view.readings is None:
         words = []
-    elif [*view.readings.models] == ["moore2016"] and not view.readings.limits:
+    elif tuple(view.readings.models) in LOUDNESS_FIRST and not view.readings.limits:
         values = loudness_words({**view.values, **meter.highest_band.values})
+        level_db = view.values.get("laeq_db")
+        values += [] if level_db is None else [f"LAeq {reading_text('laeq_db', level_db)} dB"]
         words = [f"{view.values['time_s']:8.1f} s", *values, level_words(view)]
     else:
         shown = {k: v for model in view.readings.models for k, v in view.readings.of(model).items()}
@@ -79,21 +88,21 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
 
 def warning_words(meter: TerminalMeter, view: ViewState) -> list[str]:
     """Warnings about a reading."""
-    status = view.reading_status()
-    faults = fault_words(status.fault)
+    each = [view.reading_status(model) for model in view.frames]
+    faults = fault_words(reduce(or_, (status.fault for status in each)))
     state = meter.engine.device_state
     return [
         *meter.states,
-        *(["uncalibrated"] if status.uncalibrated else []),
+        *(["uncalibrated"] if any(status.uncalibrated for status in each) else []),
         *([f"device {state}"] if state in SILENT else []),
-        *(["settling"] if status.settling else []),
+        *(["settling"] if any(status.settling for status in each) else []),
         *([f"faults: {' '.join(faults)}"] if faults else []),
     ]
 
 
 def level_words(view: ViewState) -> str:
     """The input level of both ears."""
-    left, right = view.newest.level_db[:2, -1].tolist()
+    left, right = view.levels_of_ears(view.newest)[:, -1].tolist()
     return f"in {left:6.1f} {right:6.1f} dB SPL"
 
 

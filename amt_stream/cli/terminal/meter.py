@@ -18,6 +18,7 @@ from amt_stream.dsp.contract import takes_pascal
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows import Strongest, strongest
+from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
 
 LOST_S = 2.0
-"""Seconds of silence of a device after which its readings are no longer shown."""
+"""Seconds without sound from a stalled device after which its readings are no longer shown."""
 
 CAN_UNDO = "readings were reset: U restores them within 10 s"
 
@@ -125,13 +126,20 @@ class TerminalMeter:
         return next((sink for sink in self.engine.sinks if isinstance(sink, SessionLog)), None)
 
     @property
+    def away(self) -> str:
+        """Why the device gives no sound, if it gives none."""
+        return "silent" if self.engine.device_state == "silent" else "lost"
+
+    @property
     def lost_s(self) -> float:
-        """Seconds since which the device gives no sound; 0 while it does."""
-        if self.stopped or self.engine.device_state not in SILENT:
+        """Seconds since which the device gives no sound; 0 while it does, or stalls for short."""
+        state, now = self.engine.device_state, time.monotonic()
+        if self.stopped or state not in SILENT:
             self._silent_at = None
             return 0.0
-        self._silent_at = self._silent_at or time.monotonic()
-        return time.monotonic() - self._silent_at
+        self._silent_at = self._silent_at or now
+        lost_s = now - self._silent_at
+        return lost_s if state in AWAY or lost_s >= LOST_S else 0.0
 
     @property
     def uncalibrated(self) -> bool:

@@ -37,6 +37,7 @@ from amt_stream.cli.terminal.pictures import (
     with_limit,
 )
 from amt_stream.dsp.scales import erb_number_to_hz
+from amt_stream.meters import catalog
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
@@ -46,6 +47,8 @@ from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_w
 from amt_stream.offline.measure import axis_of
 
 SHRINK_S = 5.0
+NOTED_S = 1.0
+"""Shortest time without a model that is worth a line."""
 MOVE_S = 0.5
 """Time by which the history moves at least, as all of its lines are sent when it does."""
 UNCAL = "uncal."
@@ -146,6 +149,15 @@ def number_cells(names: Sequence[str]) -> list[Cell]:
     return list(found.values())
 
 
+def covered_words(view: ViewState, model: str) -> str:
+    """The time that a model's statistics cover, if that is less than the measurement's."""
+    measured_s, off_s = view.measured_by(model)
+    if view.measured_s - measured_s < NOTED_S and off_s < NOTED_S:
+        return ""
+    off = f", off {off_s:.0f} s" if off_s >= NOTED_S else ""
+    return f"{measured_s:.0f} of {max(measured_s, view.measured_s):.0f} s{off}"
+
+
 def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
     """The cells with the main number first."""
     main = next((cell for name in HEADLINES for cell in cells if name in cell.names), None)
@@ -179,6 +191,8 @@ class NumberPane(Picture):
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
+        if status.settling:
+            caption = f"{caption}, settling" if len(caption) + 10 <= width else caption
         room = width - len(large[-1]) - 1
         if room < max(map(len, (unit, *words[-1:]))):
             # Beside digits that take all of the width nothing is read: it stands above them.
@@ -521,16 +535,27 @@ class TablePane(Picture):
     def draw(
         self,
         groups: Mapping[str, Sequence[Cell]],
-        values: Mapping[str, Any],
+        view: ViewState,
         lost: bool,
-        held: bool = False,
     ) -> None:
-        """Draw the readings; grey where they stand still."""
-        height, ink = self.most, "second" if held else "ink"
+        """Draw the readings; grey where they stand still or are not reliable."""
+        height = self.most
         if not self.size.width:
             return
         cells = [cell for group in groups.values() for cell in group]
-        texts = ["  ".join(" ".join(one) for one in cell.values(values, lost)) for cell in cells]
+        inks = [
+            "second" if view.number_status(cell.names[0], model).grey else "ink"
+            for model, group in groups.items()
+            for cell in group
+        ]
+        texts = [
+            "  ".join(" ".join(one) for one in cell.values(view.values, lost)) for cell in cells
+        ]
+        for model in groups:
+            if words := covered_words(view, model):
+                cells.append(Cell(f"Measured, {catalog.entry(model).title}", "", ()))
+                texts.append(words)
+                inks.append("second")
         right = max(map(len, texts), default=0)
         whole = [f"{cell.words}  {cell.symbol}".rstrip() for cell in cells]
         for width in (self.size.width, self.size.width - len(MORE) - 3):
@@ -552,7 +577,7 @@ class TablePane(Picture):
                 room = max(0, wide - len(texts[k]))
                 line += [
                     (f"{cut(names[k], max(0, room - 1)):<{room}}", "second"),
-                    (texts[k], ink),
+                    (texts[k], inks[k]),
                     ("   ", "ink"),
                 ]
             lines.append(line[:-1])

@@ -11,12 +11,22 @@ SOUND, SILENCE, SUSPECT = 0, 1, 2
 
 
 @kernel
-def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energy: Array) -> int:
-    """Scale a block, add its squares to `energy`, and classify it.
+def scale_and_check(
+    block: Array,
+    scale: Array,
+    limit: float,
+    offset: Array,
+    follow: float,
+    rows: Array,
+    energy: Array,
+) -> int:
+    """Remove the offset of a block, scale it, add its squares to `energy`, and classify it.
 
     block: (time, channel) float32, any strides; one channel goes to all rows
     scale: (row, 1) float32, or (1, 1) for all rows
     limit: float32; if a sample is NaN or not below it, nothing is written: SUSPECT
+    offset: (channel,) float64, the slow mean of each channel, which is subtracted and updated
+    follow: the weight of a sample in that mean; 0 leaves the sound as it is
     rows: (row, time), written up to the length of the block
     energy: (row, part) float64; the block is divided into as many equal parts
     """
@@ -29,10 +39,20 @@ def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energ
     if not sane:
         return SUSPECT
     length = count // energy.shape[1]
+    last = offset[channels - 1]
     for row in range(rows.shape[0]):
         gain, channel = scale[min(row, scale.shape[0] - 1), 0], min(row, channels - 1)
-        for t in range(count):
-            rows[row, t] = block[t, channel] * gain
+        if follow > 0.0:
+            # A further row of the last channel begins where its first one did.
+            mean = last if row >= channels else offset[channel]
+            for t in range(count):
+                sample = np.float64(block[t, channel])
+                rows[row, t] = np.float32(sample - mean) * gain
+                mean = (1.0 - follow) * mean + follow * sample
+            offset[channel] = mean
+        else:
+            for t in range(count):
+                rows[row, t] = block[t, channel] * gain
         for part in range(energy.shape[1]):
             x, total = rows[row, part * length : (part + 1) * length], 0.0
             for t in range(length):
@@ -41,11 +61,26 @@ def scale_and_check(block: Array, scale: Array, limit: float, rows: Array, energ
     return SILENCE if silent else SOUND
 
 
+@kernel
+def without_offset(block: Array, offset: Array, follow: float, rows: Array) -> None:
+    """Write a block without its offset to `rows` (channel, time), as `scale_and_check` does."""
+    for c in range(rows.shape[0]):
+        mean = offset[c]
+        for t in range(block.shape[0]):
+            sample = np.float64(block[t, c])
+            rows[c, t] = np.float32(sample - mean)
+            mean = (1.0 - follow) * mean + follow * sample
+        offset[c] = mean
+
+
 @made_once
 def make_ready() -> None:
-    """Compile `scale_and_check` for any strides, so that no block waits for it."""
+    """Compile these functions for any strides, so that no block waits for them."""
     block = types.Array(types.float32, 2, "A", readonly=True)
     numbers = types.Array(types.float32, 2, "C")
-    energy = types.Array(types.float64, 2, "C")
-    scale_and_check.compile((block, numbers, types.float32, numbers, energy))
-    scale_and_check.disable_compile()
+    offset, energy = (types.Array(types.float64, n, "C") for n in (1, 2))
+    sound = block, numbers, types.float32, offset, types.float64, numbers, energy
+    scale_and_check.compile(sound)
+    without_offset.compile((block, offset, types.float64, numbers))
+    for one in (scale_and_check, without_offset):
+        one.disable_compile()

@@ -46,7 +46,7 @@ ENDLESS = 2.0**52
 
 
 def ending(state: Tensor, samples: float, at: int = 1) -> Tensor:
-    """`state` (..., n) of a sound that ends after so many more samples, whose number is at `at`."""
+    """`state` (..., n) with a number of samples at `at`, by default of those that are left."""
     left = torch.full_like(state[..., at : at + 1], samples)
     return torch.cat([state[..., :at], left, state[..., at + 1 :]], -1)
 

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
 from amt_stream.dsp.stages.adaptation import AdaptLoop
@@ -74,8 +75,9 @@ class Paulick2024(ModulationModel):
         minima = adaptation.minlvl_per_channel
         if minima is not None and len(drnl.fc) != len(minima):
             raise ValueError(
-                f"Paulick2024: {len(drnl.fc)} bands, and adaptation loops with minima for "
-                f"{len(minima)}: give n_channels={len(minima)}, or other loops in adaptation_kwargs"
+                f"Paulick2024: {counted(len(drnl.fc), 'band')}, and adaptation loops with minima "
+                f"for {len(minima)}: give n_channels={len(minima)}, or other loops in "
+                "adaptation_kwargs"
             )
         slow = {"fs": fs // 4, "fc": drnl.design("fc"), "preset": "paulick2024", **common}
         stages: dict[str, Stage] = {}

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.channel_layout import LAYOUTS, Layout, as_layout
 from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import frame_lengths, interpolator, k_weighting
 from amt_stream.dsp.functional.peak import BOUNDS, ENDLESS, ending, peaks
@@ -15,18 +16,6 @@ from amt_stream.dsp.functional.programme import filtered_mean_square
 from amt_stream.dsp.streaming import Shape, Shapes, Stage, State, output
 
 FRAME_RATE = 100
-
-SURROUND = 1.41
-
-LAYOUTS: dict[int, tuple[float, ...]] = {
-    1: (1.0,),
-    2: (1.0, 1.0),
-    3: (1.0, 1.0, 1.0),
-    4: (1.0, 1.0, SURROUND, SURROUND),
-    5: (1.0, 1.0, 1.0, SURROUND, SURROUND),
-    6: (1.0, 1.0, 1.0, 0.0, SURROUND, SURROUND),
-}
-"""Weights of L R, L R C, L R Ls Rs, L R C Ls Rs, L R C LFE Ls Rs (ITU-R BS.1770-5, Table 3)."""
 
 
 @output
@@ -52,21 +41,23 @@ class BS1770(Stage):
 
     fs: sampling rate in whole hertz, 8000 or more. If it is no multiple of 100 Hz (22050 Hz),
         frames end at the samples nearest to each 10 ms, and a block holds several
-    channels: 1 to 6: mono, L R, L R C, L R Ls Rs, L R C Ls Rs, L R C LFE Ls Rs
-    weights: channel weights for other layouts, also of more channels
+    layout: position of each channel, which gives its weight: a `Layout`, a name such as "5.1", or
+        positions in the order of the channels, such as "L C R Ls Rs LFE"; by default "stereo". A
+        number stands for the usual layout of so many channels
+    weights: weights of your own instead, one for each channel
     dual_mono: counts one channel twice (+3.01 LU), for playback on two loudspeakers
     match_48k: see `design.k_weighting`
 
-    Raises ValueError for an invalid rate, number of channels or weights.
+    Raises ValueError for an invalid rate, layout or weights.
 
     >>> import torch
-    >>> meter = BS1770(fs=48000, channels=2)
-    >>> meter(torch.zeros(2, 4800)).true_peak.shape
-    torch.Size([2, 10])
+    >>> meter = BS1770(fs=48000, layout="5.1")
+    >>> meter(torch.zeros(6, 4800)).true_peak.shape
+    torch.Size([6, 10])
     """
 
     out_time_dim = BS1770Output(-1, -1, -1)  # type: ignore[arg-type]
-    keeps_double = ("sections", "weights", "filters")
+    keeps_double = ("sections", "gains", "filters")
     input_unit = "full scale"
     frame_rate = FRAME_RATE
     frames_stand_for_end = True
@@ -76,40 +67,40 @@ class BS1770(Stage):
     tail_s = 0.1
 
     sections: Tensor
-    weights: Tensor
+    gains: Tensor
     phases: Tensor
 
     def __init__(
         self,
         fs: int = 48000,
-        channels: int = 2,
+        layout: Layout | str | int | None = None,
         weights: Sequence[float] | None = None,
         dual_mono: bool = False,
         match_48k: bool = True,
     ) -> None:
         super().__init__()
         fs = whole_hertz("BS1770", fs, 8000)
+        if weights is not None and layout is not None:
+            raise ValueError(f"BS1770: layout {layout} and weights are given: give one of them")
+        self.layout: Layout | None = None
         if weights is None:
-            if channels not in LAYOUTS:
-                raise ValueError(
-                    f"BS1770: {channels} channels: give 1 to {max(LAYOUTS)}, or their weights"
-                )
-            weights = LAYOUTS[channels]
-        if len(weights) != channels or not all(0 <= w < np.inf for w in weights):
+            self.layout = as_layout("stereo" if layout is None else layout)
+            weights = _weights_of(self.layout)
+        channels = len(weights)
+        if not channels or not all(0 <= w < np.inf for w in weights):
             raise ValueError(
-                f"BS1770: weights {tuple(weights)} for {channels} channels: give one for each, "
-                "0 or more"
+                f"BS1770: weights {tuple(weights)}: give one for each channel, 0 or more"
             )
         if dual_mono and channels != 1:
             raise ValueError(f"BS1770: dual_mono is for one channel, not {channels}")
         self.fixed_axes = {-2: channels}
-        self.shape_remedy = "make a BS1770 for as many channels as there are"
+        self.shape_remedy = "make a BS1770 for the layout of the sound"
         self.fs, self.channels, self.dual_mono = fs, channels, dual_mono
         self.lengths = frame_lengths(self.fs, FRAME_RATE)
         self.block_size = sum(self.lengths)
         self.ratio = Fraction(FRAME_RATE, self.fs)
         self.register_table("sections", k_weighting(self.fs, match_48k))
-        self.register_table("weights", np.array(weights) * (2.0 if dual_mono else 1.0))
+        self.register_table("gains", np.array(weights) * (2.0 if dual_mono else 1.0))
         self.register_table("phases", interpolator(self.fs))
 
     def initial_state(self, shape: Shape) -> State:
@@ -120,16 +111,35 @@ class BS1770(Stage):
             "past": ending(self.state_like("past", past), ENDLESS),
         }
 
+    def beginning(self, state: State) -> State:
+        return state | {"past": ending(state["past"], 0, 0)}
+
     def ending(self, state: State, samples: int) -> State:
         return state | {"past": ending(state["past"], samples)}
 
     def step(self, x: Tensor, state: State) -> tuple[BS1770Output, State]:
-        sections, phases, weights = self.registered("sections", "phases", "weights")
+        sections, phases, gains = self.registered("sections", "phases", "gains")
         squares, filters = filtered_mean_square(x, sections, self.lengths, state["filters"])
         sample_peak, true_peak, past = peaks(x, phases, self.lengths, state["past"])
-        energy = torch.matmul(weights, squares).to(x.dtype)
+        energy = torch.matmul(gains, squares).to(x.dtype)
         after = {"filters": filters, "past": past}
         return BS1770Output(energy, true_peak, sample_peak), after
 
     def out_shape(self, shape: Shape) -> Shapes:
         return BS1770Output(shape[:-1], shape, shape)  # type: ignore[arg-type]
+
+
+def _weights_of(layout: Layout) -> tuple[float, ...]:
+    """The weights of a layout. Raises ValueError if it does not say what can be heard."""
+    if not all(layout.positions):
+        raise ValueError(
+            f"BS1770: nobody says what the {layout.channels} channels are for: give their layout, "
+            f"such as {next(reversed(LAYOUTS))}, or choose some of them"
+        )
+    if not any(layout.weights):
+        raise ValueError(
+            f"BS1770: {' and '.join(layout.positions)} has the weight 0 (ITU-R BS.1770-5), so that "
+            "there is no loudness: choose other channels, or give the layout M to measure it as a "
+            "sound of its own"
+        )
+    return layout.weights

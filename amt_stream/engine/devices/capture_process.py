@@ -31,6 +31,7 @@ class CaptureMessage(NamedTuple):
     age_s: float
     lost: int
     data: bytes
+    dropped: int = 0
 
 
 class NoAnswer(SourceError):
@@ -92,11 +93,11 @@ class CaptureProcess:
         assert pipe is not None
         with contextlib.suppress(OSError, ValueError):
             while len(head := pipe.read(HEADER.size)) == HEADER.size:
-                kind, size, time_s, age_s, lost = HEADER.unpack(head)
+                kind, size, time_s, age_s, lost, dropped = HEADER.unpack(head)
                 data = pipe.read(size)
                 if len(data) < size:
                     break
-                self.messages.put(CaptureMessage(kind, time_s, age_s, lost, data))
+                self.messages.put(CaptureMessage(kind, time_s, age_s, lost, data, dropped))
         self.messages.put(None)
 
     def ask(

@@ -1,14 +1,7 @@
 """Identifies microphones by more than PortAudio's name for them."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-
-from amt_stream.core.processes import outside_environment
-
-ANSWER_S = 0.5
 
 ALIASES = frozenset({"default", "sysdefault", "pulse", "pipewire", "jack", "front", "dsnoop"})
 """ALSA names that may stand for any microphone."""
@@ -19,48 +12,6 @@ _CARD = re.compile(r" ?\((hw|plughw):(\d+)(,\d+)\)")
 def is_alias(name: str, host_api: str) -> bool:
     """Whether a name stands for whichever microphone the system has chosen."""
     return host_api == "ALSA" and name in ALIASES
-
-
-def default_source() -> str | None:
-    """The default source of a PulseAudio or PipeWire server, by name.
-
-    None if there is no such server, or it does not answer at once.
-    """
-    if not sys.platform.startswith("linux"):
-        return None
-    if chosen := os.environ.get("PULSE_SOURCE"):
-        return chosen
-    for line in pactl("info"):
-        key, _, name = line.partition(": ")
-        if key == "Default Source" and name:
-            return name
-    return None
-
-
-def has_source(name: str) -> bool:
-    """Whether the server has a source of this name at present."""
-    return any(line.split("\t")[1:2] == [name] for line in pactl("list", "short", "sources"))
-
-
-def pactl_settings() -> dict[str, str]:
-    """The environment of pactl; without it pactl prints in the user's language."""
-    return {**outside_environment(), "LC_ALL": "C"}
-
-
-def pactl(*arguments: str) -> list[str]:
-    """The output lines of pactl; [] if it is missing or does not answer."""
-    try:
-        done = subprocess.run(
-            ["pactl", *arguments],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=pactl_settings(),
-            timeout=ANSWER_S,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return done.stdout.decode(errors="replace").splitlines()
 
 
 def pinned(source: str | None) -> dict[str, str]:
@@ -83,6 +34,12 @@ def identity_of(
         return name
     card = _card(system / f"card{found[2]}" / "device")
     return f"{name[: found.start()]} ({found[1]}{found[3]}{card}){name[found.end() :]}"
+
+
+def card_of(name: str, host_api: str) -> str | None:
+    """ALSA's name of the card of an input, such as "hw:1"; None for any other input."""
+    found = _CARD.search(name) if host_api == "ALSA" else None
+    return None if found is None else f"hw:{found[2]}"
 
 
 def _card(link: Path) -> str:

@@ -8,9 +8,18 @@ from typing import Any
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.devices.capture_process import CaptureProcess
-from amt_stream.engine.devices.identity import default_source, identity_of, is_alias
-from amt_stream.engine.devices.playback import THROUGH, Monitor, is_played, monitors, no_playback
+from amt_stream.engine.devices.identity import identity_of, is_alias
+from amt_stream.engine.devices.playback import is_played, no_playback
+from amt_stream.engine.devices.pulse_server import (
+    PulseSource,
+    default_sink,
+    default_source,
+    sources,
+)
 from amt_stream.engine.sources import SourceError
+
+THROUGH = ("pulse", "default", "pipewire")
+"""ALSA names that record from a sound server, the most reliable first."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +28,10 @@ class InputDevice:
 
     `identity` is stable for a microphone across changes of index and name, as far as the system
     tells; "" if a name such as "default" may stand for any. `behind` is the sound server's source
-    that such a name stands for. `played` marks an input that records what the computer plays, which
-    has no sound pressure; one from a sound server shares the index of the name it is opened
-    through.
+    that such a name stands for. `title` is the one name by which all displays, files and events
+    call it: the server's description of that source, or else `name`. `played` marks an input that
+    records what the computer plays, which has no sound pressure. A source of a sound server shares
+    the index of the name it is opened through.
     """
 
     index: int
@@ -33,6 +43,11 @@ class InputDevice:
     identity: str = ""
     behind: str | None = None
     played: bool = False
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", self.name)
 
     @property
     def has_index(self) -> bool:
@@ -47,7 +62,13 @@ class InputDevice:
         return frozenset({self.identity} - {""})
 
     def __str__(self) -> str:
-        return self.name if self.behind is None else f"{self.name} ({self.behind})"
+        return self.title
+
+    @property
+    def entry(self) -> str:
+        """The title in a list, with the name by which it is chosen, if that is another one."""
+        other = self.name if self.has_index else self.behind
+        return self.title if other in (None, self.title) else f"{self.title} ({other})"
 
 
 def list_devices() -> list[InputDevice]:
@@ -64,32 +85,49 @@ def described(devices: Sequence[JsonDict]) -> list[InputDevice]:
     """The devices of a `CaptureProcess`, with details from the system."""
     if not any(is_alias(device["name"], device["host_api"]) for device in devices):
         return listed(devices, None)
-    played = monitors()
-    return [*listed(devices, default_source(), played), *_through_server(devices, played)]
+    of_server = _sources()
+    return [*listed(devices, default_source(), of_server), *_through_server(devices, of_server)]
+
+
+def _sources() -> list[PulseSource]:
+    """The sources of a sound server, the monitor of the default output first."""
+    of_server = sources()
+    output = default_sink() if of_server else None
+    return sorted(of_server, key=lambda one: (not one.output, one.output != output))
 
 
 def listed(
-    devices: Sequence[JsonDict], source: str | None, played: Sequence[Monitor] = ()
+    devices: Sequence[JsonDict], source: str | None, of_server: Sequence[PulseSource] = ()
 ) -> list[InputDevice]:
     """The devices, with `source` as what stands behind a name such as "default"."""
-    outputs = {one.source for one in played}
+    by_name = {one.name: one for one in of_server}
 
     def described(name: str, host_api: str, **more: Any) -> InputDevice:
         behind = source if is_alias(name, host_api) else None
+        known = None if behind is None else by_name.get(behind)
         return InputDevice(
             name=name,
             host_api=host_api,
             **more,
             identity=identity_of(name, host_api, source),
             behind=behind,
-            played=behind in outputs or is_played(name, host_api),
+            played=is_played(name, host_api) if known is None else bool(known.output),
+            title=behind or "" if known is None else _title(known, of_server),
         )
 
     return [described(**device) for device in devices]
 
 
-def _through_server(devices: Sequence[JsonDict], played: Sequence[Monitor]) -> list[InputDevice]:
-    """Playback monitors of a sound server, as inputs opened through a name such as "default"."""
+def _title(one: PulseSource, of_server: Sequence[PulseSource]) -> str:
+    """Its description, with its name where another source has the same."""
+    alone = sum(other.title == one.title for other in of_server) == 1
+    return one.title if alone else f"{one.title} ({one.name})"
+
+
+def _through_server(
+    devices: Sequence[JsonDict], of_server: Sequence[PulseSource]
+) -> list[InputDevice]:
+    """Sources of a sound server, as inputs opened through a name such as "default"."""
     ways = {d["name"]: d for d in devices if is_alias(d["name"], d["host_api"])}
     through = next((ways[name] for name in THROUGH if name in ways), None)
     if through is None:
@@ -97,16 +135,17 @@ def _through_server(devices: Sequence[JsonDict], played: Sequence[Monitor]) -> l
     return [
         InputDevice(
             index=through["index"],
-            name=one.description,
+            name=one.title,
             host_api=through["host_api"],
             channels=one.channels,
             fs=one.fs,
             default=False,
-            identity=f"PulseAudio source {one.source}",
-            behind=one.source,
-            played=True,
+            identity=identity_of(through["name"], through["host_api"], one.name),
+            behind=one.name,
+            played=bool(one.output),
+            title=_title(one, of_server),
         )
-        for one in played
+        for one in of_server
     ]
 
 
@@ -114,7 +153,7 @@ def listed_again(devices: Sequence[JsonDict], lost: InputDevice) -> InputDevice 
     """`lost` in the present list of a `CaptureProcess`: see `same_device`."""
     if lost.has_index:
         return same_device(listed(devices, lost.behind), lost)
-    return same_device(_through_server(devices, monitors()), lost)
+    return same_device(_through_server(devices, sources()), lost)
 
 
 def chosen(
@@ -143,9 +182,12 @@ def chosen(
         text = wanted.casefold()
         found = _of_one_api([d for d in devices if d.name.casefold() == text])
         found = found or [d for d in devices if d.behind == wanted and not d.has_index]
+        found = found or [d for d in devices if text in (d.title.casefold(), d.entry.casefold())]
         found = found or _of_one_api([d for d in devices if text in d.name.casefold()])
-        if len(found) > 1:  # prefer a microphone to a playback monitor
-            found = [d for d in found if not d.played] or found
+        # Prefer a microphone to playback, and an input of its own to the same one of a server.
+        for is_better in (lambda d: not d.played, lambda d: d.has_index):
+            if len(found) > 1:
+                found = [*filter(is_better, found)] or found
     if not found:
         raise SourceError(
             f"there is no input device {wanted!r}; PortAudio lists {_in_words(devices)}"
@@ -153,7 +195,7 @@ def chosen(
     if len(found) > 1:
         raise SourceError(
             f"several input devices are called {wanted!r}: {_in_words(found)}; give one by its "
-            "whole name, or its number"
+            "whole name, its number, or the name in parentheses"
         )
     return found[0]
 

@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-HEADER = struct.Struct("<cIddq")
-"""Header of a message: kind, number of bytes that follow, time, age of the audio, lost samples.
+HEADER = struct.Struct("<cIddqq")
+"""Header of a message: kind, number of bytes that follow, time, age of the audio, samples that
+PortAudio lost, and samples that were dropped here because the measuring program was too slow.
 
 Kinds are b"B" block, b"H" heartbeat, b"R" reply to a request (JSON), b"E" end (a sentence).
 """
@@ -179,13 +180,13 @@ class Outgoing:
     """Messages to the measuring program, written by a thread that may block.
 
     The audio callback never waits: if more than a second of audio is queued, blocks are dropped,
-    and the next one says how many samples were lost.
+    and the next one says how many samples.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._dropped = 0
+        self._lost = self._dropped = 0
         self._parent = os.getppid()
         self.frame_bytes = 4
         self.most_blocks = 100
@@ -196,16 +197,17 @@ class Outgoing:
         """Queue a block of audio; called by PortAudio."""
         data = bytes(samples)
         if self._waiting.qsize() > self.most_blocks:
-            self._dropped += lost + len(data) // self.frame_bytes
+            self._lost += lost
+            self._dropped += len(data) // self.frame_bytes
             return
-        header = HEADER.pack(b"B", len(data), now, age_s, lost + self._dropped)
-        self._dropped = 0
+        header = HEADER.pack(b"B", len(data), now, age_s, lost + self._lost, self._dropped)
+        self._lost = self._dropped = 0
         self._waiting.put(header + data)
 
     def say(self, kind: bytes, text: str) -> None:
         """Queue a reply or the end."""
         data = text.encode("utf-8", "replace")
-        self._waiting.put(HEADER.pack(kind, len(data), since_boot_s(), 0.0, 0) + data)
+        self._waiting.put(HEADER.pack(kind, len(data), since_boot_s(), 0.0, 0, 0) + data)
 
     def end(self) -> None:
         """The stream ended by itself; called by PortAudio."""
@@ -220,7 +222,7 @@ class Outgoing:
             except queue.Empty:
                 data = b""
             if time.monotonic() >= beat_at:
-                data += HEADER.pack(b"H", 0, since_boot_s(), self.latency, 0)
+                data += HEADER.pack(b"H", 0, since_boot_s(), self.latency, 0, 0)
                 beat_at = time.monotonic() + HEARTBEAT_S
             try:
                 while data:

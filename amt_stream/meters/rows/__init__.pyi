@@ -34,6 +34,7 @@ from .readings import Readings as Readings
 from .readings import choose as choose
 from .readings import column_named as column_named
 from .readings import readings_of as readings_of
+from .readings import widest_readings as widest_readings
 from .sound_level import SoundLevelReadings as SoundLevelReadings
 from .spotted import Spotted as Spotted
 from .spotted import Spotter as Spotter

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.limits import STATE
 from amt_stream.meters.rows.words import FAULT_NAMES
@@ -22,7 +23,7 @@ BEFORE = ("time_s", "utc", "sample")
 MICROPHONE = "row"
 """The column with the name of the microphone, if there are several."""
 
-AFTER = ("fault", "settling", "settling_columns", "calibrated")
+AFTER = ("fault", "settling", "settling_columns", "clipped_columns", "calibrated")
 """Columns after the readings, for all sound since the row before."""
 
 ALL = "all"
@@ -37,6 +38,7 @@ KINDS = {
     "fault": "uint8",
     "settling": "bool",
     "settling_columns": "O",
+    "clipped_columns": "O",
     "calibrated": "bool",
 }
 """Types of these columns; states of limits are text, and other columns float64."""
@@ -65,10 +67,12 @@ def column_type(name: str) -> str:
 class Rows:
     """A block of rows: `rows["ltl_phon"]` is a column, and iterating yields each row as a dict.
 
+    `rows[-1]` is one row as a dict, and `rows[:10]` further rows.
+
     A column of readings is (row,), float64 in seven digits, NaN without a reading. `time_s` is
     float64, `utc` datetime64[ms] or NaT, `sample` int64, `fault` uint8 with the bits of `Fault`,
-    `settling` and `calibrated` bool, and `settling_columns` and states of limits text. In a dict,
-    missing values are None, and `utc` (RFC 3339) and faults are text.
+    `settling` and `calibrated` bool, and `settling_columns`, `clipped_columns` and states of limits
+    text. In a dict, missing values are None, and `utc` (RFC 3339) and faults are text.
 
     range_of: for a display, the least and the greatest of each reading (2, row) in all frames since
         the row before
@@ -108,8 +112,24 @@ class Rows:
         """Names of all columns, in order."""
         return (*self._before, *self._names, *self._after)
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._columns[name]
+    @overload
+    def __getitem__(self, which: str) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, which: SupportsIndex) -> dict[str, Cell]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Self: ...
+    def __getitem__(
+        self, which: str | SupportsIndex | slice
+    ) -> np.ndarray | dict[str, Cell] | Self:
+        if isinstance(which, str):
+            return self._columns[which]
+        if isinstance(which, slice):
+            return self.where(which)
+        try:
+            place = range(len(self))[which]
+        except IndexError:
+            raise IndexError(f"there is no row {which} among {counted(len(self), 'row')}") from None
+        return next(iter(self.where(slice(place, place + 1))))
 
     def __len__(self) -> int:
         return len(self._before["time_s"])
@@ -188,6 +208,11 @@ def _utc(text: object) -> str:
     if not isinstance(text, str) or _UTC.fullmatch(text) is None:
         raise ValueError(f"utc is {brief(repr(text))}")
     return text.removesuffix("Z")
+
+
+def is_named(name: str, names: object) -> bool:
+    """Whether a column of names, such as `settling_columns`, names a reading."""
+    return isinstance(names, str) and (names == ALL or name in names.split())
 
 
 def names_of(marked: NDArray[np.bool_], names: Sequence[str]) -> NDArray[np.object_]:

@@ -1,15 +1,22 @@
 """The name of each reading on displays, and what it is."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.readings import column_named
+from amt_stream.meters.rows.words import reading_text
 
 HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
 """The window's title and the terminal's large number show the first of these that exists."""
 
 UNCALIBRATED = "uncalibrated"
 """Stands at the unit of a reading without a calibration."""
+
+
+RISING = ("dB", "sone", "phon", "percent")
+"""Units of readings that louder sound can only raise, if they are no differences or forecasts."""
 
 
 class Caption(NamedTuple):
@@ -38,6 +45,24 @@ class Caption(NamedTuple):
     def listed(self) -> str:
         """The same with its unit, if it has one."""
         return f"{self.spoken}, {self.unit}" if self.unit else self.spoken
+
+
+def row_text(name: str, row: Mapping[str, Any]) -> str:
+    """A reading of a row as text, with a sign if it is at least so large."""
+    return reading_text(name, row.get(name), is_at_least(name, row))
+
+
+def is_at_least(name: str, row: Mapping[str, Any]) -> bool:
+    """Whether a reading of a row may be larger, because it includes clipped sound."""
+    if not row.get("clipped_columns") or not is_named(name, row["clipped_columns"]):
+        return False
+    column = column_named(name)
+    return column is not None and rises(column)
+
+
+def rises(column: Column) -> bool:
+    """Whether louder sound can only raise a column."""
+    return column.unit in RISING and column.statistic not in ("difference", "forecast")
 
 
 UNITS = {"db": "dB", "hz": "Hz", "percent": "%"}

@@ -12,7 +12,7 @@ from amt_stream.meters.rows.block import Rows
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.joined import JoinedRows
 from amt_stream.meters.rows.limit_monitor import Stood
-from amt_stream.meters.rows.readings import Readings
+from amt_stream.meters.rows.readings import Readings, Summary
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
@@ -61,6 +61,11 @@ class RowsOfEach(Resumable):
     def limits(self) -> tuple[Limit, ...]:
         """The limits of each microphone."""
         return self._first.limits
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """Models that limits and columns which an output asks for need."""
+        return self._first.needed
 
     @property
     def form(self) -> str:
@@ -138,6 +143,10 @@ class RowsOfEach(Resumable):
     def stood(self) -> list[Stood]:
         """The result of each limit for each microphone."""
         return [one for joined in self.of.values() for one in joined.stood()]
+
+    def counted_s(self) -> dict[str, Summary]:
+        """The measured, excluded and off time of each model, of one microphone."""
+        return self._first.counted_s()
 
     @property
     def paused(self) -> bool:

@@ -12,6 +12,7 @@ from amt_stream.meters.calibration import COVERAGE, Calibration, one_each, rfc33
 from amt_stream.meters.rows.each import AnyRows, RowsOfEach
 from amt_stream.meters.rows.joined import JoinedRows
 from amt_stream.meters.rows.limited import states_of
+from amt_stream.meters.rows.readings import RELATIVE
 
 SCHEMA = 2
 """Version of headers, rows and summaries, as in `dsp/data/rows.schema.json`."""
@@ -71,24 +72,38 @@ def summary(
         "date": utc_now(),
         **source,
         **more,
-        "calibrated": all(one.calibrated for one in calibration),
+        "calibrated": all(one.calibrated for one in calibration) and not _is_relative(table),
         "calibration": calibrations(calibration, source["channels"]),
         "models": [dict(model) for model in models],
         **settings,
     }
 
 
+def _is_relative(table: AnyRows) -> bool:
+    """Whether statistics are of uncalibrated sound, as its calibration never held."""
+    each = table.of.values() if isinstance(table, RowsOfEach) else [table]
+    return any(one.level == RELATIVE for rows in each for one in rows.readings.values())
+
+
 def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
-    table.catch_up()
+    counted = table.counted_s()
     statistics = {
-        name: one.coverage() | {key: seven_digits(v) for key, v in one.counted_s().items()}
+        name: one.coverage()
+        | {key: seven_digits(v) for key, v in counted[name].items()}
+        | {"clipped_s": seven_digits(table.clipped_s(name))}
         for name, one in table.readings.items()
         if one.counts
     }
+    missing = {f"{cause}_s": seven_digits(s) for cause, s in table.missing_s.items() if s > 0}
     values = {name: seven_digits(value) for name, value in table.summary().items()}
     limits = [one.to_dict() for one in table.stood()]
-    return {"statistics": statistics, **({"limits": limits} if limits else {}), **values}
+    return {
+        "statistics": statistics,
+        **({"missing": missing} if missing else {}),
+        **({"limits": limits} if limits else {}),
+        **values,
+    }
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[JsonDict]:
@@ -106,6 +121,7 @@ def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[
             "date": one.date,
             "origin": one.source,
             **_until(one),
+            **({} if one.input_gain is None else {"input_gain": one.input_gain.to_dict()}),
             **({} if one.correction is None else {"correction": one.correction.to_dict()}),
         }
         for channel, one in zip(channels, each, strict=True)

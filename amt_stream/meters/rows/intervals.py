@@ -14,7 +14,7 @@ from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT, Column
-from amt_stream.meters.rows.readings import Readings
+from amt_stream.meters.rows.readings import RELATIVE, Readings
 
 SPANS = (
     Column("time_s", "s", "when the interval begins, in seconds of sound since the first sample"),
@@ -51,7 +51,6 @@ class _IntervalTrack:
     reached_s: float = -math.inf
     paused_s: float = 0.0
     fault: int = 0
-    calibrated: bool = True
     empty: bool = True
     results: list[JsonDict] = field(default_factory=list)
 
@@ -138,6 +137,12 @@ class Intervals(Resumable):
         return (*BEFORE, *microphone, *(column.name for column in self._columns), *AFTER)
 
     @property
+    def needed(self) -> frozenset[str]:
+        """Models that have columns here."""
+        models = {column.model for column in self._columns}
+        return frozenset(name for name, one in self.readings.items() if one.model in models)
+
+    @property
     def described(self) -> JsonDict:
         """Length and time zone for the header."""
         clock = "elapsed time" if self._elapsed else zone_text(self.interval.zone)
@@ -181,9 +186,9 @@ class Intervals(Resumable):
                 stop = int(np.searchsorted(frames.time_s, until_s, side="right"))
             if stop > at:
                 part = frames if stop - at == count else frames.between(at, stop)
+                readings.judge(part)
                 readings.take(part)
                 self._reach(track, part.end_s, readings.paused)
-                track.calibrated &= part.calibrated
                 if math.isinf(part.calm_s):
                     track.fault |= int(np.bitwise_or.reduce(part.fault))
                 at = stop
@@ -227,7 +232,7 @@ class Intervals(Resumable):
     def _close(self, model: str) -> None:
         """End the interval of this model."""
         readings, track = self.readings[model], self._tracks[model]
-        values: dict[str, object] = {"calibrated": track.calibrated, "fault": track.fault}
+        values: dict[str, object] = {"calibrated": readings.level != RELATIVE, "fault": track.fault}
         if not track.empty:
             summary = readings.summary()
             own = [column.name for column in self._columns if column.model == readings.model]
@@ -235,7 +240,7 @@ class Intervals(Resumable):
             if model == self._timed:
                 values |= {**readings.counted_s(), "paused_s": track.paused_s}
             readings.begin_interval()
-        track.paused_s, track.fault, track.calibrated, track.empty = 0.0, 0, True, True
+        track.paused_s, track.fault, track.empty = 0.0, 0, True
         track.results.append(values)
         while all(one.results for one in self._tracks.values()):
             self._end_row([one.results.pop(0) for one in self._tracks.values()])

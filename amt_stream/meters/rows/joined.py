@@ -1,7 +1,7 @@
 """Rows of several models of the same sound, which have different frame times."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_
 from amt_stream.meters.annoyance import annoyance_from, annoyances
 from amt_stream.meters.frames import SAME_TIME_S, UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
+from amt_stream.meters.missing import CAUSES, DEVICE, OUTPUT, STALLED
 from amt_stream.meters.rows.block import (
     AFTER,
     BEFORE,
@@ -24,7 +25,7 @@ from amt_stream.meters.rows.block import (
 )
 from amt_stream.meters.rows.column import EQUIVALENT, Column
 from amt_stream.meters.rows.limit_monitor import LimitMonitor, Stood
-from amt_stream.meters.rows.readings import Readings, Summary
+from amt_stream.meters.rows.readings import Readings, Summary, models_of
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
@@ -45,7 +46,14 @@ FOR_EVER = 2**62
 
 WHOSE = Column(MICROPHONE, "", "which row of several that are heard, each by itself")
 
+TIME, MARKS, CLIP_S, CLIP, HEAD = range(5)
+"""Columns of the frames of a track before their values."""
+
 ANY_FAULT = np.uint8(sum(Fault))
+UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
+"""Faults of sound that was not measured."""
+
+ON = np.zeros(1, np.bool_)
 UNCALIBRATED = np.uint8(128)
 """The mark for uncalibrated frames, besides the bits of `Fault`."""
 
@@ -67,12 +75,13 @@ class JoinedRows(Resumable):
     wait_s: how long a complete row may wait to be made together with others, which is cheaper; None
         for TOGETHER_MS of rows, including its step
     limits: limits of these columns; each adds a column `Limit.state` with its state as text
+    asked: names of columns that an output was asked for; None for all
 
     Raises LimitError for a limit of an unknown column, and ValueError if cells and columns would be
     in the same rows, for a step that is not whole milliseconds, and for an empty part of the sound.
     """
 
-    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_monitors")
+    kept = ("_next", "start_ms", "_tracks", "readings", "_gaps", "_missing", "_monitors")
     growing = ("_gaps",)
 
     def __init__(
@@ -88,6 +97,7 @@ class JoinedRows(Resumable):
         microphone: str = "",
         limits: Sequence[Limit] = (),
         intervals: "Intervals | None" = None,
+        asked: Collection[str] | None = (),
     ) -> None:
         if len(readings) > 1 and any(one.keys for one in readings.values()):
             raise ValueError(
@@ -118,6 +128,7 @@ class JoinedRows(Resumable):
         self.limits = tuple(limits)
         self._monitors = [_ColumnMonitor(limit, self.readings, step_ms / 1000) for limit in limits]
         self._names = [c.name for one in readings.values() for c in one.columns]
+        self._asked = self._names if asked is None else asked
         self._joint = [c for one in readings.values() for c in one.columns if c.needs]
         # The first step that waits for the end of the sound, if that is known.
         known = duration_s is not None and to_s >= duration_s
@@ -130,6 +141,8 @@ class JoinedRows(Resumable):
             wait_s = max(0.0, (TOGETHER_MS - step_ms) / 1000)
         self._wait_s = wait_s
         self._gaps = np.zeros((0, 2), np.int64)
+        # Missing samples of the counted time, by cause.
+        self._missing = dict.fromkeys(CAUSES, 0)
         # State without the resets, as long as the last one can be undone.
         self._unreset: JoinedRows | None = None
         self._reset_s = -math.inf
@@ -186,6 +199,12 @@ class JoinedRows(Resumable):
         if self.intervals is not None:
             self.intervals.load_state_dict(of_intervals)
 
+    @property
+    def needed(self) -> frozenset[str]:
+        """Models that limits and intervals need, and columns that an output was asked for."""
+        found = models_of(self.readings, [*self._asked, *(one.column for one in self.limits)])
+        return found if self.intervals is None else found | self.intervals.needed
+
     def give_ranges(self) -> None:
         """Give `Rows.range_of` too, for displays."""
         self._ranged = not self.gives_cells
@@ -236,6 +255,8 @@ class JoinedRows(Resumable):
         """
         if event.kind == "gap":
             self._miss(event.sample, event.sample + event.samples)
+            if not self.paused:
+                self._missing[event.cause or DEVICE] += event.samples
             if self._unreset is not None:
                 self._unreset.event(event)
         elif event.kind in ("paused", "continued"):
@@ -301,19 +322,20 @@ class JoinedRows(Resumable):
         time_s = steps * self.step_ms / 1000
         tracks = list(self._tracks.values())
         found = [track.until(time_s + SAME_TIME_S) for track in tracks]
-        values, marks, settling, ranges = zip(*found, strict=True)
+        values, marks, settling, clipped_of, ranges = zip(*found, strict=True)
         utc = in_utc(time_s + tracks[0].epoch_s)
         # The last sample not after the row's time, in integers.
         sample = steps * (self.step_ms * round(self.fs)) // 1000
-        table, unsettled = beside(values), beside(settling)
+        table, unsettled, clipped = beside(values), beside(settling), beside(clipped_of)
         for column in self._joint:
             place, needs = self._names.index(column.name), [*map(self._names.index, column.needs)]
             given = dict(zip(column.needs, table.T[needs], strict=True))
             table[:, place] = annoyance_from(column.name, given)
-            unsettled[:, place] = unsettled[:, needs].any(1)
+            for one in (unsettled, clipped):
+                one[:, place] = one[:, needs].any(1)
         if steps[-1] == self._last:
             table[-1] = self._of_whole(table[-1])
-        rows = self._table(time_s, utc, sample, table, marks, unsettled)
+        rows = self._table(time_s, utc, sample, table, marks, unsettled, clipped)
         if self._ranged:
             least, greatest = (in_seven_digits(beside(one)) for one in zip(*ranges, strict=True))
             of_names = zip(self._names, least.T, greatest.T, strict=True)
@@ -338,9 +360,11 @@ class JoinedRows(Resumable):
         """The values of the last row, with statistics of the whole sound."""
         summary = self.summary()
         at = 0
-        for one in self.readings.values():
+        for name, one in self.readings.items():
+            # A model that is off has no value, even of what it measured before.
+            counts = one.counts and not self._tracks[name].is_off
             for column in one.columns * len(one.cells):
-                if one.counts and not column.window_s and column.statistic != "instantaneous":
+                if counts and not column.window_s and column.statistic != "instantaneous":
                     whole = summary.get(column.name, values[at])
                     values[at] = math.nan if whole is None else whole
                 at += 1
@@ -386,13 +410,14 @@ class JoinedRows(Resumable):
         values: NDArray[np.float64],
         marks_of: Sequence[NDArray[np.uint8]],
         settling: NDArray[np.bool_],
+        clipped: NDArray[np.bool_],
     ) -> Rows:
         """A row for each time, or for each cell at each time."""
         cells = self._cells
         marks = marks_of[0] if len(marks_of) == 1 else np.bitwise_or.reduce(marks_of)
         names = self._names
         of_names = names_of(settling, names)
-        marked = marks & ANY_FAULT, of_names != "", of_names
+        marked = marks & ANY_FAULT, of_names != "", of_names, names_of(clipped, names)
         given: list[Any] = [time_s, utc, sample, *marked, marks < UNCALIBRATED]
         if len(cells) > 1:
             given = [np.repeat(column, len(cells)) for column in given]
@@ -407,10 +432,30 @@ class JoinedRows(Resumable):
         for monitor in self._monitors:
             # Rows before `from_s` are not returned and do not count.
             judged = slice(int(np.searchsorted(time_s, self.from_s)), None)
-            of_limit = table[:, names.index(monitor.limit.column)]
-            after[monitor.limit.state] = monitor.states(time_s, of_limit, marks_of, judged)
+            place = names.index(monitor.limit.column)
+            of_limit = table[:, place], clipped[:, place]
+            after[monitor.limit.state] = monitor.states(time_s, *of_limit, marks_of, judged)
         after |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows.around(found, names, table, after)
+
+    def counted_s(self) -> dict[str, Summary]:
+        """Of each model with statistics, in seconds: `measured_s`, `excluded_s` and `off_s`."""
+        self.catch_up()
+        found = {name: one.counted_s() for name, one in self.readings.items()}
+        for name, one in found.items():
+            if one:
+                one["off_s"] = off_s = self._tracks[name].off_s
+                one["excluded_s"] = max(0.0, (one["excluded_s"] or 0.0) - off_s)
+        return found
+
+    @property
+    def missing_s(self) -> dict[str, float]:
+        """Seconds of the counted time without sound, by cause."""
+        found = {cause: n / self.fs for cause, n in self._missing.items()}
+        # A frame is marked for as long as its model remembers: the shortest memory is closest.
+        tracks = self._tracks.values()
+        found[STALLED] = min(track.stalled_s for track in tracks)
+        return found | {OUTPUT: max(track.missed_s for track in tracks)}
 
     def summary(self) -> Summary:
         """The statistics of all counted sound, by name."""
@@ -419,6 +464,10 @@ class JoinedRows(Resumable):
         for one in self.readings.values():
             summary |= one.summary()
         return summary | annoyances(summary)
+
+    def clipped_s(self, model: str) -> float:
+        """Seconds of counted sound of a model that are clipped."""
+        return self._tracks[model].clipped_s
 
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
@@ -429,6 +478,9 @@ class JoinedRows(Resumable):
         self.catch_up()
         for one in self.readings.values():
             one.reset()
+        for track in self._tracks.values():
+            track.reset()
+        self._missing = dict.fromkeys(CAUSES, 0)
         for monitor in self._monitors:
             monitor.reset(time_s)
 
@@ -469,27 +521,22 @@ class _ColumnMonitor(LimitMonitor):
             raise LimitError(f"{limit.words}: there is no such column in these rows")
         self._place, column = found[0]
         adds_up = column.statistic.startswith(EQUIVALENT)
-        super().__init__(limit, step_s, column.window_s, adds_up)
-        # In units of full scale, a full-scale sound is valid.
-        self._in_pascal = list(readings.values())[self._place].in_pascal
+        super().__init__(limit, step_s, column.window_s, adds_up, column.counted)
+        self._clipped_at_end = column.counted and list(readings.values())[self._place].in_pascal
 
     def states(
         self,
         time_s: NDArray[np.float64],
         values: NDArray[np.float64],
+        clipped: NDArray[np.bool_],
         marks: Sequence[NDArray[np.uint8]],
         judged: slice,
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
-        rows = [
-            (at_s, value, not mark & UNCALIBRATED, self._in_pascal and bool(mark & Fault.CLIP))
-            for at_s, value, mark in zip(
-                time_s[judged].tolist(),
-                values[judged].tolist(),
-                marks[self._place][judged].tolist(),
-                strict=True,
-            )
-        ]
+        known = marks[self._place] < UNCALIBRATED
+        heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
+        of_rows = (time_s, values, known, clipped, heard)
+        rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
         found = np.full(len(time_s), STATES[UNKNOWN], object)
         found[judged] = self.update(rows)
         return found
@@ -497,15 +544,21 @@ class _ColumnMonitor(LimitMonitor):
     def end(self, end_s: float, summary: Summary, tracks: "Sequence[_ModelTrack]") -> None:
         """Update with the value of the whole sound, if it covers more than the last row."""
         value, track = summary.get(self.limit.column), tracks[self._place]
-        if value is not None and not self._window_s:
+        if value is not None and not self._window_s and not track.is_off:
             (read,) = in_seven_digits(np.array([value])).tolist()
-            self.update_end(end_s, read, track.calibrated)
+            clipped = self._clipped_at_end and track.has_clipped
+            self.update_end(end_s, read, track.calibrated, clipped)
 
 
 class _ModelTrack(Resumable):
     """The output of one model from the frame of the last row on."""
 
-    kept = growing = ("reached_s", "epoch_s", "_rows", "_hole_s", "holes")
+    growing = ("_rows", "holes")
+    kept = (
+        *growing,
+        *("reached_s", "epoch_s", "_hole_s", "_clip_s"),
+        *("clipped_s", "_clip", "off_s", "stalled_s", "missed_s"),
+    )
 
     def __init__(self, readings: Readings, intervals: "Intervals | None" = None) -> None:
         self.intervals = intervals
@@ -514,11 +567,17 @@ class _ModelTrack(Resumable):
         self.reached_s = -math.inf
         self.epoch_s = math.nan
         self._readings = readings
-        # Time, marks, values and settling columns of each frame in one array, which is faster than
-        # four. The first row has the values of the last row, at the beginning none.
+        self.is_off = False
+        """Whether the model was switched off at the last frame."""
+        self.reset()
+        # Of each frame its time, its marks, the time of the last clipped one up to it, whether one
+        # was counted, its values and its settling columns, in one array, which is faster than six.
+        # The first row has the values of the last row, at the beginning none.
         self._width, self._count = readings.width, len(readings.columns)
-        self._rows = np.zeros((1, 2 + self._width + self._count))
-        self._rows[0, 0], self._rows[0, 2 : 2 + self._width] = -math.inf, math.nan
+        self._rows = np.zeros((1, HEAD + self._width + self._count))
+        self._rows[0, HEAD : HEAD + self._width] = math.nan
+        self._rows[0, [TIME, CLIP_S]] = -math.inf
+        self._clip_s = -math.inf
         self._ranges: NDArray[np.float64] | None = None
         self._faulty = False
         self._hole_s = -math.inf
@@ -529,6 +588,12 @@ class _ModelTrack(Resumable):
         self._calm_s = max((s for s in settle_s if s is not None), default=0.0)
         self._whole_s = self._window_s.max(initial=0.0)
         self._own_times = None not in settle_s
+        # How long after clipped sound a value includes it. Sound in units of full scale is what it
+        # is, however it came about.
+        remembers = self._settle_s  # a rolling window is within it
+        statistic = np.array([one.counted for one in readings.columns], np.bool_)
+        self._reach_s = np.where(statistic, math.inf, remembers)
+        self._clipping_matters = readings.in_pascal
         # Times without rows: missing frames and gaps.
         self.holes = np.zeros((0, 2))
 
@@ -541,7 +606,15 @@ class _ModelTrack(Resumable):
 
     def give_ranges(self) -> None:
         """Remember the least and the greatest in each frame, besides its values."""
-        self._ranges = np.stack([self._rows[:, 2 : 2 + self._width]] * 2)
+        self._ranges = np.stack([self._rows[:, HEAD : HEAD + self._width]] * 2)
+
+    def reset(self) -> None:
+        """Forget what was counted, and what was left out."""
+        # Seconds in which the model was switched off, in which it is unknown whether sound is late
+        # or lost, and of frames that came too fast for this output.
+        self.off_s = self.stalled_s = self.missed_s = 0.0
+        # Counted sound that is clipped, in seconds, and whether there was any.
+        self.clipped_s, self._clip = 0.0, False
 
     def hear(self, frames: Frames) -> None:
         """Take frames; consecutive ones are joined."""
@@ -559,10 +632,16 @@ class _ModelTrack(Resumable):
     def catch_up(self) -> None:
         """Let the readings take the waiting frames."""
         held, self._held = self._held, []
-        if held:
-            self._count_frames(self._readings.refined(in_one(held)))
+        if not held:
+            return
+        frames = in_one(held)
+        if is_off(frames).all() and self.intervals is None:
+            self._pass_by(frames)
+        else:
+            self._count_frames(self._readings.refined(frames))
 
     def _count_frames(self, frames: Frames) -> None:
+        self._readings.judge(frames)
         self._add(frames)
         if self.intervals is not None:
             self.intervals.take(frames)
@@ -570,7 +649,7 @@ class _ModelTrack(Resumable):
     @property
     def calibrated(self) -> bool:
         """Whether the last frame is calibrated."""
-        return not int(self._rows[-1, 1]) & int(UNCALIBRATED)
+        return not int(self._rows[-1, MARKS]) & int(UNCALIBRATED)
 
     def _end(self, frames: Frames) -> None:
         """Take frames after the end of the sound, which have no rows."""
@@ -581,63 +660,125 @@ class _ModelTrack(Resumable):
             self._count_frames(replace(frames.between(0, there), ended_s=math.inf))
             frames = frames.between(there, len(frames))
         self._readings.tail(frames)
+        self._clip |= bool(self._readings.clipped(frames).any())
         if self.intervals is not None:
             self.intervals.readings[frames.model].tail(frames)
         if math.isinf(self.reached_s):  # the sound is shorter than a frame
-            self._rows[0, 1] = np.uint8(0) if frames.calibrated else UNCALIBRATED
+            self._rows[0, MARKS] = np.uint8(0) if frames.calibrated else UNCALIBRATED
             self.epoch_s = frames.end_utc - frames.end_s
         self.reached_s = max(self.reached_s, frames.ended_s)
 
     def _add(self, frames: Frames) -> None:
-        if frames.skipped or frames.missed:
+        self._skip_to(frames)
+        taken, off = self._readings.take(frames), is_off(frames)
+        if off.any():
+            taken[off] = math.nan
+        self._append(frames, taken)
+
+    def _pass_by(self, frames: Frames) -> None:
+        """Take frames of a model that is off, without its readings."""
+        self._skip_to(frames)
+        self._readings.skip(len(frames))
+        self._append(frames, np.full((len(frames), self._width), math.nan))
+
+    def _skip_to(self, frames: Frames) -> None:
+        """Skip what is missing before frames."""
+        lost, before_s = frames.skipped + frames.missed, float(self._rows[-1, TIME])
+        if lost:
             self._hole_s = frames.begin_s
-            hole = [[float(self._rows[-1, 0]), self._hole_s]]
-            self.holes = np.append(self.holes, hole, axis=0)
-            self._readings.skip(frames.skipped + frames.missed)
+            self.holes = np.append(self.holes, [[before_s, self._hole_s]], axis=0)
+            self._readings.skip(lost)
+        if frames.calm_s > -math.inf and not frames.missed:
+            return
+        period_s = (frames.begin_s - before_s) / (lost + 1)
+        if len(frames) > 1:
+            period_s = (frames.end_s - frames.begin_s) / (len(frames) - 1)
+        if math.isfinite(period_s) and not self._readings.paused:
+            self.missed_s += period_s * frames.missed
+            self.off_s += period_s * np.count_nonzero(is_off(frames))
+            self.stalled_s += period_s * np.count_nonzero(frames.fault & Fault.STALL)
+
+    def _append(self, frames: Frames, taken: NDArray[np.float64]) -> None:
+        """Append the values and the marks of frames."""
         known = np.uint8(0) if frames.calibrated else UNCALIBRATED
-        if math.isinf(self._rows[-1, 0]):
-            self._rows[0, 1] = known
+        if math.isinf(self._rows[-1, TIME]):
+            self._rows[0, MARKS] = known
         rows = np.empty((len(frames), self._rows.shape[1]))
-        taken = self._readings.take(frames)
-        rows[:, 2 : 2 + self._width] = taken.reshape(len(frames), -1)
+        rows[:, HEAD : HEAD + self._width] = taken.reshape(len(frames), -1)
         if self._ranges is not None:
             ranges = self._readings.ranges(frames, taken)
             self._ranges = np.concatenate([self._ranges, ranges], axis=1)
-        rows[:, 0] = frames.time_s
-        rows[:, 2 + self._width :] = self._settling_of(frames)
+        rows[:, TIME] = frames.time_s
+        rows[:, HEAD + self._width :] = self._settling_of(frames)
         if frames.calm_s > -math.inf:
-            rows[:, 1] = known
+            rows[:, MARKS] = known
+            rows[:, CLIP_S], rows[:, CLIP] = self._clip_s, self._clip
         else:
-            rows[:, 1] = frames.fault | known
+            rows[:, MARKS] = frames.fault | known
             self._faulty = True
+            self._find_clipped(frames, rows)
+        self.is_off = bool(is_off(frames)[-1])
         self._rows = np.concatenate([self._rows, rows])
         self.epoch_s = frames.end_utc - frames.end_s
+
+    def _find_clipped(self, frames: Frames, rows: NDArray[np.float64]) -> None:
+        """Set the last clipped time of each frame, and whether a clipped one was counted."""
+        times = np.where(frames.fault & Fault.CLIP, frames.time_s, -math.inf)
+        rows[:, CLIP_S] = np.maximum.accumulate(np.append(self._clip_s, times))[1:]
+        counted = self._readings.clipped(frames)
+        rows[:, CLIP] = np.logical_or.accumulate(np.append(self._clip, counted))[1:]
+        self.clipped_s += int(np.count_nonzero(counted)) * frames.period_s
+        self._clip_s, self._clip = float(rows[-1, CLIP_S]), bool(rows[-1, CLIP])
+
+    def _clipped_in(
+        self, time_s: NDArray[np.float64], found: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Which columns include clipped sound (row, column), in rows at `time_s`."""
+        never = not self._clipping_matters or math.isinf(found[:, CLIP_S].max())
+        if never:
+            return np.zeros((len(found), self._count), np.bool_)
+        since_s = (time_s - found[:, CLIP_S])[:, None]
+        statistic = np.isinf(self._reach_s)
+        clipped: NDArray[np.bool_] = since_s <= np.where(statistic, -math.inf, self._reach_s)
+        return clipped | (statistic & (found[:, CLIP] > 0)[:, None])
+
+    @property
+    def has_clipped(self) -> bool:
+        """Whether clipped sound was counted."""
+        return self._clip
 
     def until(
         self, time_s: NDArray[np.float64]
     ) -> tuple[
-        NDArray[np.float64], NDArray[np.uint8], NDArray[np.bool_], Sequence[NDArray[np.float64]]
+        NDArray[np.float64],
+        NDArray[np.uint8],
+        NDArray[np.bool_],
+        NDArray[np.bool_],
+        Sequence[NDArray[np.float64]],
     ]:
-        """Take values, marks, settling columns, and ranges if asked for, of rows at `time_s`."""
-        places = self._rows[:, 0].searchsorted(time_s, side="right") - 1
+        """Take values, marks, settling and clipped columns of rows at `time_s`.
+
+        And ranges if asked for.
+        """
+        places = self._rows[:, TIME].searchsorted(time_s, side="right") - 1
         last, found = int(places[-1]), self._rows[places]
-        marks = found[:, 1].astype(np.uint8)
+        marks = found[:, MARKS].astype(np.uint8)
         rest = self._rows[last:]
         if self._faulty:
-            faults = self._rows[: last + 1, 1].astype(np.uint8) & ANY_FAULT
+            faults = self._rows[: last + 1, MARKS].astype(np.uint8) & ANY_FAULT
             for at in faults.nonzero()[0]:
                 marks[np.searchsorted(places, at)] |= faults[at]
             rest = rest.copy()
             # Used by now.
-            rest[0, 1] = int(rest[0, 1]) & ~int(ANY_FAULT)
-            self._faulty = bool((rest[:, 1].astype(np.uint8) & ANY_FAULT).any())
+            rest[0, MARKS] = int(rest[0, MARKS]) & ~int(ANY_FAULT)
+            self._faulty = bool((rest[:, MARKS].astype(np.uint8) & ANY_FAULT).any())
         self._rows = rest
         ranges: Sequence[NDArray[np.float64]] = ()
         if self._ranges is not None:
             ranges = _extremes(self._ranges, places)
             self._ranges = self._ranges[:, last:]
-        values, settling = found[:, 2 : 2 + self._width], found[:, 2 + self._width :] > 0
-        return values, marks, settling, ranges
+        values, settling = found[:, HEAD : HEAD + self._width], found[:, HEAD + self._width :] > 0
+        return values, marks, settling, self._clipped_in(time_s, found), ranges
 
     def _settling_of(self, frames: Frames) -> NDArray[np.bool_] | bool:
         """Which columns remember silence or a fault, or have an incomplete window.
@@ -655,6 +796,13 @@ class _ModelTrack(Resumable):
         found |= frames.time_s[:, None] < self._hole_s + self._window_s
         starting: NDArray[np.bool_] = frames.time_s < frames.start_s
         return found | starting[:, None]
+
+
+def is_off(frames: Frames) -> NDArray[np.bool_]:
+    """At which of the frames the model was switched off; a single False if at none."""
+    if frames.calm_s > -math.inf:
+        return ON
+    return (frames.fault & Fault.OFF) > 0
 
 
 def _extremes(

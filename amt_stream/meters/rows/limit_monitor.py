@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.frames import SAME_TIME_S
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, RED, STATES, UNCALIBRATED, UNKNOWN, Limit
+
+UNMEASURED_SHARE = 0.01
+"""The share of the time of a value, or of a measurement, from which on sound that was not measured
+leaves a limit unknown."""
 
 EXCEEDED, KEPT, KEPT_SO_FAR, NOT_KNOWN = "exceeded", "kept", "kept so far", "not known"
 VERDICTS = (EXCEEDED, KEPT, KEPT_SO_FAR, "above so far", "below so far", NOT_KNOWN)
@@ -24,6 +28,8 @@ class Stood:
     state: state at the last row, one of STATES; "unknown" before the first row
     times: how often it turned red
     seconds: duration of each of STATES
+    counted_s: duration of the measurement, with what was missed
+    unjudged_s: of that, what was not measured, not calibrated, or clipped and not red
     microphone: name of the microphone, if there are several
     worst, worst_s: the highest value (the lowest for a lower limit) of rows with a complete window,
         and its time; without such rows, or if only the end counts, the last value
@@ -43,26 +49,32 @@ class Stood:
     window_s: float = 0.0
     projection: float | None = None
     microphone: str = ""
+    unjudged_s: float = 0.0
+    counted_s: float = 0.0
 
     @property
     def verdict(self) -> str:
         """One of VERDICTS; "above so far" while an incomplete window is not decisive."""
-        if self.exceeded is None:
-            return NOT_KNOWN
         if self.exceeded:
             return EXCEEDED
-        if self.whole:
-            return KEPT
-        above = self.limit.is_beyond(self.worst)
-        return f"{self.limit.side} so far" if above else KEPT_SO_FAR
+        if not self.whole and self.worst is not None:
+            above = self.limit.is_beyond(self.worst)
+            return f"{self.limit.side} so far" if above else KEPT_SO_FAR
+        return NOT_KNOWN if self.exceeded is None else KEPT
 
     @property
     def exceeded(self) -> bool | None:
-        """Whether it was red, or ended red if only the end counts; None if unknown."""
+        """Whether it was red, or ended red if only the end counts.
+
+        None if that is unknown: without a complete window, and if too much was not judged.
+        """
         if self.limit.at_end:
             return self.state == STATES[RED] if self.state in COLORS else None
-        red_s, known_s = self.seconds[STATES[RED]], sum(self.seconds[name] for name in COLORS)
-        return red_s > 0 if known_s else None
+        if self.seconds[STATES[RED]] > 0:
+            return True
+        judged_s = sum(self.seconds[name] for name in COLORS)
+        enough = not is_too_much(self.unjudged_s, self.counted_s)
+        return False if self.whole and judged_s and enough else None
 
     def to_dict(self) -> JsonDict:
         """Data for summaries."""
@@ -73,6 +85,8 @@ class Stood:
             "verdict": self.verdict,
             "times": self.times,
             **{f"{name}_s": round(value, 3) for name, value in self.seconds.items()},
+            "counted_s": round(self.counted_s, 3),
+            "unjudged_s": round(self.unjudged_s, 3),
             "worst": self.worst,
             "worst_s": self.worst_s,
             "whole": self.whole,
@@ -86,6 +100,26 @@ class Stood:
         return data | ({} if self.projection is None else {"projection": self.projection})
 
 
+def is_too_much(missed_s: float, time_s: float) -> bool:
+    """Whether what was missed is more than UNMEASURED_SHARE of the time."""
+    return missed_s > UNMEASURED_SHARE * time_s + SAME_TIME_S
+
+
+class RowOfLimit(NamedTuple):
+    """A row as a limit takes it.
+
+    value: of its column, NaN for none
+    calibrated, clipped: whether the level is known, and whether the value includes clipped sound
+    heard: whether all sound since the row before was measured
+    """
+
+    time_s: float
+    value: float
+    calibrated: bool
+    clipped: bool
+    heard: bool
+
+
 class LimitMonitor(Resumable):
     """Determines the state of a limit of one column, row by row.
 
@@ -94,23 +128,35 @@ class LimitMonitor(Resumable):
         and red only if even silence for the rest of the window could not help. The window begins
         with the first value, and again after silence of its length
     adds_up: whether the column is an equivalent level, for which that can be decided
+    counted: whether the column is of all that was counted
 
     Red is reported immediately. A state improves when the value was better than the threshold by
     the hysteresis for `hold_s` without interruption, to the worst state of that time. Rows without
-    a value, or with clipped sound, whose true level is unknown, are "unknown" unless they are red;
-    uncalibrated rows are "uncalibrated". Both are ignored otherwise.
+    a value are "unknown", and uncalibrated ones "uncalibrated"; both are ignored otherwise.
+
+    A limit is never green on sound that was not measured. Green is "unknown" before the window is
+    complete, while more than UNMEASURED_SHARE of the time of the value was not measured, and while
+    the value includes clipped sound, as louder sound can only make it worse. For a lower limit that
+    holds for all states but, with clipped sound, for green. The time of a value is its window, all
+    counted time, or else the time since the row before.
     """
 
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
-    kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped")
-    growing: ClassVar[tuple[str, ...]] = ("_pauses",)
+    kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped", "_holes")
+    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed")
+    growing: ClassVar[tuple[str, ...]] = ("_pauses", "_holes")
 
     def __init__(
-        self, limit: Limit, step_s: float, window_s: float = 0.0, adds_up: bool = False
+        self,
+        limit: Limit,
+        step_s: float,
+        window_s: float = 0.0,
+        adds_up: bool = False,
+        counted: bool = False,
     ) -> None:
         self.limit = limit
-        self._step_s, self._window_s = step_s, window_s
+        self._step_s, self._window_s, self._counted = step_s, window_s, counted
         self._adds_up = adds_up and not limit.below
         self._top = limit.sign * limit.threshold
         self._warn = self._top if limit.amber is None else limit.sign * limit.amber
@@ -119,7 +165,9 @@ class LimitMonitor(Resumable):
         # Pauses: pairs of a time, and 1 for the begin of a pause or 0 for its end.
         self._paused, self._pauses = False, np.zeros((0, 2))
         self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
-        self._clipped = False
+        self._clipped = self._missed = False
+        # Begin and end of what was not measured, within the window.
+        self._holes = np.zeros((0, 2))
         self.reset()
 
     def pause(self, paused: bool, time_s: float = -math.inf) -> None:
@@ -133,28 +181,25 @@ class LimitMonitor(Resumable):
         self._last, self._times = UNKNOWN, 0
         self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
+        self._counted_s = self._missed_s = self._unjudged_s = 0.0
 
-    def update(self, rows: Iterable[tuple[float, float, bool, bool]]) -> list[str]:
-        """The state at each row as text.
+    def update(self, rows: Iterable[tuple[float, float, bool, bool, bool]]) -> list[str]:
+        """The state at each row as text; rows have the fields of `RowOfLimit`."""
+        return [STATES[self._take(RowOfLimit(*row))] for row in rows]
 
-        Of each its time in seconds, the value, NaN for none, and whether it is calibrated and
-        whether the sound was clipped.
-        """
-        return [STATES[self._take(*row)] for row in rows]
-
-    def update_end(self, time_s: float, value: float, calibrated: bool) -> None:
+    def update_end(self, time_s: float, value: float, calibrated: bool, clipped: bool) -> None:
         """Update with the value at the end of the sound.
 
         If the last row is at the same time, this adds no row unless the state changes, and its
         clipping still applies.
         """
         again = time_s <= self._row_s + SAME_TIME_S
-        self._take(time_s, value, calibrated, again and self._clipped, again)
+        clipped |= again and self._clipped
+        self._take(RowOfLimit(time_s, value, calibrated, clipped, not self._missed), again)
 
-    def _take(
-        self, time_s: float, value: float, calibrated: bool, clipped: bool, again: bool = False
-    ) -> int:
+    def _take(self, row: RowOfLimit, again: bool = False) -> int:
         """The state of a row as an index of STATES; `again` updates the last row."""
+        time_s = row.time_s
         while len(self._pauses) and self._pauses[0, 0] < time_s - SAME_TIME_S:
             self._paused, self._pauses = bool(self._pauses[0, 1]), self._pauses[1:]
         after = bool(time_s > self._from_s + SAME_TIME_S)
@@ -162,20 +207,62 @@ class LimitMonitor(Resumable):
         if after and self._begins:
             self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
             self._begins = False
-        if not (calibrated and math.isfinite(value)):
-            state = UNKNOWN if calibrated else UNCALIBRATED
+        missed_s = 0.0 if again else self._miss(row, counts)
+        if not (row.calibrated and math.isfinite(row.value)):
+            state = UNKNOWN if row.calibrated else UNCALIBRATED
         else:
             self._hear(time_s)
-            signed = self.limit.sign * value
+            signed = self.limit.sign * row.value
             sure = self._sure(signed)
             self._turn(time_s, signed, sure, counts)
-            state = UNKNOWN if clipped and self._level < RED else self._level
+            state = self._known(row.clipped)
             if counts:
                 self._compare(time_s, signed, sure)
-        self._row_s, self._clipped = time_s, clipped
+        if counts and not again:
+            unsure = state == UNCALIBRATED or (state == UNKNOWN and row.clipped)
+            self._unjudged_s += max(missed_s, unsure * self._step_s)
+        self._row_s, self._clipped = time_s, row.clipped
         self._rows[state] += counts and not (again and state == self._last)
         self._last = state if after else self._last
         return state
+
+    def _miss(self, row: RowOfLimit, counts: bool) -> float:
+        """Record what was not measured since the row before; returns its seconds."""
+        first = math.isnan(self._row_s)
+        since_s = self._step_s if first else row.time_s - self._row_s
+        # After the first value there is always one, unless the model is switched off.
+        self._missed = not row.heard or (math.isnan(row.value) and not math.isnan(self._known_s))
+        missed_s = since_s if self._missed else since_s - self._step_s
+        missed_s = missed_s if missed_s > SAME_TIME_S else 0.0
+        if missed_s and self._window_s and not first:
+            end_s = row.time_s - (0.0 if self._missed else self._step_s)
+            self._holes = np.append(self._holes, [[end_s - missed_s, end_s]], axis=0)
+        if counts:
+            self._counted_s += since_s
+            self._missed_s += missed_s
+        return missed_s
+
+    def _unmeasured(self, time_s: float) -> bool:
+        """Whether too much of the time of the present value was not measured."""
+        if self._window_s:
+            if not len(self._holes):  # the usual case
+                return False
+            begin_s = time_s - self._window_s
+            self._holes = self._holes[self._holes[:, 1] > begin_s + SAME_TIME_S]
+            missed_s = float((self._holes[:, 1] - np.maximum(self._holes[:, 0], begin_s)).sum())
+            return is_too_much(missed_s, self._window_s)
+        if self._counted:
+            return is_too_much(self._missed_s, self._counted_s)
+        return self._missed
+
+    def _known(self, clipped: bool) -> int:
+        """The present state, or UNKNOWN if it could be another one."""
+        level = self._level
+        if not self.limit.below and level != GREEN:
+            return level
+        unsure = clipped and (level == GREEN) != self.limit.below
+        unsure |= level == GREEN and not self._whole
+        return UNKNOWN if unsure or self._unmeasured(self._known_s) else level
 
     def _hear(self, time_s: float) -> None:
         """Continue or restart the window at a row with a value."""
@@ -226,7 +313,7 @@ class LimitMonitor(Resumable):
 
     @property
     def _whole(self) -> bool:
-        return bool(self._heard_s >= self._window_s - SAME_TIME_S)
+        return not self._window_s or bool(self._heard_s >= self._window_s - SAME_TIME_S)
 
     def _sure(self, signed: float) -> float:
         """The lowest possible value of the column over its whole window."""
@@ -252,4 +339,6 @@ class LimitMonitor(Resumable):
             self._heard_s,
             self._window_s,
             self.limit.sign * self._sure_at if projected else None,
+            unjudged_s=self._unjudged_s,
+            counted_s=self._counted_s,
         )

@@ -5,8 +5,9 @@ from typing import Any
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATES, Limit
-from amt_stream.meters.rows.limited import forecast, so_far, value_and_threshold
+from amt_stream.meters.rows.limited import forecast, is_clipped, so_far, value_and_threshold
 from amt_stream.meters.rows.words import reading_text
+from amt_stream.meters.state_signs import is_away
 
 WORDS = {
     "green": "within the limit",
@@ -43,32 +44,35 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
     state = state_of(limit, values)
     words = "below the limit" if limit.below and state == "red" else WORDS[state]
     if so_far(limit, values):
-        words = f"{limit.side} the limit so far"
+        above = limit.is_beyond(values.get(limit.column))
+        words = f"{limit.side if above else 'within'} the limit so far"
+    elif state == "unknown" and is_clipped(limit, values):
+        words = "not known: the sound was clipped"
     return words[:1].upper() + words[1:]
 
 
 def value_words(
     limit: Limit, values: Mapping[str, Any], held: Collection[str] = (), brief: bool = False
 ) -> str:
-    """As "LAeq,30min 97.3 dB, limit 99 dB"; without the value of a lost microphone.
+    """As "LAeq,30min 97.3 dB, limit 99 dB"; without the value if there is no sound.
 
     brief: with the unit once
     """
-    value = None if "lost" in held else values.get(limit.column)
-    return " ".join(value_and_threshold(limit, value, brief=brief))
+    row = {**values, limit.column: None} if is_away(held) else values
+    return " ".join(value_and_threshold(limit, row, brief))
 
 
 def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
     """As "Forecast: 14 min left at this level; up to 98.2 dB allowed from now on"; "" if none.
 
-    Before it, why a level that is above the limit so far is not over it.
+    Before it, why a limit is not known yet.
     """
     if silence(held) or state_of(limit, values) == "uncalibrated":
         return ""
     allowed, until = forecast(limit, values)
     parts = [] if until is None else [f"{_duration(until)} left at this level"]
     parts += [] if allowed is None else [f"up to {allowed:.1f} dB allowed from now on"]
-    found = ["Only part of its time is measured yet"] if so_far(limit, values) else []
+    found = ["Only part of its time was measured"] if so_far(limit, values) else []
     found += [f"Forecast: {'; '.join(parts)}"] if parts else []
     return ". ".join(found)
 
@@ -79,6 +83,16 @@ def window_words(state: JsonMap) -> str:
     if (least := state.get("projection")) is not None:
         words += f"; projected: at least {reading_text(state['column'], least)}, {PROJECTED}"
     return words
+
+
+def unknown_words(state: JsonMap) -> str:
+    """Why the result of a limit is not known, as text from a summary."""
+    if state["worst"] is None:
+        return "was never known" + (": uncalibrated" if state["uncalibrated_s"] else "")
+    unjudged = f"{_duration(state['unjudged_s'])} of {_duration(state['counted_s'])}"
+    if state.get("at_end") or not state["unjudged_s"]:
+        return "is not known at the end"
+    return f"is not known: {unjudged} were not measured, uncalibrated or clipped"
 
 
 def _duration(seconds: float) -> str:

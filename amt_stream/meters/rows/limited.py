@@ -7,11 +7,10 @@ import numpy as np
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.frames import Event
-from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, Limit
-from amt_stream.meters.rows.block import MICROPHONE, Rows, unix_s
-from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, UNKNOWN, Limit
+from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
+from amt_stream.meters.rows.captions import caption_of, row_text
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.words import reading_text
 
 LIMIT = "limit"
 """The kind of events for changes of a limit."""
@@ -40,23 +39,30 @@ def states_of(limits: Iterable[Limit]) -> list[Column]:
 
 
 def so_far(limit: Limit, row: JsonMap) -> bool:
-    """Whether a row is beyond the limit with an incomplete window, which makes it amber.
+    """Whether only part of the time of a limit's value was measured.
 
-    With a complete window it would be red.
+    Then it is amber if the value is beyond the limit, and unknown if it is not.
     """
-    return row.get(limit.state) == STATES[AMBER] and limit.is_beyond(row.get(limit.column))
+    state, value = row.get(limit.state), row.get(limit.column)
+    if limit.is_beyond(value):
+        return bool(state == STATES[AMBER])
+    return state == STATES[UNKNOWN] and value is not None and not is_clipped(limit, row)
 
 
-def value_and_threshold(
-    limit: Limit, value: float | None, more: str = "", brief: bool = False
-) -> tuple[str, str]:
-    """As "LAeq,30min" and "97.3 dB, limit 99 dB"; `more` comes after the value.
+def is_clipped(limit: Limit, row: JsonMap) -> bool:
+    """Whether the value of a limit includes clipped sound."""
+    return is_named(limit.column, row.get("clipped_columns"))
+
+
+def value_and_threshold(limit: Limit, row: JsonMap, brief: bool = False) -> tuple[str, str]:
+    """As "LAeq,30min" and "97.3 dB, limit 99 dB", of a row; "97.3 dB so far" of a part of its time.
 
     brief: with the unit once, as "97.3, limit 99 dB"
     """
     caption = caption_of(limit.column)
     unit = "" if brief else caption.unit
-    read = f"{reading_text(limit.column, value)} {unit}".rstrip() + more
+    read = f"{row_text(limit.column, row)} {unit}".rstrip()
+    read += " so far" if so_far(limit, row) else ""
     threshold = f"{limit.threshold_words} {caption.unit}".rstrip()
     return caption.symbol or caption.words, f"{read}, {threshold}"
 
@@ -93,9 +99,9 @@ class LimitEvents:
                 if state == before or state not in COLORS:
                     continue
                 before = self._before[microphone, limit.name] = state
-                value = rows[limit.column][at]
-                early = state == STATES[AMBER] and limit.is_beyond(value)
-                reading, beside = value_and_threshold(limit, value, " so far" if early else "")
+                names = (limit.column, limit.state, "clipped_columns")
+                row = {name: rows[name][at] for name in names}
+                reading, beside = value_and_threshold(limit, row)
                 named = f"{limit.given_name} is {state}: {reading} {beside}"
                 yield Event(
                     LIMIT,

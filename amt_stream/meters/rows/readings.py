@@ -23,6 +23,8 @@ SIDES = ("left", "right")
 
 WITHOUT = "lost and invalid samples, and what settles after them"
 
+RELATIVE, CALIBRATED = "relative", "calibrated"
+
 
 class Readings(Resumable, ABC):
     """The readings of one model.
@@ -34,11 +36,12 @@ class Readings(Resumable, ABC):
 
     Statistics count frames of valid sound, from the first on. Frames of the rise from silence can
     only be too low: percentiles, means and minima leave out values there that are lower than all
-    later ones. After a fault or a reset of the model, values count once they have settled. `cover`
-    chooses a part of the sound. Pauses and resets of the statistics do not affect filters.
+    later ones. After a fault or a reset of the model, values count once they have settled. As soon
+    as there is calibrated sound, it alone counts. `cover` chooses a part of the sound. Pauses and
+    resets of the statistics do not affect filters.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused",)
+    kept: ClassVar[tuple[str, ...]] = ("paused", "level")
 
     headlines: tuple[str, ...] = ()
     """Names of the main readings of a summary."""
@@ -62,6 +65,8 @@ class Readings(Resumable, ABC):
         self.model, self.offered = model, tuple(offered)
         self.from_s, self.to_s = 0.0, math.inf
         self.paused = False
+        self.level = ""
+        """What counts: RELATIVE, uncalibrated sound; CALIBRATED sound; "" before the first."""
         by_name = {column.name: column for column in self.offered}
         self.choose([by_name[name] for name in usual])
 
@@ -124,6 +129,13 @@ class Readings(Resumable, ABC):
         Without a reading, a value is NaN or infinite.
         """
 
+    def judge(self, frames: Frames) -> None:
+        """Decide whether these frames count, which come next: levels of two gains do not mix."""
+        calibrated = frames.calibrated or self.level == CALIBRATED
+        if calibrated and self.level == RELATIVE:
+            self.reset()
+        self.level = CALIBRATED if calibrated else RELATIVE
+
     def refined(self, frames: Frames) -> Frames:
         """The frames for `take` and `tail`: a model of several rates adds times between its own."""
         return frames
@@ -182,8 +194,17 @@ class Readings(Resumable, ABC):
             found[:, place] = column
         return found
 
+    def clipped(self, frames: Frames) -> NDArray[np.bool_]:
+        """Which frames count and include clipped sound, so that statistics do."""
+        if self.paused or frames.calm_s > -math.inf:
+            return np.zeros(len(frames), np.bool_)
+        clipped: NDArray[np.bool_] = self.counted(frames, -math.inf)
+        return clipped & ((frames.fault & Fault.CLIP) > 0)
+
     def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
         """Which frames count, apart from pauses: `settle_s` after a fault, or as the model says."""
+        if not frames.calibrated and self.level == CALIBRATED:
+            return np.zeros(len(frames), np.bool_)
         to_s = self.to_s + SAME_TIME_S
         # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
         after_s = self.from_s + SAME_TIME_S if self.from_s else -SAME_TIME_S
@@ -276,12 +297,12 @@ def fully_heard(frames: Frames) -> NDArray[np.bool_]:
 
 def readings_of(
     names: Iterable[str],
-    channels: int,
+    channels: int | Mapping[str, int],
     band: bool = False,
     models: Mapping[str, object] | None = None,
     **options: object,
 ) -> dict[str, Readings]:
-    """Make the readings of models of the catalog for a number of channels.
+    """Make the readings of models of the catalog for a number of channels, or for one of each.
 
     Models that together have all that annoyance is made of have it too.
 
@@ -292,7 +313,10 @@ def readings_of(
     given = models or {}
     found: dict[str, Readings] = {
         name: catalog.entry(name).make_readings(
-            channels, band=band, model=given.get(name), **options
+            channels if isinstance(channels, int) else channels[name],
+            band=band,
+            model=given.get(name),
+            **options,
         )
         for name in names
     }
@@ -344,12 +368,20 @@ def choose(
         one.choose(list(wanted[name].values()))
 
 
+def models_of(readings: Mapping[str, Readings], columns: Iterable[str]) -> frozenset[str]:
+    """The models of columns by name, and of those that they are computed from."""
+    own = {
+        column.name: (model, column) for model, one in readings.items() for column in one.columns
+    }
+    found = [own[name] for name in columns if name in own]
+    needs = [own[need][0] for _, column in found for need in column.needs if need in own]
+    return frozenset([*(model for model, _ in found), *needs])
+
+
 def _others_with(pattern: str, readings: Mapping[str, Readings]) -> list[str]:
     """Other models of the catalog that have such a column."""
     others = [name for name in catalog.models_side_by_side() if name not in readings]
-    return [
-        name for name, one in readings_of(others, 2, band=True).items() if one.matching(pattern)
-    ]
+    return [name for name, one in widest_readings(others).items() if one.matching(pattern)]
 
 
 def column_named(name: str) -> Column | None:
@@ -368,16 +400,21 @@ def _column_named(name: str, models: tuple[str, ...]) -> Column | None:
 
 @cache
 def _widest(model: str) -> tuple[Readings, dict[str, Column]]:
-    """Readings with all columns that a model may have."""
+    (readings,) = widest_readings([model]).values()
+    return readings, {column.name: column for column in readings.offered}
+
+
+def widest_readings(models: Iterable[str]) -> dict[str, Readings]:
+    """Readings with all columns that models may have, of two channels and at any rate."""
     from amt_stream.dsp.design import nominal_midband, octave_midbands
 
+    models = tuple(models)
     bands = {
         name: SimpleNamespace(nominal=[*map(nominal_midband, octave_midbands(1.0, 8e4, fraction))])
         for name, fraction in (("octave", 1), ("third_octave", 3))
-        if name == model
+        if name in models
     }
-    (readings,) = readings_of([model], 2, True, bands, target_lufs=0.0).values()
-    return readings, {column.name: column for column in readings.offered}
+    return readings_of(models, 2, True, bands, target_lufs=0.0)
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:

@@ -111,7 +111,7 @@ class _Watch:
         seen = np.where(np.isfinite(seen), seen, -limit.sign * FAR)
         # Uncalibrated and clipped values count too.
         states = self._monitor.update(
-            (*row, True, False) for row in zip(time_s.tolist(), seen.tolist(), strict=True)
+            (*row, True, False, True) for row in zip(time_s.tolist(), seen.tolist(), strict=True)
         )
         for at, state in enumerate(states):
             if state != STATES[RED]:

@@ -32,11 +32,18 @@ def fault_words(fault: int) -> list[str]:
     return [word for bit, word in FAULT_WORDS.items() if fault & bit]
 
 
-def reading_text(name: str, value: float | None) -> str:
-    """A reading as text, by the unit in the name of its column; tenths in most units."""
+AT_LEAST = "\N{GREATER-THAN OR EQUAL TO} "
+"""Before a reading that is at least so large."""
+
+
+def reading_text(name: str, value: float | None, at_least: bool = False) -> str:
+    """A reading as text, by the unit in the name of its column; tenths in most units.
+
+    at_least: whether it may be larger, because the sound was clipped
+    """
     if value is None or not math.isfinite(value):
         return NO_READING
-    return _writer_of(name)(value)
+    return f"{AT_LEAST if at_least else ''}{_writer_of(name)(value)}"
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.dsp.channel_layout import LAYOUTS
 from amt_stream.dsp.streaming import Stage
 from amt_stream.meters.accumulators import ProgrammeLoudness
 from amt_stream.offline.selftest.check import Trial, output_blocks
@@ -128,8 +129,10 @@ def near(name: str, expected: float) -> Requirement:
     return Requirement(WORDS[name], _of(name), expected, "LUFS", 0.003, PLAIN, scale="LU")
 
 
-def _trial(sound: object, *readings: Requirement, channels: int = 2, **options: object) -> Trial:
-    return Trial("bs1770", sound, readings, {"fs": 48000, "channels": channels} | options, _metered)
+def _trial(
+    sound: object, *readings: Requirement, layout: str = "stereo", **options: object
+) -> Trial:
+    return Trial("bs1770", sound, readings, {"fs": 48000, "layout": layout} | options, _metered)
 
 
 def ranged(sound: Sines, expected: float) -> Trial:
@@ -139,7 +142,7 @@ def ranged(sound: Sines, expected: float) -> Trial:
 def _weighted(f: float, expected: float) -> Trial:
     """A full-scale sine in one channel, with K-weighting."""
     sound = Sines(f"{f:g} Hz, 0 dBFS, mono", [(0.0, 1.0)], f, gains=(1.0,))
-    return _trial(sound, near(NOW, expected), channels=1)
+    return _trial(sound, near(NOW, expected), layout="mono")
 
 
 def peak(
@@ -166,9 +169,15 @@ def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> 
     return _trial(Click(words, values[::-1]), reading)
 
 
-def _in_one(channel: int) -> Sines:
-    gains = np.eye(5)[channel].tolist()
-    return Sines(f"997 Hz, 0 dBFS in channel {channel + 1} of 5", [(0.0, 1.0)], 997.0, gains=gains)
+def _in_one(
+    position: str, layout: str, expected: float, words: str = "", tolerance: float = 0.01
+) -> Trial:
+    """A full-scale sine in the channel of one position."""
+    gains = [float(one == position) for one in LAYOUTS[layout].split()]
+    words = f"997 Hz, 0 dBFS in {words or f'{position} of {layout}'}"
+    sound = Sines(words, [(0.0, 1.0)], 997.0, gains=gains)
+    reading = published(WORDS[ALL], _of(ALL), expected, "LUFS", tolerance, ITU, "LU")
+    return _trial(sound, reading, layout=layout)
 
 
 FIVE = [10 ** (level / 20) for level in (-28, -28, -24, -30, -30)]
@@ -189,7 +198,7 @@ CHECKS = (
         ),
     ),
     _trial(Sines("-26, -20, -26 dBFS", [(-26, 20), (-20, 20.1), (-26, 20)]), ebu("5", ALL)),
-    _trial(Sines("five channels", [(0, 20)], gains=FIVE), ebu("6", ALL), channels=5),
+    _trial(Sines("five channels", [(0, 20)], gains=FIVE), ebu("6", ALL), layout="5.0"),
     _trial(
         Sines("-20, -30 dBFS in turn, 3 s", [(-20, 1.34), (-30, 1.66)] * 3),
         published(
@@ -235,10 +244,12 @@ CHECKS = (
         "12 samples for phase 1", "++-+-++-+-+-", 6 * (0.25,) + (1.0,) + 5 * (0.25,), -5.290601
     ),
     made_most("12 samples for phase 2", "-+-+-++-+-+-", 12 * (1.0,), 0.0985756),
-    _trial(
-        _in_one(0), published(WORDS[ALL], _of(ALL), -3.01, "LUFS", 0.005, ITU, "LU"), channels=5
-    ),
-    _trial(_in_one(3), published(WORDS[ALL], _of(ALL), -1.52, "LUFS", 0.01, ITU, "LU"), channels=5),
+    _in_one("L", "5.0", -3.01, "channel 1 of 5", 0.005),
+    _in_one("Ls", "5.0", -1.52, "channel 4 of 5"),
+    _in_one("Lss", "7.1", -1.52),
+    _in_one("Lrs", "7.1", -3.01),
+    _in_one("Cs", "6.1", -3.01),
+    _in_one("Ltf", "5.1.4", -3.01),
     _weighted(30.0, -12.0051),
     _weighted(100.0, -4.8348),
     _weighted(2000.0, -0.6300),
@@ -246,7 +257,7 @@ CHECKS = (
     _trial(
         Sines("997 Hz, 0 dBFS, mono", [(0.0, 1.0)], 997.0, gains=(1.0,)),
         published(WORDS[ALL], _of(ALL), -3.01, "LUFS", 0.01, ITU, "LU"),
-        channels=1,
+        layout="mono",
         fs=44100,
     ),
     # Near the gates: an error of 2 % would gate wrongly.

@@ -81,7 +81,7 @@ class Trial:
         """The sound and the unusual options of the model, as text."""
         if not hasattr(self.sound, "samples"):
             return self.sound.words
-        rest = [v for key, v in self.options.items() if key not in ("fs", "channels")]
+        rest = [v for key, v in self.options.items() if key not in ("fs", "layout")]
         texts = [f"{self.options['fs'] / 1000:g} kHz", *rest]
         return f"{self.sound.words} ({', '.join(texts)})"
 

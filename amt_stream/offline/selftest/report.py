@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from amt_stream import __version__
+from amt_stream.core.words import counted
 from amt_stream.offline.selftest.check import Result, Trial
 
 COLUMNS = ("", "model", "sound: reading", "expected", "got", "deviation", "tolerance", "source")
@@ -73,10 +74,10 @@ def statement(results: Sequence[Result]) -> str:
     others = len(results) - len(printed)
     failed = [result for result in results if not result.passed]
     if failed:
-        return f"{len(failed)} of {len(results)} checks failed: these models are not verified."
-    verified = (
-        f"verified against {len(printed)} published values (worst deviation {_worst(printed)})"
-    )
+        checks = counted(len(results), "check")
+        return f"{len(failed)} of {checks} failed: these models are not verified."
+    values = counted(len(printed), "published value")
+    verified = f"verified against {values} (worst deviation {_worst(printed)})"
     also = f" and {others} independently calculated ones" if others else ""
     return (
         f"Implemented from published descriptions of the standards, {verified}{also}, not "

@@ -14,9 +14,10 @@ from amt_stream.core.clock import Moment
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import Rows
-from amt_stream.offline.measure import Measured, measure
+from amt_stream.offline.measure import Measured, MeasureSettings, measure
 from amt_stream.sessions.compare.repeatability import repeatability
 from amt_stream.sessions.parts import IntervalTable, intervals_of, part_of, results_of_part
 from amt_stream.sessions.reading import ROWS_IN
@@ -176,6 +177,14 @@ class Comparison:
         pairs = zip(_keys(first, clocks), first, strict=True)
         return [IntervalPair(names, row, theirs[key]) for key, row in pairs if key in theirs]
 
+    def _of_layouts(self) -> list[str]:
+        """That more than two channels are for different positions, if they are."""
+        known = [one.header["source"].get("layout") for one in (self.a, self.b)]
+        layouts = [Layout.from_dict(one) for one in known if one is not None]
+        if len({*layouts}) < 2 or max(one.channels for one in layouts) <= 2:
+            return []
+        return [f"the channels are {layouts[0]} in A and {layouts[1]} in B"]
+
     @property
     def notes(self) -> list[str]:
         """Other causes of differences, as sentences: settings of a model, an edited log."""
@@ -185,11 +194,13 @@ class Comparison:
         )
         found = []
         for name in first.keys() & second.keys():
-            keys = [key for key in first[name] if first[name][key] != second[name].get(key)]
+            one, other = first[name], second[name]
             found += [
-                f"{name} has {key} {first[name][key]} in A and {second[name].get(key)} in B"
-                for key in keys
+                f"{name} has {key} {_shown(one[key])} in A and {_shown(other.get(key))} in B"
+                for key in one
+                if one[key] != other.get(key)
             ]
+        found += self._of_layouts()
         doubts = [
             f"{side}: {name} {words}"
             for side, results in (("A", self.a), ("B", self.b))
@@ -303,6 +314,9 @@ class Comparison:
 
 Given = str | Path | Results | Measured
 
+STEP_MS = 100
+"""Time between the rows of a sound file."""
+
 
 def compare(
     a: Given,
@@ -312,6 +326,7 @@ def compare(
     independent: bool = False,
     models: str | Sequence[str] = ("moore2016", "spl"),
     calibration: float | Calibration | None = None,
+    layout: Layout | str | None = None,
     begin: Moment | None = None,
     end: Moment | None = None,
     interval: int | None = None,
@@ -326,7 +341,7 @@ def compare(
     same_place: the same microphone was at the same place, so that its error is common too; this
         holds for sounds with similar spectra
     independent: treat the calibrations as independent, even if their descriptions are equal
-    models, calibration: for sound files, as in `measure`
+    models, calibration, layout: for sound files, as in `measure`
     begin, end: compare only this part of each
     interval: length in seconds of intervals that are compared too
     zone: time zone; by default that of each measurement
@@ -335,7 +350,8 @@ def compare(
     """
     whole = begin is None and end is None
     wanted: Wanted = is_followed if whole and interval is None else lambda column: True
-    first, second = (_results(one, models, calibration, wanted) for one in (a, b))
+    measured: MeasureSettings = {"step_ms": STEP_MS, "layout": layout}
+    first, second = (_results(one, models, calibration, wanted, measured) for one in (a, b))
     if not whole:
         first, second = (
             results_of_part(one, part_of(one, begin, end, zone)) for one in (first, second)
@@ -358,6 +374,7 @@ def _results(
     models: str | Sequence[str],
     calibration: float | Calibration | None,
     wanted: Wanted,
+    settings: MeasureSettings,
 ) -> Results:
     if isinstance(given, Results):
         return given
@@ -373,10 +390,12 @@ def _results(
         return read_results(path, wanted)
     if not path.is_file():
         raise ResultsError(f"{path} is not a file: give a log, or a file of rows or of sound")
-    step_ms = 100
-    return Results.of_measured(
-        measure(path, None, models, calibration=calibration, step_ms=step_ms)
-    )
+    return Results.of_measured(measure(path, None, models, calibration, **settings))
+
+
+def _shown(value: object) -> str:
+    """The value of a setting, or the numbers of channels."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _common(a: Results, b: Results, independent: bool) -> tuple[bool, str]:

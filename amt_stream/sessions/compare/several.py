@@ -6,6 +6,7 @@ from datetime import tzinfo
 from string import ascii_uppercase
 
 from amt_stream.core.formats import PAPERS
+from amt_stream.core.words import counted
 from amt_stream.sessions.compare.difference import Difference, NotComparable, compare
 from amt_stream.sessions.report.content import (
     FIRST,
@@ -55,7 +56,9 @@ def reports_page(
     """
     about = about or About()
     if not 1 <= len(results) <= MOST:
-        raise NotComparable(f"{len(results)} measurements: a report has room for 1 to {MOST}")
+        raise NotComparable(
+            f"{counted(len(results), 'measurement')}: a report has room for 1 to {MOST}"
+        )
     title = about.title or f"{TITLE}s"
     names = dict(zip(ascii_uppercase, results, strict=False))
     facts = [f"<p>{escaped(name)}: {escaped(value)}</p>" for name, value in about.facts if value]

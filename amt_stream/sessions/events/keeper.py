@@ -4,7 +4,7 @@ import re
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, replace
@@ -136,6 +136,11 @@ class SoundKeeper:
         return f"the last {self.keep_s:g} s of sound are in memory"
 
     @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self.table.rows.needed
+
+    @property
     def note(self) -> str:
         """Its fault as one sentence, or "" [any-thread]."""
         return self._trouble
@@ -155,7 +160,7 @@ class SoundKeeper:
     def event(self, event: Event) -> None:
         """[sink-thread]"""
         with self._lock:
-            self.table.rows.event(event)
+            self.table.event(event)
 
     def ended(self, end_s: float | None) -> None:
         """[sink-thread]"""
@@ -189,13 +194,16 @@ class SoundKeeper:
             raise SessionError(f"no file in {self.folder}: {why(error)}") from error
 
     def write_last(self, folder: Path, seconds: float) -> Path:
-        """Write the last seconds of the measured channels, at most two, elsewhere [any-thread].
+        """Write the last seconds of the measured channels elsewhere: at most two [any-thread].
 
         The file has their calibrations. Raises SessionError if there is no sound yet, and OSError.
         """
         with self._lock:
             stretch = self._last(seconds)
-            measured = self.table.sound.calibration_of_columns[:2]
+            sound = self.table.sound
+            ears = sound.hearing.ears_of("")
+            each = sound.calibration_of_columns
+            measured = [each[row] for row in ears if row < len(each)]
         columns = [one["channel"] - 1 for one in measured]
         picked = [replace(one, samples=one.samples[:, columns]) for one in stretch.pieces]
         stretch = replace(stretch, pieces=tuple(picked), channels=len(columns))
@@ -274,7 +282,7 @@ class SoundKeeper:
             there = (trace["sample"] >= stretch.start) & (trace["sample"] < stretch.stop)
             trace = trace.where(there)
         about = {**about, "fs": self._fs, "header": self.table.header(host=self._host)}
-        about["calibration"] = self.table.sound.calibration_of_columns
+        about |= self.table.sound.notes_of_columns
         write = partial(write_recording, self.folder, _fit(name), stretch, about, trace)
         written = self._writer.put(write)
         written.add_done_callback(partial(self._written, stretch))

@@ -9,6 +9,8 @@ from typing import TextIO
 import numpy as np
 
 from amt_stream.core.clock import local_time
+from amt_stream.core.safe_text import json_comment
+from amt_stream.core.tables import PLAIN, CsvDialect
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import unix_s
 
@@ -19,10 +21,11 @@ LOCAL_TIME = "local_time"
 class CsvWriter:
     """Writes lines "# key: JSON value", the names of the columns, then a line per row.
 
-    Missing values are empty; the decimal sign is a point. `pandas.read_csv(comment="#")` reads it.
+    Missing values are empty. `pandas.read_csv(comment="#")` reads the plain dialect.
 
     beside: stream for the header as one line {"header": {...}}, so that the column names come first
     local: add `local_time` in `zone`; None is that of this computer
+    dialect: separators, decimal sign and byte order mark
     """
 
     def __init__(
@@ -33,8 +36,9 @@ class CsvWriter:
         beside: TextIO | None = None,
         local: bool = False,
         zone: tzinfo | None = None,
+        dialect: CsvDialect = PLAIN,
     ) -> None:
-        self._stream, self._local, self._zone = stream, local, zone
+        self._stream, self._local, self._zone, self._dialect = stream, local, zone, dialect
         self._header: Mapping[str, object] | None = header
         if beside is not None:
             beside.write(json.dumps({"header": header}) + "\n")
@@ -45,11 +49,12 @@ class CsvWriter:
         if self._local:
             rows = self._with_local_time(rows)
         if self._header is not None:
+            self._stream.write(self._dialect.begin)
             for key, value in self._header.items():
-                self._stream.write(f"# {key}: {json.dumps(value)}\n")
-            self._stream.write(",".join(rows.columns) + "\n")
+                self._stream.write(f"# {key}: {json_comment(value)}\n")
+            self._stream.write(self._dialect.line(rows.columns))
             self._header = None
-        self._stream.writelines(",".join(map(_cell, row)) + "\n" for row in rows.tuples())
+        self._stream.writelines(map(self._dialect.line, rows.tuples()))
 
     def finish(self, summary: Mapping[str, object]) -> None:
         """End the table, which has no summary."""
@@ -65,10 +70,4 @@ class CsvWriter:
         if math.isnan(utc_s):
             return None
         when = local_time(utc_s, self._zone).replace(tzinfo=None)
-        return when.isoformat(" ", "milliseconds")
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        return when.isoformat(" ", "milliseconds").replace(".", self._dialect.decimal)

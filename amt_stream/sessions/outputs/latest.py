@@ -3,7 +3,7 @@
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
@@ -23,9 +23,10 @@ EVENTS = 1000
 class LatestReadings:
     """A sink that holds the newest row of several models, and their main statistics.
 
-    `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary,
-    every half second, and at once where a value of `row` exceeds its maximum. Both are replaced and
-    never changed, so that any thread may read them.
+    `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary: of
+    the moment of `row` where they are columns too, others every half second, and at once where a
+    value of `row` exceeds its maximum. `counted_s` has the measured, excluded and off time of each
+    model. All are replaced and never changed, so that any thread may read them.
     Pausing and resetting affect statistics and not filters.
     """
 
@@ -35,6 +36,7 @@ class LatestReadings:
     def __init__(self, rows: AnyRows) -> None:
         self.row: JsonDict | None = None
         self.totals: Summary = {}
+        self.counted_s: dict[str, Summary] = {}
         self.measured_s = 0.0
         """Seconds counted since the start or the last reset, without pauses and gaps."""
         # Seconds counted before the resets that can be undone, and the time of the last one.
@@ -48,6 +50,11 @@ class LatestReadings:
             self._maxima |= maxima_of(present, shown)
         self._summed_s = -SUMMARY_S
         self._lock = threading.Lock()
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, triggers of events and chosen columns need [any-thread]."""
+        return self.rows.needed
 
     def __call__(self, frames: Frames) -> None:
         with self._lock:
@@ -71,6 +78,9 @@ class LatestReadings:
         time_s = float(rows["time_s"][-1])
         if time_s >= self._summed_s + SUMMARY_S or self._is_exceeded(row):
             self._sum_up(time_s)
+        # Statistics of one moment agree with each other.
+        now: JsonDict = {name: v for name in self.totals if (v := row.get(name)) is not None}
+        self.totals = {**self.totals, **now}
         self.row = row  # after the maxima, which nobody may see below it
 
     def event(self, event: Event) -> None:
@@ -135,6 +145,7 @@ class LatestReadings:
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
         self.rows.catch_up()
+        self.counted_s = self.rows.counted_s()
         found, every = Summary(), Summary()
         for readings in self.rows.readings.values():
             summary = readings.summary()

@@ -1,7 +1,7 @@
 """Writing rows during a measurement."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, TextIO
 
 from amt_stream.meters.frames import Event, Frames
@@ -39,6 +39,11 @@ class LiveRows:
         self.writing = False
         self._stream, self._begin, self._table = stream, begin, table
         self._writer: LiveWriter | None = None
+
+    @property
+    def needed(self) -> Collection[str]:
+        """Models that limits, intervals and chosen columns need."""
+        return self._table.needed
 
     def __call__(self, frames: Frames) -> None:
         if self.done.is_set():

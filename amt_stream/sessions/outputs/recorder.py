@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from amt_stream.core.words import counted
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import Fault, Frames, scalar_field
 
@@ -149,8 +150,8 @@ class TransitionRecorder:
         reward = torch.as_tensor(self._reward(transitions), dtype=torch.float32)
         if reward.numel() != len(start):
             raise ValueError(
-                f"the reward of {len(start)} transitions has the shape {tuple(reward.shape)}: "
-                "give one number for each"
+                f"the reward of {counted(len(start), 'transition')} has the shape "
+                f"{tuple(reward.shape)}: give one number for each"
             )
         transitions["next", "reward"] = reward.reshape(-1, 1)
         return transitions
@@ -237,8 +238,9 @@ def _rows(name: str, value: ArrayLike, frames: Frames) -> np.ndarray:
     rows = np.asarray(value)
     if name in TAKEN or rows.shape[:1] != (len(frames),):
         raise ValueError(
-            f"the observation {name!r} has the shape {rows.shape} for {len(frames)} frames: give "
-            f"(frame, ...), and a name that is not one of {', '.join(sorted(TAKEN))}"
+            f"the observation {name!r} has the shape {rows.shape} for "
+            f"{counted(len(frames), 'frame')}: give (frame, ...), and a name that is not one of "
+            f"{', '.join(sorted(TAKEN))}"
         )
     return _single(rows)
 

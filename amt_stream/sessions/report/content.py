@@ -1,34 +1,46 @@
 """The content of a report as text: facts, readings, limits and events."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import brief, sentence
+from amt_stream.core.words import counted
+from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import COVERAGE
+from amt_stream.meters.frames import Fault
+from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED, missing_words
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.limit_words import PROJECTED, window_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.parts import PartsOfRows
+from amt_stream.sessions.report.coverage import COMPLETE, coverage, covered, of_summary
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
-from amt_stream.sessions.results import Results
+from amt_stream.sessions.results import GAPS, UNCALIBRATED_SOUND, Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """Readings shown first: one of each model, then these."""
 
-MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD = 3, 18, 6, 4
+MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD, MOST_CAUSES = 3, 18, 6, 4, 2
 """Largest number of readings on one page."""
 
+OVERLOADS = ("overload", "recovered")
 TOLD: tuple[str, ...] = (
     "lost",
+    "silent",
+    "dead_channel",
     "back",
-    "overload",
-    "recovered",
+    "gain",
+    "offset",
+    "clip",
+    "uncalibrated",
+    *OVERLOADS,
     "calibrated",
     "swapped",
     "filters_reset",
@@ -36,11 +48,15 @@ TOLD: tuple[str, ...] = (
 TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
 """Kinds of events in a report."""
 
+SAYS_LAYOUT = {
+    "source": "as the source says",
+    "user": "as the user says",
+    "usual": "the usual layout of so many channels, as the source does not say",
+}
+"""Who says what the channels are for, by the origin of a layout."""
+
 EXPOSURE_S = 8 * 3600.0
 """The time to which an exposure level refers."""
-
-COMPLETE = 0.99
-"""The part of a window that must be measured, so that a short gap does not matter."""
 
 RISE = (
     "percentiles, means and minima leave out the rise from silence, while it is lower than all "
@@ -77,6 +93,7 @@ class Reading:
     symbol: short name, such as LAeq
     words: description
     measured: how much of a window that is not complete was measured, or ""
+    covered: how much of the measurement a statistic covers, if that is not all of it, or ""
     value, unit: as text; `number` is the value itself
     band: uncertainty band as text, or ""
     in_pascal: whether it needs a calibration
@@ -91,6 +108,7 @@ class Reading:
     band: str = ""
     in_pascal: bool = True
     measured: str = ""
+    covered: str = ""
 
     @property
     def about(self) -> str:
@@ -142,8 +160,8 @@ def _reading(
     name = column.name
     number, band = values.get(name), _band(name, values)
     value, words = reading_text(name, number), words_of(column)
-    measured = _measured(parts, column)
-    return Reading(name, column.short, words, value, column.unit, number, band, pascal, measured)
+    times = _measured(parts, column), covered(parts, column)
+    return Reading(name, column.short, words, value, column.unit, number, band, pascal, *times)
 
 
 def _measured(parts: PartsOfRows, column: Column) -> str:
@@ -153,7 +171,7 @@ def _measured(parts: PartsOfRows, column: Column) -> str:
     if not window_s:
         return ""
     begin_s, end_s = parts.results.begin_s, parts.results.duration_s
-    measured_s = parts.measured_s(max(begin_s, end_s - window_s), end_s)
+    measured_s = parts.measured_s(max(begin_s, end_s - window_s), end_s, column.model)
     if measured_s > COMPLETE * window_s:
         return ""
     if projected:
@@ -226,7 +244,8 @@ def integrity(results: Results) -> Facts:
         more = f"; and {len(faults) - MOST_TOLD} more" if len(faults) > MOST_TOLD else ""
         words = f"{kind}: {'; '.join(map(brief, faults[:MOST_TOLD]))}{more}{head}"
     if proof.removed:
-        words += f"; {len(proof.removed)} older files removed by the meter, as it was asked to"
+        files = counted(len(proof.removed), "older file")
+        words += f"; {files} removed by the meter, as it was asked to"
     if proof.open:
         why = "a meter is writing it" if proof.running else "the run was interrupted"
         words += f". No hash covers {', '.join(map(brief, proof.open[:MOST_TOLD]))}: {why}"
@@ -243,6 +262,13 @@ def device(results: Results) -> Facts:
     many = f"channel{'s' if len(channels) > 1 else ''} {numbers}, {source['fs'] / 1000:g} kHz"
     host = f" (computer {results.header['host']})" if "host" in results.header else ""
     found = [(what, f"{source['name']}, {many}{host}")]
+    if sound := source.get("sound", {}):
+        known = sound.get("encoding"), results.summary.get("sound", sound).get("length")
+        found += [("Encoding", "; ".join(str(one) for one in known if one))] if any(known) else []
+    if "layout" in source:
+        layout = Layout.from_dict(source["layout"])
+        if layout.said or layout.channels > 2:
+            found.append(("Channels", f"{layout}, {SAYS_LAYOUT[layout.origin]}"))
     if "station" in results.header:
         labels = results.header.get("labels", {})
         words = [str(results.header["station"]), *(f"{k} {v}" for k, v in labels.items())]
@@ -307,7 +333,7 @@ def settings(results: Results) -> Facts:
     """The settings of the measurement."""
     found: Facts = []
     for model in results.header["models"]:
-        given = [f"{key} {value}" for key, value in model.items() if key != "name" and value]
+        given = [f"{key} {_word(value)}" for key, value in model.items() if key != "name" and value]
         found.append((model["name"], ", ".join(given) or "as shipped"))
     counted = results.header["statistics"].values()
     from_s = min(one["from_s"] for one in counted)
@@ -317,6 +343,11 @@ def settings(results: Results) -> Facts:
         covered += f"; {RISE}"
     found.append(("statistics", covered))
     return found
+
+
+def _word(value: object) -> str:
+    """The value of a setting; of channels their numbers."""
+    return " and ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def program(results: Results) -> str:
@@ -360,30 +391,85 @@ def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
 
 
 def faults(results: Results) -> list[str]:
-    """Faults of the sound, a sentence for each kind."""
-    found = []
-    for word in FAULT_NAMES.values():
+    """Faults of the sound, a sentence for each kind, with the time for each cause."""
+    found, shown_as = [], {FAULT_NAMES[bit]: word for bit, word in FAULT_WORDS.items()}
+    shown_as[UNCALIBRATED_SOUND] = "uncalibrated, left out of all readings"
+    for word, shown in shown_as.items():
         own = [one for one in results.stretches if one.fault == word]
         if own:
             seconds = sum(one.end_s - one.begin_s for one in own)
             many = f"{len(own)} time{'s' if len(own) > 1 else ''}"
-            causes = list(dict.fromkeys(one.text for one in own if one.text))
-            why = f": {brief(causes[0])}" if causes else ""
-            shown = next(FAULT_WORDS[bit] for bit, name in FAULT_NAMES.items() if name == word)
-            found.append(f"{shown} {many}, {duration(seconds)} in all{why}")
-    return found
+            told = next((one.text for one in own if one.text), "")
+            why = sentence(_causes(results, word)) or brief(told)
+            because = f": {why}" if why else ""
+            found.append(f"{shown} {many}, {duration(seconds)} in all{because}")
+    missed = missing_words({OUTPUT: of_summary(results, "missing", f"{OUTPUT}_s") or 0.0})
+    return [*found, missed] if missed else found
+
+
+def _causes(results: Results, word: str) -> str:
+    """What happened in the times of a fault, with totals; "" if only a text says so."""
+    if word == FAULT_NAMES[Fault.GAP]:
+        missing_s = _missing_s(results)
+        return missing_words(missing_s) if len(missing_s) > 1 else ""
+    if word == FAULT_NAMES[Fault.OFF]:
+        parts = PartsOfRows(results)
+        off = {m["name"]: coverage(parts, m["name"])["off_s"] for m in results.header["models"]}
+        return ", ".join(f"{_title(name)} {duration(s)}" for name, s in off.items() if s)
+    if word == FAULT_NAMES[Fault.OVERLOAD]:
+        return _why_slow(results)
+    if word == FAULT_NAMES[Fault.STALL]:
+        return missing_words({STALLED: of_summary(results, "missing", f"{STALLED}_s") or 0.0})
+    return ""
+
+
+def _title(model: str) -> str:
+    entry = catalog.entries().get(model)
+    return model if entry is None else entry.title
+
+
+def _missing_s(results: Results) -> dict[str, float]:
+    """The seconds of gaps by cause; empty if no event says so."""
+    fs, found = results.header["source"]["fs"], dict.fromkeys(CAUSES, 0.0)
+    for event in results.events:
+        if event.kind == GAPS[0] and event.cause in found:
+            found[event.cause] += event.samples / fs
+    return {cause: s for cause, s in found.items() if s}
+
+
+def _why_slow(results: Results) -> str:
+    """Why processing could not keep up, as told most often."""
+    causes = Counter(e.cause for e in results.events if e.kind == "overload" and e.cause)
+    return "; ".join(f"because {cause}" for cause, _ in causes.most_common(MOST_CAUSES))
 
 
 def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int]:
-    """Events with times, marks first and numbered as in the history; and the number left out."""
+    """Events with times, marks first and numbered as in the history; and the number left out.
+
+    All overloads are one line, with totals.
+    """
     marks = [
         (f"{number}  {clock.moment(one.time_s)}", sentence(one.text) or "mark")
         for number, one in enumerate(results.marks, 1)
     ]
-    others = [
-        (clock.moment(one.time_s), brief(one.text or one.kind))
+    slow = [one for one in results.events if one.kind in OVERLOADS]
+    told = [
+        (one, sentence(_overload(results)) if one in slow else brief(one.text or one.kind))
         for one in results.events
-        if one.kind in TOLD
+        if one.kind in TOLD and (one not in slow or one is slow[0])
     ]
+    others = [(clock.moment(one.time_s), words) for one, words in told]
     lines = [*marks, *others]
     return lines[:MOST_EVENTS], max(0, len(lines) - MOST_EVENTS)
+
+
+def _overload(results: Results) -> str:
+    """All times in which processing could not keep up, in one sentence."""
+    word = FAULT_NAMES[Fault.OVERLOAD]
+    spans = [one for one in results.stretches if one.fault == word]
+    seconds = duration(sum(one.end_s - one.begin_s for one in spans))
+    many = f"{len(spans)} time{'s' if len(spans) != 1 else ''}, {seconds} in all"
+    off, lost = _causes(results, FAULT_NAMES[Fault.OFF]), missing_words(_missing_s(results))
+    parts = [f"processing did not keep up {many}", _why_slow(results)]
+    parts += [f"switched off: {off}" if off else "", lost]
+    return "; ".join(filter(None, parts))

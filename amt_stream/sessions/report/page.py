@@ -1,6 +1,6 @@
 """The page: HTML of plain tables, which browsers and Qt lay out alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
 from html import escape
 from itertools import zip_longest
@@ -35,6 +35,7 @@ from amt_stream.sessions.report.content import (
     uncertainty,
     when,
 )
+from amt_stream.sessions.report.coverage import coverage_words
 from amt_stream.sessions.report.curves import curve, drawn
 from amt_stream.sessions.report.logo import logo_image
 from amt_stream.sessions.report.spectrum import bands, spectrum
@@ -136,7 +137,7 @@ def sheet(
         _facts([*calibration(results), *integrity(results)]),
         _limits(limit_lines(results, clock)),
         _history(results, clock, CHART_SHARES[paper]),
-        _readings(readings(results), results.calibrated),
+        _readings(readings(results), results.calibrated, coverage_words(results)),
         _day_levels(results, zone),
         ""
         if interval is None
@@ -256,8 +257,9 @@ def _large(found: Sequence[Reading], results: Results) -> str:
     for one in found:
         kind = "large hatched" if one.in_pascal and not results.calibrated else "large"
         sure = one.band or (doubt if one.unit == "dB" else "")
+        about = "; ".join(filter(None, (one.about, one.covered)))
         cells.append(
-            f'<td width="{wide}%" valign="bottom"><span class="second">{_e(one.about)}</span><br>'
+            f'<td width="{wide}%" valign="bottom"><span class="second">{_e(about)}</span><br>'
             f'<span class="{kind}">{_e(one.value)}</span> {_e(one.unit)} '
             f'<span class="second">{_e(one.symbol)}<br>{_e(sure) or "&nbsp;"}</span></td>'
         )
@@ -356,14 +358,15 @@ def _history(results: Results, clock: Clock, share: float) -> str:
     return f"<h2>History ({_e(clock.name)})</h2>\n{pictures}\n{words}{none}\n"
 
 
-def _readings(found: dict[str, list[Reading]], calibrated: bool) -> str:
+def _readings(found: dict[str, list[Reading]], calibrated: bool, covered: Mapping[str, str]) -> str:
     if not found:
         return ""
     rows: list[Sequence[str]] = []
     for title, group in found.items():
         doubtful = not calibrated and any(one.in_pascal for one in group)
         doubt = ' <span class="doubt">not calibrated</span>' if doubtful else ""
-        rows.append([f'<th colspan="8">{_e(title)}{doubt}</th>'])
+        words = f"{_e(title)}{doubt} <span>({_e(covered[title])})</span>"
+        rows.append([f'<th colspan="8">{words}</th>'])
         half = (len(group) + 1) // 2
         for at in range(half):
             pair = [group[at], *group[at + half : at + half + 1]]

@@ -13,6 +13,7 @@ import torch
 
 import amt_stream
 from amt_stream import (
+    BS1770,
     Chain,
     Delay,
     EarFilter,
@@ -365,3 +366,10 @@ def test_what_stays_float64_comes_back_from_the_meta_device():
     assert stage.scale.equal(Mean().scale)
     live = Stream(Mean(), (2,)).to("meta").float().to_empty(device="cpu")
     assert live.state["sum"].dtype == torch.float64
+
+
+def test_a_step_from_the_input_before_the_beginning_is_no_peak():
+    live = Stream(Chain(meter=BS1770(layout="mono")), (1,))
+    live(torch.full((1, 480), 0.5))
+    live.begin_now()
+    assert live(torch.full((1, 480), -0.5)).true_peak.max() == pytest.approx(0.5, abs=2e-3)

@@ -263,7 +263,7 @@ def distances(case):
 
 def captured():
     """How far a captured block of a model is from the model, with the kernels in its graph."""
-    model = BS1770(8000, channels=2)
+    model = BS1770(8000)
     x = [noise(1, 2, model.block_size, seed=n).float() for n in range(3)]
     plain = Stream(model, (1, 2))
     expected = [plain(v) for v in x]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from amt_stream import BS1770, Rebuffer, Stream, check_stage
+from amt_stream.dsp.channel_layout import LAYOUTS, WEIGHTS, layout_named
 from amt_stream.dsp.design import interpolator, k_weighting, sections_gain
 from amt_stream.meters.accumulators import ProgrammeLoudness
 from amt_stream.meters.accumulators.programme import lufs
@@ -16,8 +17,9 @@ from tests.data.synth_ebu import SIGNALS, sine
 
 
 def frames(x, fs=48000, dtype=torch.float32, **options):
-    """Energies (n,) and peaks (channel, n) of a sound (channel, time)."""
-    stage = BS1770(fs, len(x), **options).to(dtype)
+    """Energies (n,) and peaks (channel, n) of a sound (channel, time), in the usual layout."""
+    layout = {} if "weights" in options else {"layout": len(x)}
+    stage = BS1770(fs, **layout | options).to(dtype)
     with torch.no_grad():
         return [v.numpy() for v in stage(torch.from_numpy(x))]
 
@@ -98,15 +100,54 @@ def test_true_peak_is_above_that_of_samples():
     assert 20 * np.log10(frames(x[None])[1][0, -1]) == pytest.approx(0, abs=0.1)
 
 
+FRONT, SURROUNDS = -3.01, -1.52
+"""Loudness of 997 Hz at 0 dBFS in one channel (ITU-R BS.1770-5, Annex 1), with 1 and with 1.41."""
+
+
 @pytest.mark.parametrize(
-    ("heard", "channels", "expected"),
-    [((0,), 1, -3.01), ((0, 1), 2, 0.0), ((3,), 5, -1.52), ((4,), 6, -1.52), ((2,), 4, -1.52)],
+    ("layout", "heard", "expected"),
+    [
+        ("mono", "M", FRONT),
+        ("stereo", "L R", 0.0),
+        ("quad", "Ls", SURROUNDS),
+        ("5.0", "Ls", SURROUNDS),
+        ("5.1", "Rs", SURROUNDS),
+        ("L C R Ls Rs LFE", "C", FRONT),
+        ("L C R Ls Rs LFE", "Rs", SURROUNDS),
+        ("4.0", "Cs", FRONT),
+        ("6.1", "Cs", FRONT),
+        ("6.1", "Ls", SURROUNDS),
+        ("7.1", "Lrs", FRONT),
+        ("7.1", "Rss", SURROUNDS),
+        ("5.1.4", "Ltr", FRONT),
+        ("9.1.6", "Lw", SURROUNDS),
+        ("9.1.6", "Rts", FRONT),
+        ("22.2", "Lw", SURROUNDS),
+        ("22.2", "L", FRONT),
+        ("22.2", "Cbf", FRONT),
+    ],
 )
-def test_a_full_scale_sine_in_some_channels(heard, channels, expected):
-    """997 Hz, 0 dBFS (ITU-R BS.1770-5, Annex 1), in L, in L and R, and in a surround channel."""
-    x = np.zeros((channels, 48000))
-    x[list(heard)] = sine(0.0, 1, 48000, 997.0)
-    assert read(x)[0]["integrated_lufs"] == pytest.approx(expected, abs=0.01)
+def test_a_full_scale_sine_in_some_channels(layout, heard, expected):
+    positions = layout_named(layout).positions
+    x = np.zeros((len(positions), 48000))
+    x[[positions.index(one) for one in heard.split()]] = sine(0.0, 1, 48000, 997.0)
+    assert read(x, layout=layout)[0]["integrated_lufs"] == pytest.approx(expected, abs=0.01)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_in_any_order_reads_as_the_weighted_sum_of_its_channels(layout):
+    """By position, with K-weighted energies of each channel measured on its own."""
+    positions = LAYOUTS[layout].split()
+    random = np.random.default_rng(7)
+    x = random.normal(
+        0, 10 ** (random.uniform(-40, -20, len(positions)) / 20), (9600, len(positions))
+    ).T
+    alone = np.stack([frames(one[None])[0] for one in x])
+    weights = np.array([WEIGHTS[position] for position in positions])
+    for order in (np.arange(len(positions)), random.permutation(len(positions))):
+        shuffled = " ".join(positions[k] for k in order)
+        energy = frames(x[order], layout=shuffled)[0]
+        np.testing.assert_allclose(energy, weights @ alone, rtol=1e-5)
 
 
 def test_what_counts_twice_and_what_does_not_count():
@@ -288,18 +329,19 @@ def noise(*shape):
 
 
 @pytest.mark.parametrize(
-    ("fs", "channels", "options"),
+    ("fs", "options"),
     [
-        (48000, 2, {}),
-        (44100, 6, {}),
-        (11025, 1, {"dual_mono": True}),
-        (22050, 2, {"weights": (1.0, 0.5), "match_48k": False}),
+        (48000, {}),
+        (11025, {"layout": "mono", "dual_mono": True}),
+        (22050, {"weights": (1.0, 0.5), "match_48k": False}),
+        *((48000, {"layout": layout}) for layout in ("2.1", "quad", "5.1", "L C R Ls Rs LFE")),
+        *((44100, {"layout": layout}) for layout in ("6.1", "7.1", "5.1.4", "22.2")),
     ],
 )
-def test_contract(fs, channels, options):
-    stage = BS1770(fs, channels, **options)
-    x = 0.3 * noise(2, channels, 8 * stage.block_size + 100)
-    check_stage(lambda: BS1770(fs, channels, **options), x)
+def test_contract(fs, options):
+    stage = BS1770(fs, **options)
+    x = 0.3 * noise(2, stage.channels, 8 * stage.block_size + 100)
+    check_stage(lambda: BS1770(fs, **options), x)
 
 
 def test_frames_of_rates_that_no_10_ms_divide():
@@ -314,8 +356,13 @@ def test_frames_of_rates_that_no_10_ms_divide():
     [
         ({"fs": 4000}, "fs is 4000: give whole hertz, 8000 or more"),
         ({"fs": 44100.5}, "fs is 44100.5: give whole hertz"),
-        ({"channels": 7}, "7 channels: give 1 to 6, or their weights"),
-        ({"weights": (1.0,)}, r"weights \(1.0,\) for 2 channels: give one for each"),
+        ({"layout": 9}, "nobody says what the 9 channels are for: give their layout"),
+        ({"layout": "5.2"}, "the layout '5.2' is unknown: give one of mono, stereo"),
+        ({"layout": "L R X"}, "no position of a channel is called 'X'"),
+        ({"layout": "L R L"}, "the position L is given twice"),
+        ({"layout": "LFE"}, "LFE has the weight 0 .*: choose other channels, or give the layout M"),
+        ({"layout": "stereo", "weights": (1.0, 1.0)}, "layout stereo and weights are given"),
+        ({"weights": ()}, "give one for each channel"),
         ({"weights": (1.0, -1.0)}, "0 or more"),
         ({"dual_mono": True}, "dual_mono is for one channel, not 2"),
     ],

@@ -20,6 +20,7 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows.limit_words import state_of, state_words
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT
 from amt_stream.meters.specification import EXCEEDED, RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.service.publisher import Publisher
@@ -98,7 +99,7 @@ def random_blocks(rng, seconds):
             clips = rng.random() < 0.05
         block = gain * noise.standard_normal((BLOCK, 1))
         if clips:
-            block[::7] = 1.5
+            block[::7] = block[1::7] = 1.5
         yield block.astype(np.float32)
 
 
@@ -125,6 +126,7 @@ def measure(seed, folder):
     format = rng.choice(("sqlite", "csv", "jsonl"))
     log = SessionLog(folder, tables["log"], format=format)
     source = PushSource(FS, 1, live=False)
+    source.description = replace(source.description, clips_at=DEVICE_CLIPS_AT)
     sinks = [log, window, terminal, wire]
     made = Engine(source, models, sinks, calibration=calibration, run_in="callback", ladder=())
     paused, quiet = False, rng.random() < 0.25
@@ -186,17 +188,31 @@ def plainly(limit, rows, events, step_s):
         sign * (limit.threshold if limit.amber is None else limit.amber),
     )
     level, calm, began, heard_at, before, after_reset = 0, [], None, None, None, None
-    counted, times, states = [], 0, []
+    counted, times, states, holes = [], 0, [], []
+    counted_s = missed_s = unjudged_s = 0.0
     for row in rows:
         at, value, said = row["time_s"], row[limit.column], row[limit.state]
         last = max((one for one in resets if one < at - 1e-6), default=None)
         if last != after_reset:  # what was counted is forgotten, and the state
             after_reset, counted, times, level, calm = last, [], 0, 0, []
+            counted_s = missed_s = unjudged_s = 0.0
         on = not next((off for when, off in reversed(turns) if when < at - 1e-6), False)
+        since = step_s if before is None else at - before
+        faulty = {"gap", "non_finite", "stall"} & {*row["fault"].split()}
+        missed = bool(faulty) or (value is None and heard_at is not None)
+        hole_s = since if missed else max(0.0, round(since - step_s, 6))
+        if hole_s and before is not None:
+            end = at if missed else at - step_s
+            holes.append((end - hole_s, end))
+        counted_s += on * since
+        missed_s += on * hole_s
+        names = row["clipped_columns"].split()
+        clipped = limit.column in names or names == ["all"]
         if value is None or said == "uncalibrated":
             states.append("uncalibrated" if said == "uncalibrated" else "unknown")
             if on:
                 counted.append((at, None, None, False, states[-1]))
+                unjudged_s += max(hole_s, step_s * (states[-1] == "uncalibrated" or clipped))
             before = at
             continue
         if heard_at is None or round(at - heard_at, 6) >= max(window, step_s):
@@ -220,16 +236,33 @@ def plainly(limit, rows, events, step_s):
             calm.append((at, rank(limit.hysteresis)))
             if at - calm[0][0] >= limit.hold_s - 1e-6:
                 level, calm = max(one for _, one in calm), []
-        clipped = "clip" in row["fault"].split() and level < 2
-        states.append("unknown" if clipped else ("green", "amber", "red")[level])
+        if window:
+            inside = [max(0.0, stop - max(start, at - window)) for start, stop in holes]
+            too_much = sum(inside) > 0.01 * window + 1e-6
+        elif limit.column in GROWING:
+            too_much = missed_s > 0.01 * counted_s + 1e-6
+        else:
+            too_much = missed
+        states.append(judged(limit, level, clipped, too_much, whole))
         if on:
             counted.append((at, value, sure, whole, states[-1]))
+            unjudged_s += max(hole_s, step_s * (states[-1] == "unknown" and clipped))
     if any(one >= rows[-1]["time_s"] - 1e-6 for one in resets):
-        counted, times = [], 0  # no row has come since
-    return states, summed(limit, counted, times, sign, top, step_s, window, heard_at, began)
+        counted, times, counted_s, unjudged_s = [], 0, 0.0, 0.0  # no row has come since
+    enough = unjudged_s <= 0.01 * counted_s + 1e-6
+    return states, summed(limit, counted, times, sign, top, step_s, window, enough)
 
 
-def summed(limit, counted, times, sign, top, step_s, window, heard_at, began):
+def judged(limit, level, clipped, too_much, whole):
+    """The state at a row: never green on what was not measured."""
+    if limit.below:
+        unsure = too_much or (clipped and level) or not (whole or level)
+    else:
+        unsure = not level and (too_much or clipped or not whole)
+    return "unknown" if unsure else ("green", "amber", "red")[level]
+
+
+def summed(limit, counted, times, sign, top, step_s, window, enough):
     """What a summary tells of rows that counted."""
     known = [one for one in counted if one[1] is not None]
     wholes = [k for k, one in enumerate(known) if one[3]]
@@ -241,9 +274,9 @@ def summed(limit, counted, times, sign, top, step_s, window, heard_at, began):
         top_one = max(sure, key=lambda one: one[2])
         worst, worst_s = sign * top_one[2], top_one[0]
     seconds = {name: step_s * sum(one[4] == name for one in counted) for name in ("red", "green")}
-    judged = [one for one in counted if one[4] in ("red", "amber", "green")]
-    exceeded = seconds["red"] > 0 if judged else None
+    colors = [one for one in counted if one[4] in ("red", "amber", "green")]
     whole = bool(wholes) or not window
+    exceeded = seconds["red"] > 0 or (False if colors and whole and enough else None)
     return {
         "exceeded": exceeded,
         "times": times,
@@ -256,14 +289,12 @@ def summed(limit, counted, times, sign, top, step_s, window, heard_at, began):
 
 
 def verdict_of(limit, told):
-    if told["exceeded"] is None:
-        return "not known"
     if told["exceeded"]:
         return "exceeded"
-    if told["whole"]:
-        return "kept"
-    beyond = limit.is_beyond(told["worst"])
-    return ("below so far" if limit.below else "above so far") if beyond else "kept so far"
+    if not told["whole"] and told["worst"] is not None:
+        beyond = limit.is_beyond(told["worst"])
+        return ("below so far" if limit.below else "above so far") if beyond else "kept so far"
+    return "not known" if told["exceeded"] is None else "kept"
 
 
 def same(one, other):
@@ -337,7 +368,10 @@ def disagreements(seed, folder):
         # What is seen of the last row.
         last = made.window.row
         compare("state in the window", state_of(limit, last), last[limit.state])
-        early = last[limit.state] == "amber" and limit.is_beyond(last[limit.column])
+        beyond, clipped = limit.is_beyond(last[limit.column]), last["clipped_columns"].split()
+        early = last[limit.state] == "amber" and beyond
+        if last[limit.state] == "unknown" and last[limit.column] is not None and not beyond:
+            early = not {limit.column, "all"} & {*clipped}
         compare("said in the window", "so far" in state_words(limit, last), early)
         compare("said at the terminal", "so far" in state_words(limit, made.terminal.row), early)
     args = MeterOptions(fail_above=True)

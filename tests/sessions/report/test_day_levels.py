@@ -72,6 +72,7 @@ def made(short, utc_s, level, name="laeq_10s_db", step_s=STEP_S):
         "fault": np.zeros(count, np.uint8),
         "settling": np.zeros(count, bool),
         "settling_columns": np.full(count, "", object),
+        "clipped_columns": np.full(count, "", object),
         "calibrated": np.ones(count, bool),
     }
     return replace(short, rows=Rows(columns), header={**short.header, "step_ms": 1000 * step_s})
@@ -141,6 +142,7 @@ def test_intervals_of_a_log_are_taken_before_its_rows(short):
                 "utc": str(np.datetime64(round(1000 * (end - 900)), "ms")) + "Z",
                 "end_s": 900.0 * (k + 1),
                 "measured_s": 900.0 if k % 7 else 450.0,
+                "calibrated": True,
                 "laeq_db": one,
             }
             for k, (end, one) in enumerate(zip(utc_s, level, strict=True))
@@ -209,7 +211,7 @@ def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
         }
         for one in short.header["columns"]
     ]
-    with pytest.raises(NoDayLevels, match="no A-weighted equivalent level in steps"):
+    with pytest.raises(NoDayLevels, match="no A-weighted level in steps that end with"):
         day_levels([replace(coarse, header={**coarse.header, "columns": columns})], zone=BERLIN)
     silent = made(short, utc_s, np.full(len(utc_s), np.nan), step_s=7200)
     with pytest.raises(NoDayLevels, match="nothing was measured, or only digital silence"):

@@ -105,7 +105,10 @@ export function doubts(row, column) {
   const found = [];
   if (performance.now() - row.came > STALE_MS) found.push("stale");
   if (!row.calibrated && column && needsLevel(column)) found.push("uncalibrated");
-  if (row.fault) found.push(...row.fault.split(" ").map((word) => word.replace("_", " ")));
+  // Of a computer that is too slow only what is missing is in doubt: a model that is off has no value.
+  const off = column && row[column.name] === null ? [] : ["off"];
+  const harmless = column ? ["overload", ...off] : [];
+  if (row.fault) found.push(...row.fault.split(" ").filter((word) => !harmless.includes(word)).map((word) => word === "off" ? "switched off" : word.replace("_", " ")));
   const settling = row.settling_columns.split(" ");
   if (row.settling && (settling[0] === "all" || !column || settling.includes(column.name))) found.push("settling");
   return found;
@@ -142,14 +145,14 @@ class AmtMeter extends HTMLElement {
 
   connectedCallback() {
     this.connection = Connection.to(this.getAttribute("src"));
-    for (const kind of ["row", "header"]) this.connection.addEventListener(kind, this.draw);
+    for (const kind of ["row", "header", "state"]) this.connection.addEventListener(kind, this.draw);
     this.timer = setInterval(this.draw, 1000);
     this.draw();
   }
 
   disconnectedCallback() {
     clearInterval(this.timer);
-    for (const kind of ["row", "header"]) this.connection.removeEventListener(kind, this.draw);
+    for (const kind of ["row", "header", "state"]) this.connection.removeEventListener(kind, this.draw);
   }
 
   attributeChangedCallback() {
@@ -162,9 +165,10 @@ class AmtMeter extends HTMLElement {
     const column = this.connection.column(name);
     const { label, value, unit, doubt } = this.parts;
     label.textContent = this.getAttribute("label") || (column ? caption(column) : name);
-    value.textContent = column && row ? words(column, row[name]) : "---";
+    const away = ["lost", "silent"].filter((one) => one === this.connection.state?.health?.device_state);
+    value.textContent = column && row && !away.length ? words(column, row[name]) : "---";
     unit.textContent = column ? column.unit : "";
-    const found = column || !this.connection.header ? doubts(row, column) : ["there is no such reading"];
+    const found = column || !this.connection.header ? [...away, ...doubts(row, column)] : ["there is no such reading"];
     doubt.textContent = found.join(", ");
     this.box.className = found.length ? "doubtful" : "";
   }

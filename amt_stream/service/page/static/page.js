@@ -6,7 +6,7 @@
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
 import { Connection, caption, doubts, needsLevel, short, words } from "./amt-meter.js";
-import { ALONE, BETWEEN, LOST, MEASURING, OF_FAULT, SIGNS } from "./states.js";
+import { ALONE, AWAY, BETWEEN, MEASURING, OF_FAULT, SIGNS } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
 const view = (asked.get("view") || "").split(",").filter(Boolean);
@@ -235,7 +235,7 @@ function reached() {
   if (!state) return "connecting";
   if (state.state !== "measuring") return state.state;
   const device = state.health?.device_state;
-  return ["lost", "stalled"].includes(device) ? device : "running";
+  return device in AWAY || device === "stalled" ? device : "running";
 }
 
 // The states that hold, the worst first: as `rank_states` in amt_stream/meters/state_signs.py.
@@ -273,23 +273,24 @@ function showState(row) {
 }
 
 // The one thing that keeps this page from showing the sound of now, with the time since it began.
-let trouble = "", troubleSince = 0;
+let trouble = "", troubleKind = "", troubleSince = 0;
 
 function showBanner(text) {
-  if (Boolean(text) !== Boolean(trouble)) troubleSince = performance.now();
-  trouble = text;
+  const kind = text ? reached() : "";
+  if (kind !== troubleKind) troubleSince = performance.now();
+  [trouble, troubleKind] = [text, kind];
   at("banner").hidden = !text;
   const since = clock((performance.now() - troubleSince) / 1000).slice(3);
   if (text) at("banner").textContent = text.includes("{clock}") ? text.replace("{clock}", since) : `${text} (${since})`;
 }
 
 function troubleOf() {
-  const { state, header } = connection;
-  switch (reached()) {
+  const { state, header } = connection, now = reached();
+  if (now in AWAY) return AWAY[now].replace("{name}", () => header ? header.source.name : "the microphone").replace("{note}", () => state.health.note);
+  switch (now) {
     case "no connection": return "No connection to the meter; trying again";
     case "failed": return `The measurement failed: ${state.error}`;
     case "waiting": return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
-    case "lost": return LOST.replace("{name}", () => header ? header.source.name : "the microphone");
     default: return "";
   }
 }
@@ -306,7 +307,8 @@ connection.addEventListener("state", ({ detail: state }) => {
   for (const id of ["pause", "reset_readings", "mark"]) at(id).disabled = !running;
   const health = state.health;
   const logs = (state.logs || []).map((log) => `log in ${log.path}${log.note ? ` (${log.note})` : ""}`);
-  const load = health ? [`load ${Math.round(100 * health.load)} %`] : [];
+  const slow = health?.slow_because ? `, too slow: ${health.slow_because}` : "";
+  const load = health ? [`load ${Math.round(100 * health.load)} %${slow}`] : [];
   const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
   const why = waiting ? state.why.slice(1) : state.state === "starting" ? state.why : [];
   const said = troubleOf() ? [] : [state.error, health ? health.note : ""]; // else the banner says it
@@ -378,7 +380,8 @@ function showNumbers() {
   showState(connection.rows.get(whose));
   showBanner(troubleOf());
   const state = connection.state ? connection.state.state : "";
-  const stale = Boolean(row) && !frozen && (state === "measuring" || state === "paused" || !state || trouble) && performance.now() - row.came > STALE_MS;
+  const late = (state === "measuring" || state === "paused" || !state || trouble) && row && performance.now() - row.came > STALE_MS;
+  const stale = Boolean(row) && !frozen && (late || reached() in AWAY);
   const still = Boolean(frozen) || reached() !== "running";
   const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
   const grey = (column) => still || doubts(row, column).some((one) => one !== "uncalibrated");
@@ -495,7 +498,7 @@ function drawHistory() {
   if (!kept || !kept.time.length || !drawn.length || width < 80) return;
   const newest = kept.time[kept.time.length - 1];
   // Without its microphone or its server the history goes on into hatching.
-  const silent = !frozen && ["lost", "no connection"].includes(reached());
+  const silent = !frozen && (reached() in AWAY || reached() === "no connection");
   const now = frozen ? frozen.row.time_s : newest + (silent ? (performance.now() - connection.rows.get(whose).came) / 1000 : 0);
   const key = [width, height, span, whose, root.dataset.theme, ...drawn, past.has(whose)].join(" ");
   if (key === picture.key && Math.abs(now - picture.now) < span / width / 2) return; // nothing would move

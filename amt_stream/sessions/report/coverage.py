@@ -1,0 +1,62 @@
+"""How much of a measurement each model measured."""
+
+from amt_stream.meters import catalog
+from amt_stream.meters.rows import Column
+from amt_stream.sessions.parts import PartsOfRows
+from amt_stream.sessions.reading import LONGEST_S
+from amt_stream.sessions.report.times import duration
+from amt_stream.sessions.results import Results
+
+COUNTED_S = ("measured_s", "excluded_s", "off_s")
+LEAST_S = 0.05
+
+COMPLETE = 0.99
+"""The part of a window that must be measured, so that a short gap does not matter."""
+
+
+def covered(parts: PartsOfRows, column: Column) -> str:
+    """How much of the measurement a statistic covers, if that is not all of it."""
+    begin_s, end_s = parts.results.begin_s, parts.results.duration_s
+    whole_s = end_s - begin_s - parts.paused_s(begin_s, end_s)
+    measured_s = coverage(parts, column.model)["measured_s"]
+    if not column.counted or measured_s > COMPLETE * whole_s:
+        return ""
+    return f"measured {duration(measured_s)} of {duration(whole_s)}"
+
+
+def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
+    """The measured, excluded and off time of a model, from the summary or from the rows."""
+    results = parts.results
+    known = [of_summary(results, "statistics", model, key) for key in COUNTED_S]
+    if known[0] is not None:
+        return {key: s or 0.0 for key, s in zip(COUNTED_S, known, strict=True)}
+    begin_s, end_s = results.begin_s, results.duration_s
+    measured_s = parts.measured_s(begin_s, end_s, model)
+    off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
+    excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s
+    return dict(zip(COUNTED_S, (measured_s, max(0.0, excluded_s), off_s), strict=True))
+
+
+def of_summary(results: Results, *keys: str) -> float | None:
+    """A time in the summary, in seconds; None if it has none, or an edited log another value."""
+    found: object = results.summary
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    valid = isinstance(found, int | float) and 0 <= found <= LONGEST_S
+    return float(found) if isinstance(found, int | float) and valid else None
+
+
+def coverage_words(results: Results) -> dict[str, str]:
+    """By the title of each model, how long it measured, left out, and was switched off."""
+    parts, found = PartsOfRows(results), {}
+    for model in results.header["models"]:
+        name = model["name"]
+        entry = catalog.entries().get(name)
+        counted = coverage(parts, name)
+        words = [
+            f"{word} {duration(counted[key])}"
+            for key, word in zip(COUNTED_S, ("measured", "left out", "switched off"), strict=True)
+            if key == COUNTED_S[0] or counted[key] > LEAST_S
+        ]
+        found[name if entry is None else entry.title] = ", ".join(words)
+    return found

@@ -1,0 +1,63 @@
+"""Clipped sound and sound with an offset, as a person gives it to the commands."""
+
+import json
+
+import numpy as np
+import pytest
+
+FS = 48000
+SPL = "--model", "spl", "--full-scale-db", 120
+
+
+def tone(seconds=2.0, peak=1.0):
+    return peak * np.sin(2 * np.pi * 1000 * np.arange(round(seconds * FS)) / FS)
+
+
+def noise(seconds=2.0):
+    return 1e-3 * np.random.default_rng(0).standard_normal(round(seconds * FS))
+
+
+@pytest.fixture
+def summary_of(said):
+    """The summary of `analyze`, and what it says on standard error."""
+
+    def summary(*typed):
+        status, out, err = said("analyze", "--summary", *typed)
+        assert status == 0, err
+        return json.loads(out), err.replace("amt-stream: ", "").splitlines()
+
+    return summary
+
+
+def test_clipped_sound_is_measured_and_this_is_said(summary_of, sound_file):
+    path = sound_file(np.clip(tone(peak=1.3), -1, 1), subtype="PCM_16", name="loud.wav")
+    found, err = summary_of(path, *SPL)
+    assert found["laeq_db"] == pytest.approx(121.1, abs=0.1)
+    assert found["statistics"]["spl"]["clipped_s"] == pytest.approx(2.0, abs=0.02)
+    assert err == [f"{path} is clipped for 2 s: its levels and loudness are at least what they say"]
+    _, err = summary_of(path, "--model", "bs1770")
+    assert err == [f"{path} is clipped for 2 s"], "these are of the digital signal as it is"
+
+
+def test_what_is_beyond_full_scale_in_floating_point_is_not_clipped(summary_of, sound_file):
+    found, err = summary_of(sound_file(tone(peak=1.3), subtype="FLOAT"), *SPL)
+    assert found["laeq_db"] == pytest.approx(120 + 20 * np.log10(1.3), abs=0.05)
+    assert (found["statistics"]["spl"]["clipped_s"], err) == (0.0, [])
+
+
+def test_an_offset_is_removed_and_said_unless_it_is_kept(summary_of, sound_file, said):
+    path = sound_file(noise() + 0.02, subtype="PCM_16", name="offset.wav")
+    free, _ = summary_of(sound_file(noise(), subtype="PCM_16"), *SPL)
+    found, err = summary_of(path, *SPL)
+    assert err == [f"{path} has an offset of 2 % of full scale in channel 1, which is removed"]
+    for name in ("lzeq_db", "lafmax_db", "lcpeak_db"):
+        assert found[name] == pytest.approx(free[name], abs=0.05), name
+    kept, err = summary_of(path, *SPL, "--keep-offset")
+    assert kept["lzeq_db"] == pytest.approx(20 * np.log10(0.02) + 123.01, abs=0.1)
+    assert (kept["sound"]["has_offset"], err) == (False, [])
+    for typed, expected in (((), free), (("--keep-offset",), kept)):
+        meter = "meter", "--source", path, "--fast", "--format", "jsonl"
+        status, out, _ = said(*meter, *SPL, *typed)
+        assert status == 0
+        told = json.loads(out.splitlines()[-1])["summary"]
+        assert told["lzeq_db"] == pytest.approx(expected["lzeq_db"], abs=0.05)
