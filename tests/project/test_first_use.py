@@ -164,6 +164,8 @@ MADE_TWICE = {
     "amt_stream/dsp/stages/ear.py": {"ear_taps"},
     "amt_stream/dsp/stages/spectrum.py": {"_weights"},
     "amt_stream/engine/microphone_correction.py": {"ready_stage"},
+    "amt_stream/engine/readers/flac.py": {"_table"},
+    "amt_stream/engine/readers/mpeg.py": {"frame_of"},
     "amt_stream/meters/catalog.py": {"_installed"},
     "amt_stream/meters/rows/readings.py": {"_column_named", "_widest"},
     "amt_stream/meters/rows/sound_level.py": {"_column"},
