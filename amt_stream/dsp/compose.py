@@ -11,6 +11,7 @@ from typing import Any, Generic, Never
 import torch
 from torch import Tensor, nn
 
+from amt_stream.core.made_once import made_once
 from amt_stream.dsp.contract import RULES
 from amt_stream.dsp.functional.dispatch import compilable
 from amt_stream.dsp.functional.threads import one_thread
@@ -49,10 +50,12 @@ def parted(state: State) -> dict[str, State]:
     layout = _LAYOUTS.get(keys)
     # Cached, because parsing the keys takes longer than a short stage runs.
     if layout is None:
-        layout = _LAYOUTS[keys] = {}
+        layout = {}
         for key in keys:
             name, _, rest = key.partition("/")
             layout.setdefault(name, []).append((key, rest))
+        # Complete, because another thread may take it.
+        _LAYOUTS[keys] = layout
     return {name: {rest: state[key] for key, rest in own} for name, own in layout.items()}
 
 
@@ -309,11 +312,16 @@ class Chain(_Compound):
 _KINDS: dict[tuple[str, ...], Any] = {}
 
 
+@made_once
+def _kind(names: tuple[str, ...]) -> Any:
+    return output(namedtuple("Outputs", names), f"Outputs({', '.join(names)})")
+
+
 def _outputs(names: tuple[str, ...]) -> Any:
     """The NamedTuple class with these fields, always the same one."""
-    # Not by lru_cache: torch.compile ignores it and would create the class inside the graph.
+    # In a dict, because torch.compile ignores caches and would create the class inside the graph.
     if names not in _KINDS:
-        _KINDS[names] = output(namedtuple("Outputs", names), f"Outputs({', '.join(names)})")
+        _KINDS[names] = _kind(names)
     return _KINDS[names]
 
 

@@ -93,12 +93,14 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
     recording = part.recording
     layouts = recording.heard.layouts(made.preset.names)
     key = repr((made.preset, made.takes, recording.fs, layouts))
-    if key not in _models:
+    models = _models.get(key)
+    if models is None:
+        models = made.preset.models(recording.fs, layouts, **made.takes)
         _models.clear()
-        _models[key] = made.preset.models(recording.fs, layouts, **made.takes)
+        _models[key] = models
     found = _PartOutput()
     runs = measurements_of(
-        recording, _models[key], made.calibration, lambda f: None, begin=part.begin, kind=_Apart
+        recording, models, made.calibration, lambda f: None, begin=part.begin, kind=_Apart
     )
     for run in runs:
         run.outputs = []

@@ -39,10 +39,15 @@ def is_kept(home: str, name: str) -> bool:
     return bool(kernel.overloads) or not isinstance(cache, KernelCache) or cache.is_kept
 
 
+_under_way: set[str] = set()
+_deciding = threading.Lock()
+
+
 class Ahead:
     """A second process that compiles kernels of a module, in reverse order.
 
-    It starts only if none of them is in the disk cache, and not in a `multiprocessing` process.
+    It starts only if none of them is in the disk cache and no other compiles that module, and not
+    in a `multiprocessing` process.
 
     also: functions, "module:name", that it calls first, such as those that compile other kernels
     """
@@ -50,8 +55,13 @@ class Ahead:
     def __init__(
         self, home: str, names: Sequence[str], dtype: np.dtype, also: Sequence[str] = ()
     ) -> None:
+        self._home = home
         self._process: subprocess.Popen[bytes] | None = None
-        if multiprocessing.parent_process() is None and not any(is_kept(home, n) for n in names):
+        if multiprocessing.parent_process() is not None or any(is_kept(home, n) for n in names):
+            return
+        with _deciding:
+            if home in _under_way:
+                return
             with suppress(OSError, NoInterpreter):  # this process then compiles all
                 self._process = subprocess.Popen(
                     module_command(__name__, home, dtype.name, *names, *reversed(also)),
@@ -59,6 +69,7 @@ class Ahead:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
+                _under_way.add(home)
 
     def end(self) -> None:
         """Kill the process, finished or not."""
@@ -66,6 +77,7 @@ class Ahead:
             self._process.kill()
             self._process.communicate()
             self._process = None
+            _under_way.discard(self._home)
 
 
 def _end_with_parent() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from amt_stream.core.made_once import made_once
 from amt_stream.dsp.functional.complex_poles import Poles, pole_cascade
 from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, copied, kernel
 from amt_stream.dsp.functional.operators import operator
@@ -219,7 +220,7 @@ LANES = 32
 """Channels processed together: four registers of float64, two of float32, in AVX-512."""
 
 
-@cache
+@made_once
 def _cascade(order: int, sums: bool = False) -> Any:
     """The kernel for `order` one-pole filters; `sums`: with weights (n, channel) for a factor.
 

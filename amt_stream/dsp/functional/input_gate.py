@@ -1,10 +1,9 @@
 """Checks and scales the input of a model and sums its energy, in one pass."""
 
-from functools import cache
-
 import numpy as np
 from numba import types
 
+from amt_stream.core.made_once import made_once
 from amt_stream.dsp.functional.dispatch import Array, kernel
 
 SOUND, SILENCE, SUSPECT = 0, 1, 2
@@ -74,7 +73,7 @@ def without_offset(block: Array, offset: Array, follow: float, rows: Array) -> N
         offset[c] = mean
 
 
-@cache
+@made_once
 def make_ready() -> None:
     """Compile these functions for any strides, so that no block waits for them."""
     block = types.Array(types.float32, 2, "A", readonly=True)

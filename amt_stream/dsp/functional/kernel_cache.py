@@ -18,6 +18,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
 from amt_stream.core.compiling import compiling
+from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 
 CHECKED = "-checked"
@@ -26,6 +27,16 @@ CHECKED = "-checked"
 _log = logging.getLogger("amt_stream")
 _DIGEST = hashlib.sha256
 _BYTES = _DIGEST().digest_size
+
+
+class NoCompiler(Refusal):
+    """Numba does not compile."""
+
+
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+    raise NoCompiler(
+        "NUMBA_DISABLE_JIT is set, and amt_stream cannot run without its compiled kernels: unset it"
+    )
 
 
 class Damaged(OSError):

@@ -4,12 +4,11 @@ Each one continues from the state in its arguments, frame by frame, in float64.
 """
 
 import math
-from functools import cache
-from threading import Lock
 
 import numpy as np
 from numba import types
 
+from amt_stream.core.made_once import made_once
 from amt_stream.dsp.functional.kernel_cache import cached_njit
 
 Array = np.ndarray
@@ -19,8 +18,6 @@ DIGITS = 7
 
 POWERS = 10.0 ** np.arange(23)
 """The powers of ten that float64 holds exactly."""
-
-_one_by_one = Lock()
 
 _compiled = cached_njit(nogil=True, error_model="numpy")
 
@@ -238,14 +235,9 @@ def measure_frames(
         out[39, k] = counts[0]
 
 
+@made_once
 def compile_loops() -> None:
     """Compile the loops for all memory layouts in advance, so that no sound waits."""
-    with _one_by_one:
-        _compile()
-
-
-@cache
-def _compile() -> None:
     f8, i8, flags = types.float64, types.int64, types.Array(types.bool_, 1, "A", readonly=True)
     line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
     kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
