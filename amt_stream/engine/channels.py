@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import LFE, Layout, as_layout, usual_layout
 from amt_stream.engine.sound_file import SourceError
 from amt_stream.meters.heard_channels import HeardChannels
@@ -46,8 +47,8 @@ def heard_channels(
     for model, most in many.items():
         if len(numbers) > most:
             raise SourceError(
-                f"{name} has {len(numbers)} channels, and {model or 'the model'} takes at most "
-                f"{most}: choose them (channels 1,2, ...)"
+                f"{name} has {counted(len(numbers), 'channel')}, and "
+                f"{model or 'the model'} takes at most {most}: choose them (channels 1,2, ...)"
             )
     if chosen and len(numbers) > EARS and not many:
         raise SourceError(_choose_two(numbers, few))
@@ -86,7 +87,8 @@ def _ears(
     if layout.said:
         raise SourceError(f"{name} is {layout}, without a left and a right channel: {CHOOSE}")
     raise SourceError(
-        f"{name} has {len(numbers)} channels: {CHOOSE}, for {_listed(models)}, or give their layout"
+        f"{name} has {counted(len(numbers), 'channel')}: {CHOOSE}, for {_listed(models)}, "
+        "or give their layout"
     )
 
 

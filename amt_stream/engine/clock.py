@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
+from amt_stream.core.made_once import made_once
 from amt_stream.core.saved_state import Resumable
 from amt_stream.engine.devices.portaudio import since_boot_s
 from amt_stream.engine.thread_check import thread_checked
@@ -22,7 +22,7 @@ UNKNOWN_S = 1.5
 """Assumed duration of an unknown interruption: longer than any gap that is filled."""
 
 
-@cache
+@made_once
 def boot() -> str:
     """An identifier of the computer's present boot, or of this process if the system has none."""
     try:

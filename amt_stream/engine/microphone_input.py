@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
+from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
 from amt_stream.engine.calibration_in_use import CalibrationInUse
@@ -106,7 +107,7 @@ class MicrophoneInput(Resumable):
             return tuple(given[place] for place in self._places)
         if len(given) not in (1, max(EARS, self.channels)):
             raise ValueError(
-                f"{len(given)} calibrations given: give one, or one for each "
+                f"{counted(len(given), 'calibration')} given: give one, or one for each "
                 f"{'ear' if self.channels <= EARS else 'channel'}"
             )
         return given

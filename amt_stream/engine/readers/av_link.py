@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout, surround
 from amt_stream.engine.readers.libsndfile import Undecodable
 from amt_stream.engine.readers.link import Link, beyond
@@ -171,7 +172,9 @@ class AvLink(Link):
         self.clips_at = ((1 << bits - 1) - 1) / (1 << bits - 1) if bits else None
         self.samples, self.promised = None, self._said()
         self.comment = self.software = ""
-        self._remark = f"it is the first of {len(tracks)} sound tracks" if len(tracks) > 1 else ""
+        self._remark = (
+            f"it is the first of {counted(len(tracks), 'sound track')}" if len(tracks) > 1 else ""
+        )
 
     def _said(self) -> int | None:
         """The samples that the container says; None if FFmpeg guesses by the bit rate."""
