@@ -4,6 +4,7 @@ With AMT_PICTURES=FOLDER in the environment it leaves a picture of the screen th
 """
 
 import asyncio
+import itertools
 import os
 import re
 import signal
@@ -296,10 +297,14 @@ def test_doubts_are_told_in_words_and_a_lost_microphone_shows_no_numbers():
     tone = np.repeat(0.1 * np.sin(np.arange(FS // 10) * 0.13)[:, None], 2, axis=1)
 
     async def lose(app, pilot):
-        for k in range(12):
-            source.push((12.0 * tone).clip(-1, 1) if k == 10 else tone)
-            await asyncio.sleep(0.1)
+        async def play():
+            for k in itertools.count():
+                source.push((12.0 * tone).clip(-1, 1) if k % 10 == 9 else tone)
+                await asyncio.sleep(0.1)
+
+        playing = asyncio.create_task(play())
         await until(app, lambda text: "uncalibrated" in text and "CLIP" in text)
+        playing.cancel()
         number = app.query("NumberPane").first()
         assert "█" in number.text
         shown = number.text
