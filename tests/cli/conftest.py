@@ -108,6 +108,18 @@ def said(capsys, monkeypatch, tmp_path):
 
 
 @pytest.fixture
+def summary_of(said):
+    """The summary of `analyze`, and what it says on standard error."""
+
+    def summary(*typed):
+        status, out, err = said("analyze", "--summary", *typed)
+        assert status == 0, err
+        return json.loads(out), err.replace("amt-stream: ", "").splitlines()
+
+    return summary
+
+
+@pytest.fixture
 def command():
     """The beginning of the command line."""
     return list(COMMAND)

@@ -31,18 +31,6 @@ def film(sound_file):
     return sound_file(case_6(OGG), name="film.wav", subtype="PCM_24")
 
 
-@pytest.fixture
-def summary_of(said):
-    """The summary of `analyze`, and what it says on standard error."""
-
-    def summary(*typed):
-        status, out, err = said("analyze", "--summary", *typed)
-        assert status == 0, err
-        return json.loads(out), err.replace("amt-stream: ", "").splitlines()
-
-    return summary
-
-
 @pytest.mark.parametrize(
     ("order", "typed"),
     [

@@ -17,18 +17,6 @@ def noise(seconds=2.0):
     return 1e-3 * np.random.default_rng(0).standard_normal(round(seconds * FS))
 
 
-@pytest.fixture
-def summary_of(said):
-    """The summary of `analyze`, and what it says on standard error."""
-
-    def summary(*typed):
-        status, out, err = said("analyze", "--summary", *typed)
-        assert status == 0, err
-        return json.loads(out), err.replace("amt-stream: ", "").splitlines()
-
-    return summary
-
-
 def test_clipped_sound_is_measured_and_this_is_said(summary_of, sound_file):
     path = sound_file(np.clip(tone(peak=1.3), -1, 1), subtype="PCM_16", name="loud.wav")
     found, err = summary_of(path, *SPL)
