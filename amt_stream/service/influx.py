@@ -134,7 +134,7 @@ class Influx(ByHttp):
         health = content["health"] or {}
         fields = {"state": content["state"], "well": not content["why"]}
         fields |= {"why": "; ".join(content["why"]), "running": content["state"] in RUNNING}
-        fields |= {key: int(health[key]) for key in COUNTERS if health}
+        fields |= {key: int(health[key]) for key in COUNTERS if health.get(key) is not None}
         fields |= {key: float(health[key]) for key in GAUGES if health.get(key) is not None}
         self._put(STATES, {}, fields, time.time_ns())
 
