@@ -81,8 +81,16 @@ def worst(values: Iterable[float]) -> float:
     return max(values, key=abs)
 
 
+def by_reading(ours: Sequence[Line]) -> dict[tuple[str, str, str], float]:
+    """What we read, in the first way that was played."""
+    return {
+        (one["model"], one["sound"], one["reading"]): next(iter(one["got"].values()))
+        for one in ours
+    }
+
+
 def other_rows(readings: Sequence[Line], ours: Sequence[Line]) -> Iterator[Sequence[str]]:
-    read = {(one["model"], one["sound"], one["reading"]): one["got"] for one in ours}
+    read = by_reading(ours)
     for model, reading, program, lines in in_groups(readings):
         unit = "LU" if lines[0]["unit"] == "LUFS" else "%"
         theirs = [deviation(one, one["got"]) for one in lines]
@@ -148,7 +156,7 @@ def draw(ours: Sequence[Line]) -> None:
     from matplotlib import pyplot
 
     readings, found = kept("others.json")["readings"], kept("recordings.json")
-    read = {(one["model"], one["sound"], one["reading"]): one["got"] for one in ours}
+    read = by_reading(ours)
 
     def save(figure: Any, name: str) -> None:
         for axes in figure.axes:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.core.clock import Moment, date_and_time, moment
 from amt_stream.core.errors import Refusal
-from amt_stream.core.formats import FILE_FORMATS, ROW_FORMATS
+from amt_stream.core.formats import FILE_FORMATS, ROW_FORMATS, WAYS
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import (
     ONE_OR_TWO,
@@ -887,6 +887,13 @@ class SelftestOptions(Options):
             ", separated by commas"
         ),
         parse=parse_models,
+    )
+    way: tuple[str, ...] | None = setting(
+        "--way LIST",
+        f"how its sounds reach the models: {'; '.join(f'{k}, {v}' for k, v in WAYS.items())}; "
+        "several are separated by commas",
+        Listed(words=tuple(WAYS)),
+        usual="all",
     )
     faults: bool = switch(
         "--faults",

@@ -1,4 +1,4 @@
-"""Names of the output formats; importing them is cheap, so a command line can list them."""
+"""Names of formats; importing them is cheap, so a command line can list them."""
 
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,15 @@ SOUND_FORMATS: tuple[SoundFormat, ...] = ("flac", "wav")
 
 PAPERS = ("a4", "letter")
 """Paper sizes of reports, the default first."""
+
+WAYS = {
+    "pcm16": "a WAV file of 16 bits",
+    "float": "a WAV file of floating-point numbers",
+    "cd": "a WAV file of 16 bits at 44.1 kHz",
+    "pipe": "PCM of 24 bits from a pipe, live",
+    "device": "blocks as of a device, live",
+}
+"""Ways in which the self-test plays sounds, the usual one first."""
 
 WHOLE_COMMENT = b"amts"
 """WAV chunk that holds a comment too long for libsndfile."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from amt_stream.core.formats import WAYS
 from amt_stream.offline import selftest
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +72,32 @@ def test_no_reading_is_out_of_tolerance(kept):
 
 @pytest.mark.parametrize("model", QUICK)
 def test_this_version_reads_the_same(conformance, kept, model):
-    now = [conformance.as_numbers(one) for one in selftest.run_checks([model])]
+    """In one way; `tests/soak/test_ways.py` has all."""
+    now = [conformance.as_numbers([one]) for one in selftest.run_checks([model])]
     for one, before in zip(now, (k for k in kept if k["model"] == model), strict=True):
-        # Of another processor; `tests/soak/test_same_digits.py` bounds it.
-        assert one["got"] == pytest.approx(before["got"], rel=5e-6, abs=1e-6)
+        for way, got in one["got"].items():
+            # Of another processor; `tests/soak/test_same_digits.py` bounds it.
+            assert got == pytest.approx(before["got"][way], rel=5e-6, abs=1e-6)
+
+
+def test_a_reading_was_played_in_every_way_or_says_why(kept):
+    for one in kept:
+        told = [*one["got"], *one["not_played"]]
+        assert sorted(told) in (["direct"], sorted(WAYS)), one
+
+
+def test_the_text_says_how_far_ways_are_apart(conformance, kept):
+    words = " ".join((ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8").split())
+    ways = {way: text.split(", ") for way, text in conformance.way_rows(kept)}
+    said = re.search(
+        r"16 bits up to (\S+ %) or (\S+ LU), 44\.1 kHz up to (\S+ %) or (\S+ dB), both of noise, "
+        r"a pipe or a device up to (\S+ %)",
+        words,
+    )
+    assert said.group(1) in ways["pcm16"]
+    assert said.group(2) in ways["pcm16"]
+    assert said.group(3) in ways["cd"]
+    assert said.group(4) in ways["cd"]
+    assert said.group(5) in ways["device"]
+    percent = [float(ways[way][0].removesuffix(" %")) for way in ("pipe", "device")]
+    assert percent[0] <= percent[1]

@@ -1,4 +1,4 @@
-"""What the self-test printed before modules and settings got new names, it prints now.
+"""What the self-test printed when each way of a sound got a column, it prints now.
 
 To the last digit on the computer that printed it: compiled loops round by what a processor offers.
 """

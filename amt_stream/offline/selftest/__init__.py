@@ -6,8 +6,20 @@ from amt_stream.dsp.streaming import Stage
 from amt_stream.meters import catalog
 from amt_stream.offline.selftest.check import Build, Result, Trial
 from amt_stream.offline.selftest.requirement import Requirement
+from amt_stream.offline.selftest.ways import WAYS, Way
 
-__all__ = ["Build", "Requirement", "Result", "Trial", "build", "models", "run_checks", "trials"]
+__all__ = [
+    "WAYS",
+    "Build",
+    "Requirement",
+    "Result",
+    "Trial",
+    "Way",
+    "build",
+    "models",
+    "run_checks",
+    "trials",
+]
 
 
 def models() -> tuple[str, ...]:
@@ -31,10 +43,14 @@ def trials(names: Sequence[str] | None = None) -> list[Trial]:
     return [trial for entry in entries for trial in entry.load_checks().CHECKS]
 
 
-def run_checks(names: Sequence[str] | None = None, build: Build = build) -> Iterator[Result]:
+def run_checks(
+    names: Sequence[str] | None = None, build: Build = build, ways: Sequence[Way] = ()
+) -> Iterator[Result]:
     """Yield the results of these models, or of all models; `build` makes the models.
+
+    ways: ways in which the sounds are played, by default the usual one of each
 
     Frames are too small to share among threads: call `torch.set_num_threads(1)` before.
     """
     for trial in trials(names):
-        yield from trial.results(build)
+        yield from trial.results(build, ways)

@@ -1,23 +1,23 @@
 """Checks of programme loudness and true peak (ITU-R BS.1770-5, EBU Tech 3341 and 3342)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.channel_layout import LAYOUTS
-from amt_stream.dsp.streaming import Stage
 from amt_stream.meters.accumulators import ProgrammeLoudness
-from amt_stream.offline.selftest.check import Trial, output_blocks
-from amt_stream.offline.selftest.requirement import Of, Requirement, published
+from amt_stream.offline.selftest.check import Trial
+from amt_stream.offline.selftest.heard import Heard
+from amt_stream.offline.selftest.requirement import Of, Requirement, published, read
 
 TECH_3341 = "EBU Tech 3341 (2023), Table 1, case {}"
 TECH_3342 = "EBU Tech 3342 (2023), Table 1, case {}"
 ITU = "ITU-R BS.1770-5, Annex 1"
 PLAIN = "independent calculation, tests/data/independent_programme.py"
 PEAKS = "independent calculation from ITU-R BS.1770-5, Annex 2"
+COARSE = "at -71 dBFS, a step of 16 bits is a tenth of the peak"
 
 
 @dataclass(frozen=True)
@@ -74,36 +74,11 @@ class Click:
         return np.repeat(x[None], 2, 0)
 
 
-class ProgrammeTrace(NamedTuple):
-    """Readings of the meter at the end, and its momentary and short-term loudness (frame,)."""
+def furthest(name: str, start_s: float, expected: float) -> Of:
+    """The value that is furthest from the expected one, of a level that must be constant."""
 
-    reading: dict[str, float | None]
-    meter: ProgrammeLoudness
-    momentary: NDArray[np.float64]
-    short_term: NDArray[np.float64]
-
-
-def _metered(model: Stage, sound: object, options: Mapping[str, object]) -> ProgrammeTrace:
-    """Run the meter on a sound in blocks of 10 ms."""
-    meter = ProgrammeLoudness()
-    levels = [
-        meter.update(*(v.squeeze(0).numpy() for v in y))
-        for y in output_blocks(model, sound, options)
-    ]
-    momentary, short_term = (np.concatenate(v) for v in zip(*levels, strict=True))
-    return ProgrammeTrace(meter.reading(), meter, momentary, short_term)
-
-
-def _of(name: str) -> Of:
-    """A reading of the meter; NaN if it has none."""
-    return lambda y: float("nan") if y.reading[name] is None else y.reading[name]
-
-
-def furthest(name: str, start: int, expected: float) -> Of:
-    """The largest deviation of a level that must be constant from a frame on."""
-
-    def value(y: ProgrammeTrace) -> float:
-        values = getattr(y, name)[start:]
+    def value(y: Heard) -> float:
+        values = y.rows[name][y.rows["time_s"] >= start_s]
         return float(values[np.argmax(np.abs(values - expected))])
 
     return value
@@ -111,32 +86,33 @@ def furthest(name: str, start: int, expected: float) -> Of:
 
 NOW, ALL = "momentary_lufs", "integrated_lufs"
 MAX_M, MAX_S = "max_momentary_lufs", "max_short_term_lufs"
+TRUE_PEAK = read("true_peak_dbtp")
 WORDS = {NOW: "momentary", ALL: "integrated", MAX_M: "max momentary", MAX_S: "max short-term"}
 
 
 def ebu(case: str, name: str) -> Requirement:
-    return published(WORDS[name], _of(name), -23.0, "LUFS", 0.1, TECH_3341.format(case), "LU")
+    return published(WORDS[name], read(name), -23.0, "LUFS", 0.1, TECH_3341.format(case), "LU")
 
 
 def lra(case: int, expected: float) -> Requirement:
     """A loudness range; the document allows 1 LU."""
     source = TECH_3342.format(case)
-    return published("loudness range", _of("lra_lu"), expected, "LU", 0.05, source)
+    return published("loudness range", read("lra_lu"), expected, "LU", 0.05, source)
 
 
 def near(name: str, expected: float) -> Requirement:
     """A loudness that is not printed with enough digits."""
-    return Requirement(WORDS[name], _of(name), expected, "LUFS", 0.003, PLAIN, scale="LU")
+    return Requirement(WORDS[name], read(name), expected, "LUFS", 0.003, PLAIN, scale="LU")
 
 
 def _trial(
     sound: object, *readings: Requirement, layout: str = "stereo", **options: object
 ) -> Trial:
-    return Trial("bs1770", sound, readings, {"fs": 48000, "layout": layout} | options, _metered)
+    return Trial("bs1770", sound, readings, {"fs": 48000, "layout": layout} | options)
 
 
 def ranged(sound: Sines, expected: float) -> Trial:
-    return _trial(sound, Requirement("loudness range", _of("lra_lu"), expected, "LU", 0.02, PLAIN))
+    return _trial(sound, Requirement("loudness range", read("lra_lu"), expected, "LU", 0.02, PLAIN))
 
 
 def _weighted(f: float, expected: float) -> Trial:
@@ -149,12 +125,11 @@ def peak(
     case: int, period: int, of_full: float, phase_deg: float, dbtp: float, near_to: float
 ) -> Trial:
     """A true peak, with the printed tolerance of +0.2 and -0.4 dB."""
-    read = _of("true_peak_dbtp")
     source = TECH_3341.format(case)
     return _trial(
         High(period, of_full, phase_deg),
-        published("true peak", read, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source, "dB"),
-        Requirement("true peak", read, near_to, "dBTP", 0.01, PEAKS, scale="dB"),
+        published("true peak", TRUE_PEAK, dbtp, "dBTP", 0.2 if case != 17 else 0.4, source, "dB"),
+        Requirement("true peak", TRUE_PEAK, near_to, "dBTP", 0.01, PEAKS, scale="dB"),
     )
 
 
@@ -164,8 +139,7 @@ def made_most(words: str, signs: str, weights: Sequence[float], dbtp: float) -> 
         0.5 * weight * (1 if sign == "+" else -1)
         for sign, weight in zip(signs, weights, strict=True)
     ]
-    read = _of("true_peak_dbtp")
-    reading = Requirement("true peak", read, dbtp, "dBTP", 2e-5, PEAKS, scale="dB")
+    reading = Requirement("true peak", TRUE_PEAK, dbtp, "dBTP", 2e-5, PEAKS, scale="dB")
     return _trial(Click(words, values[::-1]), reading)
 
 
@@ -176,7 +150,7 @@ def _in_one(
     gains = [float(one == position) for one in LAYOUTS[layout].split()]
     words = f"997 Hz, 0 dBFS in {words or f'{position} of {layout}'}"
     sound = Sines(words, [(0.0, 1.0)], 997.0, gains=gains)
-    reading = published(WORDS[ALL], _of(ALL), expected, "LUFS", tolerance, ITU, "LU")
+    reading = published(WORDS[ALL], read(ALL), expected, "LUFS", tolerance, ITU, "LU")
     return _trial(sound, reading, layout=layout)
 
 
@@ -190,7 +164,7 @@ CHECKS = (
         ebu("1", ALL),
         published(
             "integrated, about the target",
-            lambda y: y.meter.relative(y.reading[ALL]),
+            lambda y: ProgrammeLoudness().relative(y.read(ALL)),
             0.0,
             "LU",
             0.1,
@@ -203,7 +177,7 @@ CHECKS = (
         Sines("-20, -30 dBFS in turn, 3 s", [(-20, 1.34), (-30, 1.66)] * 3),
         published(
             "short-term after 3 s",
-            furthest("short_term", 299, -23.0),
+            furthest("short_term_lufs", 3.0, -23.0),
             -23.0,
             "LUFS",
             0.1,
@@ -215,7 +189,7 @@ CHECKS = (
         Sines("-20, -30 dBFS in turn, 0.4 s", [(-20, 0.18), (-30, 0.22)] * 6),
         published(
             "momentary after 1 s",
-            furthest("momentary", 99, -23.0),
+            furthest("momentary_lufs", 1.0, -23.0),
             -23.0,
             "LUFS",
             0.1,
@@ -256,12 +230,14 @@ CHECKS = (
     _weighted(10000.0, 0.3406),
     _trial(
         Sines("997 Hz, 0 dBFS, mono", [(0.0, 1.0)], 997.0, gains=(1.0,)),
-        published(WORDS[ALL], _of(ALL), -3.01, "LUFS", 0.01, ITU, "LU"),
+        published(WORDS[ALL], read(ALL), -3.01, "LUFS", 0.01, ITU, "LU"),
         layout="mono",
         fs=44100,
     ),
     # Near the gates: an error of 2 % would gate wrongly.
-    _trial(Sines("-69, -71 dBFS, 2 s each", [(-69, 2), (-71, 2)]), near(ALL, -69.0570)),
+    _trial(Sines("-69, -71 dBFS, 2 s each", [(-69, 2), (-71, 2)]), near(ALL, -69.0570)).not_as(
+        pcm16=COARSE, cd=COARSE
+    ),
     _trial(Sines("-20, -32.9 dBFS, 3 s each", [(-20, 3), (-32.9, 3)]), near(ALL, -20.2043)),
     _trial(Sines("-20, -32.7 dBFS, 3 s each", [(-20, 3), (-32.7, 3)]), near(ALL, -22.7764)),
     ranged(Sines("-20, -43.1 dBFS, 6 s each", [(-20, 6), (-43.1, 6)]), 6.2508),

@@ -1,80 +1,40 @@
-"""Running a model on a sound as a meter does, and checking its readings."""
+"""Playing a sound to a model as users do, and checking what is read of it."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from math import ceil, nan
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import nan
 from typing import Any, NamedTuple
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
 from amt_stream.core.json_types import JsonMap
-from amt_stream.dsp.compose import Rebuffer
 from amt_stream.dsp.contract import takes_pascal
-from amt_stream.dsp.streaming import Stage, Stream, joined, map_fields
-from amt_stream.meters.calibration import Calibration
+from amt_stream.dsp.streaming import Stage
+from amt_stream.offline.selftest.heard import Heard, heard
 from amt_stream.offline.selftest.requirement import Requirement
+from amt_stream.offline.selftest.ways import WAYS, Recorded, Way
 
 Build = Callable[..., Stage]
 """Makes a model from its name in the catalog and keyword arguments of its class."""
-
-BLOCK_S = 0.01
-
-CALIBRATION = Calibration(150.0, source="of the self-test")
-"""The calibration of sounds in pascal, which reach a model like those of a microphone."""
-
-
-def output_blocks(model: Stage, sound: Any, options: JsonMap) -> Iterator[Any]:
-    """Yield the output of a model, with batch axis 1, for each 10 ms of the sound and for the rest.
-
-    If 10 ms are not whole blocks of the model, its block length is used.
-    """
-    fs = options["fs"]
-    x = _as_recorded(model, sound.samples(fs))
-    live = Stream(model, (1, x.shape[1]))
-    door = Rebuffer(live, max(1, round(BLOCK_S * fs / model.block_size)))
-    with torch.inference_mode():
-        for block in x.split(round(BLOCK_S * fs), -1):
-            if (y := door.push(block)) is not None:
-                yield y
-        if (y := door.flush()) is not None:
-            yield y
-
-
-def played(model: Stage, sound: object, options: Mapping[str, object]) -> Any:
-    """The whole output as arrays without a batch axis; frame 0 is at time 0."""
-    dims = model.out_time_dim
-    y = joined(*output_blocks(model, sound, options), dims=dims)
-    early = ceil(model.latency * model.ratio)
-
-    def settled(v: torch.Tensor, dim: int) -> Any:
-        return v.narrow(dim, early, v.shape[dim] - early).squeeze(0).double().numpy()
-
-    return map_fields(settled, y, dims)
-
-
-def _as_recorded(model: Stage, samples: NDArray[np.float64]) -> torch.Tensor:
-    """Sound (1, channel, time) as a model gets it from a source of float32 samples."""
-    if not takes_pascal(model):
-        return torch.from_numpy(samples.astype(np.float32))[None]
-    scale = np.float32(CALIBRATION.pascal_per_unit)
-    recorded = (samples / CALIBRATION.pascal_per_unit).astype(np.float32)
-    return torch.from_numpy(recorded * scale)[None]
 
 
 @dataclass(frozen=True)
 class Trial:
     """A sound, and the readings to check after one run of a model on it.
 
-    hear: runs the model on the sound with the options, and returns what the readings use
+    options: arguments of the model, among them `fs`
+    columns: columns that the readings use, besides the usual ones
+    directly: for what no source gives: calls functions of the model with it, and returns what the
+        readings use
+    exceptions: ways in which it is not played, by name, with the reason
     """
 
     model: str
     sound: Any
     readings: tuple[Requirement, ...]
     options: JsonMap = field(default_factory=dict)
-    hear: Callable[[Stage, Any, JsonMap], Any] = played
+    columns: tuple[str, ...] = ()
+    directly: Callable[[Any, Any], Any] | None = None
+    exceptions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -85,10 +45,51 @@ class Trial:
         texts = [f"{self.options['fs'] / 1000:g} kHz", *rest]
         return f"{self.sound.words} ({', '.join(texts)})"
 
-    def results(self, build: Build) -> Iterator["Result"]:
-        """Yield the result of each reading; readings after an error have failed."""
+    @property
+    def usual(self) -> Way:
+        """The first way in which it is played."""
+        return next(way for way in WAYS.values() if way.name not in self.exceptions)
+
+    def not_as(self, **reasons: str) -> "Trial":
+        """This trial with exceptions: names of ways, each with its reason."""
+        return replace(self, exceptions=reasons)
+
+    def at(self, way: Way) -> "Trial":
+        """This trial at the sampling rate of a way."""
+        return self if way.fs is None else replace(self, options={**self.options, "fs": way.fs})
+
+    def results(self, build: Build, ways: Sequence[Way] = ()) -> Iterator["Result"]:
+        """Yield the result of each reading in each way; readings after an error have failed.
+
+        ways: by default the usual one
+        """
+        if self.directly is not None:
+            yield from self._read("", partial(self._heard_directly, build))
+            return
+        for way in ways or (self.usual,):
+            if why := self.exceptions.get(way.name):
+                for reading in self.readings:
+                    yield Result(self.model, self.words, reading, way.name, left_out=why)
+            else:
+                yield from self._read(way.name, partial(self.at(way)._heard, build, way))
+
+    def _heard_directly(self, build: Build) -> Any:
+        assert self.directly is not None
+        return self.directly(build(self.model, **self.options), self.sound)
+
+    def _heard(self, build: Build, way: Way) -> Heard:
+        fs, model = self.options["fs"], build(self.model, **self.options)
+        sound = self.sound.samples(fs)
+        if takes_pascal(model):
+            recorded = Recorded.of_pascal(sound, fs, way.peak)
+        else:
+            recorded = Recorded(sound.T, fs, layout=self.options.get("layout"))
+        frames = way.frames(self.model, model, recorded)
+        return heard(self.model, model, recorded, frames, self.columns)
+
+    def _read(self, way: str, hear: Callable[[], Any]) -> Iterator["Result"]:
         try:
-            y, problem = self.hear(build(self.model, **self.options), self.sound, self.options), ""
+            y, problem = hear(), ""
         except Exception as error:
             y, problem = None, _error_text(error)
         for reading in self.readings:
@@ -98,7 +99,7 @@ class Trial:
                     got = float(reading.of(y))
                 except Exception as error:
                     why = _error_text(error)
-            yield Result(self.model, self.words, reading, got, why)
+            yield Result(self.model, self.words, reading, way, got, why)
 
 
 def _error_text(error: Exception) -> str:
@@ -106,13 +107,21 @@ def _error_text(error: Exception) -> str:
 
 
 class Result(NamedTuple):
-    """The result of a reading; `problem` is the error that prevented it, if any."""
+    """The result of a reading.
+
+    sound: the words of its trial
+    way: name of the way in which the sound was played, "" for what reached the model directly
+    problem: the error that prevented it, if any
+    left_out: why it was not played in this way, if it was not
+    """
 
     model: str
     sound: str
     reading: Requirement
-    got: float
+    way: str
+    got: float = nan
     problem: str = ""
+    left_out: str = ""
 
     @property
     def deviation(self) -> float:
@@ -120,5 +129,11 @@ class Result(NamedTuple):
 
     @property
     def passed(self) -> bool:
+        """Whether it was played and is within the tolerance."""
         # NaN fails.
         return abs(self.deviation) <= self.reading.tolerance
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was played and did not pass."""
+        return not (self.passed or self.left_out)

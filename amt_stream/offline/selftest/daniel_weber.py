@@ -1,32 +1,28 @@
 """Checks of roughness after Daniel & Weber (1997)."""
 
 from functools import partial
-from typing import Any
 
 from amt_stream.offline.selftest.ecma418 import unramped
-from amt_stream.offline.selftest.requirement import Requirement, published
+from amt_stream.offline.selftest.requirement import Requirement, published, read
 
 CALCULATION = "independent calculation, tests/data/independent_daniel_weber.py"
 
 
-def mean_roughness(y: Any) -> float:
-    """The mean of the windows within the sound."""
-    return float(y.r[0, 1:-2].mean())
+MEAN = read("daniel_weber_mean_asper")
 
+UNIT = published("R", MEAN, 1.0, "asper", 1.0, "definition of the asper", "%")
 
-UNIT = published("R", mean_roughness, 1.0, "asper", 1.0, "definition of the asper", "%")
-
-STEADY = Requirement("R", mean_roughness, 0.0, "asper", 0.001, "a steady tone is not rough")
+STEADY = Requirement("R", MEAN, 0.0, "asper", 0.001, "a steady tone is not rough")
 
 
 def _heard(asper: float) -> Requirement:
     """The highest roughness of a carrier; the tolerance is the difference just heard, 17 %."""
     source = "Fastl & Zwicker, Psychoacoustics, Fig. 11.2"
-    return published("R", mean_roughness, asper, "asper", 0.17 * asper, source)
+    return published("R", MEAN, asper, "asper", 0.17 * asper, source)
 
 
 def _calculated(asper: float) -> Requirement:
-    return Requirement("R", mean_roughness, asper, "asper", 0.5, CALCULATION, scale="%")
+    return Requirement("R", MEAN, asper, "asper", 0.5, CALCULATION, scale="%")
 
 
 _tone = partial(unramped, "daniel_weber", duration=0.6)

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.accumulators.ecma418 import Metric
 from amt_stream.meters.signals import Tone
@@ -26,33 +24,11 @@ CROWD = (
 )
 
 
-def values(metric: Metric) -> Callable[[Any], Any]:
-    """The values that count of a metric of one channel."""
-    return lambda y: getattr(y, metric.letter)[0, round(metric.start_s * metric.frame_rate) :]
-
-
-def mean(metric: Metric) -> Of:
-    """The mean by the standard's rules."""
-
-    def of(y: Any) -> float:
-        found = values(metric)(y)
-        powers = found[found > metric.above] ** metric.exponent
-        return float(np.mean(powers)) ** (1 / metric.exponent) if powers.size else 0.0
-
-    return of
-
-
-def percentile(metric: Metric, percent: float) -> Of:
-    """The value that is exceeded in so many percent of the time."""
-    return lambda y: float(np.percentile(values(metric)(y), 100 - percent))
-
-
 def at_time(metric: Metric, time_s: float, bark: float | None = None) -> Of:
     """The value at a time, or the specific value there of a band."""
-    frame = round(time_s * metric.frame_rate) - 1
     if bark is None:
-        return lambda y: float(getattr(y, metric.letter)[0, frame])
-    return lambda y: float(y.specific[0, frame, round(2 * bark) - 1])
+        return lambda y: float(getattr(y.values, metric.letter)[0, y.frame(time_s)])
+    return lambda y: float(y.values.specific[0, y.frame(time_s), round(2 * bark) - 1])
 
 
 def calculated_at(metric: Metric, unit: str, percent: float, source: str) -> Callable[..., Any]:

@@ -9,12 +9,11 @@ from amt_stream.offline.selftest.ecma418 import (
     PROGRAMS,
     calculated_at,
     crowd,
-    mean,
     unramped,
 )
-from amt_stream.offline.selftest.requirement import Requirement, published
+from amt_stream.offline.selftest.requirement import Requirement, published, read
 
-N = mean(LOUDNESS)
+N = read("ecma_loudness_mean_sone")
 
 
 def _n(sone: float) -> Requirement:

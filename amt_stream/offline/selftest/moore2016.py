@@ -3,15 +3,15 @@
 from amt_stream.meters.signals import Ear
 from amt_stream.offline.selftest.check import Trial
 from amt_stream.offline.selftest.requirement import (
+    BRIEF,
     MAX_LTL,
     Requirement,
     calculated,
     falls_in,
-    highest,
-    highest_phon,
     max_ltl,
     max_stl,
     published,
+    read,
 )
 from amt_stream.offline.selftest.sounds import (
     ComponentSound,
@@ -37,12 +37,12 @@ def annex_c(f: float, level_db: float, *others: float, ear: Ear = "both") -> Com
 
 def _printed(sone: float, percent: float = 4.0) -> Requirement:
     """A printed loudness, some with two digits; 4 % is half a phon."""
-    return published(MAX_LTL, highest("ltl"), sone, "sone", percent, PRINTED, "%")
+    return published(MAX_LTL, read("max_ltl_sone"), sone, "sone", percent, PRINTED, "%")
 
 
 def _phon(expected: float) -> Requirement:
     """A loudness level on the scale of Table 5."""
-    of = highest_phon("ltl")
+    of = read("max_ltl_phon")
     return Requirement(MAX_LTL + " level", of, expected, "phon", 0.01, CASES)
 
 
@@ -83,37 +83,37 @@ CHECKS = (
     _trial(annex_c(3000, 80), _printed(26.4)),
     _trial(
         annex_c(4000, 40),
-        published(MAX_LTL + " level", highest_phon("ltl"), 48.9, "phon", 1.0, PRINTED),
+        published(MAX_LTL + " level", read("max_ltl_phon"), 48.9, "phon", 1.0, PRINTED),
     ),
     _trial(annex_c(1500, 60, 1600, 1700), _printed(6.36), max_ltl(6.34933, CASES)),
     _trial(annex_c(1000, 40, ear="left"), _printed(0.54), field="eardrum"),
     _trial(annex_c(1000, 60, ear="left"), _printed(2.3), field="eardrum"),
-    _trial(burst(10), max_stl(2.14664, CASES), max_ltl(0.52637, CASES)),
+    _trial(burst(10), max_stl(2.14664, CASES), max_ltl(0.52637, CASES)).not_as(cd=BRIEF),
     _trial(burst(100), max_stl(4.18112, CASES), max_ltl(2.46333, CASES)),
     _trial(
         ONSET,
         max_stl(4.11022, CASES),
         max_ltl(4.07402, CASES),
-        published("short-term falls in", falls_in("stl", 800, 1000), 29.8, "ms", 0.2, FORMULA),
-        published("long-term falls in", falls_in("ltl", 1100, 1450), 751, "ms", 1.0, FORMULA),
+        published("short-term falls in", falls_in("stl", 0.8, 1.0), 29.8, "ms", 0.2, FORMULA),
+        published("long-term falls in", falls_in("ltl", 1.1, 1.45), 751, "ms", 1.0, FORMULA),
     ),
     _trial(TURNS, max_stl(5.26486, CASES), max_ltl(8.25155, CASES)),
     _trial(steady(63, 70), max_stl(1.26505)),
     _trial(steady(8000, 60), max_stl(2.07114)),
     _trial(steady(3000, 60), max_stl(6.86297), field="diffuse"),
-    _trial(steady(1000, 3), max_stl(0.00238179)),
+    _trial(steady(1000, 3), max_stl(0.00238202)),
     _trial(steady(1000, 112), max_stl(161.168)),
     # Near the threshold level of a component.
     _trial(steady(1000, -20.88), max_stl(9.15873e-10, percent=2.0)),
     _trial(steady(1000, -20.96), max_stl(6.59044e-11, percent=2.0)),
     # At the flattest slopes of masking.
-    _trial(steady(1000, 145), max_stl(1783.2015, percent=0.001)),
+    _trial(steady(1000, 145), max_stl(1783.2190, percent=0.001)),
     _trial(steady(14900, 80), max_stl(1.42302)),
     _trial(together((80, 500, 1250, 2540, 4050), 60), max_stl(19.4356)),
     _trial(APART, max_stl(6.40955)),
     _trial(
         UNEQUAL,
-        calculated("right ear at 330 ms", lambda y: y.stl_ears[1, 330], 0.153588),
+        calculated("right ear at 330 ms", lambda y: y.values.stl_ears[1, y.frame(0.33)], 0.153588),
         field="eardrum",
     ),
     _trial(annex_c(1000, 40), max_ltl(0.99898, CASES, 0.1), constants="author"),
@@ -121,5 +121,5 @@ CHECKS = (
     _trial(annex_c(1000, 80), max_ltl(15.24017, CASES, 0.3), accuracy="coarse"),
     # Each component separately.
     _trial(together((80, 500, 1250, 2540, 4050), 60), max_stl(19.4356), accuracy="reference"),
-    _trial(steady(1000, 145), max_stl(1783.2015, percent=0.001), accuracy="reference"),
+    _trial(steady(1000, 145), max_stl(1783.2190, percent=0.001), accuracy="reference"),
 )

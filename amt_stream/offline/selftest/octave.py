@@ -12,7 +12,7 @@ _limited = partial(at_side, 4000, 10**3.6, model="octave")
 _attenuated = partial(outside, 500, 10**2.7, edge=10**0.15, last=10, model="octave")
 
 CHECKS = (
-    one_pascal("octave"),
+    one_pascal("octave", "octave_lzf_1000hz_db"),
     _midband(31.5, 10**1.5, duration=4.0),
     _midband(1000, 1000.0),
     _midband(16000, 10**4.2),

@@ -1,83 +1,168 @@
 """Results as text: rows, summaries and the verification report."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import groupby
 
 from amt_stream import __version__
+from amt_stream.core.formats import WAYS
 from amt_stream.core.words import counted
 from amt_stream.offline.selftest.check import Result, Trial
+from amt_stream.offline.selftest.requirement import Requirement
+from amt_stream.offline.selftest.ways import Way
 
-COLUMNS = ("", "model", "sound: reading", "expected", "got", "deviation", "tolerance", "source")
+DIRECTLY = "direct"
+"""Heading of what reaches a model without a source."""
+
+Value = tuple[str, str, Requirement]
+"""Model, sound and reading."""
 
 
-def cells(result: Result) -> tuple[str, ...]:
-    """The cells of a result under `COLUMNS`."""
-    reading, of = result.reading, result.reading.deviates_in
+def as_expected(trials: Iterable[Trial], ways: Sequence[Way]) -> Iterator[Result]:
+    """The results that checks will have if each reading is as expected."""
+    for trial in trials:
+        for way in [""] if trial.directly else [way.name for way in ways]:
+            why = trial.exceptions.get(way, "")
+            for one in trial.readings:
+                got = float("nan") if why else one.expected
+                yield Result(trial.model, trial.words, one, way, got, left_out=why)
+
+
+def ways_of(results: Iterable[Result]) -> list[str]:
+    """Names of the ways of results, "" first, which is directly."""
+    return sorted(dict.fromkeys(result.way for result in results), key=bool)
+
+
+def by_value(results: Iterable[Result]) -> dict[Value, dict[str, Result]]:
+    """Results of each value, by way."""
+    values: dict[Value, dict[str, Result]] = {}
+    for one in results:
+        values.setdefault((one.model, one.sound, one.reading), {})[one.way] = one
+    return values
+
+
+def columns(ways: Iterable[str]) -> tuple[str, ...]:
+    """Headings of the columns, with one for each way."""
+    of_ways = (way or DIRECTLY for way in ways)
+    return ("", "model", "sound: reading", "expected", *of_ways, "deviation", "tolerance", "source")
+
+
+def cells(of_value: Mapping[str, Result], ways: Iterable[str]) -> tuple[str, ...]:
+    """The cells of a value under `columns`; of its deviations, the largest."""
+    results = list(of_value.values())
+    first, played = results[0], _played(results)
+    reading, unit = first.reading, first.reading.deviates_in
+    deviation = f"{max(played, key=_off).deviation:<+8.2g} {unit}" if played else ""
     return (
-        "pass" if result.passed else "FAIL",
-        result.model,
-        f"{result.sound}: {reading.what}",
+        "FAIL" if any(one.failed for one in played) else "pass" if played else "none",
+        first.model,
+        f"{first.sound}: {reading.what}",
         f"{reading.expected:g} {reading.unit}",
-        # The widest such number.
-        f"{result.got:<11.6g}" if not result.problem else result.problem,
-        f"{result.deviation:<+8.2g} {of}",
-        f"{reading.tolerance:g} {of}",
+        *(_got(of_value.get(way)) for way in ways),
+        deviation,
+        f"{reading.tolerance:g} {unit}",
         reading.source,
     )
 
 
+def _got(result: Result | None) -> str:
+    if result is None:
+        return "-"
+    if result.left_out:
+        return "not played"
+    # 11 is the width of the widest such number.
+    return "error" if result.problem else f"{result.got:<11.6g}"
+
+
 def row(values: Sequence[str], widths: Sequence[int]) -> str:
-    """A line of columns; the last one is not padded."""
+    """A line of columns."""
     padded = (f"{value:<{width}}" for value, width in zip(values, widths, strict=True))
     return "  ".join(padded).rstrip()
 
 
-def column_widths(trials: Sequence[Trial]) -> list[int]:
-    """Widths of columns, as far as known before the checks; 0 for the last."""
-    known: list[tuple[str, ...]] = [COLUMNS]
-    for trial in trials:
-        for reading in trial.readings:
-            known.append(cells(Result(trial.model, trial.words, reading, reading.expected)))
-    columns = list(zip(*known, strict=True))[:-1]
-    return [*(max(map(len, column)) for column in columns), 0]
+def widths(rows: Iterable[Sequence[str]]) -> list[int]:
+    """Widths of columns."""
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
-def _worst(results: Sequence[Result]) -> str:
+def _played(results: Iterable[Result]) -> list[Result]:
+    return [result for result in results if not result.left_out]
+
+
+def _off(result: Result) -> float:
+    """The size of the deviation; NaN is worse than any."""
+    return abs(result.deviation) if result.got == result.got else float("inf")
+
+
+def _worst(results: Iterable[Result]) -> str:
     """The largest deviation in each unit: "2.5 %, 0.08 phon"."""
     largest: dict[str, float] = {}
     for result in results:
         unit = result.reading.deviates_in
-        # NaN is worse than any deviation.
-        off = abs(result.deviation) if result.got == result.got else float("inf")
-        largest[unit] = max(off, largest.get(unit, 0.0))
+        largest[unit] = max(_off(result), largest.get(unit, 0.0))
     return ", ".join(f"{off:.2g} {unit}" for unit, off in largest.items())
+
+
+def _passed(results: Sequence[Result]) -> str:
+    return f"{sum(result.passed for result in results)} of {len(results)}"
 
 
 def summary_text(results: Sequence[Result]) -> str:
     """The number of passed checks, and the worst deviation."""
-    passed = sum(result.passed for result in results)
-    return f"{passed} of {len(results)} passed, worst deviation {_worst(results)}"
+    played = _played(results)
+    not_played = len(results) - len(played)
+    also = f", {not_played} not played" if not_played else ""
+    worst = f", worst deviation {_worst(played)}" if played else ""
+    return f"{_passed(played)} passed{also}{worst}"
 
 
-def by_model(results: Sequence[Result]) -> dict[str, list[Result]]:
+def by_model(results: Iterable[Result]) -> dict[str, list[Result]]:
     models: dict[str, list[Result]] = {}
     for result in results:
         models.setdefault(result.model, []).append(result)
     return models
 
 
+def overview(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """A heading, and for each model the number of passed checks in each way."""
+    ways = ways_of(results)
+    rows = [("passed", *(way or DIRECTLY for way in ways), "worst deviation")]
+    for model, of in by_model(results).items():
+        played = _played(of)
+        each = ([result for result in played if result.way == way] for way in ways)
+        rows.append((model, *(_passed(some) if some else "-" for some in each), _worst(played)))
+    return rows
+
+
+def not_played(results: Iterable[Result]) -> Iterator[str]:
+    """A sentence for each sound that was not played in a way."""
+    of_sounds = groupby(results, key=lambda one: (one.model, one.sound, one.way, one.left_out))
+    for (model, sound, way, why), _ in of_sounds:
+        if why:
+            yield f"not played as {way}: {model}, {sound}: {why}"
+
+
+def failure(result: Result) -> str:
+    """A sentence on a check that failed."""
+    way = f" ({result.way})" if result.way else ""
+    got = result.problem or f"{result.got:.6g} {result.reading.unit}"
+    return f"failed: {result.model}, {result.sound}: {result.reading.what}{way}: {got}"
+
+
 def statement(results: Sequence[Result]) -> str:
     """A statement about the models after these results."""
-    printed = [result for result in results if result.reading.published]
-    others = len(results) - len(printed)
-    failed = [result for result in results if not result.passed]
-    if failed:
-        checks = counted(len(results), "check")
+    played = _played(results)
+    failed = [result for result in played if result.failed]
+    if failed or not played:
+        checks = counted(len(played), "check")
         return f"{len(failed)} of {checks} failed: these models are not verified."
-    values = counted(len(printed), "published value")
-    verified = f"verified against {values} (worst deviation {_worst(printed)})"
+    printed = [result for result in played if result.reading.published]
+    number = len(by_value(printed))
+    others = len(by_value(played)) - number
+    verified = f"verified against {counted(number, 'published value')}"
+    verified += f" (worst deviation {_worst(printed)})" if printed else ""
     also = f" and {others} independently calculated ones" if others else ""
     return (
         f"Implemented from published descriptions of the standards, {verified}{also}, not "
@@ -85,10 +170,20 @@ def statement(results: Sequence[Result]) -> str:
     )
 
 
+def _table(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of Markdown."""
+    first, *others = ([" ".join(cell.replace("|", "\\|").split()) for cell in one] for one in rows)
+    rule = ["---"] * len(first)
+    return [f"| {' | '.join(one)} |" for one in (first, rule, *others)]
+
+
 def markdown(results: Sequence[Result]) -> str:
     """The verification report."""
     now = datetime.now(UTC).replace(microsecond=0).isoformat()
     programs = ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "numba"))
+    ways = ways_of(results)
+    heading = ("result", *columns(ways)[1:])
+    rows = (cells(of_value, ways) for of_value in by_value(results).values())
     lines = [
         "# Verification of amt_stream",
         "",
@@ -99,11 +194,12 @@ def markdown(results: Sequence[Result]) -> str:
         "",
         statement(results),
         "",
-        *(f"- {model}: {summary_text(of)}" for model, of in by_model(results).items()),
-        f"- in all: {summary_text(results)}",
+        *_table(overview(results)),
         "",
-        "| " + " | ".join(name or "result" for name in COLUMNS) + " |",
-        "|" + "---|" * len(COLUMNS),
-        *("| " + " | ".join(v.replace("|", "\\|") for v in cells(r)) + " |" for r in results),
+        f"- in all: {summary_text(results)}",
+        *(f"- {way}: {WAYS[way]}" for way in ways if way),
+        *(f"- {sentence}" for sentence in not_played(results)),
+        "",
+        *_table([heading, *rows]),
     ]
     return "\n".join(lines) + "\n"

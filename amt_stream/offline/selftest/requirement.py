@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from amt_stream.dsp.scales import sone_to_phon
-
 Of = Callable[[Any], float]
-"""Gets a number from the output of a model."""
+"""Gets a number from what was read of a sound (`Heard`)."""
 
 MAX_STL, MAX_LTL = "max short-term", "max long-term"
 LOUDNESS = "independent calculation, tests/data/independent_loudness.py"
+BRIEF = "calculated at 32 kHz, and so brief that it matters when each frame of 1 ms begins"
 
 
 @dataclass(frozen=True)
@@ -58,25 +57,30 @@ def calculated(
     return Requirement(what, of, sone, "sone", percent, source, scale="%")
 
 
-def highest(name: str) -> Of:
-    """The maximum of a field."""
-    return lambda y: np.max(getattr(y, name))
+def read(name: str, above: float = 0.0) -> Of:
+    """A statistic of the whole sound, or another column at its end, above a level."""
+    return lambda y: y.read(name) - above
 
 
-max_stl = partial(calculated, MAX_STL, highest("stl"))
-max_ltl = partial(calculated, MAX_LTL, highest("ltl"))
+max_stl = partial(calculated, MAX_STL, read("max_stl_sone"))
+max_ltl = partial(calculated, MAX_LTL, read("max_ltl_sone"))
 
 
-def highest_phon(name: str, edition: str = "iso532-3") -> Of:
-    """The maximum of a field as a loudness level."""
-    return lambda y: sone_to_phon(np.max(getattr(y, name)), edition)
+def falls(name: str, start_s: float, stop_s: float) -> Of:
+    """How fast a level falls, in dB/s."""
+
+    def of(y: Any) -> float:
+        start, stop = (y.rows[name][y.row(time_s)] for time_s in (start_s, stop_s))
+        return float((start - stop) / (stop_s - start_s))
+
+    return of
 
 
-def falls_in(name: str, start: int, stop: int) -> Of:
-    """Time constant in ms of a field that falls exponentially from one frame to another."""
+def falls_in(name: str, start_s: float, stop_s: float) -> Of:
+    """Time constant in ms of a field that falls exponentially from one time to another."""
 
-    def of(y: object) -> float:
-        values = getattr(y, name)
-        return float((stop - start) / np.log(values[start] / values[stop]))
+    def of(y: Any) -> float:
+        start, stop = (getattr(y.values, name)[y.frame(time_s)] for time_s in (start_s, stop_s))
+        return float(1000 * (stop_s - start_s) / np.log(start / stop))
 
     return of
