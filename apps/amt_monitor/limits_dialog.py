@@ -61,7 +61,7 @@ class LimitsDialog(QtWidgets.QDialog):
         self.table.itemSelectionChanged.connect(self._select)
         self.table.installEventFilter(self)
         self.problem = plain_label("problem", wrap=True)
-        about = "A new measurement begins with them. They are kept for the next start."
+        about = "They judge from now on, and are kept for the next start."
         column = QtWidgets.QVBoxLayout(self)
         column.addWidget(self.table, 1)
         column.addWidget(self._norms())

@@ -78,6 +78,21 @@ class LimitsPane(Pane):
     def __init__(self, limits: Sequence[Limit], choose: Callable[[], object]) -> None:
         super().__init__("limits", "Limits")
         self.add = tool_button("add_limit", "Add a limit...", "of a norm, or a value", choose)
+        self.lights: list[Light] = []
+        self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
+        self._show(limits)
+
+    def change_limits(self, view: "ViewState") -> None:
+        assert view.readings is not None
+        self._box.hide()
+        self._box.deleteLater()
+        while self.body.count() > 1:  # the title
+            self.body.takeAt(1)
+        self.head.removeWidget(self.add)
+        self._show(view.readings.limits)
+        self._size_letters()
+
+    def _show(self, limits: Sequence[Limit]) -> None:
         self._limits = tuple(limits)
         room = QtWidgets.QWidget()
         grid = QtWidgets.QGridLayout(room)
@@ -85,7 +100,7 @@ class LimitsPane(Pane):
         grid.setSizeConstraint(QtWidgets.QLayout.SizeConstraint.SetNoConstraint)
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
         room.setSizePolicy(ignored, ignored)
-        box = SteadyBox(room)
+        self._box = box = SteadyBox(room)
         box.setMinimumHeight(len(self._limits) * LINES * self.fontMetrics().height())
         font = self.font()
         font.setPixelSize(round(STATE * self.fontMetrics().height()))
@@ -96,8 +111,7 @@ class LimitsPane(Pane):
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(len(self._limits), 1)
         grid.setHorizontalSpacing(SPACE)
-        self.lights: list[Light] = []
-        self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
+        self.lights, self.words = [], []
         for row, limit in enumerate(self._limits):
             names = f"state_{row}", f"limit_{row}"
             light, (state, words) = Light(), (plain_label(name, wrap=True) for name in names)
@@ -117,6 +131,7 @@ class LimitsPane(Pane):
             self.head.addWidget(self.add)
         else:
             box.hide()
+            self.add.setText("Add a limit...")
             self.body.addWidget(self.add, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
             self.body.addStretch(1)
 
@@ -133,6 +148,9 @@ class LimitsPane(Pane):
             words.setText(tied("\n".join(filter(None, parts))))
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._size_letters()
+
+    def _size_letters(self) -> None:
         least = self.fontMetrics().height()
         high = self.height() / (LINES * max(1, len(self._limits)) + 1)
         line = max(least, min(LARGEST * least, round(high), self.width() // LETTERS))

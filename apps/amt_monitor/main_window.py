@@ -11,7 +11,7 @@ from amt_monitor.layouts_menu import LayoutsMenu
 from amt_monitor.limit_alarm import LimitNotifier
 from amt_monitor.log_status import log_in
 from amt_monitor.main_menu import MainMenu
-from amt_monitor.measurement_actions import MakeLog, MeasurementActions
+from amt_monitor.measurement_actions import ChangeLimits, MakeLog, MeasurementActions
 from amt_monitor.measurement_control import MakeEngine, MeasurementControl
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
@@ -56,6 +56,7 @@ class MainWindow(QtWidgets.QMainWindow):
     make_engine: makes a new engine for a request, not yet started
     make_log: makes a log; without it, only logs from the beginning of a measurement are possible
     preset_of: returns the preset of an engine; without it, none can be saved
+    change_limits: lets other limits judge a running engine; without it, a new one begins
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class MainWindow(QtWidgets.QMainWindow):
         make_log: MakeLog | None = None,
         settings: Settings | None = None,
         preset_of: PresetOf | None = None,
+        change_limits: ChangeLimits | None = None,
     ) -> None:
         super().__init__()
         self.setObjectName("amt_monitor")
@@ -84,7 +86,7 @@ class MainWindow(QtWidgets.QMainWindow):
         tray.asked.connect(self._come_back)
         self.limits = LimitNotifier(tray, QtWidgets.QApplication.beep)
         self._build_state_view()
-        self._build_actions(make_log)
+        self._build_actions(make_log, change_limits)
         self._build_menus()
         self._close_unasked = False
         theme.changed.connect(self._color_tabs)
@@ -118,13 +120,14 @@ class MainWindow(QtWidgets.QMainWindow):
         self.statusBar().setSizeGripEnabled(False)
         EnterKeyFilter(self)
 
-    def _build_actions(self, make_log: MakeLog | None) -> None:
+    def _build_actions(self, make_log: MakeLog | None, change_limits: ChangeLimits | None) -> None:
         self.controls = MeasurementActions(
             self,
             self.measurement,
             self.settings,
             self.device,
             make_log=make_log,
+            change_limits=change_limits,
             front=lambda: self._front,
         )
         self.controls.changed.connect(self.show_state)

@@ -164,6 +164,12 @@ class MeasurementControl:
                 for one in (self.request, self.running_request)
             )
 
+    def have_limits(self, limits: tuple[Limit, ...]) -> None:
+        """Remember the limits that judge the engine for the next start."""
+        self.request, self.running_request = (
+            replace(one, limits=limits) for one in (self.request, self.running_request)
+        )
+
     def pause(self) -> None:
         """Pause the statistics; sound is still heard."""
         if self.measuring and self.engine is not None:

@@ -1,9 +1,11 @@
 """Limits and presets are chosen in the window, by mouse and by keys, and kept."""
 
+import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.limits_dialog import LimitsDialog
+from amt_monitor.log_status import log_in
 from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
@@ -13,6 +15,7 @@ from amt_stream.core.settings import presets_folder, tables_in, write_tables
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset, read_preset, shipped_presets
+from amt_stream.sessions.results import read_results
 from tests.apps.texts import engine_of
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
@@ -28,7 +31,10 @@ def start(qtbot, tmp_path):
         args = build_parser().parse_args(["meter", "--source", "demo", *words])
         maker = Maker(args, chosen_preset(args))
         settings = Settings(tmp_path / "monitor.json")
-        window = MainWindow(maker.engine, maker.log, settings, maker.preset)
+        settings.put(log_folder=str(tmp_path / "logs"))
+        window = MainWindow(
+            maker.engine, maker.log, settings, maker.preset, maker.change_limits
+        )
         windows.append(window)
         window.show()
         with qtbot.waitActive(window):
@@ -100,6 +106,10 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     assert dialog.limits == wanted
     begun = window.measurement.begun
     qtbot.mouseClick(ok_of(dialog), Button)
+    # The meter of levels does not run: a new measurement is needed, and asked for.
+    asked = window.findChild(QtWidgets.QMessageBox, "question")
+    assert "need a meter that does not run: Sound level." in asked.informativeText()
+    qtbot.mouseClick(next(one for one in asked.buttons() if one.text() == "Begin"), Button)
     begun_anew(qtbot, window, begun)
     assert window.measurement.readings.limits == wanted
     assert {"moore2016", "spl"} <= {*window.measurement.engine.models}, "a limit needs its model"
@@ -146,22 +156,54 @@ def test_limits_by_keys_alone(qtbot, start):
     tab_to(qtbot, dialog, dialog.adding)
     qtbot.keyClick(dialog.adding, Key.Key_Space)
     assert dialog.limits == (Limit("laeq_15min_db", 62.5),)
-    begun = window.measurement.begun
+    engine, measured_s = window.measurement.engine, window.measurement.measured_s
     tab_to(qtbot, dialog, ok_of(dialog))
     qtbot.keyClick(ok_of(dialog), Key.Key_Return)
-    begun_anew(qtbot, window, begun)
-    assert window.measurement.readings.limits == (Limit("laeq_15min_db", 62.5),)
+    limits = (Limit("laeq_15min_db", 62.5),)
+    qtbot.waitUntil(lambda: window.measurement.readings.limits == limits, timeout=5000)
+    # It judges the measurement that runs.
+    assert window.measurement.engine is engine
+    assert window.measurement.measured_s >= measured_s
+    pane = window.docks["limits"].pane
+    qtbot.waitUntil(lambda: len(pane.lights) == 1, timeout=5000)
+    qtbot.waitUntil(lambda: "so far" in pane.words[0][0].text(), timeout=5000)
+    assert "LAeq,15min" in pane.words[0][1].text()
+    level, count = "laeq_15min_db", window.docks["history"].pane.history.count
+    assert count > 0
+    history = window.docks["history"].pane
+    assert level in history.chosen
+    qtbot.waitUntil(lambda: np.isfinite(history.history.rows([level], 0, 1e6)[level][-1]))
+    assert np.isnan(history.history.rows([level], 0, 1e6)[level][0])
+    assert [one.kind for one in engine.events].count("limits") == 1
     # And removed again.
     qtbot.keyClick(window, Key.Key_L, CONTROL)
     dialog = dialog_in(qtbot, window)
     tab_to(qtbot, dialog, dialog.table)
     qtbot.keyClick(dialog.table, Key.Key_Delete)
     assert dialog.limits == ()
-    begun = window.measurement.begun
     tab_to(qtbot, dialog, ok_of(dialog))
     qtbot.keyClick(ok_of(dialog), Key.Key_Return)
-    begun_anew(qtbot, window, begun)
-    assert window.measurement.readings.limits == ()
+    qtbot.waitUntil(lambda: window.measurement.readings.limits == (), timeout=5000)
+    qtbot.waitUntil(lambda: pane.add.text() == "Add a limit...", timeout=5000)
+    assert pane.add.isVisible()
+    assert window.measurement.engine is engine
+
+
+def test_a_log_goes_on_under_other_limits(qtbot, start):
+    window = start("--model", "spl")
+    window.controls.log()
+    qtbot.waitUntil(lambda: log_in(window.measurement.engine) is not None, timeout=5000)
+    log = log_in(window.measurement.engine)
+    limits = (Limit("lceq_db", 20.0),)
+    window.controls._judge(limits)
+    qtbot.waitUntil(lambda: window.measurement.readings.limits == limits, timeout=5000)
+    qtbot.waitUntil(lambda: (window.measurement.readings.row or {}).get("limit_lceq_20") == "red")
+    window.controls.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=20000)
+    results = read_results(log.path)
+    assert [one["times"] for one in results.limits] == [1]
+    assert {*results.rows["limit_lceq_20"]} == {"", "red"}
+    assert log.path.parent.name == "logs"
 
 
 def ok_of(dialog):
