@@ -197,6 +197,13 @@ def ask_text(
     dialog.setLabelText(label)
     dialog.setTextValue(text)
     dialog.textValueSelected.connect(accepted)
-    for button in dialog.findChildren(QtWidgets.QPushButton):
-        button.setIcon(QtGui.QIcon())
+    dialog.sizeHint()  # makes its buttons
+    remove_button_icons(dialog)
     dialog.open()
+
+
+def remove_button_icons(dialog: QtWidgets.QWidget) -> None:
+    """Remove the marks that some desktops put on buttons: a red cross on Cancel says "wrong"."""
+    for box in dialog.findChildren(QtWidgets.QDialogButtonBox):
+        for button in box.buttons():
+            button.setIcon(QtGui.QIcon())
