@@ -90,6 +90,7 @@ class LimitsPane(Pane):
             self.body.takeAt(1)
         self.head.removeWidget(self.add)
         self._show(view.readings.limits)
+        self.add.show()
         self._size_letters()
 
     def _show(self, limits: Sequence[Limit]) -> None:

@@ -132,6 +132,7 @@ class MainWindow(QtWidgets.QMainWindow):
         )
         self.controls.changed.connect(self.show_state)
         self.controls.message.connect(self.say)
+        self.controls.made.connect(self.first_start.finish)
         self.device.chosen.connect(self.controls.change_input)
         self.bar.calibration.clicked.connect(
             lambda: self.controls.calibrate(self.state_view.why_uncalibrated)

@@ -54,11 +54,13 @@ class MeasurementActions(QtCore.QObject):
     make_log: None where only logs from the beginning are possible
     change_limits: None where other limits begin a new measurement
 
-    `changed` follows each command; `message` has a sentence.
+    `changed` follows each command; `message` has a sentence; `made` follows a calibration, a limit
+    and a log.
     """
 
     changed = QtCore.Signal()
     message = QtCore.Signal(str)
+    made = QtCore.Signal()
 
     def __init__(
         self,
@@ -211,6 +213,7 @@ class MeasurementActions(QtCore.QObject):
                 engine.attach(log, partial(self._begin_late, log))
                 self.measurement.request = replace(self.measurement.request, log=log.path)
                 self._settings.add_recent(log.path)
+                self.made.emit()
         self.changed.emit()
 
     def _begin_late(self, log: "SessionLog", time_s: float) -> None:
@@ -280,6 +283,7 @@ class MeasurementActions(QtCore.QObject):
         def go_on(_: int) -> None:
             wizard.deleteLater()
             if kept:
+                self.made.emit()
                 self.begin(replace(request, resumed=None, log=None))
             elif goes_on:
                 self._go_on()
@@ -336,6 +340,8 @@ class MeasurementActions(QtCore.QObject):
 
     def _keep_limits(self, limits: tuple[Limit, ...]) -> None:
         self._settings.put(limits=[one.to_dict() for one in limits])
+        if limits:
+            self.made.emit()
 
     def _measure_with(self, limits: tuple[Limit, ...]) -> None:
         self._keep_limits(limits)

@@ -32,9 +32,7 @@ def start(qtbot, tmp_path):
         maker = Maker(args, chosen_preset(args))
         settings = Settings(tmp_path / "monitor.json")
         settings.put(log_folder=str(tmp_path / "logs"))
-        window = MainWindow(
-            maker.engine, maker.log, settings, maker.preset, maker.change_limits
-        )
+        window = MainWindow(maker.engine, maker.log, settings, maker.preset, maker.change_limits)
         windows.append(window)
         window.show()
         with qtbot.waitActive(window):
@@ -187,6 +185,74 @@ def test_limits_by_keys_alone(qtbot, start):
     qtbot.waitUntil(lambda: pane.add.text() == "Add a limit...", timeout=5000)
     assert pane.add.isVisible()
     assert window.measurement.engine is engine
+
+
+@pytest.fixture
+def dialog(qtbot):
+    made = LimitsDialog((), ["laf_db", "lafmax_db", "laeq_db", "stl_phon", "stl_sone"])
+    qtbot.addWidget(made)
+    with qtbot.waitActive(made):
+        made.show()
+        made.activateWindow()
+    return made
+
+
+def test_readings_are_found_by_their_names_and_keys_are_not_shown(qtbot, dialog):
+    texts = [dialog.reading.itemText(k) for k in range(dialog.reading.count())]
+    assert "Level, fast (LAF)" in texts
+    assert not [one for one in texts if "_" in one]
+    assert len({*texts}) == len(texts)
+    field, popup = dialog.reading.lineEdit(), dialog.reading.completer().popup()
+    types(qtbot, field, "average")
+    qtbot.waitUntil(popup.isVisible, timeout=5000)
+    offered = [popup.model().index(k, 0).data() for k in range(popup.model().rowCount())]
+    assert "Average level, 15 min (LAeq,15min)" in offered
+    assert all("average" in one.lower() for one in offered)
+    popup.hide()
+    for typed, column in (
+        ("Level, fast (LAF)", "laf_db"),
+        ("laf", "laf_db"),
+        ("LAFmax", "lafmax_db"),
+        ("highest level, f", "lafmax_db"),
+        ("LAeq,15min", "laeq_15min_db"),
+        ("LAeq,5min", "laeq_5min_db"),
+        ("l10_db", "l10_db"),
+        ("level", "level"),
+    ):
+        types(qtbot, field, typed)
+        assert dialog._column == column
+    dialog.add()
+    assert "There is no reading 'level'" in dialog.problem.text()
+
+
+@pytest.mark.parametrize("place", ["left", "middle", "end"])
+def test_what_is_typed_after_a_click_replaces_the_value(qtbot, dialog, place):
+    value, field = dialog.value, dialog.value.lineEdit()
+    dialog.reading.setFocus()
+    assert (value.value(), value.suffix()) == (85.0, " dB")
+    x = {"left": 2, "middle": field.width() // 4, "end": field.width() - 2}[place]
+    qtbot.mouseClick(field, Button, pos=QtCore.QPoint(x, field.height() // 2))
+    qtbot.waitUntil(field.hasSelectedText, timeout=5000)
+    qtbot.keyClicks(value, "15")
+    assert (value.value(), value.text()) == (15.0, "15 dB")
+    qtbot.keyClick(value, Key.Key_Return)
+    assert dialog.limits == (Limit("laf_db", 15.0),)
+    assert dialog.isVisible(), "Enter adds it"
+    assert dialog.value.text() == "15.0 dB"
+
+
+@pytest.mark.parametrize("made", ["limit", "log", "calibration"])
+def test_the_first_steps_go_once_something_was_made(qtbot, start, made):
+    window = start()
+    assert window.first_start.isVisible()
+    if made == "limit":
+        window.controls._judge((Limit("ltl_phon", 70.0),))
+    elif made == "log":
+        window.controls.log()
+    else:
+        window.controls.made.emit()
+    qtbot.waitUntil(lambda: not window.first_start.isVisible(), timeout=5000)
+    assert window.settings.get("started", False)
 
 
 def test_a_log_goes_on_under_other_limits(qtbot, start):
