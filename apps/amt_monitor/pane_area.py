@@ -143,8 +143,8 @@ class PaneArea:
         self._forget_room()
         self._lay_out()
 
-    def _lay_out(self) -> None:
-        lay_out(self._window, list(self.docks.values()))
+    def _lay_out(self, closed: set[str] | None = None) -> None:
+        lay_out(self._window, list(self.docks.values()), closed)
 
     def fit_window(self) -> None:
         """Make panes tabs while the window is too small for their layout, and restore it later.
@@ -163,7 +163,7 @@ class PaneArea:
             self._whole = None
         elif not _fits(needs, room):
             whole = self._whole or WholeLayout(self.layout(), needs, set())
-            self._lay_out()
+            self._lay_out(self._closed)
             self._whole = whole._replace(closed=self._closed)
 
     @property
