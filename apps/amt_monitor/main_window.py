@@ -40,6 +40,8 @@ SEEN_MS, HIDDEN_MS = (33, 200, 400, 2000), (250, 1000, 1000, 2000)
 FIT_MS = 100
 """From the last change of the window's size to a layout that has room in it."""
 
+USUAL = QtCore.QSize(1280, 800)
+
 LOST, FAILED = 3, 1
 
 ROOMY = 700
@@ -70,8 +72,9 @@ class MainWindow(QtWidgets.QMainWindow):
         super().__init__()
         self.setObjectName("amt_monitor")
         self.setMinimumSize(800, 520)
-        room = self.screen().availableSize()
-        self.resize(min(1280, room.width()), min(800, room.height()))
+        # The frame is known only after the window is shown.
+        title_bar = self.style().pixelMetric(QtWidgets.QStyle.PixelMetric.PM_TitleBarHeight)
+        self.resize(USUAL.boundedTo(self.screen().availableSize() - QtCore.QSize(0, title_bar)))
         self.settings = settings or Settings()
         self.measurement = MeasurementControl(make_engine)
         self._preset_of = preset_of
@@ -278,6 +281,17 @@ class MainWindow(QtWidgets.QMainWindow):
         if place := self.settings.get("place", ""):
             # Qt moves a window from a screen that is gone to one that is there.
             self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
+        else:
+            QtCore.QTimer.singleShot(FIT_MS, self._fit_screen)
+
+    def _fit_screen(self) -> None:
+        """Keep the frame, which the window system has put around it by now, on the screen."""
+        room = self.screen().availableGeometry()
+        self.resize(self.size().boundedTo(room.size() - self.frameGeometry().size() + self.size()))
+        place, frame = self.pos(), self.frameGeometry()
+        over = frame.bottomRight() - room.bottomRight()
+        place -= QtCore.QPoint(max(0, over.x()), max(0, over.y()))
+        self.move(max(room.left(), place.x()), max(room.top(), place.y()))
 
     def _keep_layout(self) -> None:
         """Store layout and place, often: a program that is killed loses nothing."""
