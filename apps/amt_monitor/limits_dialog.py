@@ -242,7 +242,9 @@ class LimitsDialog(QtWidgets.QDialog):
         self.source.setText(plain(f"{words}. Source: {limits[0].source}"))
 
     def _name_unit(self) -> None:
-        unit = caption_of(self._column).unit
+        # What is typed to search for is no reading, and has no unit.
+        name = self._column
+        unit = "" if column_named(name) is None else caption_of(name).unit
         for spin in (self.value, self.amber):
             spin.setSuffix(f" {unit}".rstrip())
 

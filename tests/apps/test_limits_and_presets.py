@@ -221,6 +221,11 @@ def test_readings_are_found_by_their_names_and_keys_are_not_shown(qtbot, dialog)
     ):
         types(qtbot, field, typed)
         assert dialog._column == column
+    # A word that is searched for, or a number in the wrong field, is no unit.
+    for typed in ("average", "17"):
+        types(qtbot, field, typed)
+        assert dialog.value.text() == "85.0"
+    types(qtbot, field, "level")
     dialog.add()
     assert "There is no reading 'level'" in dialog.problem.text()
 
