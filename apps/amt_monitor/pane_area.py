@@ -95,7 +95,7 @@ class PaneArea:
         """Let the panes follow limits that changed while the measurement runs."""
         if view.readings is None or "limits" not in self.docks:
             return
-        if self._read is None or view.readings.limits is self._read[-1]:
+        if self._read is None or view.readings.limits == self._read[-1]:
             return
         self._read, dock = _read_in(view), self.docks["limits"]
         had_room = dock.kind.row is not None

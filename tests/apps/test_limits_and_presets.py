@@ -166,6 +166,7 @@ def test_limits_by_keys_alone(qtbot, start):
     qtbot.waitUntil(lambda: len(pane.lights) == 1, timeout=5000)
     qtbot.waitUntil(lambda: "so far" in pane.words[0][0].text(), timeout=5000)
     assert "LAeq,15min" in pane.words[0][1].text()
+    assert pane.lights[0].state == "unknown", "its window is not whole"
     level, count = "laeq_15min_db", window.docks["history"].pane.history.count
     assert count > 0
     history = window.docks["history"].pane
