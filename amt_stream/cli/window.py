@@ -113,14 +113,14 @@ class Maker:
             args = logged(args, request.log, restore=request.resumed is not None)
         args = keeping(args, request.keep_s, (request.folder or usual_folder()) / "sounds")
         typed = args.preset or args.model or args.limit
-        takes = not (request.remembered and typed)
-        if takes and request.preset is not None:
+        typed_over = request.remembered if typed else frozenset()
+        if request.preset is not None and "preset" not in typed_over:
             preset = request.preset.with_compute(args.compute)
             if not typed and needs_levels(args):
                 preset = _with_models(preset, [LEVELS])
         if request.models is not None:
             preset = preset.with_names(request.models)
-        if takes and request.limits is not None:
+        if request.limits is not None and "limits" not in typed_over:
             preset = _with_limits(preset, request.limits)
         if request.settings:
             known = {k: v for k, v in request.settings.items() if k in preset.settings}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from amt_stream.sessions import SessionLog
 
 FREE_MS = 50
-ANEW: Any = {"resumed": None, "log": None, "remembered": False}
+ANEW: Any = {"resumed": None, "log": None}
 OTHER_SOUND: Any = {"channels": None, "layout": None, "resumed": None, "log": None}
 """Of a request for a measurement that was asked for here, and does not continue another."""
 
@@ -293,7 +293,8 @@ class MeasurementActions(QtCore.QObject):
 
     def begin_first(self) -> None:
         """Begin with the preset and the limits of the last start, unless options say others."""
-        request, found = MeasurementRequest(remembered=True), self._settings.get("limits", None)
+        request = MeasurementRequest(remembered=frozenset(("preset", "limits")))
+        found = self._settings.get("limits", None)
         try:
             if path := self._settings.get(PRESET, ""):
                 from amt_stream.meters.presets import read_preset
@@ -345,7 +346,8 @@ class MeasurementActions(QtCore.QObject):
 
     def _measure_with(self, limits: tuple[Limit, ...]) -> None:
         self._keep_limits(limits)
-        self.begin(replace(self.measurement.request, limits=limits, **ANEW))
+        self.measurement.have_limits(limits)
+        self.begin(replace(self.measurement.request, **ANEW))
 
     def choose_preset(self, path: Path) -> None:
         """Measure with a preset, now and after the next start."""
@@ -360,8 +362,8 @@ class MeasurementActions(QtCore.QObject):
         def measure() -> None:
             self._settings.put(**{PRESET: str(path), "limits": None})
             request = self.measurement.request
-            begun = replace(request, preset=preset, models=None, settings={}, limits=None, **ANEW)
-            self.begin(begun)
+            own: Any = {"models": None, "settings": {}, "limits": None, "remembered": frozenset()}
+            self.begin(replace(request, preset=preset, **own, **ANEW))
 
         self.unless_lost(f"Measure with the preset {path.stem}?", "Begin", measure)
 

@@ -275,6 +275,18 @@ def test_a_log_goes_on_under_other_limits(qtbot, start):
     results = read_results(log.path)
     assert [one["times"] for one in results.limits] == [1]
     assert {*results.rows["limit_lceq_20"]} == {"", "red"}
+    # Stopped and continued, the log and the window go on with them.
+    ended_s = results.duration_s
+    window.controls.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "running", timeout=20000)
+    assert window.measurement.readings.limits == limits
+    qtbot.waitUntil(lambda: window.measurement.readings.row["time_s"] > ended_s + 0.3)
+    window.controls.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=20000)
+    again = read_results(log.path)
+    assert again.duration_s > ended_s
+    assert [one["times"] for one in again.limits] == [1]
+    assert again.limits[0]["judged_from_s"] == results.limits[0]["judged_from_s"]
     assert log.path.parent.name == "logs"
 
 
