@@ -21,6 +21,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.needed_models import LEVELS, asked_by_limits, models_with
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows
+from amt_stream.meters.rows.captions import caption_of
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import tables_of_files
 from amt_stream.sessions.outputs import FollowedReadings
@@ -144,8 +145,9 @@ class Maker:
 
 
 def _limits_words(limits: Iterable[Limit]) -> str:
-    words = [one.words for one in limits]
-    return f"from here on these judge: {', '.join(words)}" if words else "none judges from here on"
+    captions = [(one.threshold_words, caption_of(one.column)) for one in limits]
+    words = [f"{of.symbol or of.words} {value} {of.unit}".rstrip() for value, of in captions]
+    return f"from here on: {', '.join(words) or 'none'}"
 
 
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:

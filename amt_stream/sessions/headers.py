@@ -26,8 +26,11 @@ def headers_of(session: Session, run: int) -> list[HeaderFrom]:
     for path in session.files(run, "rows"):
         with as_session_error(path, "read"):
             first = next(ROWS_IN[path.suffix](path), None)
-            if first is not None:
-                found.append(HeaderFrom(int(first["sample"]), _READERS[path.suffix](path)))
+            header = {} if first is None else _READERS[path.suffix](path)
+        try:
+            found += [] if first is None else [HeaderFrom(int(first["sample"]), header)]
+        except (LookupError, TypeError, ValueError) as error:
+            raise SessionError(f"{path} has an invalid row: it has no sample") from error
     return found
 
 

@@ -103,8 +103,8 @@ class SessionLog:
 
     path: folder, new or of a session
     table: makes the rows; for this log only, as it counts. `done` is set at the end of the part of
-        the sound that it covers. The files have its header: before the engine calibrates or swaps,
-        call `table.calibrate` or `table.swap`
+        the sound that it covers. The files have its header: before the engine calibrates, swaps or
+        announces other limits, call `table.calibrate`, `table.swap` or `table.change_limits`
     format: "sqlite" (a database, which other programs may read meanwhile), "csv" or "jsonl" (hourly
         text files), or "parquet" (hourly JSON lines, converted when they are closed)
     settings: further settings that are needed to repeat the measurement, as data for JSON

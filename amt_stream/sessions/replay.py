@@ -101,7 +101,8 @@ class _RecordedSound:
     notes: why it ends before the run
     first_run: the first of these runs
     changes: events after which other limits judged
-    headers: of the rows, if there are any such events
+
+    Raises SessionError for limits that cannot be read.
     """
 
     def __init__(self, session: Session, run: int) -> None:
@@ -114,7 +115,11 @@ class _RecordedSound:
             runs.insert(0, before)
             self.changes.extendleft(reversed(self._changes_of(before, end)))
         self.first_run = runs[0]
-        self.headers = [one for r in runs for one in headers_of(session, r)] if self.changes else []
+        headers = [one for r in runs for one in headers_of(session, r)] if self.changes else []
+        try:
+            self._limits = [(at, [*map(limit_of, h.get("limits", ()))]) for at, h in headers]
+        except UNMADE as error:
+            raise SessionError(f"{session.path} has invalid limits: {sentence(error)}") from error
 
     def _changes_of(self, run: int, end: float) -> list[Event]:
         events = self._session.events(run)
@@ -122,8 +127,7 @@ class _RecordedSound:
 
     def limits_after(self, sample: int) -> Sequence[Limit]:
         """The limits of the first row after a sample."""
-        found = next((one.header for one in self.headers if one.sample > sample), {})
-        return [limit_of(one) for one in found.get("limits", ())]
+        return next((limits for at, limits in self._limits if at > sample), [])
 
     def cut_at_changes(self) -> Iterator[Chunk | Event]:
         """Yield the sound, and each change of limits at its sample."""
@@ -220,10 +224,12 @@ class _Maker:
         self.rows.append(self.table.rows(frames))
 
     def event(self, event: Event) -> None:
-        if event.kind == LIMITS and isinstance(self.table.rows, JoinedRows):
+        if event.kind != LIMITS:
+            return
+        if isinstance(self.table.rows, JoinedRows):
             self.table.change_limits(self._limits_after(self.table.rows.last_sample))
             self.table.event(event)
-            self.changed.set()
+        self.changed.set()
 
     def ended(self, end_s: float | None) -> None:
         if end_s is not None:
@@ -248,7 +254,7 @@ def _measured(session: Session, run: int, sound: _RecordedSound) -> Iterator[Row
                 source.deliver(one.samples, one.lost, one.flags)
             else:
                 engine.announce(one.kind, one.text)
-                while not (maker.changed.wait(WAIT_S) or engine.health.sink_errors):
+                while not (maker.changed.wait(WAIT_S) or engine.health.sink_errors or engine.error):
                     pass
                 maker.changed.clear()
             while maker.rows:

@@ -626,9 +626,16 @@ class _Log:
         self._absent: JsonDict = {}
         """Of a log whose limits changed: what a row has that lacks a column."""
         if any(one.kind == LIMITS for one in self.events):
+            self._follow_limits()
+
+    def _follow_limits(self) -> None:
+        path = self._session.path
+        try:
             self.header = latest_header(self._session, self._runs, self.header)
             names = [one["name"] for one in self.header["columns"]]
             self._absent = {name: "" if name.startswith(STATE) else None for name in names}
+        except NO_ROW as error:
+            raise ResultsError(f"{path} has an invalid header ({brief(error)})") from error
 
     @property
     def _runs(self) -> list[int]:

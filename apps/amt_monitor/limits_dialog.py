@@ -225,9 +225,9 @@ class LimitsDialog(QtWidgets.QDialog):
         self.changing.setEnabled(row is not None)
         if row is not None and row < len(self.limits):
             one = self.limits[row]
-            known = self.reading.findData(one.column)
-            words = _words(one.column) if known < 0 else self.reading.itemText(known)
-            self.reading.setEditText(words)
+            if self.reading.findData(one.column) < 0:
+                self.reading.addItem(caption_of(one.column).listed, one.column)
+            self.reading.setEditText(self.reading.itemText(self.reading.findData(one.column)))
             self.side.setCurrentIndex(one.below)
             self.value.setValue(one.threshold)
             self.amber.setValue(NO_AMBER if one.amber is None else one.amber)
@@ -258,10 +258,7 @@ def _named(names: Iterable[str]) -> list[tuple[str, str]]:
     """Each reading in words, with its unit where others have the same, and its column."""
     named = [(_words(name), name) for name in names]
     words = [one for one, _ in named]
-    return [
-        (f"{one}, {caption_of(name).unit}" if words.count(one) > 1 else one, name)
-        for one, name in named
-    ]
+    return [(caption_of(name).listed if words.count(one) > 1 else one, name) for one, name in named]
 
 
 def _norm_words(name: str) -> str:

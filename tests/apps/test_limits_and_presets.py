@@ -173,7 +173,8 @@ def test_limits_by_keys_alone(qtbot, start):
     assert level in history.chosen
     qtbot.waitUntil(lambda: np.isfinite(history.history.rows([level], 0, 1e6)[level][-1]))
     assert np.isnan(history.history.rows([level], 0, 1e6)[level][0])
-    assert [one.kind for one in engine.events].count("limits") == 1
+    told = [one.text for one in engine.events if one.kind == "limits"]
+    assert told == ["from here on: LAeq,15min limit 62.5 dB"]
     # And removed again.
     qtbot.keyClick(window, Key.Key_L, CONTROL)
     dialog = dialog_in(qtbot, window)
@@ -245,6 +246,15 @@ def test_what_is_typed_after_a_click_replaces_the_value(qtbot, dialog, place):
     assert dialog.limits == (Limit("laf_db", 15.0),)
     assert dialog.isVisible(), "Enter adds it"
     assert dialog.value.text() == "15.0 dB"
+
+
+def test_a_reading_that_is_not_in_the_list_can_be_changed(qtbot, dialog):
+    types(qtbot, dialog.reading.lineEdit(), "LAeq,5min")
+    dialog.add()
+    assert dialog.reading.currentText() == "Average level, 5 min (LAeq,5min), dB"
+    dialog.value.setValue(80.0)
+    dialog.change()
+    assert dialog.limits == (Limit("laeq_5min_db", 80.0),)
 
 
 @pytest.mark.parametrize("made", ["limit", "log", "calibration"])

@@ -160,6 +160,17 @@ def test_a_short_window_a_percentile_and_a_dose_begin_with_their_limit(frames):
     assert 0 < ends[1] < ends[0]
 
 
+def test_a_dose_that_was_there_is_of_all_sound(frames):
+    """So a gap before its limit counts too."""
+    own = [one for one in frames if one.model == "spl"]
+    limit = Limit("dose_70_3_percent", 90.0)
+    columns = "laf_db,dose_70_3_percent"
+    _, rows = made(table(["spl"], (), columns), own)
+    now = table(["spl"], [limit], columns)
+    now.take_over(rows)
+    assert now.stood()[0].counted_s == pytest.approx(6.0, abs=0.1)
+
+
 def test_forecasts_of_other_limits_stay_with_theirs(frames):
     own = [one for one in frames if one.model == "spl"]
     first, second = Limit("laeq_1min_db", 90.0), Limit("laeq_1min_db", 80.0)

@@ -192,8 +192,12 @@ class Readings(Resumable, ABC):
     def remember(self) -> None:
         """Remember what rolling windows of columns need that are chosen while it runs."""
 
+    def has(self, column: Column) -> bool:
+        """Whether it is one of the chosen columns."""
+        return any(one.name == column.name for one in self.columns)
+
     def earlier(self, column: Column) -> Earlier:
-        """The sound so far that a column includes if it is chosen now and was not before."""
+        """The sound so far that a column includes that a limit judges from now on."""
         known = self.counted_s()
         if not column.counted or not known:
             return Earlier()

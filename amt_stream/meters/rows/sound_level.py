@@ -219,8 +219,8 @@ class SoundLevelReadings(MeteredReadings):
         if remembered and not asked and not found["percent"]:
             return Earlier(heard_s=memory.heard_s(window_s), holes=memory.missed(window_s))
         # Doses, and percentiles of other levels than A-weighted F, are counted only if chosen.
-        uncounted = found["dose"] if asked else found["percent"] and _level_of(found) != LEVELS[0]
-        return Earlier() if uncounted else super().earlier(column)
+        asks = found["dose"] if asked else found["percent"] and _level_of(found) != LEVELS[0]
+        return Earlier() if asks and not self.has(column) else super().earlier(column)
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)

@@ -109,7 +109,7 @@ class ZwickerReadings(MeteredReadings):
 
     def earlier(self, column: Column) -> Earlier:
         counted = column.needs or NAME.fullmatch(column.name) or self._sharpness.has(column.name)
-        return super().earlier(column) if counted else Earlier()
+        return super().earlier(column) if counted or self.has(column) else Earlier()
 
     def reset(self) -> None:
         super().reset()
