@@ -74,6 +74,25 @@ def test_a_limit_is_told_on_one_line_of_a_narrow_pane(qtbot, open_window):
         qtbot.waitUntil(lambda units=units: words.text().count("dB") == units, timeout=5000)
 
 
+def test_long_words_of_limits_are_whole_in_a_small_pane(qtbot, start):
+    limits = "--limit", "laeq_15min_db>70", "--limit", "laf_db>99"
+    window = start("--model", "moore2016,spl", *limits)
+    window.resize(1280, 800)
+    window.first_start.skip.click()
+    pane = window.docks["limits"].pane
+    qtbot.waitUntil(lambda: "Only part" in pane.words[0][1].text(), timeout=15000)
+
+    def lacking():
+        labels = [label for pair in pane.words for label in pair]
+        boxes = [(one.text(), one.heightForWidth(one.width()), one.height()) for one in labels]
+        bottom = labels[-1].mapTo(pane, labels[-1].rect().bottomLeft()).y()
+        short = [box for box in boxes if box[1] > box[2] + 1]
+        return short or ([] if bottom < pane.height() else [bottom, pane.height()])
+
+    qtbot.waitUntil(lambda: lacking() == [], timeout=5000)
+    assert pane.words[0][1].toolTip() == "Average level, 15 min (LAeq,15min)"
+
+
 def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     window = start()
     pane = window.docks["limits"].pane
