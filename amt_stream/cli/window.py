@@ -20,7 +20,7 @@ from amt_stream.meters.frames import LIMITS
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.needed_models import LEVELS, asked_by_limits, models_with
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import JoinedRows
+from amt_stream.meters.rows import JoinedRows, Stood
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import tables_of_files
@@ -97,7 +97,8 @@ class Maker:
             table.change_limits(limits)
         shown.change_limits(now)
         self._running[id(engine)] = setup
-        engine.announce(LIMITS, _limits_words(limits))
+        ended = [one for one in shown.stood() if one.limit not in limits]
+        engine.announce(LIMITS, _limits_words(limits, ended))
         return ""
 
     def preset(self, engine: "Engine") -> Preset:
@@ -144,10 +145,17 @@ class Maker:
             yield replace(setup, remembers=True)
 
 
-def _limits_words(limits: Iterable[Limit]) -> str:
-    captions = [(one.threshold_words, caption_of(one.column)) for one in limits]
-    words = [f"{of.symbol or of.words} {value} {of.unit}".rstrip() for value, of in captions]
-    return f"from here on: {', '.join(words) or 'none'}"
+def _limits_words(limits: Iterable[Limit], ended: Iterable[Stood]) -> str:
+    """The limits that judge from now on, and the results of those that end."""
+    results = [f"{_words_of(one.limit)} ({one.verdict})" for one in ended]
+    gone = f"; ended: {', '.join(results)}" if results else ""
+    return f"from here on: {', '.join(map(_words_of, limits)) or 'none'}{gone}"
+
+
+def _words_of(limit: Limit) -> str:
+    caption = caption_of(limit.column)
+    name = caption.symbol or caption.words
+    return f"{name} {limit.threshold_words} {caption.unit}".rstrip()
 
 
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:

@@ -206,6 +206,8 @@ def test_limits_by_keys_alone(qtbot, start):
     qtbot.waitUntil(lambda: pane.add.text() == "Add a limit...", timeout=5000)
     assert pane.add.isVisible()
     assert window.measurement.engine is engine
+    (*_, told) = [one.text for one in engine.events if one.kind == "limits"]
+    assert told == "from here on: none; ended: LAeq,15min limit 62.5 dB (kept so far)"
 
 
 @pytest.fixture
