@@ -5,19 +5,15 @@ import time
 import pytest
 
 from amt_stream.core.formats import LOG_FORMATS
-from amt_stream.engine import Engine
 from amt_stream.meters.frames import LIMITS
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.presets import Preset
-from amt_stream.meters.specification import RowSettings
-from amt_stream.meters.table import Sound, Table
-from amt_stream.sessions import Session, SoundLog
+from amt_stream.sessions import Session
 from amt_stream.sessions.replay import replay_session
 from amt_stream.sessions.report.content import limit_lines
 from amt_stream.sessions.report.times import Clock
 from amt_stream.sessions.results import read_results
 from amt_stream.sessions.verify import verify
-from tests.sessions.test_replay import FS, LOUD, Marked, blocks_of
+from tests.sessions.test_replay import blocks_of, kept
 
 FIRST = Limit("laf_db", 120.0)
 LATER = [Limit("laf_db", 60.0, amber=50.0, hysteresis=1.0), Limit("laeq_1min_db", 90.0), FIRST]
@@ -28,32 +24,22 @@ def told_last(engine):
     return [event.kind for event in engine.events[-1:]] == [LIMITS]
 
 
-def changed(folder, changes, format="sqlite", seconds=1.5):
-    """A log of pushed noise, whose limits change after some of its blocks."""
-    source = Marked(FS, 2, "the hall", live=False)
-    preset = Preset(NAMES, limits=(FIRST,)).with_uncertainty(LOUD.uncertainty_db)
-    models = preset.models(FS, 2)
-    sound = Sound(source.name, FS, (1, 2), [LOUD], None, source=source)
-    table = Table(preset, models, sound, RowSettings(50))
-    table.rows.remember()
-    settings = {"engine": preset.engine_settings, "source": {"picked": None}}
-    one = SoundLog(folder, table, fs=FS, channels=2, sound="wav", format=format, settings=settings)
-    blocks = blocks_of(seconds)
-    with one, Engine(source, models, [one], calibration=LOUD) as engine:
-        for number, block in enumerate(blocks):
-            if number in changes:
-                heard = sum(map(len, blocks[:number])) - 1000
-                while engine.health.samples < heard and engine.error is None:
-                    time.sleep(0.01)
-                table.change_limits(changes[number])
-                engine.announce(LIMITS, "other limits judge from here on")
-                while not (told_last(engine) or engine.error):
-                    time.sleep(0.01)
-            source.marked(block)
-        source.close()
-        assert engine.wait(60)
-    assert one.note == ""
-    return folder
+def changed(folder, changes, format="sqlite"):
+    """A log of pushed noise, whose limits change before some of its blocks."""
+    blocks = blocks_of(1.5)
+
+    def change(number, engine, table):
+        if number not in changes:
+            return
+        heard = sum(map(len, blocks[:number])) - 1000
+        while engine.health.samples < heard and not engine.error:
+            time.sleep(0.01)
+        table.change_limits(changes[number])
+        engine.announce(LIMITS, "other limits judge from here on")
+        while not (told_last(engine) or engine.error):
+            time.sleep(0.01)
+
+    return kept(folder, blocks, NAMES, format=format, limits=(FIRST,), before=change)
 
 
 @pytest.mark.parametrize(
