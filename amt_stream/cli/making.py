@@ -21,7 +21,7 @@ from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import uncertainty_of
 from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import AnyRows
+from amt_stream.meters.rows import AnyRows, JoinedRows
 from amt_stream.meters.specification import OR_ANEW, PCM_FS
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionError, SessionLog
@@ -106,13 +106,17 @@ def input_from_window(
 
 @dataclass(frozen=True)
 class EngineSetup:
-    """The parts from which an engine is made: models by name, and --blocksize if it counts."""
+    """The parts from which an engine is made: models by name, and --blocksize if it counts.
+
+    remembers: whether limits may come while it runs
+    """
 
     args: LiveOptions
     preset: Preset
     given: Input
     models: "Mapping[str, Stage]"
     blocksize: int | None
+    remembers: bool = False
 
     @classmethod
     def made(
@@ -161,7 +165,10 @@ class EngineSetup:
         )
         preset = self.preset.with_uncertainty(uncertainty_of(given.calibration))
         step_ms = step_ms or args.step_ms or preset.step_ms
-        return table_of(args, preset, self.models, sound, step_ms, intervals)
+        table = table_of(args, preset, self.models, sound, step_ms, intervals)
+        if self.remembers and isinstance(table.rows, JoinedRows):
+            table.rows.remember()
+        return table
 
     def rows_to_show(self, logs: Sequence[SessionLog]) -> AnyRows:
         """Make rows for display, which begin where the logs do."""

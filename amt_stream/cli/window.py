@@ -12,14 +12,18 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.events import keeping
 from amt_stream.cli.inputs import open_input
 from amt_stream.cli.log import log_folder, logged, usual_folder
-from amt_stream.cli.making import EngineSetup, input_from_window, metered_input
+from amt_stream.cli.making import SHOWN_MS, EngineSetup, input_from_window, metered_input
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.preset import needs_levels
+from amt_stream.meters.frames import LIMITS
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.needed_models import LEVELS, asked_by_limits, models_with
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, Stood
+from amt_stream.meters.rows.captions import caption_of
 from amt_stream.sessions import SessionLog
+from amt_stream.sessions.events import tables_of_files
 from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
@@ -75,6 +79,28 @@ class Maker:
         args = logged(setup.args, log_folder(among), restore=False)
         return replace(setup, args=args).logs()[0]
 
+    def change_limits(self, engine: "Engine", limits: tuple[Limit, ...]) -> str:
+        """Let other limits judge a running engine, and its logs say so.
+
+        Returns why they cannot, in which case nothing changes; else "".
+        """
+        setup = self._running[id(engine)]
+        preset = _with_limits(setup.preset, limits)
+        if missing := [one.title for one in preset.entries if one.name not in setup.preset.names]:
+            return f"They need a meter that does not run: {' and '.join(missing)}."
+        shown = next((one for one in engine.sinks if isinstance(one, FollowedReadings)), None)
+        setup = replace(setup, preset=preset)
+        now = None if shown is None else setup.table(SHOWN_MS).rows
+        if shown is None or not isinstance(now, JoinedRows):
+            return "Several microphones are measured."
+        for table in tables_of_files(engine.sinks):
+            table.change_limits(limits)
+        shown.change_limits(now)
+        self._running[id(engine)] = setup
+        ended = [one for one in shown.stood() if one.limit not in limits]
+        engine.announce(LIMITS, _limits_words(limits, ended))
+        return ""
+
     def preset(self, engine: "Engine") -> Preset:
         """The preset that an engine was made with, with settings that were changed since."""
         preset = self._running[id(engine)].preset
@@ -89,14 +115,14 @@ class Maker:
             args = logged(args, request.log, restore=request.resumed is not None)
         args = keeping(args, request.keep_s, (request.folder or usual_folder()) / "sounds")
         typed = args.preset or args.model or args.limit
-        takes = not (request.remembered and typed)
-        if takes and request.preset is not None:
+        typed_over = request.remembered if typed else frozenset()
+        if request.preset is not None and "preset" not in typed_over:
             preset = request.preset.with_compute(args.compute)
             if not typed and needs_levels(args):
                 preset = _with_models(preset, [LEVELS])
         if request.models is not None:
             preset = preset.with_names(request.models)
-        if takes and request.limits is not None:
+        if request.limits is not None and "limits" not in typed_over:
             preset = _with_limits(preset, request.limits)
         if request.settings:
             known = {k: v for k, v in request.settings.items() if k in preset.settings}
@@ -115,7 +141,21 @@ class Maker:
             given, blocksize = metered_input(args, preset), args.blocksize
         asks = {"specific_loudness": SHOWS_SPECIFIC in preset.names}
         with given.started(preset.run_in) as given:
-            yield EngineSetup.made(args, preset, given, blocksize, asks)
+            setup = EngineSetup.made(args, preset, given, blocksize, asks)
+            yield replace(setup, remembers=True)
+
+
+def _limits_words(limits: Iterable[Limit], ended: Iterable[Stood]) -> str:
+    """The limits that judge from now on, and the results of those that end."""
+    results = [f"{_words_of(one.limit)} ({one.verdict})" for one in ended]
+    gone = f"; ended: {', '.join(results)}" if results else ""
+    return f"from here on: {', '.join(map(_words_of, limits)) or 'none'}{gone}"
+
+
+def _words_of(limit: Limit) -> str:
+    caption = caption_of(limit.column)
+    name = caption.symbol or caption.words
+    return f"{name} {limit.threshold_words} {caption.unit}".rstrip()
 
 
 def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
@@ -148,7 +188,10 @@ def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
         )
         return None
     maker = Maker(args, preset)
-    return run_window(maker.engine, maker.log, maker.preset, duration=args.duration), maker
+    status = run_window(
+        maker.engine, maker.log, maker.preset, maker.change_limits, duration=args.duration
+    )
+    return status, maker
 
 
 def has_display() -> bool:

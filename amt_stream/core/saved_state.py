@@ -1,7 +1,7 @@
 """Saving and restoring state as named numbers and arrays, so that a measurement can resume."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -44,6 +44,15 @@ class Resumable:
             setattr(self, name, taken)
         if left:
             raise Unfitting(f"{type(self).__name__} has no state {min(left)!r}")
+
+    def take_over(self, before: Self) -> None:
+        """Continue from an object of the same class with other settings, which is no longer used.
+
+        Parts are matched by name; what only this object has stays as it was made.
+        """
+        for name in self.kept:
+            now, was = getattr(self, name), getattr(before, name)
+            setattr(self, name, _continued(now, was, name in self.growing))
 
     def refuse_state(self, fits: bool, name: str) -> None:
         """Raise Unfitting for an attribute that was loaded with an impossible value."""
@@ -103,6 +112,24 @@ def _taken(name: str, now: object, left: JsonDict, grows: bool) -> Any:
     if not _may_be(value, now):
         raise Unfitting(f"the state {name!r} is {value!r:.40}")
     return value
+
+
+def _continued(now: Any, was: Any, grows: bool) -> Any:
+    """The value of an attribute that continues from `was`."""
+    if isinstance(now, Resumable) or isinstance(was, Resumable):
+        if type(now) is type(was):
+            now.take_over(was)
+        return now
+    if isinstance(now, Mapping):
+        return {k: _continued(v, was[k], grows) if k in was else v for k, v in now.items()}
+    if isinstance(now, tuple | list):
+        if len(now) != len(was):
+            return now
+        both = [_continued(*pair, grows) for pair in zip(now, was, strict=True)]
+        return type(now)(*both) if hasattr(now, "_fields") else type(now)(both)
+    if isinstance(now, np.ndarray):
+        return was if _alike(was, now, grows) else now
+    return was
 
 
 def _alike(value: np.ndarray, now: np.ndarray, grows: bool) -> bool:

@@ -314,6 +314,13 @@ class Engine:
             self._bus.by_person(kind, text, microphone or "")
             self._models.first.commands.put(self._bus.note)
 
+    def announce(self, kind: str, text: str) -> None:
+        """Send an event between two blocks, where all models have heard the same samples
+        [any-thread].
+        """
+        with self._state.commanded(_event_words(kind, text)):
+            self._bus.by_source(kind, text)
+
     def tell_event(self, event: Event) -> None:
         """Send an event that a sink or a person found in the sound, within 0.2 s [any-thread]."""
         with self._state.commanded(_event_words(event.kind, event.text)):

@@ -79,6 +79,9 @@ UNDO_S = 10.0
 """Seconds of sound within which a reset of readings can be undone."""
 
 
+LIMITS = "limits"
+"""The kind of events after which other limits judge."""
+
 COUNTING = ("paused", "continued", "readings_reset", "reset_undone")
 """Kinds of events that change which sound is counted."""
 

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,8 +12,9 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.meters import catalog, rows
 from amt_stream.meters.calibration import Calibration, one_each
-from amt_stream.meters.frames import Event
+from amt_stream.meters.frames import LIMITS, Event
 from amt_stream.meters.heard_channels import HeardChannels
+from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.specification import RowSettings
@@ -171,63 +173,84 @@ class Table:
         interval = None
         if asked.interval is not None:
             interval = Interval(asked.interval, asked.zone or local_zone())
-        columns = asked.columns
         refuse_untaken(asked, preset)
-        self._options = options = {name: getattr(asked, name) for name in READINGS_TAKE}
+        self._options = {name: getattr(asked, name) for name in READINGS_TAKE}
         self.triggers = preset.triggers
         """The triggers of sound events in these rows."""
         self._models = self._described()
 
         # A file has no time of day unless it is known when it began.
-        is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
-        self._zone = None if is_file else zone_name(asked.zone, _began_utc_s(sound))
+        self._is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
+        self._zone = None if self._is_file else zone_name(asked.zone, _began_utc_s(sound))
+        self.rows = self._made(interval)
+        # A preset with other limits, its rows, which wait for an event, and those before.
+        self._next: tuple[Preset, rows.JoinedRows, rows.JoinedRows] | None = None
 
-        def joined(channels: Mapping[str, int], microphone: str = "") -> rows.JoinedRows:
-            readings = _readings(preset, models, channels, options)
-            besides = rows.columns_of(preset.limits)
-            watched = [one.column for one in self.triggers if not one.is_alarm]
-            besides += watched
-            if columns is not None or besides:
-                rows.choose(readings, columns, besides)
-            intervals = None
-            if interval is not None:
-                own = [] if columns is None else [c for r in readings.values() for c in r.columns]
-                again = _readings(preset, models, channels, options)
-                intervals = rows.Intervals(again, interval, own, microphone, elapsed=is_file)
-            made = rows.JoinedRows(
-                readings,
-                step_ms,
-                sound.fs,
-                from_s=0.0 if asked.from_s is None else asked.from_s,
-                to_s=math.inf if asked.to_s is None else asked.to_s,
-                duration_s=sound.duration_s,
-                microphone=microphone,
-                limits=preset.limits,
-                intervals=intervals,
-                asked=watched if columns is None else None,
-            )
-            if math.isfinite(sound.began_utc_s):
-                made.start_ms = round(1000 * sound.began_utc_s)
-            return made
+    def change_limits(self, limits: Sequence[Limit]) -> None:
+        """Prepare other limits, which replace the present ones at the next event "limits".
 
-        self.rows: rows.AnyRows
+        Limits that stay go on. A new one judges from then on; its value includes the sound before
+        as far as that is known (`JoinedRows.take_over`).
+
+        Raises ValueError for a column that no running model has, and for several microphones.
+        """
+        now, before = copy(self), self.rows
+        now._preset = replace(self._preset, limits=tuple(limits))
+        after = now._made()
+        if not (isinstance(after, rows.JoinedRows) and isinstance(before, rows.JoinedRows)):
+            raise ValueError("limits of several microphones cannot change: measure again")
+        self._next = now._preset, after, before
+
+    def _made(self, interval: Interval | None = None) -> rows.AnyRows:
+        """New rows of the preset's models; with intervals if these are given."""
+        sound, names = self._sound, self._preset.names
+        made: rows.AnyRows
         if sound.microphones:
-            self.rows = rows.RowsOfEach(
-                {
-                    name: joined(dict.fromkeys(preset.names, len(own)), name)
-                    for name, own in sound.microphones
-                }
-            )
+            each = [(name, dict.fromkeys(names, len(own))) for name, own in sound.microphones]
+            made = rows.RowsOfEach({name: self._joined(own, interval, name) for name, own in each})
         else:
             hearing = sound.hearing
-            self.rows = joined({name: len(hearing.places_of(name)) for name in preset.names})
+            made = self._joined({name: len(hearing.places_of(name)) for name in names}, interval)
         for trigger in self.triggers:
             if trigger.is_alarm:
-                if not self.rows.limits:
+                if not made.limits:
                     raise ValueError("an event of limits needs limits: there are none")
                 continue
-            if trigger.column not in self.rows.names or self.rows.gives_cells:
+            if trigger.column not in made.names or made.gives_cells:
                 raise ValueError(f"{trigger.words}: there is no such column in these rows")
+        return made
+
+    def _joined(
+        self, channels: Mapping[str, int], interval: Interval | None, microphone: str = ""
+    ) -> rows.JoinedRows:
+        preset, asked, sound = self._preset, self._asked, self._sound
+        columns, given = asked.columns, (preset, self._running, channels, self._options)
+        readings = _readings(*given)
+        besides = rows.columns_of(preset.limits)
+        watched = [one.column for one in self.triggers if not one.is_alarm]
+        besides += watched
+        if columns is not None or besides:
+            rows.choose(readings, columns, besides)
+        intervals = None
+        if interval is not None:
+            own = [] if columns is None else [c for r in readings.values() for c in r.columns]
+            again = _readings(*given)
+            intervals = rows.Intervals(again, interval, own, microphone, elapsed=self._is_file)
+        made = rows.JoinedRows(
+            readings,
+            asked.step_ms or preset.row_step_ms,
+            sound.fs,
+            from_s=0.0 if asked.from_s is None else asked.from_s,
+            to_s=math.inf if asked.to_s is None else asked.to_s,
+            duration_s=sound.duration_s,
+            microphone=microphone,
+            limits=preset.limits,
+            intervals=intervals,
+            asked=watched if columns is None else None,
+        )
+        if math.isfinite(sound.began_utc_s):
+            made.start_ms = round(1000 * sound.began_utc_s)
+        return made
 
     @property
     def sound(self) -> Sound:
@@ -247,6 +270,11 @@ class Table:
             self._doubts = {**self._doubts, event.microphone: event.text}
         elif event.kind == "calibrated":
             self._doubts = {k: v for k, v in self._doubts.items() if k != event.microphone}
+        elif event.kind == LIMITS and self._next is not None:
+            self._preset, now, before = self._next
+            self._next = None
+            now.take_over(before)
+            self.rows = now
         self.rows.event(event)
 
     @property
@@ -324,6 +352,7 @@ class Table:
         spot = rows.Spotter(self.triggers, self.rows.step_ms / 1000, self.sound.fs)
 
         def events(some: rows.Rows) -> list[Event]:
+            limits.limits = self.rows.limits
             found = [*limits(some), *(one.event(self.sound.fs) for one in spot(some))]
             return sorted(found, key=lambda event: event.sample)
 

@@ -76,10 +76,13 @@ class Database:
         return self._connection is not None and same_file(self.path, self._inode)
 
     def write(
-        self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
+        self,
+        rows: Sequence[Rows],
+        events: Sequence[LoggedEvent],
+        intervals: Rows | None = None,
     ) -> None:
         if events:  # events first, so that a gap in the rows is never without its event
-            self._steps.append(partial(self._put_events, [event for event, _ in events]))
+            self._steps.append(partial(self._put_events, [one.event for one in events]))
         for header, some in self._headers.pieces(rows, events):
             if header is not None:
                 self._steps.append(partial(self._change, header))
@@ -195,6 +198,8 @@ class Database:
 
     def _put_rows(self, rows: Rows, hour: str) -> None:
         self._hour = hour
+        if self._columns.get("rows", rows.columns) != rows.columns:
+            self._close_parts()  # the hash of a part is of one list of columns
         if self._columns.get("rows") != rows.columns or self._changed:
             self._add_columns("rows", rows.columns)
             self._begin_header()

@@ -9,12 +9,13 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
+from itertools import groupby
 from pathlib import Path
 from typing import Self
 
@@ -27,8 +28,8 @@ from amt_stream.core.safe_text import sentence
 from amt_stream.core.saved_state import SavedState, Unfitting
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import utc_now
-from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot
-from amt_stream.meters.rows import AnyRows, Rows
+from amt_stream.meters.frames import LIMITS, Chunk, Event, Frames, Snapshot
+from amt_stream.meters.rows import AnyRows, JoinedRows, Rows
 from amt_stream.meters.source_description import LEARNED
 from amt_stream.meters.table import Table
 from amt_stream.sessions.chain import REMOVED
@@ -43,7 +44,7 @@ from amt_stream.sessions.retention import PartRemover, Removed, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
-CHANGES = ("calibrated", "uncalibrated", "swapped")
+CHANGES = ("calibrated", "uncalibrated", "swapped", LIMITS)
 """Kinds of events that change the header of the following rows."""
 
 FLUSH_S = 1.0
@@ -102,8 +103,8 @@ class SessionLog:
 
     path: folder, new or of a session
     table: makes the rows; for this log only, as it counts. `done` is set at the end of the part of
-        the sound that it covers. The files have its header: before the engine calibrates or swaps,
-        call `table.calibrate` or `table.swap`
+        the sound that it covers. The files have its header: before the engine calibrates, swaps or
+        announces other limits, call `table.calibrate`, `table.swap` or `table.change_limits`
     format: "sqlite" (a database, which other programs may read meanwhile), "csv" or "jsonl" (hourly
         text files), or "parquet" (hourly JSON lines, converted when they are closed)
     settings: further settings that are needed to repeat the measurement, as data for JSON
@@ -262,7 +263,11 @@ class SessionLog:
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""
         self.table.event(event)
-        self._put(LoggedEvent(event, self._header_now if event.kind in CHANGES else None))
+        rows = self.table.rows
+        # Rows that are late have the new columns already.
+        last = rows.last_sample if event.kind == LIMITS and isinstance(rows, JoinedRows) else None
+        header = self._header_now if event.kind in CHANGES else None
+        self._put(LoggedEvent(event, header, last))
 
     def afterwards(self, action: Callable[[], None]) -> None:
         """Call `action` in the log's thread once all so far is on the disk.
@@ -465,7 +470,8 @@ class SessionLog:
         self._afterwards = given.afterwards or self._afterwards
         if given.count or given.intervals:
             self._at_store = given.count
-            self._store.write(_joined(given.rows), list(given.events), _joined(given.intervals))
+            rows = _of_like_columns(given.rows)
+            self._store.write(rows, list(given.events), _joined(given.intervals))
             self._at_store = 0
         self._write_sound()
         if self._afterwards is not None:
@@ -582,6 +588,14 @@ class SoundLog(SessionLog):
                 "infinity: wav can"
             )
         return "; ".join(notes)
+
+
+def _of_like_columns(blocks: Iterable[Rows]) -> list[Rows]:
+    """Blocks joined as far as they have the same columns; other limits have others."""
+    return [
+        Rows.concatenated([*alike], columns)
+        for columns, alike in groupby(blocks, key=lambda block: block.columns)
+    ]
 
 
 def _joined(blocks: Sequence[Rows]) -> Rows | None:

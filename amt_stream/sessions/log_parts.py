@@ -26,10 +26,14 @@ MakeHeader = Callable[[], JsonMap]
 
 
 class LoggedEvent(NamedTuple):
-    """An event, and a function for the header of the rows after it if that changes."""
+    """An event, and a function for the header of the rows after it if that changes.
+
+    last_sample: of the last row with the header before; by default that of the event
+    """
 
     event: Event
     header: MakeHeader | None = None
+    last_sample: int | None = None
 
 
 class Store(Protocol):
@@ -44,7 +48,10 @@ class Store(Protocol):
         ...
 
     def write(
-        self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
+        self,
+        rows: Sequence[Rows],
+        events: Sequence[LoggedEvent],
+        intervals: Rows | None = None,
     ) -> None: ...
 
     def flush(self) -> None: ...
@@ -66,12 +73,18 @@ class Headers:
         self._waiting: deque[tuple[int, MakeHeader]] = deque()
 
     def pieces(
-        self, rows: Rows | None, events: Sequence[LoggedEvent]
+        self, blocks: Sequence[Rows], events: Sequence[LoggedEvent]
     ) -> Iterator[tuple[MakeHeader | None, Rows]]:
-        """Split rows by header; with each piece, its header if that is new, else None."""
-        self._waiting += [(event.sample, made) for event, made in events if made is not None]
-        if rows is None:
-            return
+        """Split blocks of rows by header; with each piece, its header if that is new, else None."""
+        self._waiting += [
+            (one.event.sample if one.last_sample is None else one.last_sample, one.header)
+            for one in events
+            if one.header is not None
+        ]
+        for rows in blocks:
+            yield from self._pieces(rows)
+
+    def _pieces(self, rows: Rows) -> Iterator[tuple[MakeHeader | None, Rows]]:
         header: MakeHeader | None = None
         while self._waiting and len(rows):
             sample, following = self._waiting[0]
@@ -149,10 +162,13 @@ class TextParts:
         return all(file.there for file in self._files.values())
 
     def write(
-        self, rows: Rows | None, events: Sequence[LoggedEvent], intervals: Rows | None = None
+        self,
+        rows: Sequence[Rows],
+        events: Sequence[LoggedEvent],
+        intervals: Rows | None = None,
     ) -> None:
         if events:  # events first, so that a gap in the rows is never without its event
-            lines = "".join(event_line(event) for event, _ in events).encode()
+            lines = "".join(event_line(one.event) for one in events).encode()
             self._steps.append(partial(self._put, "events", ".jsonl", lines))
         for header, some in self._headers.pieces(rows, events):
             if header is not None:

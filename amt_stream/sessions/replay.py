@@ -2,8 +2,9 @@
 
 import hashlib
 import math
+import threading
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,14 +19,18 @@ from amt_stream.engine.engine import Engine
 from amt_stream.engine.microphones import named_microphones
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
-from amt_stream.meters.frames import Chunk, Frames
+from amt_stream.meters.frames import LIMITS, Chunk, Event, Frames
+from amt_stream.meters.limits import Limit, limit_of
 from amt_stream.meters.presets import preset_of
-from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows import JoinedRows, Rows
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.meters.table import Sound, Table, from_data
 from amt_stream.sessions.chain import canonical
 from amt_stream.sessions.files import SessionError
+from amt_stream.sessions.headers import headers_of
 from amt_stream.sessions.reading import Session
+
+WAIT_S = 0.2
 
 CLOCK = "utc"
 """The column that does not depend on the sound."""
@@ -41,7 +46,7 @@ CHANGES = (
     *("overload", "recovered", "swapped", "calibrated", "uncalibrated", "filters_reset"),
     *("paused", "continued", "readings_reset"),
 )
-"""Kinds of events that changed the measurement."""
+"""Kinds of events that changed the measurement, besides LIMITS."""
 
 
 @dataclass
@@ -94,11 +99,46 @@ class _RecordedSound:
     """The recorded sound of a run and of the runs that it continues.
 
     notes: why it ends before the run
+    first_run: the first of these runs
+    changes: events after which other limits judged
+
+    Raises SessionError for limits that cannot be read.
     """
 
     def __init__(self, session: Session, run: int) -> None:
         self.notes: list[str] = []
         self._session, self._run = session, run
+        runs, end = [run], math.inf
+        self.changes = deque(self._changes_of(run, end))
+        while (restored := session.descriptions[runs[0]].get("restored")) is not None:
+            before, end = self._came_from(runs[0], restored)
+            runs.insert(0, before)
+            self.changes.extendleft(reversed(self._changes_of(before, end)))
+        self.first_run = runs[0]
+        headers = [one for r in runs for one in headers_of(session, r)] if self.changes else []
+        try:
+            self._limits = [(at, [*map(limit_of, h.get("limits", ()))]) for at, h in headers]
+        except UNMADE as error:
+            raise SessionError(f"{session.path} has invalid limits: {sentence(error)}") from error
+
+    def _changes_of(self, run: int, end: float) -> list[Event]:
+        events = self._session.events(run)
+        return [one for one in events if one.kind == LIMITS and one.sample < end]
+
+    def limits_after(self, sample: int) -> Sequence[Limit]:
+        """The limits of the first row after a sample."""
+        return next((limits for at, limits in self._limits if at > sample), [])
+
+    def cut_at_changes(self) -> Iterator[Chunk | Event]:
+        """Yield the sound, and each change of limits at its sample."""
+        for chunk in self:
+            while self.changes and self.changes[0].sample <= chunk.sample - chunk.lost:
+                yield self.changes.popleft()
+            while self.changes and self.changes[0].sample < chunk.sample + len(chunk):
+                first, chunk = _halves(chunk, self.changes[0].sample - chunk.sample)
+                yield first
+                yield self.changes.popleft()
+            yield chunk
 
     def __iter__(self) -> Iterator[Chunk]:
         position = 0
@@ -143,6 +183,13 @@ class _RecordedSound:
         return before, sample
 
 
+def _halves(chunk: Chunk, at: int) -> tuple[Chunk, Chunk]:
+    first = replace(chunk, samples=chunk.samples[:at])
+    return first, replace(
+        chunk, samples=chunk.samples[at:], sample=chunk.sample + at, lost=0, flags=0, missed=0
+    )
+
+
 class _Recorded(Source):
     """The source of an engine whose models are called directly."""
 
@@ -160,41 +207,58 @@ class _Recorded(Source):
 
 
 class _Maker:
-    """A sink that makes rows."""
+    """A sink that makes rows.
+
+    limits_after: returns the limits of the first row after a sample
+    """
 
     hears_tail = True
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, limits_after: Callable[[int], Sequence[Limit]]) -> None:
         self.rows: deque[Rows] = deque()
-        self._table = table.rows
+        self.changed = threading.Event()
+        self._limits_after = limits_after
+        self.table = table
 
     def __call__(self, frames: Frames) -> None:
-        self.rows.append(self._table(frames))
+        self.rows.append(self.table.rows(frames))
+
+    def event(self, event: Event) -> None:
+        if event.kind != LIMITS:
+            return
+        if isinstance(self.table.rows, JoinedRows):
+            self.table.change_limits(self._limits_after(self.table.rows.last_sample))
+            self.table.event(event)
+        self.changed.set()
 
     def ended(self, end_s: float | None) -> None:
         if end_s is not None:
-            self.rows.append(self._table.rest(end_s))
+            self.rows.append(self.table.rows.rest(end_s))
 
 
 def _measured(session: Session, run: int, sound: _RecordedSound) -> Iterator[Rows]:
     """Yield all rows of the sound."""
-    chunks = iter(sound)
-    first = next(chunks, None)
+    first = next(iter(sound), None)
     if first is None:
         raise SessionError(_why_none(session, run, sound.notes))
+    sound.notes.clear()
     try:
-        engine, source, maker = _made(session.path, session.descriptions[run], first)
+        engine, source, maker = _made(session, run, sound, first)
     except UNMADE as error:
         raise SessionError(
             f"{session.path} does not say how run {run} was measured ({sentence(error)})"
         ) from error
     with engine:
-        chunk: Chunk | None = first
-        while chunk is not None:
-            source.deliver(chunk.samples, chunk.lost, chunk.flags)
+        for one in sound.cut_at_changes():
+            if isinstance(one, Chunk):
+                source.deliver(one.samples, one.lost, one.flags)
+            else:
+                engine.announce(one.kind, one.text)
+                while not (maker.changed.wait(WAIT_S) or engine.health.sink_errors or engine.error):
+                    pass
+                maker.changed.clear()
             while maker.rows:
                 yield maker.rows.popleft()
-            chunk = next(chunks, None)
         source.deliver(None)
         if not engine.wait() or engine.health.sink_errors:
             raise engine.error or RuntimeError(f"run {run} of {session.path} did not end")
@@ -208,8 +272,11 @@ def _why_none(session: Session, run: int, notes: list[str]) -> str:
     return f"run {run} of {session.path} cannot be measured again: {'; '.join(notes)}"
 
 
-def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Recorded, _Maker]:
+def _made(
+    session: Session, run: int, sound_of: _RecordedSound, first: Chunk
+) -> tuple[Engine, _Recorded, _Maker]:
     """Make an engine and rows from a description."""
+    path, description = session.path, session.descriptions[run]
     described, settings = description["header"]["source"], description["engine"]
     heard = tuple(described["channels"])
     calibration = [Calibration.from_dict(one) for one in description["calibration"]]
@@ -234,8 +301,12 @@ def _made(path: Path, description: JsonMap, first: Chunk) -> tuple[Engine, _Reco
         heard=None if named else heard_channels(name, layout, most, picked),
     )
     models = preset.models(sound.fs, sound.layouts(preset.names))
+    begun = preset_of(session.descriptions[sound_of.first_run]["preset"], path)
+    preset = replace(preset, limits=begun.limits)
     table = Table(preset, models, sound, from_data(description["rows"]))
-    maker = _Maker(table)
+    if sound_of.changes and isinstance(table.rows, JoinedRows):
+        table.rows.remember()
+    maker = _Maker(table, sound_of.limits_after)
     engine = Engine(
         source,
         models,
@@ -299,7 +370,7 @@ class _Comparison:
             self._absent, self._between = self._absent + self._between, 0
             self._rows += 1
             # A column that is younger than the log is not in it.
-            found = [_comparable(row, was) for row in (was, again)]
+            found = [_comparable(row, _names(was, again)) for row in (was, again)]
             for digest, row in zip(self._digests, found, strict=True):
                 digest.update(canonical(row).encode())
             if found[0] != found[1] and not self._differs:
@@ -308,6 +379,11 @@ class _Comparison:
     def result(self, run: int, notes: tuple[str, ...]) -> Replayed:
         logged, again = (digest.hexdigest() for digest in self._digests)
         return Replayed(run, self._rows, self._absent, self._differs, notes, logged, again)
+
+
+def _names(was: Mapping[str, object], again: Collection[str]) -> Collection[str]:
+    """The columns of a logged row, without those that other rows of its table have."""
+    return {name for name, value in was.items() if value is not None or name in again}
 
 
 def _comparable(row: Mapping[str, object], names: Collection[str]) -> JsonDict:

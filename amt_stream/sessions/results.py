@@ -24,7 +24,7 @@ from amt_stream.core.tables import TableError
 from amt_stream.core.workbooks import XLSX
 from amt_stream.dsp.channel_layout import Layout, LayoutError
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Fault, undone_with
+from amt_stream.meters.frames import COUNTING, LIMITS, SAME_TIME_S, Event, Fault, undone_with
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
 from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, LimitError, limit_of
 from amt_stream.meters.rows import (
@@ -44,10 +44,10 @@ from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions import Session, SessionError
-from amt_stream.sessions.files import LONGEST_LINE, as_session_error
+from amt_stream.sessions.files import as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY
-from amt_stream.sessions.parquet import refuse_no_parquet
-from amt_stream.sessions.reading import LONGEST_S, ROWS_IN, first_and_last, opened_text
+from amt_stream.sessions.headers import csv_header, jsonl_header, latest_header, parquet_header
+from amt_stream.sessions.reading import LONGEST_S, ROWS_IN, first_and_last
 from amt_stream.sessions.verify import Verdict, verify
 
 if TYPE_CHECKING:
@@ -317,9 +317,11 @@ class Results:
         # Another model may be off.
         heard = (fault & UNHEARD == 0) | ((fault & UNHEARD == Fault.OFF) & np.isfinite(values))
         clipped = self.named_in("clipped_columns", limit.column)
-        there = np.ones(len(time_s), np.bool_)
+        there = states != ""  # a limit may have come later
         for from_s, to_s in self.uncounted:
             there &= (time_s <= from_s) | (time_s > to_s)
+        if len(time_s) and not there[0]:
+            monitor.begin_late(float(time_s[np.argmax(there)]) - self.step_s)
         rows = [column[there].tolist() for column in (time_s, values, known, clipped, heard)]
         done = 0
         for kind, at_s in _counting(self.events, self.uncounted):
@@ -621,6 +623,19 @@ class _Log:
                     f"{path} has no settings of run {self._run}: its {key} is not an object"
                 )
         self.header: JsonMap = self.settings.get("header", {})
+        self._absent: JsonDict = {}
+        """Of a log whose limits changed: what a row has that lacks a column."""
+        if any(one.kind == LIMITS for one in self.events):
+            self._follow_limits()
+
+    def _follow_limits(self) -> None:
+        path = self._session.path
+        try:
+            self.header = latest_header(self._session, self._runs, self.header)
+            names = [one["name"] for one in self.header["columns"]]
+            self._absent = {name: "" if name.startswith(STATE) else None for name in names}
+        except NO_ROW as error:
+            raise ResultsError(f"{path} has an invalid header ({brief(error)})") from error
 
     @property
     def _runs(self) -> list[int]:
@@ -634,7 +649,9 @@ class _Log:
 
     def rows(self) -> Iterator[JsonDict]:
         for run in self._runs:
-            yield from self._session.rows(run)
+            for row in self._session.rows(run):
+                there = {name: value for name, value in row.items() if value is not None}
+                yield {**row, **self._absent, **there} if self._absent else row
 
     def intervals(self) -> Iterator[JsonDict]:
         found: list[JsonDict] = []
@@ -704,12 +721,7 @@ class _File:
         return ROWS_IN[self._path.suffix](self._path)
 
     def _of_csv(self) -> JsonMap:
-        found = {}
-        with opened_text(self._path) as file:
-            while (line := file.readline(LONGEST_LINE)).startswith("# "):
-                key, _, value = line[2:].partition(": ")
-                found.update(json_object(f'{{"{key}": {value}}}'))
-        return found or self._beside_csv()
+        return csv_header(self._path) or self._beside_csv()
 
     def _beside_csv(self) -> JsonMap:
         """The header of a CSV file that begins with the column names."""
@@ -721,24 +733,12 @@ class _File:
         return header if isinstance(header, dict) else {}
 
     def _of_jsonl(self) -> JsonMap:
-        first, last = first_and_last(self._path)
-        self.summary = json_object(last).get("summary", {})
-        header = json_object(first).get("header", {})
-        return header if isinstance(header, dict) else {}
+        self.summary = json_object(first_and_last(self._path)[1]).get("summary", {})
+        return jsonl_header(self._path)
 
     def _of_parquet(self) -> JsonMap:
-        refuse_no_parquet()
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-
-        try:
-            with ParquetFile(self._path) as file:
-                metadata = file.schema_arrow.metadata or {}
-                beside = file.metadata.metadata or {}
-        except ArrowException as error:
-            raise ResultsError(f"{self._path} cannot be read: {brief(error)}") from error
-        self.summary = json_object(beside.get(b"summary", b"{}"))
-        return json_object(metadata.get(b"header", b"{}"))
+        header, self.summary = parquet_header(self._path)
+        return header
 
     def _of_workbook(self) -> JsonMap:
         from amt_stream.sessions.outputs.workbook import header_in

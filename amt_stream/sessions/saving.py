@@ -68,7 +68,7 @@ def _write(store: Database, rows: Rows, events: Sequence[Event]) -> None:
     logged = [*map(LoggedEvent, events)]
     for begin in range(0, max(1, len(rows)), AT_ONCE):
         part = rows.where(slice(begin, begin + AT_ONCE))
-        store.write(part if len(part) else None, [] if begin else logged)
+        store.write([part] if len(part) else [], [] if begin else logged)
 
 
 def whole_rows(rows: Rows, header: JsonMap) -> Rows:

@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.qt_messages import hear_qt
+from amt_monitor.widgets import remove_button_icons
 from amt_stream import __version__
 
 NAME = "amt-monitor"
@@ -35,7 +36,15 @@ def application() -> QtWidgets.QApplication:
     app.setWindowIcon(icon())
     app.setStyle("Fusion")
     use_font(app)
+    app.focusWindowChanged.connect(_follow_focus)
     return app
+
+
+def _follow_focus(_: QtGui.QWindow | None) -> None:
+    """Remove the icons of buttons in every dialog that is opened, those of Qt too."""
+    window = QtWidgets.QApplication.activeWindow()
+    if isinstance(window, QtWidgets.QDialog):
+        remove_button_icons(window)
 
 
 def use_font(app: QtWidgets.QApplication) -> None:

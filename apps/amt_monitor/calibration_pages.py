@@ -44,6 +44,10 @@ HEADLINES = {
 """A headline for each kind of verdict."""
 
 
+TAKEN, STAYS = "Level taken", "it stays until another tone has been stable"
+"""Headline and words while something else is heard after a stable tone."""
+
+
 class WizardPage(QtWidgets.QWizardPage):
     """A page with a title, a sentence, and a line for problems."""
 
@@ -292,10 +296,13 @@ class TonePage(WizardPage):
 
     def _show(self, verdict: ToneVerdict | None) -> None:
         kind = "" if verdict is None else verdict.kind
-        self.headline.setText(HEADLINES.get(kind, "Listening"))
-        words = "" if verdict is None else verdict.words
-        self.words.setText(plain(words[:1].upper() + words[1:]))
+        headline, words = HEADLINES.get(kind, "Listening"), "" if verdict is None else verdict.words
         good_s = 0.0 if verdict is None or verdict.kind == "drift" else verdict.good_s
+        if self.draft.tone is not None and kind != "good":
+            # The calibrator may be off by now, as the page says: nothing is wrong.
+            headline, words, good_s = TAKEN, STAYS, STABLE_S
+        self.headline.setText(headline)
+        self.words.setText(plain(words[:1].upper() + words[1:]))
         self.progress.setValue(round(10 * min(STABLE_S, good_s)))
         tone = None if verdict is None else verdict.tone
         heard = tone is not None and tone.total_dbfs > QUIET_DBFS

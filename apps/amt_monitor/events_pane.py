@@ -39,6 +39,7 @@ WORDS = {
     "overload": "Too slow",
     "recovered": "Fast enough",
     "limit": "Limit",
+    "limits": "Limits changed",
     "sound_begin": "Sound begins",
     "sound_end": "Sound ends",
     "sound_kept": "Sound saved",

@@ -80,6 +80,11 @@ class GettingStartedPanel(QtWidgets.QWidget):
         self._show()
         self.show()
 
+    def finish(self) -> None:
+        """Close them, as what they explain is done."""
+        if self._asked:
+            self._close()
+
     def give_way(self, given: bool) -> None:
         """Hide it while a message needs its room."""
         self.setVisible(self._asked and not given)

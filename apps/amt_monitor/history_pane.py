@@ -132,6 +132,15 @@ class HistoryPane(Pane):
         self.plot.show_until(None)
         self.layers.scale.reset()
 
+    def change_limits(self, view: "ViewState") -> None:
+        assert view.readings is not None
+        self.history.extend(view.readings.rows.columns)
+        limited = [limit.column for limit in view.readings.limits]
+        self.columns_menu.clear()
+        self._list_columns()
+        own = [name for name in limited if unit_of(name) == self.layers.unit]
+        self.choose([*(name for name in own if name not in self.chosen), *self.chosen])
+
     def show_uncalibrated(self, uncalibrated: bool) -> None:
         if uncalibrated != self._uncalibrated:
             self._uncalibrated = uncalibrated
@@ -157,6 +166,10 @@ class HistoryPane(Pane):
         self.choose(wanted or [name])
 
     def _fill_menu(self) -> None:
+        self._list_columns()
+        self.choose(first_of(self.history.main_columns, self._limited))
+
+    def _list_columns(self) -> None:
         columns = self.history.main_columns
         for unit in dict.fromkeys(unit_of(one.name) for one in columns):
             self.columns_menu.addSection(unit)
@@ -167,7 +180,6 @@ class HistoryPane(Pane):
                     action.setCheckable(True)
                     action.setData(one.name)
                     action.setToolTip(f"{one.quantity}, {one.statistic}")
-        self.choose(first_of(columns, self._limited))
 
     def draw(self, again: bool = False) -> None:
         if self.layers.draw(again):

@@ -66,6 +66,20 @@ class _CellRing:
         for ends in (self.low, self.high):
             ends[:, written] = self.total[:, written]
 
+    def extend(self, more: int) -> None:
+        """Add columns without values."""
+        written = slice(min(self.newest + 1, self.size))
+
+        def wider(part: NDArray[Any]) -> NDArray[Any]:
+            wide = _zeros(self.size, len(part) + more, part.dtype).T
+            wide[: len(part), written] = part[:, written]
+            return wide
+
+        separate = self.is_separate
+        self.count, self.total = wider(self.count), wider(self.total)
+        ends = (wider(self.low), wider(self.high)) if separate else (self.total, self.total)
+        self.low, self.high = ends
+
     def advance(self, newest: int) -> None:
         if newest > self.newest:
             first = max(self.newest + 1, newest - self.size + 1)
@@ -95,6 +109,12 @@ class HistoryPyramid:
         self._new: list[NDArray[np.int64]] = []
         self._waiting, self._at_most = 0, min(AT_MOST, rows // 2)
         self._levels = [_CellRing(columns, size, level == 0) for level, size in enumerate(sizes)]
+
+    def extend(self, more: int) -> None:
+        """Add columns, without values so far."""
+        for level in self._levels:
+            level.extend(more)
+        self.columns += more
 
     @property
     def newest(self) -> int:

@@ -9,6 +9,7 @@ from amt_monitor.message_bar import begun
 from amt_monitor.widgets import (
     Button,
     DialogButtons,
+    SearchedComboBox,
     combo_box,
     plain_label,
     push_button,
@@ -31,6 +32,9 @@ HEADS = ("Reading", "Limit", "Amber from", "Unit", "Source")
 LOWEST, HIGHEST = -1000.0, 1e6
 NO_AMBER = LOWEST
 """The value that stands for no warning."""
+
+Key = QtCore.Qt.Key
+ENTER = Key.Key_Return, Key.Key_Enter
 
 SIDES = ("at most", "at least")
 
@@ -61,7 +65,7 @@ class LimitsDialog(QtWidgets.QDialog):
         self.table.itemSelectionChanged.connect(self._select)
         self.table.installEventFilter(self)
         self.problem = plain_label("problem", wrap=True)
-        about = "A new measurement begins with them. They are kept for the next start."
+        about = "They judge from now on, and are kept for the next start."
         column = QtWidgets.QVBoxLayout(self)
         column.addWidget(self.table, 1)
         column.addWidget(self._norms())
@@ -94,16 +98,13 @@ class LimitsDialog(QtWidgets.QDialog):
 
     def _own(self, readings: Iterable[str]) -> QtWidgets.QGroupBox:
         names = [name for name in dict.fromkeys((*USUAL, *readings)) if column_named(name)]
-        items = [(f"{symbol_of(name)} ({name})", name) for name in names]
-        self.reading = combo_box("reading", items, self._name_unit)
-        self.reading.setEditable(True)
-        self.reading.setInsertPolicy(self.reading.InsertPolicy.NoInsert)
-        self.reading.setCompleter(None)  # it would complete a name to another one's symbol
-        self.reading.editTextChanged.connect(lambda _: self._name_unit())
+        self.reading = SearchedComboBox("reading", _named(names), self._name_unit)
+        self.reading.installEventFilter(self)
         self.side = combo_box("side", SIDES, lambda: None)
         self.value, self.amber = (QtWidgets.QDoubleSpinBox() for _ in range(2))
         for spin, name in ((self.value, "value"), (self.amber, "amber from")):
             set_up_spin(spin, "", name)
+            spin.installEventFilter(self)
             spin.setRange(LOWEST, HIGHEST)
             spin.setDecimals(1)
         self.value.setValue(85.0)
@@ -162,12 +163,17 @@ class LimitsDialog(QtWidgets.QDialog):
             self.chosen.emit(self.limits)
 
     def eventFilter(self, widget: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
-        """Delete removes the selected limit."""
-        if isinstance(event, QtGui.QKeyEvent) and event.key() == QtCore.Qt.Key.Key_Delete:
-            if event.type() == event.Type.KeyPress:
-                self.remove()
-            return True
-        return super().eventFilter(widget, event)
+        """Delete removes the selected limit; Enter adds what is typed, and leaves it open."""
+        if not isinstance(event, QtGui.QKeyEvent):
+            return False
+        keys, action = (
+            ((Key.Key_Delete,), self.remove) if widget is self.table else (ENTER, self.add)
+        )
+        if event.key() not in keys:
+            return False
+        if event.type() == event.Type.KeyPress:
+            action()
+        return True
 
     def _given(self) -> Limit:
         name = self._column
@@ -179,9 +185,14 @@ class LimitsDialog(QtWidgets.QDialog):
 
     @property
     def _column(self) -> str:
+        """The reading that is named by its words, its symbol or its column."""
         text = self.reading.currentText().strip()
-        known = self.reading.findText(text)
-        return text if known < 0 else str(self.reading.itemData(known))
+        place = self.reading.place_of(text)
+        if place is not None:
+            return str(self.reading.itemData(place))
+        # A symbol of any window, such as LAeq,5min.
+        column = f"{text.lower().replace(',', '_')}_db"
+        return column if column_named(column) is not None else text
 
     def _try(self, made: Callable[[], tuple[Limit, ...]], row: int | None = None) -> None:
         try:
@@ -201,7 +212,7 @@ class LimitsDialog(QtWidgets.QDialog):
             amber = "-" if one.amber is None else f"{one.amber:g}"
             limit = f"{SIDES[one.below]} {one.threshold:g}"
             for place, text in enumerate((symbol_of(one.column), limit, amber, unit, one.source)):
-                self.table.setItem(at, place, table_cell(plain(text), plain(one.words)))
+                self.table.setItem(at, place, table_cell(plain(text), plain(_words(one.column))))
         self.table.resizeColumnsToContents()
         self.table.clearSelection()
         if row is not None and row >= 0:
@@ -214,8 +225,9 @@ class LimitsDialog(QtWidgets.QDialog):
         self.changing.setEnabled(row is not None)
         if row is not None and row < len(self.limits):
             one = self.limits[row]
-            known = self.reading.findData(one.column)
-            self.reading.setEditText(one.column if known < 0 else self.reading.itemText(known))
+            if self.reading.findData(one.column) < 0:
+                self.reading.addItem(caption_of(one.column).listed, one.column)
+            self.reading.setEditText(self.reading.itemText(self.reading.findData(one.column)))
             self.side.setCurrentIndex(one.below)
             self.value.setValue(one.threshold)
             self.amber.setValue(NO_AMBER if one.amber is None else one.amber)
@@ -230,9 +242,23 @@ class LimitsDialog(QtWidgets.QDialog):
         self.source.setText(plain(f"{words}. Source: {limits[0].source}"))
 
     def _name_unit(self) -> None:
-        unit = caption_of(self._column).unit
+        # What is typed to search for is no reading, and has no unit.
+        name = self._column
+        unit = "" if column_named(name) is None else caption_of(name).unit
         for spin in (self.value, self.amber):
             spin.setSuffix(f" {unit}".rstrip())
+
+
+def _words(name: str) -> str:
+    """A reading as in the list."""
+    return caption_of(name).spoken
+
+
+def _named(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Each reading in words, with its unit where others have the same, and its column."""
+    named = [(_words(name), name) for name in names]
+    words = [one for one, _ in named]
+    return [(caption_of(name).listed if words.count(one) > 1 else one, name) for one, name in named]
 
 
 def _norm_words(name: str) -> str:

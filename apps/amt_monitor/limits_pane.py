@@ -1,5 +1,6 @@
 """A light for each limit, with its state and its forecast."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from amt_monitor.theme import Colors, colors_of, set_font, theme
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tied, tool_button
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ SIDE, STATE, WORDS = 2.4, 1.3, 0.85
 SPACE = 12
 LINES, LETTERS, LARGEST = 4, 18, 4
 """Lines of a limit; letters that must fit; most lines."""
+SMALLEST = 13
+"""Pixels of the smallest line, for long texts in a small pane."""
 
 
 class Light(QtWidgets.QWidget):
@@ -78,6 +82,22 @@ class LimitsPane(Pane):
     def __init__(self, limits: Sequence[Limit], choose: Callable[[], object]) -> None:
         super().__init__("limits", "Limits")
         self.add = tool_button("add_limit", "Add a limit...", "of a norm, or a value", choose)
+        self.lights: list[Light] = []
+        self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
+        self._show(limits)
+
+    def change_limits(self, view: "ViewState") -> None:
+        assert view.readings is not None
+        self._box.hide()
+        self._box.deleteLater()
+        while self.body.count() > 1:  # the title
+            self.body.takeAt(1)
+        self.head.removeWidget(self.add)
+        self._show(view.readings.limits)
+        self.add.show()
+        self._size_letters()
+
+    def _show(self, limits: Sequence[Limit]) -> None:
         self._limits = tuple(limits)
         room = QtWidgets.QWidget()
         grid = QtWidgets.QGridLayout(room)
@@ -85,7 +105,7 @@ class LimitsPane(Pane):
         grid.setSizeConstraint(QtWidgets.QLayout.SizeConstraint.SetNoConstraint)
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
         room.setSizePolicy(ignored, ignored)
-        box = SteadyBox(room)
+        self._box = box = SteadyBox(room)
         box.setMinimumHeight(len(self._limits) * LINES * self.fontMetrics().height())
         font = self.font()
         font.setPixelSize(round(STATE * self.fontMetrics().height()))
@@ -96,12 +116,12 @@ class LimitsPane(Pane):
         grid.setColumnStretch(1, 1)
         grid.setRowStretch(len(self._limits), 1)
         grid.setHorizontalSpacing(SPACE)
-        self.lights: list[Light] = []
-        self.words: list[tuple[QtWidgets.QLabel, QtWidgets.QLabel]] = []
+        self.lights, self.words, self._shape = [], [], list[str]()
         for row, limit in enumerate(self._limits):
             names = f"state_{row}", f"limit_{row}"
             light, (state, words) = Light(), (plain_label(name, wrap=True) for name in names)
-            about = f"{limit.name}: {limit.words}{f' ({limit.source})' if limit.source else ''}"
+            named = limit.given_name, caption_of(limit.column).spoken, limit.source
+            about = ", ".join(filter(None, named))
             for widget in (light, state, words):
                 widget.setToolTip(plain(about))
             column = QtWidgets.QVBoxLayout()
@@ -117,6 +137,7 @@ class LimitsPane(Pane):
             self.head.addWidget(self.add)
         else:
             box.hide()
+            self.add.setText("Add a limit...")
             self.body.addWidget(self.add, 0, QtCore.Qt.AlignmentFlag.AlignLeft)
             self.body.addStretch(1)
 
@@ -131,15 +152,43 @@ class LimitsPane(Pane):
                 value = value_words(limit, values, held, brief=True)
             parts = value, forecast_words(limit, values, held)
             words.setText(tied("\n".join(filter(None, parts))))
+        # Numbers change often, and must not change the letters.
+        shape = [re.sub(r"[\d.-]+", "", text) for text in self.texts()]
+        if shape != self._shape:
+            self._shape = shape
+            self._size_letters()
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        least = self.fontMetrics().height()
+        self._size_letters()
+
+    def _size_letters(self) -> None:
+        """The largest letters for usual texts, or smaller ones if the present texts are longer."""
+        usual = self.fontMetrics().height()
         high = self.height() / (LINES * max(1, len(self._limits)) + 1)
-        line = max(least, min(LARGEST * least, round(high), self.width() // LETTERS))
+        line = max(usual, min(LARGEST * usual, round(high), self.width() // LETTERS))
+        room = self._box.height()
+        while line > SMALLEST and self._height_with(line) > room:
+            line -= 1
         for light, labels in zip(self.lights, self.words, strict=True):
             light.setFixedSize(round(SIDE * line), round(SIDE * line))
             for label, size, bold in zip(labels, (STATE, WORDS), (True, False), strict=True):
                 set_font(label, bold, round(size * line))
+
+    def _height_with(self, line: int) -> int:
+        """The height of all limits with letters for lines of this height."""
+        wide = self._box.width() - round(SIDE * line) - SPACE
+        wrap = QtCore.Qt.TextFlag.TextWordWrap
+        high = 0
+        for labels in self.words:
+            needed = 0
+            for label, size in zip(labels, (STATE, WORDS), strict=True):
+                font = label.font()
+                font.setPixelSize(round(size * line))
+                room = QtCore.QRect(0, 0, wide, QtWidgets.QWIDGETSIZE_MAX)
+                box = QtGui.QFontMetrics(font).boundingRect(room, wrap, label.text())
+                needed += box.height() if label.text() else 0
+            high += max(needed, round(SIDE * line))
+        return high
 
     def texts(self) -> tuple[str, ...]:
         return tuple(f"{state.text()}\n{words.text()}" for state, words in self.words)

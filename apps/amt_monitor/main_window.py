@@ -11,7 +11,7 @@ from amt_monitor.layouts_menu import LayoutsMenu
 from amt_monitor.limit_alarm import LimitNotifier
 from amt_monitor.log_status import log_in
 from amt_monitor.main_menu import MainMenu
-from amt_monitor.measurement_actions import MakeLog, MeasurementActions
+from amt_monitor.measurement_actions import ChangeLimits, MakeLog, MeasurementActions
 from amt_monitor.measurement_control import MakeEngine, MeasurementControl
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
@@ -40,6 +40,8 @@ SEEN_MS, HIDDEN_MS = (33, 200, 400, 2000), (250, 1000, 1000, 2000)
 FIT_MS = 100
 """From the last change of the window's size to a layout that has room in it."""
 
+USUAL = QtCore.QSize(1280, 800)
+
 LOST, FAILED = 3, 1
 
 ROOMY = 700
@@ -56,6 +58,7 @@ class MainWindow(QtWidgets.QMainWindow):
     make_engine: makes a new engine for a request, not yet started
     make_log: makes a log; without it, only logs from the beginning of a measurement are possible
     preset_of: returns the preset of an engine; without it, none can be saved
+    change_limits: lets other limits judge a running engine; without it, a new one begins
     """
 
     def __init__(
@@ -64,12 +67,14 @@ class MainWindow(QtWidgets.QMainWindow):
         make_log: MakeLog | None = None,
         settings: Settings | None = None,
         preset_of: PresetOf | None = None,
+        change_limits: ChangeLimits | None = None,
     ) -> None:
         super().__init__()
         self.setObjectName("amt_monitor")
         self.setMinimumSize(800, 520)
-        room = self.screen().availableSize()
-        self.resize(min(1280, room.width()), min(800, room.height()))
+        # The frame is known only after the window is shown.
+        title_bar = self.style().pixelMetric(QtWidgets.QStyle.PixelMetric.PM_TitleBarHeight)
+        self.resize(USUAL.boundedTo(self.screen().availableSize() - QtCore.QSize(0, title_bar)))
         self.settings = settings or Settings()
         self.measurement = MeasurementControl(make_engine)
         self._preset_of = preset_of
@@ -84,7 +89,7 @@ class MainWindow(QtWidgets.QMainWindow):
         tray.asked.connect(self._come_back)
         self.limits = LimitNotifier(tray, QtWidgets.QApplication.beep)
         self._build_state_view()
-        self._build_actions(make_log)
+        self._build_actions(make_log, change_limits)
         self._build_menus()
         self._close_unasked = False
         theme.changed.connect(self._color_tabs)
@@ -118,17 +123,19 @@ class MainWindow(QtWidgets.QMainWindow):
         self.statusBar().setSizeGripEnabled(False)
         EnterKeyFilter(self)
 
-    def _build_actions(self, make_log: MakeLog | None) -> None:
+    def _build_actions(self, make_log: MakeLog | None, change_limits: ChangeLimits | None) -> None:
         self.controls = MeasurementActions(
             self,
             self.measurement,
             self.settings,
             self.device,
             make_log=make_log,
+            change_limits=change_limits,
             front=lambda: self._front,
         )
         self.controls.changed.connect(self.show_state)
         self.controls.message.connect(self.say)
+        self.controls.made.connect(self.first_start.finish)
         self.device.chosen.connect(self.controls.change_input)
         self.bar.calibration.clicked.connect(
             lambda: self.controls.calibrate(self.state_view.why_uncalibrated)
@@ -274,6 +281,17 @@ class MainWindow(QtWidgets.QMainWindow):
         if place := self.settings.get("place", ""):
             # Qt moves a window from a screen that is gone to one that is there.
             self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
+        else:
+            QtCore.QTimer.singleShot(FIT_MS, self._fit_screen)
+
+    def _fit_screen(self) -> None:
+        """Keep the frame, which the window system has put around it by now, on the screen."""
+        room = self.screen().availableGeometry()
+        self.resize(self.size().boundedTo(room.size() - self.frameGeometry().size() + self.size()))
+        place, frame = self.pos(), self.frameGeometry()
+        over = frame.bottomRight() - room.bottomRight()
+        place -= QtCore.QPoint(max(0, over.x()), max(0, over.y()))
+        self.move(max(room.left(), place.x()), max(room.top(), place.y()))
 
     def _keep_layout(self) -> None:
         """Store layout and place, often: a program that is killed loses nothing."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from amt_stream.sessions import SessionLog
 
 FREE_MS = 50
-ANEW: Any = {"resumed": None, "log": None, "remembered": False}
+ANEW: Any = {"resumed": None, "log": None}
 OTHER_SOUND: Any = {"channels": None, "layout": None, "resumed": None, "log": None}
 """Of a request for a measurement that was asked for here, and does not continue another."""
 
@@ -41,6 +41,9 @@ ASK_S = 60.0
 MakeLog = Callable[["Engine", Path | None], "SessionLog"]
 """Makes a log of an engine, in this folder or in the default one."""
 
+ChangeLimits = Callable[["Engine", tuple[Limit, ...]], str]
+"""Lets other limits judge a running engine; returns why they cannot, or ""."""
+
 
 class MeasurementActions(QtCore.QObject):
     """Runs them, and asks before readings are lost [main-thread].
@@ -49,12 +52,15 @@ class MeasurementActions(QtCore.QObject):
     front: returns the window that dialogs stand over
     device: the list of inputs
     make_log: None where only logs from the beginning are possible
+    change_limits: None where other limits begin a new measurement
 
-    `changed` follows each command; `message` has a sentence.
+    `changed` follows each command; `message` has a sentence; `made` follows a calibration, a limit
+    and a log.
     """
 
     changed = QtCore.Signal()
     message = QtCore.Signal(str)
+    made = QtCore.Signal()
 
     def __init__(
         self,
@@ -64,11 +70,12 @@ class MeasurementActions(QtCore.QObject):
         device: DeviceComboBox,
         *,
         make_log: MakeLog | None,
+        change_limits: ChangeLimits | None,
         front: Callable[[], QtWidgets.QWidget],
     ) -> None:
         super().__init__(over)
         self.measurement, self._settings, self._device = measurement, settings, device
-        self._over, self._make_log = over, make_log
+        self._over, self._make_log, self._change_limits = over, make_log, change_limits
         self._front = front
         self._unlogged_s: dict[Path, float] = {}
         self._replaying = BackgroundTask(self)
@@ -206,6 +213,7 @@ class MeasurementActions(QtCore.QObject):
                 engine.attach(log, partial(self._begin_late, log))
                 self.measurement.request = replace(self.measurement.request, log=log.path)
                 self._settings.add_recent(log.path)
+                self.made.emit()
         self.changed.emit()
 
     def _begin_late(self, log: "SessionLog", time_s: float) -> None:
@@ -275,6 +283,7 @@ class MeasurementActions(QtCore.QObject):
         def go_on(_: int) -> None:
             wizard.deleteLater()
             if kept:
+                self.made.emit()
                 self.begin(replace(request, resumed=None, log=None))
             elif goes_on:
                 self._go_on()
@@ -284,7 +293,8 @@ class MeasurementActions(QtCore.QObject):
 
     def begin_first(self) -> None:
         """Begin with the preset and the limits of the last start, unless options say others."""
-        request, found = MeasurementRequest(remembered=True), self._settings.get("limits", None)
+        request = MeasurementRequest(remembered=frozenset(("preset", "limits")))
+        found = self._settings.get("limits", None)
         try:
             if path := self._settings.get(PRESET, ""):
                 from amt_stream.meters.presets import read_preset
@@ -297,25 +307,47 @@ class MeasurementActions(QtCore.QObject):
         self.begin(request)
 
     def choose_limits(self) -> None:
-        """Add, change and remove limits; a new measurement begins with them, now and later."""
+        """Add, change and remove limits, which judge from now on, and after the next start."""
         from amt_monitor.limits_dialog import LimitsDialog
 
         readings = self.measurement.readings
         limits = () if readings is None else readings.limits
         names = [] if readings is None else [column.name for column in readings.rows.columns]
 
-        def measure(chosen: tuple[Limit, ...]) -> None:
-            self._settings.put(limits=[one.to_dict() for one in chosen])
-            self.begin(replace(self.measurement.request, limits=chosen, **ANEW))
-
         dialog = LimitsDialog(limits, names, self._front())
         dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.chosen.connect(
-            lambda chosen: self.unless_lost(
-                "Measure with other limits?", "Begin", partial(measure, chosen)
-            )
-        )
+        dialog.chosen.connect(self._judge)
         dialog.open()
+
+    def _judge(self, limits: tuple[Limit, ...]) -> None:
+        """Let other limits judge the running measurement; where they cannot, ask for a new one."""
+        engine = self.measurement.engine
+        why_not = "They begin with a new measurement."
+        if engine is not None and self.measurement.measuring and self._change_limits is not None:
+            try:
+                why_not = self._change_limits(engine, limits)
+            except EngineEnded:
+                pass  # just now, so they begin with a new one
+            except (Refusal, ValueError) as refusal:
+                self.message.emit(str(refusal))
+                return
+        if why_not:
+            measure = partial(self._measure_with, limits)
+            self.unless_lost("Measure with other limits?", "Begin", measure, why=why_not)
+        else:
+            self._keep_limits(limits)
+            self.measurement.have_limits(limits)
+            self.changed.emit()
+
+    def _keep_limits(self, limits: tuple[Limit, ...]) -> None:
+        self._settings.put(limits=[one.to_dict() for one in limits])
+        if limits:
+            self.made.emit()
+
+    def _measure_with(self, limits: tuple[Limit, ...]) -> None:
+        self._keep_limits(limits)
+        self.measurement.have_limits(limits)
+        self.begin(replace(self.measurement.request, **ANEW))
 
     def choose_preset(self, path: Path) -> None:
         """Measure with a preset, now and after the next start."""
@@ -330,8 +362,8 @@ class MeasurementActions(QtCore.QObject):
         def measure() -> None:
             self._settings.put(**{PRESET: str(path), "limits": None})
             request = self.measurement.request
-            begun = replace(request, preset=preset, models=None, settings={}, limits=None, **ANEW)
-            self.begin(begun)
+            own: Any = {"models": None, "settings": {}, "limits": None, "remembered": frozenset()}
+            self.begin(replace(request, preset=preset, **own, **ANEW))
 
         self.unless_lost(f"Measure with the preset {path.stem}?", "Begin", measure)
 
@@ -377,13 +409,18 @@ class MeasurementActions(QtCore.QObject):
         verb: str,
         action: Callable[[], object],
         otherwise: Callable[[], object] = lambda: None,
+        why: str = "",
     ) -> None:
-        """Run an action that discards readings; ask first if they are long and in no log."""
+        """Run an action that discards readings; ask first if they are long and in no log.
+
+        why: the action is needed, for which it asks even of short readings
+        """
         lost_s = self._lost_s
-        if lost_s < ASK_S:
+        if lost_s < ASK_S and not (why and self.measurement.measured_s):
             action()
         else:
             about = f"Readings of {elapsed_text(lost_s)} are in no log and will be lost."
+            about = f"{why} {about}" if why and lost_s else why or about
             ask(self._front(), question, about, verb, action, otherwise)
 
     @property

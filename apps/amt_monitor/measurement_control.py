@@ -47,7 +47,7 @@ class MeasurementRequest:
     folder: for logs and sounds; None for the default
     preset: in place of the program's; None for that
     limits: in place of those of the preset; models that they need are measured too
-    remembered: whether these two are from an earlier start: options of the program precede them
+    remembered: which of these two are from an earlier start: options of the program precede them
     """
 
     device: Device = None
@@ -62,7 +62,7 @@ class MeasurementRequest:
     folder: Path | None = None
     preset: "Preset | None" = None
     limits: tuple[Limit, ...] | None = None
-    remembered: bool = False
+    remembered: frozenset[str] = frozenset()
 
 
 MakeEngine = Callable[[MeasurementRequest], "Engine"]
@@ -163,6 +163,13 @@ class MeasurementControl:
                 replace(one, settings={**one.settings, setting: word})
                 for one in (self.request, self.running_request)
             )
+
+    def have_limits(self, limits: tuple[Limit, ...]) -> None:
+        """Remember the limits that judge the engine for the next start."""
+        self.request, self.running_request = (
+            replace(one, limits=limits, remembered=one.remembered - {"limits"})
+            for one in (self.request, self.running_request)
+        )
 
     def pause(self) -> None:
         """Pause the statistics; sound is still heard."""

@@ -89,6 +89,9 @@ class Pane(QtWidgets.QWidget):
     def restart(self) -> None:
         """Start again: another measurement with the same columns begins."""
 
+    def change_limits(self, view: "ViewState") -> None:
+        """Take over other limits, and the columns that came with them."""
+
     def leave(self) -> None:
         """End what runs for it: it is removed."""
 

@@ -7,7 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.pane import Pane
 from amt_monitor.pane_docks import VERSION, PaneDock, lay_out, on_screen
-from amt_monitor.pane_kinds import pane_kinds
+from amt_monitor.pane_kinds import limits_kind, pane_kinds
 from amt_monitor.settings import Settings
 from amt_monitor.view_state import ViewState
 
@@ -67,6 +67,7 @@ class PaneArea:
             columns and limits are the same
         """
         if begun == self.begun:
+            self._follow_limits(view)
             return False
         before, self.begun, self._read = self._read, begun, _read_in(view)
         if before is not None and before == self._read:
@@ -89,6 +90,20 @@ class PaneArea:
         if isinstance(kept, str):
             self.restore(kept)
         return True
+
+    def _follow_limits(self, view: ViewState) -> None:
+        """Let the panes follow limits that changed while the measurement runs."""
+        if view.readings is None or "limits" not in self.docks:
+            return
+        if self._read is None or view.readings.limits == self._read[-1]:
+            return
+        self._read, dock = _read_in(view), self.docks["limits"]
+        had_room = dock.kind.row is not None
+        dock.kind = limits_kind(view, self._choose_limits)
+        for pane in self.made:
+            pane.change_limits(view)
+        if dock.kind.row is not None and not had_room:
+            dock.show()
 
     def hand_on(self, rows: "Sequence[Rows]") -> None:
         for pane in self.made:
@@ -128,8 +143,8 @@ class PaneArea:
         self._forget_room()
         self._lay_out()
 
-    def _lay_out(self) -> None:
-        lay_out(self._window, list(self.docks.values()))
+    def _lay_out(self, closed: set[str] | None = None) -> None:
+        lay_out(self._window, list(self.docks.values()), closed)
 
     def fit_window(self) -> None:
         """Make panes tabs while the window is too small for their layout, and restore it later.
@@ -148,7 +163,7 @@ class PaneArea:
             self._whole = None
         elif not _fits(needs, room):
             whole = self._whole or WholeLayout(self.layout(), needs, set())
-            self._lay_out()
+            self._lay_out(self._closed)
             self._whole = whole._replace(closed=self._closed)
 
     @property

@@ -1,7 +1,7 @@
 """Docks that hold the panes, and their layout."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
@@ -154,23 +154,32 @@ def on_screen(window: QtWidgets.QWidget) -> bool:
     return not window.isMinimized() and handle is not None and handle.isExposed()
 
 
-def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
-    """Numbers at the top, history below, curves at the bottom; others are closed.
+def lay_out(
+    window: QtWidgets.QMainWindow,
+    docks: Sequence[PaneDock],
+    closed: Collection[str] | None = None,
+) -> None:
+    """Numbers at the top, history below, curves at the bottom; others are tabs of these.
 
     Panes without room become tabs: curves of the history, then numbers of other numbers, and in
     the end the history of the numbers.
+
+    closed: the panes that are closed; by default those without a row
     """
+    if closed is None:
+        closed = {dock.kind.name for dock in docks if dock.kind.row is None}
+    shown = [dock for dock in docks if dock.kind.name not in closed]
     for dock in docks:
         window.removeDockWidget(dock)
-        if dock.kind.row is not None:
-            dock.fill()
+    for dock in shown:
+        dock.fill()
     for bar in _tab_bars(window):
         bar.hide()  # Qt leaves the places of removed docks above those of new ones
-    lines = _lines([dock for dock in docks if dock.kind.row == NUMBERS], window.width())
+    lines = _lines([dock for dock in shown if dock.kind.row == NUMBERS], window.width())
     numbers = [dock for line in lines for dock in line]
     if numbers and (window.width() < SMALL[0] or window.height() < SMALL[1]):
         lines = [[numbers[0]]]
-    below = [[dock for dock in docks if dock.kind.row == row] for row in (HISTORY, CURVES)]
+    below = [[dock for dock in shown if dock.kind.row == row] for row in (HISTORY, CURVES)]
     curves = below[1]
     if len(curves) > 1 and _least_width(curves) > window.width():
         below[1] = curves[:1]
@@ -210,13 +219,12 @@ def lay_out(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]) -> None:
     for front, back in behind:
         window.tabifyDockWidget(front, back)
     for dock in docks:
-        closed = dock.kind.row is None
-        if closed:
+        if dock not in shown or dock.kind.row is None:
             window.addDockWidget(AREA, dock)
             if rows:
                 # The place where it opens.
                 window.tabifyDockWidget(rows[-1][-1], dock)
-        dock.setVisible(not closed)
+        dock.setVisible(dock in shown)
     for front, _ in reversed(behind):
         front.raise_()
     for part in rows:

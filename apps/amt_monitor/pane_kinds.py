@@ -99,15 +99,21 @@ def _chosen_pane(settings: Settings) -> Pane:
     return ChosenReadingsPane(chosen, lambda names: settings.put(numbers=names))
 
 
+def limits_kind(view: ViewState, choose_limits: Callable[[], object]) -> PaneKind:
+    """The pane of the present limits."""
+    assert view.readings is not None
+    limits = view.readings.limits
+    # Beside many models an empty pane has no room.
+    row = NUMBERS if limits or len(view.engine.models) < MANY else None
+    make = partial(LimitsPane, limits, choose_limits)
+    return PaneKind("limits", "Limits", row, 4 if limits else 2, make)
+
+
 def _of_all(
     view: ViewState, settings: Settings, choose_limits: Callable[[], object]
 ) -> Iterator[PaneKind]:
     if view.readings is not None and not view.readings.rows.gives_cells:
-        limits = view.readings.limits
-        make = partial(LimitsPane, limits, choose_limits)
-        # Beside many models an empty pane has no room.
-        row = NUMBERS if limits or len(view.engine.models) < MANY else None
-        yield PaneKind("limits", "Limits", row, 4 if limits else 2, make)
+        yield limits_kind(view, choose_limits)
     if view.heard is not None:
         yield PaneKind("levels", "Input level", NUMBERS, 2, LevelPane)
     if view.readings is not None and not view.readings.rows.gives_cells:

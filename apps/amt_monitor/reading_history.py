@@ -37,6 +37,13 @@ class ReadingHistory:
         self._place = {column.name: i for i, column in enumerate(self.columns)}
         self.clear()
 
+    def extend(self, columns: "Sequence[Column]") -> None:
+        """Store further columns from now on, of rows that have others now."""
+        more = tuple(one for one in kept_of(columns) if one.name not in self._place)
+        self._pyramid.extend(len(more))
+        self.columns += more
+        self._place = {column.name: i for i, column in enumerate(self.columns)}
+
     def clear(self) -> None:
         self._pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
         self._utc = np.zeros(ROWS, np.int64)
@@ -83,11 +90,14 @@ class ReadingHistory:
         if not self.count:
             self.first_s = float(rows["time_s"][0])
         shape = len(self.columns), len(rows)  # also without any columns
-        values = np.array([rows[one.name] for one in self.columns], np.float64).reshape(shape)
+        absent, there = np.full(len(rows), np.nan), {*rows.columns}
+        found = [rows[one.name] if one.name in there else absent for one in self.columns]
+        values = np.array(found, np.float64).reshape(shape)
         ranges = None
         if rows.range_of:
             # Of a row that was made from several frames.
-            found = [rows.range_of[one.name] for one in self.columns]
+            both = np.stack([absent, absent])
+            found = [rows.range_of.get(one.name, both) for one in self.columns]
             ranges = np.array(found, np.float64).reshape(shape[0], 2, shape[1])
         self._pyramid.add(numbers, values, marks, ranges)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)

@@ -11,7 +11,7 @@ from pyqtgraph.util.garbage_collector import GarbageCollector
 
 from amt_monitor.application import application
 from amt_monitor.main_window import MainWindow
-from amt_monitor.measurement_actions import MakeLog
+from amt_monitor.measurement_actions import ChangeLimits, MakeLog
 from amt_monitor.measurement_control import MakeEngine
 from amt_monitor.presets_menu import PresetOf
 from amt_monitor.settings import Settings
@@ -29,6 +29,7 @@ def run_window(
     make_engine: MakeEngine,
     make_log: MakeLog | None = None,
     preset_of: PresetOf | None = None,
+    change_limits: ChangeLimits | None = None,
     *,
     duration: float | None = None,
 ) -> int:
@@ -38,6 +39,8 @@ def run_window(
         started; to resume a measurement it attaches `request.resumed` and restores its snapshot
     make_log: `make_log(engine, folder)` makes a log; without it the window offers no logging
     preset_of: `preset_of(engine)` gives the preset of an engine; without it none can be saved
+    change_limits: `change_limits(engine, limits)` lets other limits judge a running engine, or
+        returns why it cannot; without it, other limits begin a new measurement
 
     Returns the exit code: 0; 3 when the device was lost, or 1 when it could not be used, and
     nothing was started after that; 130 after Ctrl+C, 143 after SIGTERM, 129 after SIGHUP. A second
@@ -46,7 +49,7 @@ def run_window(
     app = application()
     settings = Settings()
     theme.choose(settings.get("theme", theme.choice))
-    window = MainWindow(make_engine, make_log, settings, preset_of)
+    window = MainWindow(make_engine, make_log, settings, preset_of, change_limits)
     signals: list[int] = []
     asked_at = 0.0
 

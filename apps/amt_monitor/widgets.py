@@ -64,6 +64,37 @@ def combo_box(
     return box
 
 
+class SearchedComboBox(QtWidgets.QComboBox):
+    """A choice of many texts, of which those with the typed letters are offered.
+
+    items: texts, each with its data
+    """
+
+    def __init__(self, about: str, items: Iterable[tuple[str, str]], changed: Clicked) -> None:
+        super().__init__()
+        self.setAccessibleName(about)
+        self.setEditable(True)
+        self.setInsertPolicy(self.InsertPolicy.NoInsert)
+        for item in items:
+            self.addItem(*item)
+        completer = QtWidgets.QCompleter(self.model(), self)
+        completer.setCompletionMode(completer.CompletionMode.PopupCompletion)
+        completer.setFilterMode(QtCore.Qt.MatchFlag.MatchContains)
+        completer.setCaseSensitivity(QtCore.Qt.CaseSensitivity.CaseInsensitive)
+        self.setCompleter(completer)
+        self.currentIndexChanged.connect(lambda _: changed())
+        self.editTextChanged.connect(lambda _: changed())
+
+    def place_of(self, text: str) -> int | None:
+        """The item with this text or data, or else the only one with these letters."""
+        texts = [self.itemText(k).casefold() for k in range(self.count())]
+        wanted, data = text.casefold(), [self.itemData(k) for k in range(self.count())]
+        same = [k for k, one in enumerate(texts) if one == wanted or data[k] == text]
+        same = same or [k for k, one in enumerate(texts) if one.endswith(f"({wanted})")]
+        found = same or [k for k, one in enumerate(texts) if wanted and wanted in one]
+        return found[0] if len(found) == 1 or same else None
+
+
 def read_only_table(about: str, headings: Sequence[str], rows: int = 0) -> QtWidgets.QTableWidget:
     """A table that cannot be edited; `about` is for screen readers."""
     table = QtWidgets.QTableWidget(rows, len(headings))
@@ -155,10 +186,24 @@ class DialogButtons(QtWidgets.QDialogButtonBox):
 
 
 def set_up_spin(box: QtWidgets.QSpinBox | QtWidgets.QDoubleSpinBox, unit: str, name: str) -> None:
-    """Give it a unit, a name for screen readers, and the decimal point of all other numbers."""
+    """Give it a unit, a name for screen readers, and the decimal point of all other numbers.
+
+    What is typed replaces its value, however it was entered.
+    """
     box.setLocale(QtCore.QLocale.c())
     box.setSuffix(f" {unit}" if unit else "")
     box.setAccessibleName(name)
+    box.installEventFilter(_SelectsAll(box))
+
+
+class _SelectsAll(QtCore.QObject):
+    """Selects the text of a spin box that gets the focus by a click too."""
+
+    def eventFilter(self, box: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
+        if event is not None and event.type() == event.Type.FocusIn:
+            assert isinstance(box, QtWidgets.QAbstractSpinBox)
+            QtCore.QTimer.singleShot(0, box.selectAll)  # after the click has placed its cursor
+        return super().eventFilter(box, event)
 
 
 def add_all(layout: QtWidgets.QBoxLayout, *widgets: QtWidgets.QWidget) -> None:
@@ -197,6 +242,13 @@ def ask_text(
     dialog.setLabelText(label)
     dialog.setTextValue(text)
     dialog.textValueSelected.connect(accepted)
-    for button in dialog.findChildren(QtWidgets.QPushButton):
-        button.setIcon(QtGui.QIcon())
+    dialog.sizeHint()  # makes its buttons
+    remove_button_icons(dialog)
     dialog.open()
+
+
+def remove_button_icons(dialog: QtWidgets.QWidget) -> None:
+    """Remove the marks that some desktops put on buttons: a red cross on Cancel says "wrong"."""
+    for box in dialog.findChildren(QtWidgets.QDialogButtonBox):
+        for button in box.buttons():
+            button.setIcon(QtGui.QIcon())

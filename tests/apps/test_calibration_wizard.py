@@ -100,8 +100,16 @@ def test_a_microphone_is_calibrated_with_a_tone_that_is_played(qtbot, open_wizar
         assert tone.headline.text() == "Stable"
         assert tone.taken.text().startswith("Taken: -30.0")
     # The tone is gone, and what was taken stays.
-    qtbot.waitUntil(lambda: tone.headline.text() == "Too quiet", timeout=15000)
+    qtbot.waitUntil(lambda: tone.headline.text() == "Level taken", timeout=15000)
     assert tone.isComplete()
+    assert "You can remove the calibrator" in tone.taken.text()
+    # A moment of the tone asks for nothing, and changes nothing.
+    with playing(0 * TONE[: 2 * FS], TONE[: 2 * FS]):
+        kinds = set()
+        heard = lambda: wizard.run.listener.reading.verdict  # noqa: E731
+        qtbot.waitUntil(lambda: kinds.add(heard() and heard().kind) or "short" in kinds)
+        assert tone.headline.text() == "Level taken"
+        assert tone.words.text() == "It stays until another tone has been stable"
     press(qtbot, wizard, "NextButton")
     qtbot.keyClicks(response.path, str(folder / "mic.cal"))
     qtbot.keyClick(response.path, Key.Key_Tab)

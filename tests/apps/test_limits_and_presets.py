@@ -1,9 +1,11 @@
 """Limits and presets are chosen in the window, by mouse and by keys, and kept."""
 
+import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.limits_dialog import LimitsDialog
+from amt_monitor.log_status import log_in
 from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
@@ -13,6 +15,7 @@ from amt_stream.core.settings import presets_folder, tables_in, write_tables
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset, read_preset, shipped_presets
+from amt_stream.sessions.results import read_results
 from tests.apps.texts import engine_of
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
@@ -28,7 +31,8 @@ def start(qtbot, tmp_path):
         args = build_parser().parse_args(["meter", "--source", "demo", *words])
         maker = Maker(args, chosen_preset(args))
         settings = Settings(tmp_path / "monitor.json")
-        window = MainWindow(maker.engine, maker.log, settings, maker.preset)
+        settings.put(log_folder=str(tmp_path / "logs"))
+        window = MainWindow(maker.engine, maker.log, settings, maker.preset, maker.change_limits)
         windows.append(window)
         window.show()
         with qtbot.waitActive(window):
@@ -70,6 +74,25 @@ def test_a_limit_is_told_on_one_line_of_a_narrow_pane(qtbot, open_window):
         qtbot.waitUntil(lambda units=units: words.text().count("dB") == units, timeout=5000)
 
 
+def test_long_words_of_limits_are_whole_in_a_small_pane(qtbot, start):
+    limits = "--limit", "laeq_15min_db>70", "--limit", "laf_db>99"
+    window = start("--model", "moore2016,spl", *limits)
+    window.resize(1280, 800)
+    window.first_start.skip.click()
+    pane = window.docks["limits"].pane
+    qtbot.waitUntil(lambda: "Only part" in pane.words[0][1].text(), timeout=15000)
+
+    def lacking():
+        labels = [label for pair in pane.words for label in pair]
+        boxes = [(one.text(), one.heightForWidth(one.width()), one.height()) for one in labels]
+        bottom = labels[-1].mapTo(pane, labels[-1].rect().bottomLeft()).y()
+        short = [box for box in boxes if box[1] > box[2] + 1]
+        return short or ([] if bottom < pane.height() else [bottom, pane.height()])
+
+    qtbot.waitUntil(lambda: lacking() == [], timeout=5000)
+    assert pane.words[0][1].toolTip() == "Average level, 15 min (LAeq,15min)"
+
+
 def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     window = start()
     pane = window.docks["limits"].pane
@@ -100,6 +123,10 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     assert dialog.limits == wanted
     begun = window.measurement.begun
     qtbot.mouseClick(ok_of(dialog), Button)
+    # The meter of levels does not run: a new measurement is needed, and asked for.
+    asked = window.findChild(QtWidgets.QMessageBox, "question")
+    assert "need a meter that does not run: Sound level." in asked.informativeText()
+    qtbot.mouseClick(next(one for one in asked.buttons() if one.text() == "Begin"), Button)
     begun_anew(qtbot, window, begun)
     assert window.measurement.readings.limits == wanted
     assert {"moore2016", "spl"} <= {*window.measurement.engine.models}, "a limit needs its model"
@@ -146,22 +173,152 @@ def test_limits_by_keys_alone(qtbot, start):
     tab_to(qtbot, dialog, dialog.adding)
     qtbot.keyClick(dialog.adding, Key.Key_Space)
     assert dialog.limits == (Limit("laeq_15min_db", 62.5),)
-    begun = window.measurement.begun
+    engine, measured_s = window.measurement.engine, window.measurement.measured_s
     tab_to(qtbot, dialog, ok_of(dialog))
     qtbot.keyClick(ok_of(dialog), Key.Key_Return)
-    begun_anew(qtbot, window, begun)
-    assert window.measurement.readings.limits == (Limit("laeq_15min_db", 62.5),)
+    limits = (Limit("laeq_15min_db", 62.5),)
+    qtbot.waitUntil(lambda: window.measurement.readings.limits == limits, timeout=5000)
+    # It judges the measurement that runs.
+    assert window.measurement.engine is engine
+    assert window.measurement.measured_s >= measured_s
+    pane = window.docks["limits"].pane
+    qtbot.waitUntil(lambda: len(pane.lights) == 1, timeout=5000)
+    qtbot.waitUntil(lambda: "so far" in pane.words[0][0].text(), timeout=5000)
+    assert "LAeq,15min" in pane.words[0][1].text()
+    assert pane.lights[0].state == "unknown", "its window is not whole"
+    level, count = "laeq_15min_db", window.docks["history"].pane.history.count
+    assert count > 0
+    history = window.docks["history"].pane
+    assert level in history.chosen
+    qtbot.waitUntil(lambda: np.isfinite(history.history.rows([level], 0, 1e6)[level][-1]))
+    assert np.isnan(history.history.rows([level], 0, 1e6)[level][0])
+    told = [one.text for one in engine.events if one.kind == "limits"]
+    assert told == ["from here on: LAeq,15min limit 62.5 dB"]
     # And removed again.
     qtbot.keyClick(window, Key.Key_L, CONTROL)
     dialog = dialog_in(qtbot, window)
     tab_to(qtbot, dialog, dialog.table)
     qtbot.keyClick(dialog.table, Key.Key_Delete)
     assert dialog.limits == ()
-    begun = window.measurement.begun
     tab_to(qtbot, dialog, ok_of(dialog))
     qtbot.keyClick(ok_of(dialog), Key.Key_Return)
-    begun_anew(qtbot, window, begun)
-    assert window.measurement.readings.limits == ()
+    qtbot.waitUntil(lambda: window.measurement.readings.limits == (), timeout=5000)
+    qtbot.waitUntil(lambda: pane.add.text() == "Add a limit...", timeout=5000)
+    assert pane.add.isVisible()
+    assert window.measurement.engine is engine
+    (*_, told) = [one.text for one in engine.events if one.kind == "limits"]
+    assert told == "from here on: none; ended: LAeq,15min limit 62.5 dB (kept so far)"
+
+
+@pytest.fixture
+def dialog(qtbot):
+    made = LimitsDialog((), ["laf_db", "lafmax_db", "laeq_db", "stl_phon", "stl_sone"])
+    qtbot.addWidget(made)
+    with qtbot.waitActive(made):
+        made.show()
+        made.activateWindow()
+    return made
+
+
+def test_readings_are_found_by_their_names_and_keys_are_not_shown(qtbot, dialog):
+    texts = [dialog.reading.itemText(k) for k in range(dialog.reading.count())]
+    assert "Level, fast (LAF)" in texts
+    assert not [one for one in texts if "_" in one]
+    assert len({*texts}) == len(texts)
+    field, popup = dialog.reading.lineEdit(), dialog.reading.completer().popup()
+    types(qtbot, field, "average")
+    qtbot.waitUntil(popup.isVisible, timeout=5000)
+    offered = [popup.model().index(k, 0).data() for k in range(popup.model().rowCount())]
+    assert "Average level, 15 min (LAeq,15min)" in offered
+    assert all("average" in one.lower() for one in offered)
+    popup.hide()
+    for typed, column in (
+        ("Level, fast (LAF)", "laf_db"),
+        ("laf", "laf_db"),
+        ("LAFmax", "lafmax_db"),
+        ("highest level, f", "lafmax_db"),
+        ("LAeq,15min", "laeq_15min_db"),
+        ("LAeq,5min", "laeq_5min_db"),
+        ("l10_db", "l10_db"),
+        ("level", "level"),
+    ):
+        types(qtbot, field, typed)
+        assert dialog._column == column
+    # A word that is searched for, or a number in the wrong field, is no unit.
+    for typed in ("average", "17"):
+        types(qtbot, field, typed)
+        assert dialog.value.text() == "85.0"
+    types(qtbot, field, "level")
+    dialog.add()
+    assert "There is no reading 'level'" in dialog.problem.text()
+
+
+@pytest.mark.parametrize("place", ["left", "middle", "end"])
+def test_what_is_typed_after_a_click_replaces_the_value(qtbot, dialog, place):
+    value, field = dialog.value, dialog.value.lineEdit()
+    dialog.reading.setFocus()
+    assert (value.value(), value.suffix()) == (85.0, " dB")
+    x = {"left": 2, "middle": field.width() // 4, "end": field.width() - 2}[place]
+    qtbot.mouseClick(field, Button, pos=QtCore.QPoint(x, field.height() // 2))
+    qtbot.waitUntil(field.hasSelectedText, timeout=5000)
+    qtbot.keyClicks(value, "15")
+    assert (value.value(), value.text()) == (15.0, "15 dB")
+    qtbot.keyClick(value, Key.Key_Return)
+    assert dialog.limits == (Limit("laf_db", 15.0),)
+    assert dialog.isVisible(), "Enter adds it"
+    assert dialog.value.text() == "15.0 dB"
+
+
+def test_a_reading_that_is_not_in_the_list_can_be_changed(qtbot, dialog):
+    types(qtbot, dialog.reading.lineEdit(), "LAeq,5min")
+    dialog.add()
+    assert dialog.reading.currentText() == "Average level, 5 min (LAeq,5min), dB"
+    dialog.value.setValue(80.0)
+    dialog.change()
+    assert dialog.limits == (Limit("laeq_5min_db", 80.0),)
+
+
+@pytest.mark.parametrize("made", ["limit", "log", "calibration"])
+def test_the_first_steps_go_once_something_was_made(qtbot, start, made):
+    window = start()
+    assert window.first_start.isVisible()
+    if made == "limit":
+        window.controls._judge((Limit("ltl_phon", 70.0),))
+    elif made == "log":
+        window.controls.log()
+    else:
+        window.controls.made.emit()
+    qtbot.waitUntil(lambda: not window.first_start.isVisible(), timeout=5000)
+    assert window.settings.get("started", False)
+
+
+def test_a_log_goes_on_under_other_limits(qtbot, start):
+    window = start("--model", "spl")
+    window.controls.log()
+    qtbot.waitUntil(lambda: log_in(window.measurement.engine) is not None, timeout=5000)
+    log = log_in(window.measurement.engine)
+    limits = (Limit("lceq_db", 20.0),)
+    window.controls._judge(limits)
+    qtbot.waitUntil(lambda: window.measurement.readings.limits == limits, timeout=5000)
+    qtbot.waitUntil(lambda: (window.measurement.readings.row or {}).get("limit_lceq_20") == "red")
+    window.controls.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=20000)
+    results = read_results(log.path)
+    assert [one["times"] for one in results.limits] == [1]
+    assert {*results.rows["limit_lceq_20"]} == {"", "red"}
+    # Stopped and continued, the log and the window go on with them.
+    ended_s = results.duration_s
+    window.controls.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "running", timeout=20000)
+    assert window.measurement.readings.limits == limits
+    qtbot.waitUntil(lambda: window.measurement.readings.row["time_s"] > ended_s + 0.3)
+    window.controls.stop()
+    qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=20000)
+    again = read_results(log.path)
+    assert again.duration_s > ended_s
+    assert [one["times"] for one in again.limits] == [1]
+    assert again.limits[0]["judged_from_s"] == results.limits[0]["judged_from_s"]
+    assert log.path.parent.name == "logs"
 
 
 def ok_of(dialog):

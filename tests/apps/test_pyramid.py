@@ -101,3 +101,25 @@ def test_a_day_that_is_not_measured_yet_takes_no_memory():
         pyramid.add(np.arange(600), np.ones((32, 600)), np.zeros(600, np.uint16))
         pyramid.cells(1, 0, 150)
     assert resident_mb() - before < 20
+
+
+@pytest.mark.parametrize("ranged", [False, True])
+@pytest.mark.parametrize("rows", [500, 20000])
+def test_columns_that_come_later_have_no_values_before(rows, ranged):
+    """In the middle of cells, and after the ring was filled."""
+    values = np.random.default_rng(2).normal(60, 10, (3, 3000))
+    values[2, :1701] = np.nan
+    ranges = np.stack([values - 1.0, values + 1.0], 1)
+    whole, grown = (HistoryPyramid(columns, rows, 20000) for columns in (3, 2))
+    for at in range(0, 3000, 9):
+        part, few = slice(at, at + 9), slice(None) if at >= 1701 else slice(2)
+        if at == 1701:
+            grown.extend(1)
+        for pyramid, own in ((whole, slice(None)), (grown, few)):
+            more = {"ranges": ranges[own, :, part]} if ranged else {}
+            marks = np.zeros(len(values[0, part]), np.uint16)
+            pyramid.add(np.arange(3000)[part], values[own, part], marks, **more)
+    for level in range(LEVELS):
+        cells = (one.cells(level, 0, 3000 // FACTOR**level + 1) for one in (whole, grown))
+        for one, other in zip(*cells, strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import soundfile
-from pyqtgraph.Qt import QtCore, QtWidgets
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.big_number import BigNumber
 from amt_monitor.limit_alarm import LimitAlarm
@@ -13,7 +13,7 @@ from amt_monitor.pane_kinds import PaneKind
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.run import run_window
 from amt_monitor.theme import theme
-from amt_stream.engine import Engine, FileSource, SignalSource, Tone
+from amt_stream.engine import Engine, FaultSource, FileSource, SignalSource, Tone
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import UNCALIBRATED
@@ -129,6 +129,28 @@ def wait_for_the_end(qtbot, window):
     """Until the source has ended and the last readings are on the labels."""
     wait_until(qtbot, window, lambda: window.measurement.state == "stopped")
     window.read()
+
+
+def test_after_a_gap_each_number_is_grey_as_long_as_it_settles(qtbot, open_readings, engine_of):
+    """LAF forgets a sound that is 50 dB louder in 2.1 s, LAS in 16 s; a slow computer has gaps."""
+
+    def source():
+        sound = SignalSource([Tone(1000.0, level_db=60.0)], FS, 5.0, paced=False)
+        return FaultSource(sound, [("drop", 2.0, 0.3)])
+
+    window = open_readings(engine_of(source, "moore2016", "spl"))
+    wait_for_the_end(qtbot, window)
+    for name in ("moore2016", "spl"):
+        window.docks[name].pane.show_status(window.updater.view)
+    second = QtGui.QColor(theme.colors.second).name()
+    grey = {
+        cell.name
+        for pane in reading_panes(window)
+        for cell, number in pane.numbers
+        if number.palette().color(number.foregroundRole()).name() == second
+    }
+    assert {"ltl_phon", "las_db"} <= grey
+    assert not grey & {"stl_phon", "laf_db", "laeq_db", "lcpeak_db", "lafmax_db", "l90_db"}
 
 
 def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):

@@ -107,6 +107,26 @@ def test_what_is_closed_in_a_small_window_stays_closed(qtbot, open_window):
     assert window.docks["history"].is_seen
 
 
+def test_what_was_closed_or_opened_stays_so_where_there_is_less_room(qtbot, open_window):
+    """In a smaller window, and while a message takes room."""
+    window = open_window(engine_of("five models"))
+    window.first_start.skip.click()
+    resize(qtbot, window, (1280, 800))
+    qtbot.waitUntil(lambda: window.docks["zwicker"].is_seen)
+    window.docks["zwicker"].close()
+    window.docks["events"].toggleViewAction().trigger()
+    for size in ((1280, 800), LEAST, (1280, 800)):
+        resize(qtbot, window, size)
+        for words in ("the disk is full: make room", ""):
+            window.say(words)
+            window.show_state()
+            qtbot.waitUntil(lambda: not window.area.has_other_room)
+            assert window.docks["zwicker"].isHidden(), (size, words)
+            assert not window.docks["events"].isHidden(), (size, words)
+            qtbot.waitUntil(lambda: covered(window) == [])
+    assert window.docks["history"].is_seen
+
+
 def test_the_tab_in_front_is_filled(qtbot, open_window):
     window, before = open_window(engine_of("five models")), theme.choice
     resize(qtbot, window, SMALL)

@@ -7,7 +7,7 @@ from amt_monitor.application import FAMILY
 from amt_monitor.level_bar import LevelBar, LevelBarScale
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
-from amt_monitor.widgets import DialogButtons
+from amt_monitor.widgets import DialogButtons, ask_text
 
 THEMES = {
     "light": LIGHT,
@@ -136,3 +136,21 @@ def test_buttons_of_dialogs_have_no_icons_that_dark_hides(qtbot):
     dialog.show()
     assert len(box.buttons()) == 2
     assert all(button.icon().isNull() for button in box.buttons())
+
+
+def test_no_dialog_has_a_red_cross_on_cancel(qtbot):
+    """The desktop without settings, as under Xvfb, has a tick on OK and a cross on Cancel."""
+    over, file = QtWidgets.QWidget(), QtWidgets.QFileDialog()
+    qtbot.addWidget(over)
+    qtbot.addWidget(file)
+    ask_text(over, "Marker", "Note", lambda text: None)
+    note = over.findChild(QtWidgets.QInputDialog)
+    file.setOption(file.Option.DontUseNativeDialog)
+    for dialog in (note, file):
+        with qtbot.waitActive(dialog):
+            dialog.open()
+            dialog.activateWindow()
+        buttons = dialog.findChild(QtWidgets.QDialogButtonBox).buttons()
+        assert len(buttons) == 2
+        qtbot.waitUntil(lambda own=buttons: all(one.icon().isNull() for one in own))
+        dialog.close()

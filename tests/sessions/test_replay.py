@@ -47,14 +47,21 @@ class Marked(PushSource):
 
 
 def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=False, **more):
-    """A measurement of these blocks with a log; `lost` samples before some of them."""
-    source = Marked(FS, 2, "the hall", live=live)
-    preset = Preset(names, block_ms=more.pop("block_ms", 10.0))
+    """A measurement of these blocks with a log; `lost` samples before some of them.
+
+    limits: from the beginning; others may come later
+    before: called before each block, with its number, the engine and the table
+    """
+    source, limits = Marked(FS, 2, "the hall", live=live), more.pop("limits", ())
+    before = more.pop("before", lambda *given: None)
+    preset = Preset(names, block_ms=more.pop("block_ms", 10.0), limits=limits)
     preset = preset.with_uncertainty(LOUD.uncertainty_db)
     models = preset.models(FS, 2)
     heard = Sound(source.name, FS, (1, 2), [LOUD], None, source=source)
     settings = {"engine": preset.engine_settings, "source": {"picked": None}}
     table = Table(preset, models, heard, RowSettings(50, columns=more.pop("columns", None)))
+    if limits:
+        table.rows.remember()
     given = {"settings": settings, "restore": restore, **more}
     if sound is None:
         one = SessionLog(folder, table, **given)
@@ -66,6 +73,7 @@ def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=
     )
     with one, engine:
         for number, block in enumerate(blocks):
+            before(number, engine, table)
             missing = dict(lost).get(number, 0)
             source.marked(block, missing, Fault.STALL if number == 40 else 0)
             if live:

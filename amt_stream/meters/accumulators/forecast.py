@@ -81,6 +81,17 @@ class Forecasts(Resumable):
         self.rolling = tuple(level for level in self.levels if level != EXPOSURE)
         self._present = RollingLevel(PRESENT_S, period_s) if EXPOSURE in self.levels else None
 
+    def take_over(self, before: "Forecasts") -> None:
+        fresh = self._held
+        super().take_over(before)
+        for level, powers in self._powers.items():
+            rows = dict(
+                zip(before._powers.get(level, ()), before._held.get(level, ()), strict=True)
+            )
+            self._held[level] = np.stack(
+                [rows.get(power, own) for power, own in zip(powers, fresh[level], strict=True)]
+            )
+
     def columns(self, found: Mapping[str, Values]) -> dict[str, Values]:
         """The columns (n,) by name, from the results of `follow` and `expose`."""
         placed = zip(self.names, self._places, strict=True)

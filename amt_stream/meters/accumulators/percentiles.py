@@ -92,6 +92,15 @@ class Percentiles(Resumable):
         self.histogram = Histogram(**self._classes)
         self._held[None] = np.full(len(self._percents[None]), np.nan)
 
+    def take_over(self, before: "Percentiles") -> None:
+        super().take_over(before)
+        held = {
+            n: before._held[w][k] for n, (w, k) in zip(before.names, before._places, strict=True)
+        }
+        now = {**self._present(), **held}
+        for name, (window, place) in zip(self.names, self._places, strict=True):
+            self._held[window][place] = now[name]
+
     def skip(self, count: int) -> None:
         """Skip missing values; windows move on."""
         for histogram in self.rolling.values():
@@ -140,11 +149,15 @@ class Percentiles(Resumable):
 
     def reading(self) -> dict[str, float | None]:
         """The present columns by name; None without values."""
+        return {name: known(value) for name, value in self._present().items()}
+
+    def _present(self) -> dict[str, float]:
+        """The present columns by name."""
         now: dict[str | None, Values] = {None: self.histogram.percentiles(self._percents[None])}
         for window, histogram in self.rolling.items():
             now[window] = histogram.percentiles(self._percents[window])
         values = [float(now[window][place]) for window, place in self._places]
-        return {n: known(v) for n, v in zip(self.names, values, strict=True)}
+        return dict(zip(self.names, values, strict=True))
 
 
 class PercentileMeter(Meter):

@@ -12,6 +12,7 @@ from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.dose import DAY_S, DOSE, Dose
 from amt_stream.meters.accumulators.forecast import EXPOSURE, Forecasts
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
 from amt_stream.meters.accumulators.rolling import RollingLevel
@@ -194,7 +195,18 @@ class SoundLevelMeter(Meter):
         self._rolled = dict.fromkeys(self.rolling, math.nan)
         # Frames so far, and the number of the last that was not valid.
         self._taken, self._invalid = 0, -math.inf
+        self.memory: LevelMemory | None = None
+        """Where rolling levels begin that become columns while it runs; None if none will."""
         self.reset()
+
+    def take_over(self, before: Self) -> None:
+        super().take_over(before)
+        self.memory = before.memory
+        for name, level in self.rolling.items():
+            if name in before.rolling or level.window_s < SHORTEST_S:
+                continue
+            if self.memory is not None:
+                self.memory.fill(level, WEIGHTINGS.index(name[1]))
 
     def _percentiles(self, stem: str) -> Percentiles:
         return Percentiles(self.columns, (stem, "_db"), FRAME_S)
@@ -330,6 +342,8 @@ class SoundLevelMeter(Meter):
         """
         found, ahead = {}, {}
         before = self._taken - squares.shape[1]
+        if self.memory is not None:
+            self.memory.add(squares, before)
         for name, level in self.rolling.items():
             stem, weighted = name.removesuffix("_db"), squares[WEIGHTINGS.index(name[1])]
             if stem in self.forecasts.rolling:

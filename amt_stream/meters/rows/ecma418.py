@@ -313,6 +313,11 @@ class ECMA418Readings(Readings):
         # Of the last frame, counted from 0 s.
         self._number = 0
 
+    def take_over(self, before: "ECMA418Readings") -> None:
+        last = dict(zip([column.name for column in before.columns], before._last, strict=True))
+        super().take_over(before)
+        self._last = np.array([last.get(column.name, np.nan) for column in self.columns])
+
     def reset(self) -> None:
         for one in self._parts:
             one.reset()

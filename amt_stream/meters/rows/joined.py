@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,6 +204,52 @@ class JoinedRows(Resumable):
         """Models that limits and intervals need, and columns that an output was asked for."""
         found = models_of(self.readings, [*self._asked, *(one.column for one in self.limits)])
         return found if self.intervals is None else found | self.intervals.needed
+
+    def remember(self) -> None:
+        """Remember what columns need that are chosen while this runs, such as LAeq,15min."""
+        for one in self.readings.values():
+            one.remember()
+
+    @property
+    def last_sample(self) -> int:
+        """The sample of the last row so far; -1 before the first."""
+        return (self._next - 1) * (self.step_ms * round(self.fs)) // 1000 if self._next else -1
+
+    def take_over(self, before: Self) -> None:
+        """Continue rows of the same models and sound that had other columns or limits.
+
+        Limits that were there continue; others begin with the next row, whose value includes as
+        much of the sound before as is known.
+        """
+        before.catch_up()
+        unreset = before._unreset and deepcopy(self)
+        if before._ranged:
+            self.give_ranges()
+        for name, track in self._tracks.items():
+            track.take_over(before._tracks[name])
+            self.readings[name].take_over(before.readings[name])
+        for name in ("_next", "start_utc", "_gaps", "_missing", "_unjudged", "_reset_s"):
+            setattr(self, name, getattr(before, name))
+        self.intervals = before.intervals
+        for track in self._tracks.values():
+            track.intervals = self.intervals
+        for monitor in self._monitors:
+            same = [one for one in before._monitors if one.limit == monitor.limit]
+            if same:
+                monitor.take_over(same[0])
+            else:
+                self._begin_late(monitor, before)
+        if unreset is not None and before._unreset is not None:
+            unreset.take_over(before._unreset)
+            self._unreset = unreset
+
+    def _begin_late(self, monitor: "_ColumnMonitor", before: Self) -> None:
+        """Let a monitor begin in the middle of the rows."""
+        monitor.pause(before.paused)
+        if self._next:
+            readings = before.readings[[*self._tracks][monitor.place]]
+            begun_s = (self._next - 1) * self.step_ms / 1000
+            monitor.begin_late(begun_s, *readings.earlier(monitor.column))
 
     def give_ranges(self) -> None:
         """Give `Rows.range_of` too, for displays."""
@@ -508,7 +554,10 @@ def beside(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 class _ColumnMonitor(LimitMonitor):
-    """A monitor of one of the columns of these readings."""
+    """A monitor of one of the columns of these readings.
+
+    place: of its model among them
+    """
 
     def __init__(self, limit: Limit, readings: Mapping[str, Readings], step_s: float) -> None:
         found = [
@@ -519,10 +568,10 @@ class _ColumnMonitor(LimitMonitor):
         ]
         if not found:
             raise LimitError(f"{limit.words}: there is no such column in these rows")
-        self._place, column = found[0]
-        adds_up = column.statistic.startswith(EQUIVALENT)
+        self.place, self.column = found[0]
+        column, adds_up = self.column, self.column.statistic.startswith(EQUIVALENT)
         super().__init__(limit, step_s, column.window_s, adds_up, column.counted)
-        self._clipped_at_end = column.counted and list(readings.values())[self._place].in_pascal
+        self._clipped_at_end = column.counted and list(readings.values())[self.place].in_pascal
 
     def states(
         self,
@@ -533,7 +582,7 @@ class _ColumnMonitor(LimitMonitor):
         judged: slice,
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
-        known = marks[self._place] < UNCALIBRATED
+        known = marks[self.place] < UNCALIBRATED
         heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
         of_rows = (time_s, values, known, clipped, heard)
         rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
@@ -543,7 +592,7 @@ class _ColumnMonitor(LimitMonitor):
 
     def end(self, end_s: float, summary: Summary, tracks: "Sequence[_ModelTrack]") -> None:
         """Update with the value of the whole sound, if it covers more than the last row."""
-        value, track = summary.get(self.limit.column), tracks[self._place]
+        value, track = summary.get(self.limit.column), tracks[self.place]
         if value is not None and not self._window_s and not track.is_off:
             (read,) = in_seven_digits(np.array([value])).tolist()
             clipped = self._clipped_at_end and track.has_clipped
@@ -603,6 +652,22 @@ class _ModelTrack(Resumable):
         self._faulty = True
         if self._ranges is not None:
             self.give_ranges()
+
+    def take_over(self, before: Self) -> None:
+        """Continue a track of the same model with other columns; it has caught up."""
+        rows, ranges, width = before._rows, before._ranges, before._width
+        super().take_over(before)
+        was = {c.name: k for k, c in enumerate(before._readings.columns)}
+        pairs = [(k, was.get(c.name)) for k, c in enumerate(self._readings.columns)]
+        places = np.array([(k, at) for k, at in pairs if at is not None], np.int64).reshape(-1, 2).T
+        self._rows = np.zeros((len(rows), HEAD + self._width + self._count))
+        self._rows[:, :HEAD], self._rows[:, HEAD : HEAD + self._width] = rows[:, :HEAD], math.nan
+        for now, then in ((HEAD, HEAD), (HEAD + self._width, HEAD + width)):
+            self._rows[:, now + places[0]] = rows[:, then + places[1]]
+        self._faulty, self.is_off = before._faulty, before.is_off
+        if ranges is not None:
+            self._ranges = np.stack([self._rows[:, HEAD : HEAD + self._width]] * 2)
+            self._ranges[:, :, places[0]] = ranges[:, :, places[1]]
 
     def give_ranges(self) -> None:
         """Remember the least and the greatest in each frame, besides its values."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
@@ -36,6 +37,7 @@ class Stood:
     whole: whether the window of a rolling column was complete at any time; true for other columns
     heard_s, window_s: sound in the window at the last row, and its length
     projection: lowest possible level of an incomplete window, if silence follows
+    judged_from_s: when judging began, if that was during the measurement; else 0
     """
 
     limit: Limit
@@ -51,6 +53,7 @@ class Stood:
     microphone: str = ""
     unjudged_s: float = 0.0
     counted_s: float = 0.0
+    judged_from_s: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -91,6 +94,7 @@ class Stood:
             "worst_s": self.worst_s,
             "whole": self.whole,
             **({} if self.whole else self._of_window),
+            **({"judged_from_s": round(self.judged_from_s, 3)} if self.judged_from_s else {}),
         }
 
     @property
@@ -144,7 +148,7 @@ class LimitMonitor(Resumable):
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
     kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped", "_holes")
-    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed")
+    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_judged_from_s")
     growing: ClassVar[tuple[str, ...]] = ("_pauses", "_holes")
 
     def __init__(
@@ -181,7 +185,25 @@ class LimitMonitor(Resumable):
         self._last, self._times = UNKNOWN, 0
         self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
-        self._counted_s = self._missed_s = self._unjudged_s = 0.0
+        self._counted_s = self._missed_s = self._unjudged_s = self._judged_from_s = 0.0
+
+    def begin_late(
+        self,
+        time_s: float,
+        counted_s: float = 0.0,
+        missed_s: float = 0.0,
+        heard_s: float = 0.0,
+        holes: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Begin during a measurement, with the row after `time_s`.
+
+        The other arguments are the sound before that its values include, as in `Earlier`.
+        """
+        self._judged_from_s = self._row_s = time_s
+        self._counted_s, self._missed_s, self._unjudged_s = counted_s, missed_s, missed_s
+        if heard_s:
+            self._began_s, self._known_s = time_s - heard_s, time_s
+            self._holes = self._holes if holes is None else holes
 
     def update(self, rows: Iterable[tuple[float, float, bool, bool, bool]]) -> list[str]:
         """The state at each row as text; rows have the fields of `RowOfLimit`."""
@@ -341,4 +363,5 @@ class LimitMonitor(Resumable):
             self.limit.sign * self._sure_at if projected else None,
             unjudged_s=self._unjudged_s,
             counted_s=self._counted_s,
+            judged_from_s=self._judged_from_s,
         )

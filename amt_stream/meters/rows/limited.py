@@ -78,15 +78,17 @@ class LimitEvents:
     """Returns events for changes of the states of limits, from rows in order.
 
     Each limit begins green; unknown states are ignored.
+
+    limits: those of the next rows
     """
 
     def __init__(self, limits: Sequence[Limit]) -> None:
-        self._limits = tuple(limits)
+        self.limits = tuple(limits)
         self._before: dict[tuple[str, str], str] = {}
 
     def __call__(self, rows: Rows) -> list[Event]:
         """The events of these rows, in order of time."""
-        found = [event for limit in self._limits for event in self._of(limit, rows)]
+        found = [event for limit in self.limits for event in self._of(limit, rows)]
         return sorted(found, key=lambda event: event.sample)
 
     def _of(self, limit: Limit, rows: Rows) -> Iterator[Event]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,20 @@ SIDES = ("left", "right")
 WITHOUT = "lost and invalid samples, and what settles after them"
 
 RELATIVE, CALIBRATED = "relative", "calibrated"
+
+
+class Earlier(NamedTuple):
+    """The sound that a value includes from before its column was chosen.
+
+    counted_s, missed_s: of a statistic: seconds of the measurement, and of these what was missed
+    heard_s: of a rolling window: seconds of it that are known
+    holes: begin and end (n, 2), in seconds, of what was not measured in these
+    """
+
+    counted_s: float = 0.0
+    missed_s: float = 0.0
+    heard_s: float = 0.0
+    holes: NDArray[np.float64] = np.zeros((0, 2))
 
 
 class Readings(Resumable, ABC):
@@ -174,6 +188,21 @@ class Readings(Resumable, ABC):
     @abstractmethod
     def summary(self) -> Summary:
         """The statistics since the last `reset`, by name."""
+
+    def remember(self) -> None:
+        """Remember what rolling windows of columns need that are chosen while it runs."""
+
+    def has(self, column: Column) -> bool:
+        """Whether it is one of the chosen columns."""
+        return any(one.name == column.name for one in self.columns)
+
+    def earlier(self, column: Column) -> Earlier:
+        """The sound so far that a column includes that a limit judges from now on."""
+        known = self.counted_s()
+        if not column.counted or not known:
+            return Earlier()
+        measured_s, excluded_s = (known[name] or 0.0 for name in ("measured_s", "excluded_s"))
+        return Earlier(measured_s + excluded_s, excluded_s)
 
     def counted_s(self) -> Summary:
         """The counted and the excluded duration: `measured_s`, `excluded_s`."""

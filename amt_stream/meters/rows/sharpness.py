@@ -80,6 +80,11 @@ class Sharpnesses(Resumable):
         self._tables = ZwickerLoudness().tables()
         self._stages = {weighting: Sharpness(weighting) for weighting in wanted}
 
+    def has(self, column: str) -> bool:
+        """Whether the weighting of a column is computed."""
+        found = NAME.fullmatch(column)
+        return found is not None and (found["weighting"] or "din") in self._meters
+
     def pause(self, paused: bool) -> None:
         for meter in self._all():
             meter.paused = paused

@@ -13,6 +13,7 @@ from amt_stream.meters.accumulators import SoundLevelMeter
 from amt_stream.meters.accumulators.dose import DOSE, Dose
 from amt_stream.meters.accumulators.forecast import EXPOSURE, LEVEL
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.sound_level import (
     DIFFERENCES,
@@ -22,6 +23,7 @@ from amt_stream.meters.accumulators.sound_level import (
     LEVELS,
     MEMORY_S,
     RISE_S,
+    WEIGHTINGS,
 )
 from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.frames import Frames
@@ -37,6 +39,7 @@ from amt_stream.meters.rows.column import (
     rising,
 )
 from amt_stream.meters.rows.readings import (
+    Earlier,
     MeteredReadings,
     Summary,
     by_side,
@@ -203,6 +206,21 @@ class SoundLevelReadings(MeteredReadings):
         self._places = np.array(parts, np.int64).reshape(-1, 2).T
         self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
         self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
+
+    def remember(self) -> None:
+        for meter in self._meters:
+            meter.memory = LevelMemory(len(WEIGHTINGS), FRAME_S)
+
+    def earlier(self, column: Column) -> Earlier:
+        found, memory = _parsed(column.name), self._meters[0].memory
+        assert found is not None
+        asked, window_s = found.re is ASKED, column.window_s
+        remembered = window_s >= SHORTEST_S and memory is not None
+        if remembered and not asked and not found["percent"]:
+            return Earlier(heard_s=memory.heard_s(window_s), holes=memory.missed(window_s))
+        # Doses, and percentiles of other levels than A-weighted F, are counted only if chosen.
+        asks = found["dose"] if asked else found["percent"] and _level_of(found) != LEVELS[0]
+        return Earlier() if asks and not self.has(column) else super().earlier(column)
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S)

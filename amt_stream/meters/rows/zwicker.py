@@ -26,6 +26,7 @@ from amt_stream.meters.rows.column import (
     rising,
 )
 from amt_stream.meters.rows.readings import (
+    Earlier,
     MeteredReadings,
     Summary,
     by_side,
@@ -105,6 +106,10 @@ class ZwickerReadings(MeteredReadings):
         columns = [f"n{statistic}_sone" for statistic in names[1:]]
         self._meters = [ZwickerMeter(columns) for _ in range(self._channels)]
         self._others, self._sharpness = others, Sharpnesses(list(others), self._channels)
+
+    def earlier(self, column: Column) -> Earlier:
+        counted = column.needs or NAME.fullmatch(column.name) or self._sharpness.has(column.name)
+        return super().earlier(column) if counted or self.has(column) else Earlier()
 
     def reset(self) -> None:
         super().reset()

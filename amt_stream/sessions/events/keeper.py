@@ -4,7 +4,7 @@ import re
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, replace
@@ -277,7 +277,7 @@ class SoundKeeper:
 
     def _write(self, name: str, stretch: SampleSpan, about: JsonDict) -> "Future[Path]":
         rows = [one for one in self._rows if one["sample"][-1] >= stretch.start]
-        trace = Rows.concatenated(rows, rows[0].columns) if rows else None
+        trace = _joined(rows) if rows else None
         if trace is not None:
             there = (trace["sample"] >= stretch.start) & (trace["sample"] < stretch.stop)
             trace = trace.where(there)
@@ -306,6 +306,12 @@ class SoundKeeper:
         event = Event(SOUND_KEPT, stretch.start, at_s, stretch.utc, len(stretch), text)
         self.last_events.append(event)
         self.tell(event)
+
+
+def _joined(rows: Sequence[Rows]) -> Rows:
+    """Rows with the columns that all have: others come and go with limits."""
+    common = set.intersection(*(set(one.columns) for one in rows))
+    return Rows.concatenated(rows, [name for name in rows[-1].columns if name in common])
 
 
 def _fit(name: str) -> str:

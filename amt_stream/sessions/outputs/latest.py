@@ -9,8 +9,8 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.frames import COUNTING, Event, Frames, Snapshot, undone_with
-from amt_stream.meters.rows import AnyRows, Rows, Stood, maxima_of, summary
+from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot, undone_with
+from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, Stood, maxima_of, summary
 from amt_stream.meters.rows.readings import Summary
 
 SUMMARY_S = 0.5
@@ -41,6 +41,12 @@ class LatestReadings:
         """Seconds counted since the start or the last reset, without pauses and gaps."""
         # Seconds counted before the resets that can be undone, and the time of the last one.
         self._before_s, self._reset_s = 0.0, -math.inf
+        self._use(rows)
+        self._next: JoinedRows | None = None
+        self._summed_s = -SUMMARY_S
+        self._lock = threading.Lock()
+
+    def _use(self, rows: AnyRows) -> None:
         self.models, self.limits = tuple(rows.readings), rows.limits
         self.rows = rows
         self._maxima: dict[str, str] = {}
@@ -48,8 +54,12 @@ class LatestReadings:
             present = [column for column in one.columns if column.statistic == "instantaneous"]
             shown = [column for column in one.offered if column.name in one.headlines]
             self._maxima |= maxima_of(present, shown)
-        self._summed_s = -SUMMARY_S
-        self._lock = threading.Lock()
+
+    def change_limits(self, rows: JoinedRows) -> None:
+        """Prepare rows with other limits, which continue the present ones at the next event
+        "limits" [any-thread].
+        """
+        self._next = rows
 
     @property
     def needed(self) -> Collection[str]:
@@ -95,6 +105,11 @@ class LatestReadings:
             elif event.kind == "reset_undone":
                 self.measured_s += self._before_s
                 self._before_s, self._reset_s = 0.0, -math.inf
+            elif event.kind == LIMITS and self._next is not None:
+                rows, self._next = self._next, None
+                assert isinstance(self.rows, JoinedRows)
+                rows.take_over(self.rows)
+                self._use(rows)
 
     def _is_exceeded(self, row: JsonDict) -> bool:
         """Whether a value of the row is above its maximum in `totals`."""

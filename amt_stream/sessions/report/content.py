@@ -43,6 +43,7 @@ TOLD: tuple[str, ...] = (
     *OVERLOADS,
     "calibrated",
     "swapped",
+    "limits",
     "filters_reset",
 )
 TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
@@ -377,6 +378,8 @@ def limit_lines(results: Results, clock: Clock) -> list[LimitLine]:
 def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
     side, unit = "above" if "above" in one else "below", column.unit
     words = f"{column.short} not {side} {one[side]:g} {unit}"
+    if from_s := one.get("judged_from_s"):
+        words += f", judged from {clock.moment(from_s)} on"
     verdict, worst = str(one["verdict"]), ""
     if one["worst"] is not None:
         worst = f"{reading_text(one['column'], one['worst'])} {unit}"
