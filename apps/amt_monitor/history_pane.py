@@ -14,6 +14,7 @@ from amt_monitor.history_traces import MOST, first_of, symbol_of, traces_of, uni
 from amt_monitor.pane import Pane
 from amt_monitor.plot_export import EXPORTS, offer
 from amt_monitor.reading_history import ReadingHistory
+from amt_monitor.settling_words import SETTLING, UNCOUNTED
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
@@ -58,6 +59,7 @@ class HistoryPane(Pane):
         self._uncalibrated = False
         self._values: Mapping[str, Any] = {}
         self._maxima: dict[str, str] = {}
+        self._settling: dict[str, str] = {}
         self._build()
 
     def _build(self) -> None:
@@ -130,6 +132,7 @@ class HistoryPane(Pane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self.show_uncalibrated(view.reading_status().uncalibrated)
+        self._settling = {name: view.number_status(name).settling for name in self.chosen}
         self.layers.hold("frozen" in view.held)
         self.layers.lose(is_away(view.held))
 
@@ -220,9 +223,14 @@ class HistoryPane(Pane):
         return " &nbsp; ".join(parts)
 
     def _now(self, name: str) -> str:
-        """The newest reading and its maximum, as the numbers of the other panes."""
+        """The newest reading and its maximum, as the numbers of the other panes.
+
+        A reading that does not count, and so can be above its maximum, says why.
+        """
         now, most = (self._values.get(one) for one in (name, self._maxima.get(name, "")))
         text = "" if now is None else f" {reading_text(name, now)}"
+        if text and (why := self._settling.get(name, SETTLING)) in UNCOUNTED:
+            text += f" {why}"
         return text if most is None else f"{text}, max {reading_text(name, most)}"
 
     def _moment(self, time_s: float) -> str:
