@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.settling_words import ABOUT, SETTLING, UNCOUNTED
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import UNCALIBRATED, Caption
@@ -34,11 +35,6 @@ LINE = 1.2
 """Height of a line of text, and of digits with their margin, relative to their size."""
 DIGITS = 0.95
 EIGHTS = str.maketrans("0123456789", "8" * 10)
-SETTLING = "settling"
-SETTLES = (
-    "It still remembers the silence before the start, or a gap in the sound, and does not count in "
-    "averages and maxima."
-)
 GAP = 0.12
 """Between digits and unit, relative to the digits."""
 
@@ -78,7 +74,7 @@ class BigNumber(QtWidgets.QWidget):
     ) -> None:
         super().__init__()
         self.caption, self.captioned, self._spare = caption, captioned, spare
-        self._uncalibrated = self._settling = False
+        self._uncalibrated, self._settling = False, ""
         self.widest = WIDEST.get(caption.unit, LEVEL)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
@@ -129,40 +125,38 @@ class BigNumber(QtWidgets.QWidget):
 
     def lose(self, last: str) -> None:
         """Write dashes while the microphone is lost, and the last reading beside the caption."""
-        caption = self.caption
-        words = (caption.symbol or caption.words) if last else caption.words
-        if words != self.words.text():
-            # The symbol alone, so that there is room.
-            self.words.setText(words)
+        if last != self._last:
+            self._last = last
             self._arrange()
-        self._last = last
-        self._write_symbol()
         if last:
             self.show_text(NO_READING)
 
-    def _write_symbol(self) -> None:
-        """The symbol, or of a lost microphone the last reading."""
-        text = f"last {self._last}" if self._last else self.caption.symbol
-        longer = f"{text}, {SETTLING}" if text else SETTLING
-        size = self.symbol.font().pixelSize()
-        has_room = text_width(longer, size) <= self.symbol.width()
-        self.symbol.setText(longer if self._settling and has_room and not self._last else text)
+    def _captions(self) -> list[tuple[str, str]]:
+        """What may stand above the number, from the longest on."""
+        words, symbol, said = self.caption.words, self.caption.symbol, self._settling
+        if self._last:
+            return [(symbol or words, f"last {self._last}")]
+        forms = [(words, symbol)]
+        if said:
+            forms.insert(0, (words, f"{symbol}, {SETTLING}" if symbol else SETTLING))
+        if said in UNCOUNTED:
+            forms[:0] = [(words, f"{symbol}, {said}" if symbol else said), (symbol or words, said)]
+        return forms
 
-    def doubt(self, role: Role | None, uncalibrated: bool, settling: bool = False) -> bool:
+    def doubt(self, role: Role | None, uncalibrated: bool, settling: str = "") -> bool:
         """Color the number by its role; hatch it and say so where it is not calibrated.
 
-        settling: whether it still remembers what was before a gap or the start: it says so beside
-            its symbol, where there is room
+        settling: why it still remembers what was before, in words, or "": it says so beside its
+            symbol, where there is room
 
         Returns whether it needs another room now.
         """
         tint(self.digits, role, hatched=uncalibrated)
         if settling != self._settling:
             self._settling = settling
-            self.digits.setToolTip(
-                f"{self.caption.sentence} {SETTLES}" if settling else self.caption.sentence
-            )
-            self._write_symbol()
+            about = f"{settling.capitalize()}: {ABOUT[settling]}" if settling else ""
+            self.digits.setToolTip(f"{self.caption.sentence} {about}".strip())
+            self._arrange()
             self._speak()
         if uncalibrated == self._uncalibrated:
             return False
@@ -176,7 +170,8 @@ class BigNumber(QtWidgets.QWidget):
         """The room that the number needs at this size."""
         width = self.body_width(size)
         if self.captioned:
-            width = max(width, self._caption_width(caption_size(size)))
+            said = self.caption.words, self.caption.symbol
+            width = max(width, self._caption_width(caption_size(size), *said))
         high, small = round(DIGITS * size), unit_size(size)
         below = _foot(high, size, bold=True) - _ascent(small) + round(LINE * small)
         return Extent(width, self._top(size) + max(high, below))
@@ -223,10 +218,14 @@ class BigNumber(QtWidgets.QWidget):
             resize_text(label, small)
         resize_text(self.unit, unit_size(size))
         resize_text(self.digits, size, bold=True)
-        words = text_width(self.words.text(), small)
+        captions = self._captions()
+        fitting = (one for one in captions if self._caption_width(small, *one) <= self.width())
+        said, symbol = next(fitting, captions[-1])
+        self.words.setText(said)
+        self.symbol.setText(symbol)
+        words = text_width(said, small)
         self.words.setGeometry(0, 0, words, line)
         self.symbol.setGeometry(words + small // 2, 0, self.width() - words - small // 2, line)
-        self._write_symbol()
         high = round(DIGITS * size)
         wide = text_width(_shape(self.text), size, bold=True)
         self.digits.setGeometry(0, top, wide, high)
@@ -259,14 +258,15 @@ class BigNumber(QtWidgets.QWidget):
     def _top(self, size: int) -> int:
         return round(LINE * caption_size(size)) if self.captioned else 0
 
-    def _caption_width(self, size: int) -> int:
-        symbol = text_width(self.caption.symbol, size)
-        return text_width(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
+    @staticmethod
+    def _caption_width(size: int, words: str, symbol: str) -> int:
+        beside = text_width(symbol, size)
+        return text_width(words, size) + (size // 2 + beside if beside else 0)
 
     def _speak(self) -> None:
-        doubts = {UNCALIBRATED: self._uncalibrated, SETTLING: self._settling}
+        uncalibrated = UNCALIBRATED if self._uncalibrated else ""
         said = [self.caption.words, f"{self.text} {self.caption.unit}", self.note.text()]
-        parts = [*said, *(doubt for doubt, holds in doubts.items() if holds)]
+        parts = [*said, uncalibrated, self._settling]
         self.digits.setAccessibleName(", ".join(part for part in parts if part))
 
 

@@ -10,7 +10,14 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.bar_layer import BarLayer
 from amt_monitor.curve_layers import CurveLayer
 from amt_monitor.distribution import Distribution
-from amt_monitor.history_traces import DECIBELS, first_of, symbol_of, ticks_of, unit_of
+from amt_monitor.history_traces import (
+    DECIBELS,
+    first_of,
+    style_of,
+    symbol_of,
+    ticks_of,
+    unit_of,
+)
 from amt_monitor.line_layers import MarkerLayer
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
@@ -81,6 +88,8 @@ class DistributionPane(Pane):
 
     def _choose(self) -> None:
         self.distribution = Distribution(self.history, self.name)
+        self.bars.role = style_of(self.name)[0] if self.name else "second"
+        self.plot.update()
         self.follow(self._events, self._found)
 
     def _draw(self) -> None:

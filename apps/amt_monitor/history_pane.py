@@ -9,15 +9,19 @@ import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_layers import HistoryLayers
+from amt_monitor.history_states import PlotState
 from amt_monitor.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.pane import Pane
 from amt_monitor.plot_export import EXPORTS, offer
 from amt_monitor.reading_history import ReadingHistory
+from amt_monitor.settling_words import SETTLING, UNCOUNTED
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
+from amt_stream.core.words import counted
+from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Rows, maxima_of, reading_text
-from amt_stream.meters.state_signs import is_away
+from amt_stream.meters.state_signs import SIGNS, is_away
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -26,6 +30,9 @@ SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 2
 
 LEGEND_BESIDE, LEGEND_INDENT = 1100, 12
 """Pixels of width from which the legend stands in the title bar, and of the gap before it."""
+
+CAUSES = 3
+"""Lines at most of causes in the legend of a state."""
 
 FOLLOW = (
     "Follow the end (End). In the plot: wheel, + and - zoom; a drag, Page Up and Page Down move; "
@@ -43,14 +50,16 @@ class HistoryPane(Pane):
     def __init__(self, history: ReadingHistory, limited: Sequence[str] = ()) -> None:
         super().__init__("history", "History")
         self.history, self._limited = history, limited
-        self.plot = TimePlot("history_plot", lane=True)
+        self.plot = TimePlot("history_plot", strip=True)
         self.plot.setAccessibleName("levels against time")
         self.plot.viewed.connect(self._view)
         self.plot.pointed.connect(self._point)
+        self.plot.tell = self._tell
         self.layers = HistoryLayers(self.plot, self.history)
         self._uncalibrated = False
         self._values: Mapping[str, Any] = {}
         self._maxima: dict[str, str] = {}
+        self._settling: dict[str, str] = {}
         self._build()
 
     def _build(self) -> None:
@@ -123,6 +132,7 @@ class HistoryPane(Pane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         self.show_uncalibrated(view.reading_status().uncalibrated)
+        self._settling = {name: view.number_status(name).settling for name in self.chosen}
         self.layers.hold("frozen" in view.held)
         self.layers.lose(is_away(view.held))
 
@@ -225,18 +235,43 @@ class HistoryPane(Pane):
         return " &nbsp; ".join(parts)
 
     def _now(self, name: str) -> str:
-        """The newest reading and its maximum, as the numbers of the other panes."""
+        """The newest reading and its maximum, as the numbers of the other panes.
+
+        A reading that does not count, and so can be above its maximum, says why.
+        """
         now, most = (self._values.get(one) for one in (name, self._maxima.get(name, "")))
         text = "" if now is None else f" {reading_text(name, now)}"
+        if text and (why := self._settling.get(name, SETTLING)) in UNCOUNTED:
+            text += f" {why}"
         return text if most is None else f"{text}, max {reading_text(name, most)}"
 
     def _moment(self, time_s: float) -> str:
+        clock = self._clock(time_s)
+        return f"at {clock_text(round(time_s, 1))}" + (f" ({clock})" if clock else "")
+
+    def _clock(self, time_s: float) -> str:
+        """The time of day of a row; "" if that is unknown."""
         utc = self.history.utc(time_s)
-        text = f"at {clock_text(round(time_s, 1))}"
-        if not np.isnat(utc):
-            local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
-            text += f" ({local.toString('HH:mm:ss')})"
-        return text
+        if np.isnat(utc):
+            return ""
+        local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
+        return str(local.toString("HH:mm:ss"))
+
+    def _tell(self, time_s: float) -> str:
+        """The legend of the strip of states at a time, as rich text."""
+        return "<hr>".join(
+            "<br>".join((self._heading(state, start_s, end_s), *_causes(events), state.about))
+            for state, start_s, end_s, events in self.layers.story(time_s)
+        )
+
+    def _heading(self, state: PlotState, start_s: float, end_s: float) -> str:
+        start_s = max(0.0, start_s)
+        times = f"{clock_text(round(start_s, 1))} to {clock_text(round(end_s, 1))}"
+        clocks = [self._clock(one) for one in (start_s, end_s)]
+        if all(clocks):
+            times += f" ({' to '.join(clocks)})"
+        glyph = f"{SIGNS[state.sign].glyph} " if state.sign else ""
+        return f"<b>{glyph}{state.word}</b>, {times}"
 
     def visible(self) -> Rows:
         return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
@@ -244,6 +279,24 @@ class HistoryPane(Pane):
     def head_of_export(self) -> dict[str, Any]:
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
+
+
+def _causes(events: Sequence[Event]) -> list[str]:
+    """The texts of events as lines of rich text: equal ones once, the first few.
+
+    Those of gaps say how long sound was missing.
+    """
+    by_text: dict[str, list[Event]] = {}
+    for event in events:
+        by_text.setdefault(event.text, []).append(event)
+    lines = []
+    for text, some in by_text.items():
+        missing_s = sum(one.samples * one.time_s / one.sample for one in some if one.sample)
+        notes = [counted(len(some), "time")] if len(some) > 1 else []
+        notes += [f"{missing_s:.2f} s"] if missing_s else []
+        lines.append(escape(text) + (f" ({', '.join(notes)})" if notes else ""))
+    more = len(lines) - CAUSES
+    return [*lines[:CAUSES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _span_button(text: str, choose: Callable[[], object]) -> QtWidgets.QToolButton:

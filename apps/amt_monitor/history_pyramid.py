@@ -27,7 +27,7 @@ class PyramidCells(NamedTuple):
     low: NDArray[np.float64]
     mean: NDArray[np.float64]
     high: NDArray[np.float64]
-    marks: NDArray[np.uint16]
+    marks: NDArray[np.uint64]
 
 
 def _zeros(rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
@@ -47,7 +47,7 @@ class _CellRing:
         self.size, self.newest = size, -1
         # The system assigns memory in pages of 2 MB when they are written. Where the columns of a
         # cell lie together, and nothing is copied, memory grows with the measurement.
-        self.marks = _zeros(size, 1, np.uint16)[:, 0]
+        self.marks = _zeros(size, 1, np.uint64)[:, 0]
         self.count = _zeros(size, columns, np.uint8 if finest else np.uint16).T
         self.total = _zeros(size, columns, np.float64 if finest else np.float32).T
         self.low = self.high = self.total
@@ -136,12 +136,14 @@ class HistoryPyramid:
         self,
         rows: NDArray[np.int64],
         values: NDArray[np.float64],
-        marks: NDArray[np.uint16],
+        marks: NDArray[np.uint64],
         ranges: NDArray[np.float64] | None = None,
+        rising: NDArray[np.bool_] | None = None,
     ) -> None:
         """Add rows by increasing numbers: values (column, row), NaN where there is none.
 
         ranges: the least and the greatest that each value stands for (column, 2, row)
+        rising: which values (column, row) are kept, but are no part of coarser cells
         """
         finest = self._levels[0]
         if not len(rows) or rows[0] <= finest.newest:
@@ -149,6 +151,7 @@ class HistoryPyramid:
             later = rows > finest.newest
             rows, values, marks = rows[later], values[:, later], marks[later]
             ranges = None if ranges is None else ranges[..., later]
+            rising = None if rising is None else rising[:, later]
             if not len(rows):
                 return
         if rows[-1] - self.newest > self._at_most:
@@ -160,7 +163,7 @@ class HistoryPyramid:
         values = values[:, kept]
         known = ~np.isnan(values)
         finest.total[:, places] = np.where(known, values, 0.0)
-        finest.count[:, places] = known
+        finest.count[:, places] = known if rising is None else known * (1 + rising[:, kept])
         if ranges is not None and not finest.is_separate:
             finest.separate()
         if finest.is_separate:
@@ -181,14 +184,20 @@ class HistoryPyramid:
         touched = touched[touched > self.newest - self._levels[0].size]
         for below, above in zip(self._levels, self._levels[1:], strict=False):
             touched = np.unique(touched // FACTOR)
-            _sum_up(below, above, touched)
+            _sum_up(below, above, touched, finest=below is self._levels[0])
 
     def cells(
-        self, level: int, first: int, end: int, columns: Sequence[int] | None = None
+        self,
+        level: int,
+        first: int,
+        end: int,
+        columns: Sequence[int] | None = None,
+        risen: bool = False,
     ) -> PyramidCells:
         """Cells `first` to `end - 1` of a level, empty outside the ring.
 
         columns: by index; None for all
+        risen: whether to leave out rising values of the finest level too
         """
         if level:
             self._sum_up()
@@ -199,15 +208,15 @@ class HistoryPyramid:
         chosen = np.arange(self.columns) if columns is None else np.array(columns, np.int64)
         at = chosen[:, None], places
         count = np.where(there, found.count[at], 0)
+        if level == 0:
+            count = (count == 1) if risen else np.minimum(count, 1)
         known = count > 0
         low, high, total = (
             np.where(known, part[at], np.nan).astype(np.float64)
             for part in (found.low, found.high, found.total)
         )
         mean = total / np.where(known, count, 1)
-        return PyramidCells(
-            low, mean, high, np.where(there, found.marks[places], 0).astype(np.uint16)
-        )
+        return PyramidCells(low, mean, high, np.where(there, found.marks[places], np.uint64(0)))
 
     def level_for(self, rows: float, first: int, most: int) -> int:
         """The finest level with at most `most` cells in so many rows that still has row `first`."""
@@ -218,16 +227,20 @@ class HistoryPyramid:
         return LEVELS - 1
 
 
-def _sum_up(below: _CellRing, above: _CellRing, cells: NDArray[np.int64]) -> None:
+def _sum_up(below: _CellRing, above: _CellRing, cells: NDArray[np.int64], finest: bool) -> None:
     above.advance(int(cells[-1]))
     cells = cells[cells > above.newest - above.size]
     parts = cells[:, None] * FACTOR + np.arange(FACTOR)
     places, there = parts % below.size, below.there(parts)
     count = np.where(there, below.count[:, places], 0)
+    if finest:  # a count of 2 is that of a rising value
+        count = (count == 1).astype(count.dtype)
     known = count > 0
     at = cells % above.size
     above.count[:, at] = count.sum(axis=2)
     above.low[:, at] = np.where(known, below.low[:, places], np.inf).min(axis=2)
     above.high[:, at] = np.where(known, below.high[:, places], -np.inf).max(axis=2)
     above.total[:, at] = np.where(known, below.total[:, places], 0.0).sum(axis=2)
-    above.marks[at] = np.bitwise_or.reduce(np.where(there, below.marks[places], 0), axis=1)
+    above.marks[at] = np.bitwise_or.reduce(
+        np.where(there, below.marks[places], np.uint64(0)), axis=1
+    )

@@ -1,6 +1,7 @@
 """The curves of the history plot: readings, colors, scale."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,28 @@ if TYPE_CHECKING:
 
 MOST = 4
 """Curves in one plot: more colors could not be told apart."""
+
+Style = tuple[Role, bool]
+"""A color, and whether a line is dashed."""
+OF_PART: dict[str, Role] = {"ltl": "ltl", "stl": "stl", "left": "left", "right": "right"}
+"""Colors of a part of names."""
+STYLES: dict[str, Style] = {
+    "laf_db": ("level", False),
+    "las_db": ("level", True),
+    "laeq_db": ("average", False),
+    "lcf_db": ("ink", False),
+    "lcs_db": ("ink", True),
+    "lzf_db": ("second", False),
+    "lzs_db": ("second", True),
+    "momentary_lufs": ("level", False),
+    "short_term_lufs": ("level", True),
+    "integrated_lufs": ("average", False),
+}
+"""Those of readings that are often shown together; others are `style_of` their statistic."""
+SPARE: tuple[Style, ...] = (
+    *(("level", False), ("average", False), ("ink", False), ("second", False)),
+    *(("ink", True), ("level", True), ("average", True), ("second", True)),
+)
 
 FIRST = (
     *("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs"),
@@ -61,33 +84,34 @@ def first_of(columns: "Sequence[Column]", limited: Iterable[str] = ()) -> list[s
 
 
 def traces_of(names: Sequence[str]) -> list[HistoryTrace]:
-    """Assigns colors: fixed ones by meaning, then the free ones."""
-    free: list[tuple[Role, bool]] = [
-        *(("accent", False), ("ink", False), ("second", False)),
-        *(("ink", True), ("second", True)),
-    ]
-    traces: list[HistoryTrace] = []
-    for name in names:
-        wanted = _meaning(name)
-        if wanted is None or any((t.role, t.dashed) == wanted for t in traces):
-            taken = {(t.role, t.dashed) for t in traces}
-            sides = {"left"} & {t.role for t in traces} or any("_left_" in n for n in names)
-            wanted = next(
-                one for one in free if one not in taken and not (one[0] == "accent" and sides)
-            )
-        traces.append(HistoryTrace(name, symbol_of(name), unit_of(name), *wanted))
-    return traces
+    """The curves of columns, each in the style of its quantity.
+
+    Of two with one style the second by name has another one.
+    """
+    styles: dict[str, Style] = {}
+    for name in sorted(names, key=lambda one: (one not in STYLES, caption_of(one).counted, one)):
+        same = style_of(name)
+        others = (one for one in SPARE if one not in styles.values())
+        styles[name] = next(others) if same in styles.values() else same
+    return [HistoryTrace(name, symbol_of(name), unit_of(name), *styles[name]) for name in names]
 
 
-def _meaning(name: str) -> tuple[Role, bool] | None:
+def style_of(name: str) -> Style:
+    """The color of a column and whether it is dashed, in whatever order columns are chosen."""
     parts = name.split("_")
-    if "ltl" in parts:
-        return "ltl", False
-    if "stl" in parts:
-        return "stl", False
-    if "left" in parts:
-        return "left", False
-    return ("right", True) if "right" in parts else None
+    for part, role in OF_PART.items():
+        if part in parts:
+            return role, part == "right" or parts[0] == "gm2002"
+    if name in STYLES:
+        return STYLES[name]
+    if re.match("l[acz]eq_[0-9]", name):  # of a rolling window
+        return "average", True
+    if caption_of(name).counted:
+        return ("second", True) if re.search(r"\d+$", parts[-2]) else ("average", False)
+    if band := re.match(r"l[acz][fs]_([\d_]+)hz", name):
+        place = round(3 * math.log2(float(band[1].replace("_", ".")) / 1000.0))
+        return SPARE[place % len(SPARE)]
+    return "level", False
 
 
 class GrowingScale:

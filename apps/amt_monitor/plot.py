@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.state_shape import paint_shape
 from amt_monitor.theme import Colors, Role, axis_size, set_font, theme
 
 Item = TypeVar("Item")
@@ -24,7 +25,9 @@ SMOOTH, INTERSECT = QtGui.QPainter.RenderHint.Antialiasing, QtCore.Qt.ClipOperat
 GAP = 7
 """Pixels between a plot and the numbers below it, beside which that of its floor stands."""
 LANE = 14
-"""Pixels of the lane above a plot."""
+"""Pixels of the lane above a plot for its unit."""
+STRIP = 10
+"""Pixels of the strip below a plot for the states of the sound."""
 
 
 class PlotAxis(NamedTuple):
@@ -45,11 +48,12 @@ class PlotAxis(NamedTuple):
 
 
 class LegendEntry(NamedTuple):
-    """A line and its label."""
+    """A line and its label, or a state of the strip below the plot: its key in `SIGNS`."""
 
     role: Role
     dashed: bool
     text: str
+    state: str = ""
 
 
 SIDES = [LegendEntry("left", False, "left"), LegendEntry("right", True, "right")]
@@ -102,11 +106,16 @@ class ItemLayer(Layer, Generic[Item]):
     def set(self, items: Sequence[Item]) -> None:
         if tuple(items) != self.items:
             self.items = tuple(items)
-            self.plot.update(self.plot.inside.united(self.plot.lane))
+            self.plot.update(self.plot.inside.united(self.plot.strip))
 
 
 THIN = 1.5
 """Pixels of a thin line."""
+
+KEY, KEY_LEFT = 10, 6
+"""Pixels of the color scale at the right of a plot, and before it."""
+WIDEST_KEY = "0.0005"
+"""The widest number beside it."""
 
 UNIT_LEFT = 5
 """Pixels from the axis to the unit."""
@@ -119,18 +128,19 @@ class Plot(QtWidgets.QWidget):
     """Layers on a grid between two axes; grid and labels are cached as an image.
 
     top: labels of a second scale above, for values along the same axis
-    lane: of words above the plot, where no curve is
+    strip: whether there is room for a strip of states below the plot, and for the unit above it
+    key: whether there is room for a color scale with its numbers at the right
     """
 
-    def __init__(self, name: str, lane: bool = False) -> None:
+    def __init__(self, name: str, strip: bool = False, key: bool = False) -> None:
         super().__init__()
         self.setObjectName(name)
         self.setAttribute(QtCore.Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.x, self.y = PlotAxis(), PlotAxis()
         self.top: Ticks = ()
         self.unit_text = ""
-        self.inside, self.lane = QtCore.QRect(), QtCore.QRect()
-        self._laned = lane
+        self.inside, self.strip = QtCore.QRect(), QtCore.QRect()
+        self._stripped, self._keyed = strip, key
         self.layers: list[Layer] = []
         self.legend: list[LegendEntry] = []
         self.colors = theme.colors
@@ -170,11 +180,6 @@ class Plot(QtWidgets.QWidget):
         if text != self.unit_text:
             self.unit_text = text
             self._renew()
-
-    @property
-    def unit_right(self) -> int:
-        wide = self.fontMetrics().horizontalAdvance(self.unit_text)
-        return self.inside.left() + UNIT_LEFT + wide + 4 if wide else self.inside.left()
 
     @property
     def grain(self) -> float:
@@ -249,9 +254,12 @@ class Plot(QtWidgets.QWidget):
         x = area.left() + 5.0
         # Below the line with the unit.
         y = area.top() + 2.0 + metrics.height() * 1.5
-        for role, dashed, text in self.legend:
-            painter.setPen(self.pen(role, 2.0, dashed))
-            painter.drawLine(QtCore.QLineF(x, y, x + 24, y))
+        for role, dashed, text, state in self.legend:
+            if state:
+                paint_shape(painter, state, x + 7, y - STRIP / 2, STRIP, self.color(role))
+            else:
+                painter.setPen(self.pen(role, 2.0, dashed))
+                painter.drawLine(QtCore.QLineF(x, y, x + 24, y))
             painter.setPen(self.pen("ink"))
             painter.drawText(QtCore.QPointF(x + 30, y + metrics.ascent() / 2 - 1), text)
             x += 46 + metrics.horizontalAdvance(text)
@@ -307,10 +315,13 @@ class Plot(QtWidgets.QWidget):
         last = self.x.ticks[-1][1] if self.x.ticks else ""
         right = max(10, metrics.horizontalAdvance(last) // 2 + 4)
         high = max(LANE, line)
-        above = line + 4 if self.top else high + 2 if self._laned else line // 2 + 2
-        below = line + GAP + 1 + (line if self.x.caption else 0)
-        self.inside = self.rect().adjusted(left, above, -right, -below)
-        self.lane = QtCore.QRect(left, 0, self.inside.width(), high if self._laned else 0)
+        if self._keyed:
+            right = max(right, KEY_LEFT + KEY + metrics.horizontalAdvance(WIDEST_KEY) + 6)
+        above = line + 4 if self.top else high + 2 if self._stripped else line // 2 + 2
+        strip = STRIP if self._stripped else 0
+        below = line + GAP + 1 + strip + (line if self.x.caption else 0)
+        self.inside = inside = self.rect().adjusted(left, above, -right, -below)
+        self.strip = QtCore.QRect(left, inside.bottom() + 3, inside.width(), strip)
         self._renew()
 
     def _place(self) -> None:
@@ -318,7 +329,7 @@ class Plot(QtWidgets.QWidget):
             layer.place()
 
     def _paint_layers(self, painter: QtGui.QPainter) -> None:
-        painter.setClipRect(self.inside.united(self.lane))
+        painter.setClipRect(self.inside.united(self.strip))
         self.paint_layers(painter, self.layers)
 
     def paint_layers(self, painter: QtGui.QPainter, layers: Sequence[Layer]) -> None:
@@ -344,7 +355,7 @@ class Plot(QtWidgets.QWidget):
             painter.drawLine(area.left(), round(y), area.right(), round(y))
         painter.setPen(self.pen("second"))
         line = painter.fontMetrics().height()
-        self._paint_along(painter, self.x.ticks, area.bottom() + GAP)
+        self._paint_along(painter, self.x.ticks, area.bottom() + GAP + self.strip.height())
         # Not left of the plot, where the topmost number beside it may be.
         self._paint_along(painter, self.top, area.top() - 3 - line, area.left())
         taken = float(self.height() + line)
@@ -365,8 +376,9 @@ class Plot(QtWidgets.QWidget):
             painter.drawText(beside, align.AlignCenter, _fitting(painter, self.y.caption, beside))
             painter.restore()
         painter.setPen(self.pen("ink"))
-        if self._laned:
-            painter.drawText(self.lane, align.AlignLeft | align.AlignVCenter, self.unit_text)
+        if self._stripped:
+            room = QtCore.QRect(area.left(), 0, area.width(), max(LANE, line))
+            painter.drawText(room, align.AlignLeft | align.AlignVCenter, self.unit_text)
         elif self.unit_text:
             wide = painter.fontMetrics().horizontalAdvance(self.unit_text)
             room = QtCore.QRect(area.left() + UNIT_LEFT, area.top() + 2, wide, line)

@@ -69,10 +69,11 @@ class ReadingGrid(NumberGrid):
             for cell, label in self.table.numbers:
                 self.table.show_number(label, cell, NO_READING)
 
-    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool, bool]]) -> None:
+    def doubt(self, doubt_of: Callable[[str], tuple[bool, bool, str]]) -> None:
         """Grey and hatch numbers that are not reliable, and say why.
 
-        doubt_of: returns for a reading whether it is grey, uncalibrated, and settling
+        doubt_of: returns for a reading whether it is grey, whether it is uncalibrated, and why it
+            is settling, in words
         """
         moved = False
         for cell, number in self._large:

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.history_pyramid import HistoryPyramid, PyramidCells
+from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows.block import ALL
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
@@ -20,9 +22,21 @@ MOST = 36
 after 8 hours.
 """
 
+LOOK_BACK = 36_000
+"""Rows at most in which the last one before a gap is looked for."""
+
 FAULTS = 255
 SETTLING, UNCALIBRATED, CAME = 256, 512, 1024
 """Marks of a row besides the bits of `Fault`; the last one says that the row exists."""
+
+FIRST_COLUMN = 16
+"""The bit of a mark that says that the first column is settling; further columns follow."""
+
+RESTARTS = Fault.GAP | Fault.NON_FINITE | Fault.SILENT | Fault.OFF
+"""Faults after which a reading rises from silence again."""
+
+RISE_S = 0.5
+"""Seconds that the rise of any reading takes at least."""
 
 
 class ReadingHistory:
@@ -35,6 +49,9 @@ class ReadingHistory:
     def __init__(self, columns: "Sequence[Column]", step_s: float) -> None:
         self.columns, self.step_s = tuple(kept_of(columns)), step_s
         self._place = {column.name: i for i, column in enumerate(self.columns)}
+        rises_s = [max(one.rise_s, RISE_S) for one in self.columns]
+        self._rise_rows = np.array(rises_s)[:, None] / step_s
+        self._settling_of: dict[str, NDArray[np.bool_]] = {}
         self.clear()
 
     def extend(self, columns: "Sequence[Column]") -> None:
@@ -48,6 +65,12 @@ class ReadingHistory:
         self._pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
         self._utc = np.zeros(ROWS, np.int64)
         self._row = ""
+        self._silent_at = np.full((len(self.columns), 1), -np.inf)
+        """Number of the row from which each column last rose from silence, after the start."""
+        self._was_settling = np.zeros((len(self.columns), 1), bool)
+        self._has_begun = np.zeros((len(self.columns), 1), bool)
+        """Which columns had a value."""
+        self._disturbed = np.inf
         self.count = 0
         """Grows with every row."""
         self.first_s = 0.0
@@ -83,10 +106,13 @@ class ReadingHistory:
         if numbers[-1] < self._pyramid.newest:
             # The sound starts again.
             self.clear()
-        marks = rows["fault"].astype(np.uint16)
-        marks |= CAME
-        marks[rows["settling"]] |= SETTLING
-        marks[~rows["calibrated"]] |= UNCALIBRATED
+        marks = rows["fault"].astype(np.uint64)
+        marks |= np.uint64(CAME)
+        marks[rows["settling"]] |= np.uint64(SETTLING)
+        marks[~rows["calibrated"]] |= np.uint64(UNCALIBRATED)
+        settling = self._settling(rows)
+        for place, of_one in enumerate(settling[:MOST]):
+            marks[of_one] |= np.uint64(settling_mark(place))
         if not self.count:
             self.first_s = float(rows["time_s"][0])
         shape = len(self.columns), len(rows)  # also without any columns
@@ -99,9 +125,53 @@ class ReadingHistory:
             both = np.stack([absent, absent])
             found = [rows.range_of.get(one.name, both) for one in self.columns]
             ranges = np.array(found, np.float64).reshape(shape[0], 2, shape[1])
-        self._pyramid.add(numbers, values, marks, ranges)
+        rising = self._rising(numbers, rows["fault"], settling, ~np.isnan(values))
+        self._pyramid.add(numbers, values, marks, ranges, rising)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
+
+    def _settling(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which readings (column, row) are settling."""
+        if "settling_columns" not in rows.columns:
+            return np.repeat(np.asarray(rows["settling"], bool)[None], len(self.columns), 0)
+        found = np.zeros((len(self.columns), len(rows)), bool)
+        for place, text in enumerate(rows["settling_columns"].tolist()):
+            if text:
+                found[:, place] = self._settling_in(text)
+        return found
+
+    def _settling_in(self, text: str) -> NDArray[np.bool_]:
+        if text not in self._settling_of:
+            names = set(text.split())
+            those = [ALL in names or one.name in names for one in self.columns]
+            self._settling_of[text] = np.array(those, bool)
+        return self._settling_of[text]
+
+    def _rising(
+        self,
+        numbers: NDArray[np.int64],
+        faults: NDArray[np.uint8],
+        settling: NDArray[np.bool_],
+        known: NDArray[np.bool_],
+    ) -> NDArray[np.bool_] | None:
+        """Which values (column, row) only rise again from silence, after a gap or a reset.
+
+        At the start, what rises counts in maxima.
+        """
+        before = np.hstack((self._was_settling, settling))
+        begun = np.logical_or.accumulate(np.hstack((self._has_begun, known)), axis=1)
+        self._was_settling, self._has_begun = before[:, -1:], begun[:, -1:]
+        if not settling.any():
+            return None
+        previous = np.append(self._pyramid.newest, numbers[:-1])
+        restarts = (faults & RESTARTS > 0) | (numbers - previous > 1) | ~before[:, :-1]
+        again = settling & restarts & begun[:, :-1]
+        silent_at = np.where(again, numbers.astype(float), -np.inf)
+        if np.isinf(self._disturbed) and again.any():
+            self._disturbed = float(numbers[np.argmax(again.any(axis=0))])
+        silent_at = np.maximum.accumulate(np.hstack((self._silent_at, silent_at)), axis=1)[:, 1:]
+        self._silent_at = silent_at[:, -1:]
+        return settling & (numbers - silent_at < self._rise_rows)
 
     @property
     def main_columns(self) -> "list[Column]":
@@ -110,20 +180,44 @@ class ReadingHistory:
     def bounds_of(self, name: str) -> list[str]:
         return [one.name for one in self.columns if one.bound_of == name]
 
-    def cells(self, names: Sequence[str], level: int, first: int, end: int) -> PyramidCells:
+    def cells(
+        self, names: Sequence[str], level: int, first: int, end: int, risen: bool = False
+    ) -> PyramidCells:
+        """Cells of some columns, as of `HistoryPyramid.cells`.
+
+        risen: whether to leave out values that only rise from silence, as coarser cells do
+        """
         places = [self._place[name] for name in names]
-        return self._pyramid.cells(level, first, end, places)
+        return self._pyramid.cells(level, first, end, places, risen)
+
+    @property
+    def disturbed_s(self) -> float:
+        """From when on what is settling does not count: the end of the first fault or reset."""
+        return self._disturbed * self.step_s
+
+    def settling_in(self, cells: PyramidCells, name: str) -> NDArray[np.bool_]:
+        """In which cells a column is settling."""
+        return cells.marks & np.uint64(settling_mark(self._place[name])) > 0
 
     def level_for(self, from_s: float, to_s: float, most: int) -> int:
         first = max(0, round(from_s / self.step_s))
         return self._pyramid.level_for((to_s - from_s) / self.step_s, first, most)
 
     def utc(self, time_s: float) -> np.datetime64:
-        """When a row was heard; NaT if unknown, or no longer stored."""
+        """When a row was heard; NaT if unknown, or no longer stored.
+
+        Of a time without a row it follows from the row before.
+        """
         number = round(time_s / self.step_s)
-        if not max(-1, self.newest - ROWS) < number <= self.newest:
+        oldest = max(0, self.newest - ROWS + 1, number - LOOK_BACK)
+        if not oldest <= number <= self.newest:
             return np.datetime64("NaT")
-        return np.datetime64(int(self._utc[number % ROWS]), "ms")
+        came = self._pyramid.cells(0, oldest, number + 1, []).marks & np.uint64(CAME) > 0
+        if not came.any():
+            return np.datetime64("NaT")
+        row = oldest + int(np.flatnonzero(came)[-1])
+        since_ms = round(1000 * (number - row) * self.step_s)
+        return np.datetime64(int(self._utc[row % ROWS]), "ms") + np.timedelta64(since_ms, "ms")
 
     def rows(self, names: Sequence[str], from_s: float, to_s: float) -> Rows:
         first = max(0, self.newest - ROWS + 1, int(np.ceil(from_s / self.step_s - 1e-6)))
@@ -135,10 +229,21 @@ class ReadingHistory:
             "utc": self._utc[numbers % ROWS].astype("datetime64[ms]"),
         }
         table |= dict(zip(names, cells.mean, strict=True))
-        table["fault"] = (cells.marks & FAULTS).astype(np.uint8)
+        table["fault"] = (cells.marks & np.uint64(FAULTS)).astype(np.uint8)
         table["settling"] = cells.marks & SETTLING > 0
         table["calibrated"] = cells.marks & UNCALIBRATED == 0
         return Rows(table).where(cells.marks & CAME > 0)
+
+
+def missing_in(cells: PyramidCells) -> NDArray[np.bool_]:
+    """In which cells nothing was measured of one of their columns."""
+    gone = np.isnan(cells.mean).any(axis=0) & (cells.marks & np.uint64(Fault.OFF) > 0)
+    faulty = cells.marks & np.uint64(Fault.GAP | Fault.SILENT) > 0
+    return gone | faulty | (cells.marks & np.uint64(CAME) == 0)
+
+
+def settling_mark(place: int) -> int:
+    return 1 << (FIRST_COLUMN + place)
 
 
 def kept_of(columns: "Sequence[Column]") -> "list[Column]":

@@ -57,7 +57,7 @@ class ReadingPane(Pane):
         self.grid = ReadingGrid(groups, lines, names, tiles)
         self.head.addWidget(self.grid.elapsed_box)
         self.body.addWidget(self.grid, 1)
-        self._settling: Callable[[str], bool] = lambda name: False
+        self._settling: Callable[[str], str] = lambda name: ""
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
@@ -75,9 +75,9 @@ class ReadingPane(Pane):
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         """Grey all numbers, or those that are settling; hatch them where uncalibrated."""
 
-        def of(name: str) -> tuple[bool, bool, bool]:
+        def of(name: str) -> tuple[bool, bool, str]:
             settling = self._settling(name)
-            return grey or settling, uncalibrated, settling
+            return grey or bool(settling), uncalibrated, settling
 
         self.grid.doubt(of)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.history_traces import top_of
+from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.spectrogram_pane import CHANNELS
 from amt_monitor.spectrum_pane import HZ_TICKS, hertz_text
@@ -75,7 +75,7 @@ class SpecificQualityPane(LastMinutePane):
         self._unit = output.unit
         ticks = [(float(band_at(f)), hertz_text(f)) for f in HZ_TICKS]
         name = specific_name(entry.name, quality)
-        plot = Plot(f"{name}_plot")
+        plot = Plot(f"{name}_plot", key=True)
         bands = len(_centers())
         y = PlotAxis(0.0, float(bands), ticks, ())
         super().__init__(name, specific_title(quality), "Hz", plot, bands, y, CHANNELS)
@@ -130,7 +130,7 @@ class SpecificQualityPane(LastMinutePane):
         highest = self.colors.highest
         least = self._of.smallest_top
         top = max(least, top_of(highest)) if np.isfinite(highest) else least
-        self.colors.set_colors(0.0, top)
+        self.colors.set_colors(0.0, top, ticks_of(0.0, top))
         self.scale.setText(f"0 to {top:g} {self._unit}")
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.frequency_plot import HZ_TICKS
+from amt_monitor.history_traces import ticks_of
 from amt_monitor.image_layers import FrameLayer
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.spectrum_pane import hertz_text
@@ -70,7 +71,7 @@ class SpectrogramPlot(Plot):
     pointed = QtCore.Signal()
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        super().__init__(name, key=True)
         self.setMouseTracking(True)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.cursor: tuple[float, float] | None = None
@@ -180,5 +181,6 @@ class SpectrogramPane(LastMinutePane):
         """Fit the colors to the highest level of the minute."""
         highest = self.colors.highest
         top = STEP_DB * np.ceil(highest / STEP_DB) if np.isfinite(highest) else SPAN_DB
-        self.colors.set_colors(top - SPAN_DB, top)
+        low = float(top) - SPAN_DB
+        self.colors.set_colors(low, low + SPAN_DB, ticks_of(low, low + SPAN_DB))
         self.scale.setText(f"{top - SPAN_DB:g} to {top:g} dB")

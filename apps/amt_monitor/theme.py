@@ -18,8 +18,9 @@ class Colors(NamedTuple):
 
     The second ink is for less important text and for unreliable numbers; the accent is the left
     ear; the outline frames controls. Green, amber and red belong to limits; amber also frames
-    uncalibrated readings. The STL is a color of lines: its labels are in ink. Left and right,
-    long-term and short-term differ in dashes, weight or words too.
+    uncalibrated readings. The STL is a color of lines: its labels are in ink. Level and average are
+    those of other readings in plots over time. Left and right, long-term and short-term differ in
+    dashes, weight or words too.
     """
 
     paper: str
@@ -32,6 +33,8 @@ class Colors(NamedTuple):
     right: str
     ltl: str
     stl: str
+    level: str
+    average: str
     green: str
     amber: str
     red: str
@@ -60,24 +63,24 @@ class Colors(NamedTuple):
 
 Role = (
     Literal["paper", "ground", "ink", "second", "outline", "grid", "accent", "left", "right"]
-    | Literal["ltl", "stl", "green", "amber", "red"]
+    | Literal["ltl", "stl", "level", "average", "green", "amber", "red"]
 )
 
 LIGHT = Colors(
     *("#ffffff", "#f4f5f7", "#14161a", "#545b67", "#767d89", "#e3e6eb", "#0a66c2"),
-    *("#b3470a", "#3b0f7a", "#8b5cf6", "#1a7f37", "#8a5a00", "#c81e2b"),
+    *("#b3470a", "#3b0f7a", "#8b5cf6", "#0b7a75", "#a3148c", "#1a7f37", "#8a5a00", "#c81e2b"),
 )
 DARK = Colors(
     *("#15181d", "#0c0e11", "#f1f3f6", "#a3abb8", "#6d7683", "#262b33", "#5aa9f0"),
-    *("#f59e55", "#efe7ff", "#9370f5", "#3fb950", "#e3a52b", "#ff6b62"),
+    *("#f59e55", "#efe7ff", "#9370f5", "#35c7b8", "#f07fd6", "#3fb950", "#e3a52b", "#ff6b62"),
 )
 CONTRAST_LIGHT = Colors(
     *("#ffffff", "#ffffff", "#000000", "#333333", "#333333", "#8c8c8c", "#003b7a"),
-    *("#6e2c00", "#000000", "#6b21c8", "#064d1a", "#553800", "#85000f"),
+    *("#6e2c00", "#000000", "#6b21c8", "#00453f", "#7a0a69", "#064d1a", "#553800", "#85000f"),
 )
 CONTRAST_DARK = Colors(
     *("#000000", "#000000", "#ffffff", "#d6d6d6", "#d6d6d6", "#737373", "#9fd2ff"),
-    *("#ffbd85", "#ffffff", "#c4a5ff", "#7ee787", "#ffd54a", "#ffaaa3"),
+    *("#ffbd85", "#ffffff", "#c4a5ff", "#5ff0df", "#ff9df0", "#7ee787", "#ffd54a", "#ffaaa3"),
 )
 
 

@@ -1,9 +1,10 @@
 """A plot over time that follows the measurement or stays in place."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 
-from pyqtgraph.Qt import QtCore, QtGui
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.plot import Plot, PlotAxis, Ticks
 
@@ -29,8 +30,10 @@ class TimePlot(Plot):
     viewed = QtCore.Signal()
     pointed = QtCore.Signal()
 
-    def __init__(self, name: str, lane: bool = False) -> None:
-        super().__init__(name, lane)
+    def __init__(self, name: str, strip: bool = False) -> None:
+        super().__init__(name, strip)
+        self.tell: Callable[[float], str] = lambda time_s: ""
+        """Says as rich text what happened at a time; shown where the mouse is."""
         self.setMouseTracking(True)
         self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
         self.span_s = 60.0
@@ -123,6 +126,23 @@ class TimePlot(Plot):
             if abs(moved) > 0.005 or not self.follows:
                 self.show_until(end_s - moved * self.span_s)
         self.point(self._time_at(event.position()))
+        if self.strip.contains(event.position().toPoint()):
+            self._show_tip(event.globalPosition().toPoint(), event.position())
+
+    def event(self, event: QtCore.QEvent) -> bool:
+        if isinstance(event, QtGui.QHelpEvent):
+            self._show_tip(event.globalPos(), QtCore.QPointF(event.pos()))
+            return True
+        return bool(super().event(event))
+
+    def _show_tip(self, where: QtCore.QPoint, place: QtCore.QPointF) -> None:
+        """Say at once what the strip shows here."""
+        area = self.inside.united(self.strip)
+        text = self.tell(self._time_at(place)) if area.contains(place.toPoint()) else ""
+        if text:
+            QtWidgets.QToolTip.showText(where, text, self)
+        else:
+            QtWidgets.QToolTip.hideText()
 
     def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         self._dragged_from = None

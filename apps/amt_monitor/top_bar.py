@@ -1,17 +1,15 @@
 """The bar above the panes: the state, commands, the input and its calibration."""
 
-from collections.abc import Iterable
-
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.badge import Badge
 from amt_monitor.big_number import text_width
 from amt_monitor.command_icons import SIDE, command_icon
 from amt_monitor.device_combo_box import DeviceComboBox
+from amt_monitor.state_shape import paint_shape
 from amt_monitor.theme import colors_of, set_font, theme
 from amt_monitor.widgets import plain_label
-from amt_stream.meters.state_signs import BETWEEN, SIGNS, Outline, states_text
-from amt_stream.meters.state_signs import SIDE as SIGN_SIDE
+from amt_stream.meters.state_signs import BETWEEN, SIGNS, states_text
 
 GOES_ON = ("pause", "stop")
 """Buttons whose text changes to "Continue"."""
@@ -170,11 +168,7 @@ class StateChip(QtWidgets.QWidget):
         painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
         ink = paper if sign.filled else color
         left = 0.8 * self._letters
-        painter.save()
-        painter.translate(left, (self.height() - side) / 2)
-        painter.scale(side / SIGN_SIDE, side / SIGN_SIDE)
-        painter.fillPath(sign_path(sign.shape), ink)
-        painter.restore()
+        paint_shape(painter, self.state, left, (self.height() - side) / 2, side, ink)
         painter.setPen(ink)
         x = round(left + 1.25 * self._letters)
         font = self.font()
@@ -184,15 +178,6 @@ class StateChip(QtWidgets.QWidget):
             room = QtCore.QRect(x, 0, width, self.height())
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignVCenter, text)
             x += width
-
-
-def sign_path(shape: Iterable[Outline]) -> QtGui.QPainterPath:
-    """The shape of a state, to be filled."""
-    path = QtGui.QPainterPath()
-    path.setFillRule(QtCore.Qt.FillRule.WindingFill)
-    for outline in shape:
-        path.addPolygon(QtGui.QPolygonF([QtCore.QPointF(*point) for point in outline]))
-    return path
 
 
 class _Button(QtWidgets.QToolButton):

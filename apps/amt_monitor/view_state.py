@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from amt_monitor.settling_words import AFTER_GAP, AGAIN, SETTLING
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.frames import Fault
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 RECENT_S = 1.0
 """Seconds for which a fault is shown beside the numbers."""
+
+SAME_S = 0.25
+"""Seconds between the end of a gap and that of the disturbance of a model, which ends a block later
+at most."""
 
 CALM_S = 10.0
 """Seconds without a fault after which no recent frame has one, however late its model is."""
@@ -106,10 +111,15 @@ class ViewState:
 
     def number_status(self, reading: str, model: str | None = None) -> "ReadingStatus":
         """Why one reading is doubtful; `model` is the one that it is of, if that is known."""
-        status = self.reading_status(self.model_of(reading) if model is None else model)
+        of = self.model_of(reading) if model is None else model
+        status = self.reading_status(of)
         if self.readings is None:
             return status
-        return replace(status, settling=bool(self._settling & {reading, ALL}))
+        if not self._settling & {reading, ALL}:
+            return replace(status, settling="")
+        # A slower reading than those by which the model is settled.
+        frames = self.frames.get(of or next(iter(self.frames)))
+        return replace(status, settling=self._settling_after(frames) if frames else SETTLING)
 
     @cached_property
     def _settling(self) -> set[str]:
@@ -141,8 +151,16 @@ class ViewState:
             fault = int(np.bitwise_or.reduce(faults)) if faults else 0
         in_pascal = takes_pascal(self.engine.models[name])
         uncalibrated = in_pascal and not frames.calibrated
-        settling = bool(frames.settling[-1])
+        settling = self._settling_after(frames) if frames.settling[-1] else ""
         return ReadingStatus(fault, self.held, uncalibrated, settling, _is_off(frames))
+
+    def _settling_after(self, frames: "Frames") -> str:
+        """What the newest frame of a model is settling after, in words."""
+        disturbed_s, fs = frames.end_s - float(frames.since_s[-1]), self.engine.source.fs
+        if np.isinf(disturbed_s):
+            return SETTLING
+        gaps = (one.time_s + one.samples / fs for one in self.events if one.kind == "gap")
+        return AFTER_GAP if any(abs(end_s - disturbed_s) < SAME_S for end_s in gaps) else AGAIN
 
     def states(self, course: str, frozen: bool, overloaded: bool) -> list[str]:
         """The states that hold now, of all models, as `rank_states` ranks them."""
@@ -155,7 +173,7 @@ class ViewState:
             frozen=frozen,
             overloaded=overloaded,
             faults=[name for bit, name in FAULT_NAMES.items() if fault & bit],
-            settling=any(one.settling for one in status),
+            settling=any(bool(one.settling) for one in status),
             uncalibrated=any(one.uncalibrated for one in status),
             limits=["below limit" if limit.below else "over limit" for limit in red],
         )
@@ -203,16 +221,17 @@ class ReadingStatus:
 
     fault: bits of `Fault` of the last second
     held: why the readings stand still
+    settling: why they still remember what was before, in words; "" if they do not
     off: whether their model is switched off
     """
 
     fault: int = 0
     held: Sequence[str] = ()
     uncalibrated: bool = False
-    settling: bool = False
+    settling: str = ""
     off: bool = False
 
     @property
     def grey(self) -> bool:
         """Whether numbers are not reliable."""
-        return self.settling or self.off or bool(self.held)
+        return bool(self.settling) or self.off or bool(self.held)

@@ -3,37 +3,27 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.big_number import BigNumber
-from amt_monitor.curve_layers import polygon, runs
-from amt_monitor.history_layers import thresholds_of
-from amt_monitor.history_pyramid import FACTOR
-from amt_monitor.history_traces import range_of, symbol_of, ticks_of, unit_of
 from amt_monitor.limits_pane import Light
-from amt_monitor.line_layers import paint_thresholds
 from amt_monitor.message_bar import Banner
-from amt_monitor.plot import PlotAxis
 from amt_monitor.theme import (
     CONTRAST_DARK,
     DARK,
     Colors,
     Role,
-    colors_of,
     palette_of,
     repaint,
     theme,
     tint,
 )
-from amt_monitor.time_plot import ago
 from amt_monitor.top_bar import StateChip, elapsed_text
+from amt_monitor.wall_strip import LastMinutes
 from amt_monitor.widgets import plain_label, tied
 from amt_stream.core.safe_text import plain
-from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limit_words import (
@@ -70,10 +60,6 @@ SIZES |= {"wall_message": 0.7, "wall_others": 0.7, "wall_strip": 0.65}
 LEAST = 14
 """Pixels of the smallest letters."""
 
-STRIP_S = {60: 20, 300: 60, 900: 300}
-"""Seconds that the strip covers, and those between its ticks: the first that have all so far."""
-LEAST_DB = 20.0
-"""Least extent of the scale of levels: it is low, and begins above 20 dB."""
 SHAPES = {"green": "●", "amber": "▲", "red": "■"}
 
 LARGEST = 4000
@@ -181,6 +167,7 @@ class WallView(QtWidgets.QWidget):
                 number.show_note(elapsed_text(measured_s), "the time that it covers")
         self._show_limit(view)
         limits = view.readings.limits if view.readings is not None else ()
+        self.strip.lose(is_away(view.held))
         self.strip.show_rows(history, next(iter(self.numbers), ""), limits)
         self._fit()
 
@@ -263,96 +250,6 @@ class WallView(QtWidgets.QWidget):
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         event.accept()
         self.closed.emit()
-
-
-class LastMinutes(QtWidgets.QWidget):
-    """The course of one reading over the last minutes, on its scale, with its limits."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("wall_strip")
-        self.name, self.span_s = "", 0
-        self.limits: tuple[Limit, ...] = ()
-        self._shown: tuple[object, ...] = ()
-        self._cells: NDArray[np.float64] = np.empty(0)
-
-    def show_rows(
-        self, history: "ReadingHistory | None", first: str, limits: Sequence[Limit]
-    ) -> None:
-        """Show the reading of a limit: that of the first number, if it has one."""
-        stored = [] if history is None else [one.name for one in history.columns]
-        limited = [one.column for one in limits]
-        wanted = [*([first] if first in limited else limited), first]
-        name = next((one for one in wanted if one in stored), "")
-        self.setVisible(bool(name))
-        if not name or history is None:
-            return
-        now_s = history.now_s
-        span_s = next((span for span in STRIP_S if now_s <= span), max(STRIP_S))
-        level = history.level_for(now_s - span_s, now_s, max(1, self.width()))
-        cell_s = history.step_s * FACTOR**level
-        last, count = int(now_s / cell_s), int(span_s / cell_s)
-        own = tuple(one for one in limits if one.column == name)
-        if (shown := (name, span_s, last, own)) != self._shown:
-            self._shown = shown
-            self.name, self.span_s, self.limits = name, span_s, own
-            self._cells = history.cells([name], level, last - count, last + 1).mean[0]
-            self.update()
-
-    @property
-    def scale(self) -> PlotAxis:
-        """Of round numbers around the readings and the limits."""
-        values = np.array([*self._cells, *(one.value for one in thresholds_of(self.limits))])
-        low, high = range_of(unit_of(self.name), values, floor=False, least_db=LEAST_DB)
-        return PlotAxis(low, high, ticks_of(low, high, 3))
-
-    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
-        if not self.name:
-            return
-        painter, colors, metrics = QtGui.QPainter(self), colors_of(self), self.fontMetrics()
-        line, axis, align = metrics.height(), self.scale, QtCore.Qt.AlignmentFlag
-        about = f"{symbol_of(self.name)}\n{unit_of(self.name)}"
-        left = max(map(metrics.horizontalAdvance, about.split("\n"))) + line
-        left += max(metrics.horizontalAdvance(text) for _, text in axis.ticks) + line // 3
-        inside = QtCore.QRectF(left, line / 2, self.width() - left - 2, self.height() - 1.7 * line)
-        painter.setPen(QtGui.QColor(colors.second))
-        painter.drawText(self.rect(), align.AlignLeft | align.AlignVCenter, about)
-
-        def height(value: Any) -> Any:
-            return inside.bottom() - inside.height() * (value - axis.low) / (axis.high - axis.low)
-
-        free = float(self.height())
-        for value, text in axis.ticks:
-            painter.setPen(QtGui.QColor(colors.grid))
-            y = round(height(value))
-            painter.drawLine(QtCore.QLineF(inside.left(), y, inside.right(), y))
-            room = QtCore.QRectF(0, height(value) - line / 2, left - line // 3, line)
-            if room.bottom() <= free:
-                painter.setPen(QtGui.QColor(colors.second))
-                painter.drawText(room, align.AlignRight | align.AlignVCenter, text)
-                free = room.top()
-        step_s = STRIP_S[self.span_s]
-        painter.setPen(QtGui.QColor(colors.second))
-        for ago_s in range(0, self.span_s + 1, step_s):
-            x = inside.right() - inside.width() * ago_s / self.span_s
-            room = QtCore.QRectF(x - 4 * line, inside.bottom() + 0.2 * line, 8 * line, line)
-            flag = align.AlignHCenter
-            if ago_s in (0, self.span_s):  # at the edges
-                flag = align.AlignLeft if ago_s else align.AlignRight
-                room = QtCore.QRectF(x if ago_s else x - 8 * line, room.y(), 8 * line, line)
-            painter.drawText(room, flag, ago(-ago_s, step_s) if ago_s else "now")
-        pen = QtGui.QPen(QtGui.QColor(colors.ltl), max(2.0, line / 8))
-        pen.setJoinStyle(QtCore.Qt.PenJoinStyle.RoundJoin)
-        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
-        painter.setPen(pen)
-        x = np.linspace(inside.left(), inside.right(), len(self._cells))
-        y = height(self._cells)
-        for first, end in runs(np.isfinite(y)):
-            painter.drawPolyline(polygon(np.stack((x[first:end], y[first:end]), axis=1)))
-        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing, False)
-        thresholds = thresholds_of(self.limits)
-        heights = [round(height(one.value)) for one in thresholds]
-        paint_thresholds(painter, thresholds, heights, inside.toRect(), colors, thick=2.0)
 
 
 class WallMenu(QtWidgets.QMenu):

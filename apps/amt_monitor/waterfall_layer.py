@@ -7,19 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
+from amt_monitor.curve_layers import runs
 from amt_monitor.image_layers import STEPS, image_of, numbers_of, rectangle
-from amt_monitor.plot import Layer
+from amt_monitor.plot import KEY, KEY_LEFT, Layer, Ticks
+from amt_monitor.time_span_layer import paint_missing
 
-KEY, KEY_LEFT = 6, 4
-"""Pixels of the strip that shows the colors at the right of the plot, and before it."""
+TICK = 3
+"""Pixels of the lines at the numbers of the color scale."""
 
 
 class WaterfallLayer(Layer):
     """A moving image; each column covers the same time. Its cost does not depend on their number.
 
-    Of several curves within a column the maximum is shown; columns without curves are blank. It is
-    painted only when visible. A strip at the right has all colors, that of the lowest value at the
-    bottom.
+    Of several curves within a column the maximum is shown; columns without curves are hatched.
+    It is painted only when visible. A scale at the right has all colors, that of the lowest value
+    at the bottom, and numbers beside them.
 
     kinds: of curves, of which one is chosen; None stands for the maximum of all
     rows, columns: values of a column, and number of columns
@@ -28,11 +30,14 @@ class WaterfallLayer(Layer):
 
     def __init__(self, kinds: int, rows: int, columns: int, column_s: float) -> None:
         self.column_s, self.low, self.high = column_s, 0.0, 1.0
+        self.ticks: Ticks = ()
+        """Numbers beside the scale; of those without room, the later ones are left out."""
         self.kind: int | None = None
         self._values = np.full((kinds, rows, columns), np.nan, np.float32)
         self.newest = -1
         """Number of the newest column; -1 without columns."""
-        self._heard = -1
+        self._heard = self._first = -1
+        """The columns of the newest and of the oldest curve."""
         self._lost: tuple[float, int] | None = None
         self._held: tuple[NDArray[np.float32], int] | None = None
         self._image: QtGui.QImage | None = None
@@ -44,7 +49,7 @@ class WaterfallLayer(Layer):
 
     def clear(self) -> None:
         self._values[:] = np.nan
-        self.newest = self._heard = -1
+        self.newest = self._heard = self._first = -1
         self._lost = None
         self.place()
 
@@ -79,10 +84,16 @@ class WaterfallLayer(Layer):
     def _looked_at(self) -> tuple[NDArray[np.float32], int]:
         return self._held or (self._values, self.newest)
 
-    def set_colors(self, low: float, high: float) -> None:
-        if (low, high) != (self.low, self.high):
-            self.low, self.high = low, high
+    @property
+    def shown(self) -> NDArray[np.float32]:
+        """The values (row, column) of the chosen curve, in no order of time."""
+        return self._shown(0, self._values.shape[-1])
+
+    def set_colors(self, low: float, high: float, ticks: Ticks) -> None:
+        if (low, high, ticks) != (self.low, self.high, self.ticks):
+            self.low, self.high, self.ticks = low, high, ticks
             self.place()
+            self.plot.update()
 
     def choose(self, kind: int | None) -> None:
         if kind != self.kind:
@@ -95,6 +106,7 @@ class WaterfallLayer(Layer):
         if column < self._heard:
             self.clear()
         self._heard = column
+        self._first = column if self._first < 0 else self._first
         if column < self.newest:  # it was thought to be lost for longer than it was
             self._painted = min(self._painted, column)
         self._go_on_to(column)
@@ -135,6 +147,18 @@ class WaterfallLayer(Layer):
         painter.setClipping(False)
         strip = QtCore.QRect(inside.right() + KEY_LEFT, inside.top(), KEY, inside.height())
         painter.drawImage(strip, _all_colors())
+        painter.setPen(self.plot.pen("second"))
+        line, taken = painter.fontMetrics().height(), list[QtCore.QRect]()
+        for value, text in self.ticks:
+            y = round(strip.bottom() - strip.height() * (value - self.low) / (self.high - self.low))
+            top = min(max(y - line // 2, strip.top() - line // 2), strip.bottom() - line // 2)
+            left = strip.right() + TICK + 2
+            room = QtCore.QRect(left, top, self.plot.width() - left, line)
+            if any(map(room.intersects, taken)):
+                continue
+            taken.append(room)
+            painter.drawLine(strip.right() + 1, y, strip.right() + TICK, y)
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignVCenter, text)
         painter.restore()
 
     def paint(self, painter: QtGui.QPainter) -> None:
@@ -145,6 +169,7 @@ class WaterfallLayer(Layer):
         image = self._brought_up(newest)
         ring, wide = self._values.shape[-1], image.width()
         area = rectangle(self, self.plot.x.low, self.plot.y.low, self.plot.x.high, self.plot.y.high)
+        self._hatch(painter, area)
         # The newest column is painted when it is complete.
         oldest = newest % ring * wide / ring
         left = area.width() * (1 - oldest / wide)
@@ -156,6 +181,18 @@ class WaterfallLayer(Layer):
             target.setHeight(area.height())
             target.translate(area.topLeft())
             painter.drawImage(target, image, source)
+
+    def _hatch(self, painter: QtGui.QPainter, area: QtCore.QRectF) -> None:
+        """Hatch the columns since the first curve in which there is none."""
+        values, newest = self._looked_at
+        ring = values.shape[-1]
+        columns = np.arange(max(self._first, newest - ring, 0), newest)
+        blank = np.asarray(np.isnan(values[:, 0, columns % ring]).all(axis=0))
+        wide, left = area.width() / ring, area.right() - area.width() * newest / ring
+        for first, end in runs(blank):
+            x, count = left + wide * float(columns[first]), end - first
+            hole = QtCore.QRectF(x, area.top(), wide * count, area.height())
+            paint_missing(painter, hole, self.plot.colors)
 
     def _brought_up(self, newest: int) -> QtGui.QImage:
         """The image at its size on the screen, with all complete columns."""

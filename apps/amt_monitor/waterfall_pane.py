@@ -1,5 +1,6 @@
 """Specific loudness of the last minute as colors."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
+from amt_monitor.color_range import EasedRange
 from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 CHANNELS, COLUMNS, COLUMN_S = 150, 600, 0.1
 SPAN_S = COLUMNS * COLUMN_S
 DECADES = 2
+AUTOMATIC = f"automatic, {UNIT}"
 TOPS = (0.2, 1.0, 5.0, 20.0)
 EARS = ("louder ear", "left ear", "right ear")
 
@@ -108,21 +111,22 @@ class LastMinutePane(Pane):
 class WaterfallPane(LastMinutePane):
     """Short-term specific loudness over time, low frequencies at the bottom.
 
-    The colors cover two decades below the chosen top of the scale.
+    The colors cover the 5th to the 99.9th percentile of what is heard in that minute, or two
+    decades below the chosen top of the scale.
     """
 
     def __init__(self) -> None:
         cams = [(float(hz_to_erb_number(f)), hertz_text(f)) for f in HZ_TICKS]
         y = PlotAxis(CAM_LOW, CAM_HIGH, cams, ())
-        plot = Plot("waterfall_plot")
+        plot = Plot("waterfall_plot", key=True)
         title = "Specific loudness, last minute"
         super().__init__("waterfall", title, "Hz", plot, CHANNELS, y, EARS)
         self.plot.setAccessibleName("specific loudness of the last minute as colors")
         tops = [(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top) for top in TOPS]
-        self.top = combo_box("top of the color scale", tops, self._set_colors)
-        self.top.setCurrentIndex(1)
+        self._range = EasedRange((-DECADES, 0.0))
+        self.top = combo_box("range of the colors", [(AUTOMATIC, None), *tops], self._choose_range)
         self.put_in_head(self.top)
-        self._set_colors()
+        self._choose_range()
 
     def followed(self, engine: "Engine") -> CurvesOf | None:
         newest = specific_in(engine)
@@ -133,6 +137,43 @@ class WaterfallPane(LastMinutePane):
     def draw(self, time_s: float, curves: np.ndarray) -> None:
         super().draw(time_s, np.log10(np.maximum(curves, 1e-6)))
 
-    def _set_colors(self) -> None:
-        high = float(np.log10(self.top.currentData()))
-        self.colors.set_colors(high - DECADES, high)
+    def read(self, view: "ViewState") -> None:
+        # What is frozen keeps its colors.
+        if "frozen" not in view.held or not self._range.is_known:
+            self.fit()
+
+    def restart(self) -> None:
+        super().restart()
+        self._choose_range()
+
+    def texts(self) -> tuple[str, ...]:
+        return (self.plot.accessibleDescription(),)
+
+    def fit(self) -> None:
+        """Fit the colors to the minute, unless their range is fixed."""
+        if self.top.currentData() is None:
+            self._set_colors(*self._range.follow(self.colors.shown, self.colors.until_s))
+
+    def _choose_range(self) -> None:
+        self._range.reset()
+        if (top := self.top.currentData()) is None:
+            self._set_colors(*self._range.range)
+            self.fit()
+        else:
+            self._set_colors(np.log10(top) - DECADES, np.log10(top))
+
+    def _set_colors(self, low: float, high: float) -> None:
+        self.colors.set_colors(float(low), float(high), log_ticks(low, high))
+        least, most = (float(f"{10**end:.2g}") for end in (low, high))
+        self.plot.setAccessibleDescription(f"colors from {least:g} to {most:g} {UNIT}")
+
+
+def log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """1, 2 and 5 times powers of ten between two common logarithms, powers of ten first."""
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    values = [(math.log10(step) + power, step, power) for step in (1, 2, 5) for power in powers]
+    return tuple(
+        (place, f"{step * 10.0**power:g}")
+        for place, step, power in values
+        if low - 1e-9 <= place <= high + 1e-9
+    )

@@ -4,6 +4,7 @@ import pytest
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.big_number import SMALLEST_CAPTION, SMALLEST_UNIT, BigNumber
+from amt_monitor.settling_words import ABOUT, AFTER_GAP, AGAIN, SETTLING, UNCOUNTED
 from amt_monitor.theme import theme
 from amt_stream.meters.rows.captions import caption_of
 
@@ -98,3 +99,25 @@ def test_while_the_microphone_is_lost_the_last_reading_has_room(qtbot, number):
     assert wide <= number.symbol.width()
     number.lose("")
     assert (number.words.text(), number.symbol.text()) == ("Loudness, long-term", "LTL")
+
+
+@pytest.mark.parametrize("room", [(170, 60), (250, 90), (420, 120), (900, 300)])
+@pytest.mark.parametrize("why", [SETTLING, AFTER_GAP, AGAIN])
+def test_it_says_why_it_is_settling_where_there_is_room(qtbot, number, room, why):
+    number.resize(QtCore.QSize(*room).expandedTo(number.minimumSizeHint()))
+    number.show()
+    qtbot.waitExposed(number)
+    before = number.words.text(), number.symbol.text()
+    number.doubt("second", False, why)
+    said = number.symbol.text()
+    if why in UNCOUNTED or room[0] >= 250:
+        assert said.endswith(why), "the long name gives way to the reason"
+    assert "LTL" in f"{number.words.text()} {said}"
+    for label in (number.words, number.symbol):
+        assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width(), label.text()
+        assert number.rect().contains(label.geometry())
+    assert ABOUT[why] in number.digits.toolTip()
+    assert why in number.digits.accessibleName()
+    number.doubt(None, False)
+    assert (number.words.text(), number.symbol.text()) == before
+    assert ABOUT[why] not in number.digits.toolTip()

@@ -10,6 +10,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor import curve_layers
 from amt_monitor.history_pane import HistoryPane
+from amt_monitor.history_states import GAP, OF_FAULT, SETTLING
 from amt_monitor.history_traces import GrowingScale, top_of
 from amt_monitor.line_layers import rooms_at_lines, rooms_beside
 from amt_monitor.plot import Plot, PlotAxis
@@ -178,10 +179,10 @@ def test_what_happened_is_hatched_and_told(open_history, levels):
         Event("mark", 0, 65.0, 0.0, text="doors open"),
     )
     pane.draw()
-    words = [(one.word, one.lane > 0) for one in pane.layers.marks.items]
-    assert words == [("gap", True), ("no readings", True)]
+    states = [one.state for one in pane.layers.marks.items]
+    assert [(one.word, one.missing) for one in states] == [("gap", True)] * 2
     assert pane.layers.happened(10.5) == ["gap", cause]
-    assert pane.layers.happened(40.0) == ["no readings"]
+    assert pane.layers.happened(40.0) == ["gap"]
     assert pane.layers.happened(60.0) == []
     (marker,) = pane.layers.notes.items
     assert marker == (65.0 - pane.plot.reference_s, "doors open")
@@ -310,22 +311,153 @@ def test_another_measurement_begins_anew(open_history, levels):
     assert pane.history.now_s == pytest.approx(1.9)
 
 
-def test_the_word_of_a_stretch_is_whole_at_the_end_of_the_plot(qtbot):
-    plot, marks = Plot("plot", lane=True), TimeSpanLayer()
+def colors_in(picture, area):
+    places = product(range(area.left(), area.right() + 1), range(area.top(), area.bottom() + 1))
+    return {picture.pixelColor(*place).name() for place in places}
+
+
+def test_states_are_one_strip_below_the_plot_in_their_colors(qtbot):
+    plot, marks = Plot("plot", strip=True), TimeSpanLayer()
     qtbot.addWidget(plot)
     plot.resize(400, 200)
     plot.set_axes(PlotAxis(0.0, 100.0), PlotAxis(0.0, 1.0))
     plot.add(marks)
+    clipped = OF_FAULT[Fault.CLIP]
+    spans = [TimeSpan(SETTLING, 10, 60), TimeSpan(clipped, 30, 40), TimeSpan(GAP, 80, 90)]
+    empty = plot.grab().toImage()
+    marks.set(spans)
+    picture = plot.grab().toImage()
 
-    def written():
-        image, line = plot.grab().toImage(), plot.lane.height()
-        top, right = plot.lane.top(), int(plot.points([97.0], [0.0])[0, 0]) - 2
-        places = product(range(plot.inside.left() + 1, right), range(top, top + line))
-        return sum(image.pixelColor(x, y).name() != LIGHT.paper for x, y in places)
+    def part(first, last, within):
+        left, right = plot.points([first, last], [0.0, 0.0])[:, 0].round().astype(int).tolist()
+        return QtCore.QRect(left, within.top(), right - left + 1, within.height())
 
-    assert not written()
-    marks.set([TimeSpan(0, 97.0, 100.0, "settling")])
-    assert written() > 20
+    assert plot.strip.top() > plot.inside.bottom()
+    for first, last, role in ((31, 39, "right"), (12, 28, "second"), (81, 89, "right")):
+        seen = colors_in(picture, part(first, last, plot.strip))
+        assert {getattr(LIGHT, role), LIGHT.paper} <= seen, (first, "a color, and a shape on it")
+    for first, last in ((1, 8), (62, 78), (92, 99)):
+        assert colors_in(picture, part(first, last, plot.strip)) == {LIGHT.paper}
+    above = QtCore.QRect(0, 0, plot.width(), plot.inside.top())
+    assert picture.copy(above) == empty.copy(above), "nothing stands above the plot"
+    hatched = part(81, 89, plot.inside)
+    assert LIGHT.outline in colors_in(picture, hatched)
+    for first, last in ((1, 78), (92, 99)):  # only missing sound is hatched
+        beside = part(first, last, plot.inside)
+        assert picture.copy(beside) == empty.copy(beside)
+
+
+def settling_rows(columns, numbers, after=(), rising=30.0):
+    """Rows of 80 dB that rise again at some of the numbers, and settle within 40 rows."""
+    rows = rows_of(columns, numbers)
+    for column in columns:
+        rows[column.name][:] = 80.0
+        for start in after:
+            place = int(np.searchsorted(numbers, start))
+            rows[column.name][place : place + 3] = rising
+    for start in after:
+        place = int(np.searchsorted(numbers, start))
+        rows["settling"][place : place + 40] = True
+    return rows
+
+
+@pytest.mark.parametrize("span_s", [60.0, 300.0, 900.0])
+@pytest.mark.parametrize("ranged", [False, True])
+def test_a_meter_that_starts_again_makes_no_spike(open_history, levels, span_s, ranged):
+    numbers = np.r_[1:400, 450:900]
+    rows = settling_rows(levels, numbers, after=[450])
+    if ranged:
+        both = {one.name: rows[one.name] + [[-1.0], [1.0]] for one in levels}
+        rows = Rows({name: rows[name] for name in rows.columns}, both)
+    pane = open_history(levels, rows)
+    pane.plot.show_until(None, span_s)
+    layers = pane.layers
+    for curve in (*layers.curves, *layers.settling):
+        assert curve.y[~np.isnan(curve.y)] == pytest.approx(80.0)
+    for one in layers.ranges:
+        for line, by in ((one.low, -1.0), (one.high, 1.0)):
+            assert line[~np.isnan(line)] == pytest.approx(80.0 + by * ranged)
+    grey = layers.settling[0]
+    seen_s = grey.x[~np.isnan(grey.y)] + pane.plot.reference_s
+    cell_s = grey.x[1] - grey.x[0]
+    assert 45.0 <= seen_s.min() <= 45.6 + cell_s
+    assert 48.5 <= seen_s.max() <= 49.0 + 2 * cell_s
+    solid = ~np.isnan(layers.curves[0].y) & (np.abs(grey.x + pane.plot.reference_s - 47.0) < 1.5)
+    assert not solid.any()
+    # Tables and reports have all rows.
+    assert pane.history.rows(["laf_db"], 45.0, 45.2)["laf_db"].tolist() == [30.0] * 3
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_what_rises_at_the_start_counts_and_is_drawn(open_history, levels, empty):
+    rows = settling_rows(levels, np.arange(1, 300), after=[1], rising=95.0)
+    for column in levels:  # before the first frame
+        rows[column.name][:empty] = np.nan
+    rows["settling"][:empty] = False
+    pane = open_history(levels, rows)
+    assert np.nanmax(pane.layers.curves[0].y) == 95.0
+    assert np.isnan(pane.layers.settling[0].y).all()
+    assert pane.layers.marks.words == ["settling"]
+
+
+def test_settling_after_many_short_gaps_is_one_span(open_history, levels):
+    starts = [*range(50, 500, 30)]
+    numbers = [k for k in range(1, 600) if all(not 0 < start - k <= 2 for start in starts)]
+    pane = open_history(levels, settling_rows(levels, np.array(numbers), after=starts))
+    words = pane.layers.marks.words
+    assert words.count("settling") == 1
+    assert words.count("gap") == 15
+    assert words[0] == "settling", "the worst is painted last"
+    (span,) = (one for one in pane.layers.marks.items if one.state == SETTLING)
+    start_s, end_s = (at + pane.plot.reference_s for at in span[1:])
+    assert (start_s, end_s) == pytest.approx((4.95, 50.95), abs=0.15)
+
+
+def test_only_what_is_drawn_is_said_to_settle(open_history, levels):
+    rows = rows_of(levels, range(1, 300))
+    texts = np.array([""] * 299, object)
+    texts[100:200] = "las_db lcs_db"
+    table = {name: rows[name] for name in rows.columns} | {"settling_columns": texts}
+    table["settling"] = texts != ""
+    pane = open_history(levels, Rows(table))
+    assert pane.layers.marks.words == []
+    assert np.isnan(pane.layers.settling[0].y).all()
+    pane.choose(["laf_db", "las_db"])
+    assert pane.layers.marks.words == ["settling"]
+    drawn = [np.count_nonzero(~np.isnan(one.y)) for one in pane.layers.settling]
+    assert drawn[0] == 0
+    assert 50 <= drawn[1] <= 102
+
+
+def test_the_strip_tells_what_a_state_is_when_it_was_and_why(qtbot, open_history, levels):
+    rows = [rows_of(levels, range(1, 300)), rows_of(levels, range(350, 700))]
+    rows[1]["settling"][:40] = True
+    pane = open_history(levels, *rows)
+    lost = "<the> microphone lost it"
+    gap = Event("gap", 1435200, 29.9, 0.0, 120000, text=lost)
+    pane.layers.events = gap, gap, Event("mark", 1440000, 30.0, 0.0, text="a note")
+    pane.draw()
+    plot = pane.plot
+
+    def told(time_s):
+        ((x, _),) = plot.points([time_s - plot.reference_s], [0.0]).tolist()
+        place = QtCore.QPoint(round(x), plot.strip.center().y())
+        event = QtGui.QHelpEvent(QtCore.QEvent.Type.ToolTip, place, plot.mapToGlobal(place))
+        QtWidgets.QApplication.sendEvent(plot, event)
+        return QtWidgets.QToolTip.text()
+
+    text = told(32.0)
+    assert "<b>▚ gap</b>, 0:00:30 to 0:00:35" in text
+    clock = QtCore.QDateTime.fromMSecsSinceEpoch(BEGUN.astype(int).item()).addSecs(30)
+    assert f"({clock.toString('HH:mm:ss')} to {clock.addSecs(5).toString('HH:mm:ss')})" in text
+    assert "&lt;the&gt; microphone lost it (2 times, 5.00 s)" in text
+    assert "a note" not in text
+    assert "nothing was measured" in text
+    assert "◐ settling" in told(37.0)
+    assert "does not count in averages and maxima" in told(37.0)
+    assert plot.tell(60.0) == ""
+    qtbot.mouseMove(plot, QtCore.QPoint(plot.inside.center().x(), plot.strip.center().y()))
+    assert set(plot.legend) >= {("right", False, "gap", "samples lost")}
 
 
 @pytest.mark.parametrize("places", [(50, 52), (50, 75), (190, 196), (100, 104, 130), (8, 9)])
@@ -364,8 +496,14 @@ def test_what_is_below_the_axis_of_levels_is_said(open_history):
     for name in ("ltl_phon", "stl_phon"):
         rows[name][100:] = 4.0
     pane = open_history(columns, rows)
-    assert (pane.plot.y.low, pane.layers.marks.words[-1]) == (20.0, "below range")
-    assert not pane.layers.marks.items[-1].gap
+    assert (pane.plot.y.low, pane.layers.marks.words) == (20.0, ["below range"])
+    plot, picture = pane.plot, pane.plot.grab().toImage()
+    left = round(plot.points([11.0 - plot.reference_s], [0.0])[0, 0])
+    above = QtCore.QRect(left, 0, 100, plot.inside.bottom() - 20)
+    assert colors_in(picture, above) <= {LIGHT.paper, LIGHT.grid}
+    assert colors_in(picture, plot.strip) == {LIGHT.paper}
+    pane.plot.point(15.0)
+    assert "below range" in pane.legend.text()
 
 
 def test_the_legend_has_the_maximum_that_the_numbers_have(open_history):

@@ -15,7 +15,10 @@ THEMES = {
     "contrast, light": CONTRAST_LIGHT,
     "contrast, dark": CONTRAST_DARK,
 }
-ON_PAPER = ("ink", "second", "accent", "right", "ltl", "stl", "green", "amber", "red")
+ON_PAPER = (
+    *("ink", "second", "accent", "right", "ltl", "stl", "level", "average"),
+    *("green", "amber", "red"),
+)
 LINES = ("outline", "stl")  # nothing is written in them: WCAG 2.2, 1.4.11
 
 

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from pyqtgraph.Qt import QtCore
+from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.history_traces import range_of
+from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.report_dialog import ReportDialog
-from amt_monitor.theme import CONTRAST_DARK, DARK, theme
+from amt_monitor.theme import CONTRAST_DARK, DARK, LIGHT, theme
+from amt_monitor.wall_strip import LastMinutes
 from amt_monitor.wall_view import WallView
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED
@@ -16,6 +18,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
+from tests.apps.test_history_pane import rows_of
 from tests.apps.texts import recorded
 
 Key = QtCore.Qt.Key
@@ -107,12 +110,12 @@ def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
     strip = wall.strip
     qtbot.waitUntil(lambda: len(strip._cells) > 0 and strip.isVisible(), timeout=10000)
     # Of LAF, the first number, there is no limit.
-    assert (strip.name, strip.span_s, strip.limits) == ("laeq_1s_db", 60, (limits[0],))
+    assert (strip.name, strip.limits) == ("laeq_1s_db", (limits[0],))
     with recorded() as boxes:
         strip.grab()
     texts = [text for text, _ in boxes]
     # Its limits are drawn as in the history.
-    assert {"LAeq,1s\ndB", "LAeq,1s limit 85", "75", "90", "-60 s", "-20 s", "now"} <= {*texts}
+    assert {"LAeq,1s\ndB", "LAeq,1s limit 85", "75", "90", "now"} <= {*texts}
     picture = strip.grab().toImage()
     for name, color in (("LAeq,1s limit 85", DARK.red), ("75", DARK.amber)):
         at = round(next(box for text, box in boxes if text == name).center().y())
@@ -122,6 +125,77 @@ def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
     assert range_of("dB", np.array([61.2, np.nan, 85.0]), floor=False, least_db=20.0) == (60, 90)
     assert range_of("dB", np.array([61.2, 85.0])) == (20, 90)
     assert range_of("sone", np.array([3.3])) == (0, 4)
+
+
+@pytest.fixture
+def strip_of(qtbot):
+    """Makes a strip with rows of 86 dB by their numbers, each 100 ms.
+
+    settling: the number of rows that settle after a gap
+    """
+
+    def make(*numbers, settling=0):
+        columns = readings_of(["spl"], 2)["spl"].columns
+        history = ReadingHistory(columns, 0.1)
+        for part in numbers:
+            rows = rows_of(columns, part)
+            rows["laf_db"][:] = 86.0
+            rows["settling"][: settling if part is not numbers[0] else 0] = True
+            history.add(rows)
+        strip = LastMinutes()
+        qtbot.addWidget(strip)
+        strip.resize(900, 120)
+        strip.show_rows(history, "laf_db", (Limit("laf_db", 99.0),))
+        return strip, history
+
+    return make
+
+
+def columns_with(strip, color, near=60):
+    """Where along the strip there is a color, from 0 at its left edge to 1."""
+    picture, wanted = strip.grab().toImage(), QtGui.QColor(color)
+    wide, high = picture.width(), picture.height()
+
+    def is_near(x, y):
+        pixel = picture.pixelColor(x, y)
+        pairs = zip(pixel.getRgb(), wanted.getRgb(), strict=True)
+        return all(abs(one - other) < near for one, other in pairs)
+
+    middle = range(high // 10, 7 * high // 10)
+    inside = range(wide // 7, wide)  # right of the numbers of its scale
+    return np.array([x for x in inside if any(is_near(x, y) for y in middle)]) / wide
+
+
+@pytest.mark.parametrize("count", [120, 450, 1300, 5000, 20_000])
+def test_the_strip_fills_its_width_however_long_it_has_been_measured(strip_of, count):
+    strip, _ = strip_of(range(1, count))
+    assert strip.now_s == pytest.approx(count / 10, rel=0.01)
+    assert strip.now_s - strip.from_s == pytest.approx(min(count / 10, 900.0), rel=0.02)
+    drawn = columns_with(strip, LIGHT.level)
+    assert drawn.max() > 0.99
+    assert drawn.min() < 0.15
+    with recorded() as boxes:
+        strip.grab()
+    times = [text for text, _ in boxes if text == "now" or text.startswith("-")]
+    assert 3 <= len(times) <= 8
+
+
+def test_missing_time_is_hatched_in_the_strip_until_now(qtbot, strip_of):
+    strip, history = strip_of(range(1, 200), range(300, 600), settling=20)
+    hatched = columns_with(strip, LIGHT.outline, near=2)
+    assert 0.3 < hatched.min() < 0.45
+    assert 0.5 < hatched.max() < 0.6
+    strip.lose(True)
+
+    def gone_on():
+        strip.show_rows(history, "laf_db", ())
+        return strip.now_s > history.now_s + 0.5
+
+    qtbot.waitUntil(gone_on, timeout=10000)
+    assert columns_with(strip, LIGHT.outline, near=2).max() > 0.98
+    strip.lose(False)
+    strip.show_rows(history, "laf_db", ())
+    assert columns_with(strip, LIGHT.outline, near=2).max() < 0.6
 
 
 def test_it_can_be_opened_before_the_first_reading(qtbot):
@@ -165,8 +239,8 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
     def only_one_settles():
         look = window.updater.view
         wall.read(look, None)
-        loud, level = (look.number_status(name) for name in ("ltl_sone", "laf_db"))
-        return loud.settling and not level.settling
+        level, loudness = map(look.number_status, ("laf_db", "ltl_sone"))
+        return loudness.settling and not level.settling
 
     qtbot.waitUntil(only_one_settles, timeout=15000)
     tints = [number.digits.property("tint") for number in wall.numbers.values()]
