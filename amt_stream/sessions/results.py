@@ -35,6 +35,7 @@ from amt_stream.meters.rows import (
     Readings,
     Rows,
     column_named,
+    columns_of,
     readings_of,
 )
 from amt_stream.meters.rows.block import MICROPHONE, is_named
@@ -42,6 +43,7 @@ from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
+from amt_stream.meters.rows.limited import until_of
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import LONGEST_LINE, as_session_error
@@ -320,7 +322,9 @@ class Results:
         there = np.ones(len(time_s), np.bool_)
         for from_s, to_s in self.uncounted:
             there &= (time_s <= from_s) | (time_s > to_s)
-        rows = [column[there].tolist() for column in (time_s, values, known, clipped, heard)]
+        of_rows = [time_s, values, known, clipped, heard]
+        of_rows += [self.rows[name] for name in [until_of(limit)] if name in self.rows.columns]
+        rows = [column[there].tolist() for column in of_rows]
         done = 0
         for kind, at_s in _counting(self.events, self.uncounted):
             until = bisect_right(rows[0], at_s + SAME_TIME_S)
@@ -408,7 +412,7 @@ def read_results(
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
     if is_table:
         return _results_of_table(path, found, microphone)
-    limited = {one["column"] for one in header.get("limits", ())}
+    limited = {*columns_of(map(limit_of, header.get("limits", ())))}
     names = [
         one.name
         for one in map(column_of, header["columns"])

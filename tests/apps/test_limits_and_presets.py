@@ -116,6 +116,22 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     qtbot.waitUntil(lambda: [one.value for one in history.layers.thresholds.items] == [80.0])
 
 
+def test_a_banner_says_that_a_limit_will_be_exceeded(qtbot, start):
+    """With silence before it, a tone 1.76 dB above the limit of a minute exceeds it after 40 s."""
+    words = "--source", "am-tone", "--full-scale-db", "100", "--model", "spl"
+    window = start(*words, "--limit", "laeq_1min_db>28.24,ahead=60")
+    banner = window.state_view.banner
+    qtbot.waitUntil(lambda: "over the limit in" in banner.text(), timeout=60000)
+    assert banner.isVisible()
+    assert banner.text().startswith("LAeq,1min ")
+    assert "allowed from now on" in banner.text()
+    (pane,) = window.docks["limits"].pane.words
+    qtbot.waitUntil(lambda: pane[0].text().startswith("Over the limit in"), timeout=5000)
+    wall = window.wall_view
+    window.wall()
+    qtbot.waitUntil(lambda: "over the limit in" in wall.banner.text(), timeout=5000)
+
+
 def tab_to(qtbot, dialog, widget):
     for _ in range(40):
         if dialog.focusWidget() is widget:
