@@ -21,7 +21,7 @@ from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.coverage import COMPLETE, coverage, covered, of_summary
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
-from amt_stream.sessions.results import GAPS, UNCALIBRATED_SOUND, Results
+from amt_stream.sessions.results import EXCLUDED, GAPS, UNCALIBRATED_SOUND, Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
@@ -223,6 +223,22 @@ def _part(results: Results) -> str:
     )
 
 
+def exclusions(results: Results, clock: Clock) -> Facts:
+    """What the user excluded, when, and what is not known without it; nothing without any."""
+    if not results.excluded:
+        return []
+    spans = [
+        f"{one.text}: {clock.moment(one.begin_s)} to {clock.moment(one.end_s)}, "
+        f"{duration(one.end_s - one.begin_s)}"
+        for one in results.excluded
+    ]
+    how = f"Readings and limits are without it, from rows every {results.header['step_ms']:g} ms"
+    statistics = [column for column in results.columns.values() if _of_all(column)]
+    unknown = [one.short for one in statistics if results.summary.get(one.name) is None]
+    how += f"; not known without it: {', '.join(unknown)}" if unknown else ""
+    return [("Excluded", "\n".join([*spans, f"{how}."]))]
+
+
 def _open(results: Results) -> str:
     """A note for a log without a summary."""
     if results.summary or not results.settings:
@@ -394,6 +410,7 @@ def faults(results: Results) -> list[str]:
     """Faults of the sound, a sentence for each kind, with the time for each cause."""
     found, shown_as = [], {FAULT_NAMES[bit]: word for bit, word in FAULT_WORDS.items()}
     shown_as[UNCALIBRATED_SOUND] = "uncalibrated, left out of all readings"
+    shown_as[EXCLUDED] = "excluded from this report"
     for word, shown in shown_as.items():
         own = [one for one in results.stretches if one.fault == word]
         if own:
