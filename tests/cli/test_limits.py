@@ -62,6 +62,23 @@ def test_rows_of_both_commands_have_the_same_states(printed, stepping):
     assert short["worst"] == pytest.approx(80, abs=0.05)
 
 
+def test_a_venue_is_measured_in_the_audience(printed, said, stepping):
+    asked = ("--audience", "4.2,6", "--format", "jsonl", "--full-scale-db", 100)
+    header, rows, summary = lines(printed("analyze", stepping, "--preset", "venue", *asked))
+    assert header["audience"] == {"a_db": 4.2, "c_db": 6.0, "origin": "given by the user"}
+    assert summary["audience"] == header["audience"]
+    (limit,) = header["limits"]
+    assert (limit["name"], limit["column"]) == ("who_laeq_15min", "laeq_15min_audience_db")
+    last = rows[-1]
+    assert last["laeq_audience_db"] == pytest.approx(last["laeq_db"] + 4.2, abs=1e-4)
+    assert last["lcpeak_audience_db"] == pytest.approx(last["lcpeak_db"] + 6, abs=1e-4)
+    assert last["lceq_minus_laeq_db"] == pytest.approx(last["lceq_db"] - last["laeq_db"], abs=1e-4)
+    assert last["laeq_15min_audience_allowed_100_db"] == pytest.approx(100, abs=0.1)
+    status, _, err = said("analyze", stepping, "--model", "zwicker", "--audience", "4")
+    assert status != 0
+    assert "audience is a correction of spl, and the model is zwicker: add it" in err
+
+
 @pytest.mark.parametrize(
     ("limit", "status", "words"),
     [

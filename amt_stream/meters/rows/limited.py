@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.audience import PLACE
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
@@ -51,11 +52,12 @@ def _forecasts(limit: Limit) -> list[str]:
     # Imported only with limits, as its compiled loops are slow to load.
     from amt_stream.meters.accumulators.forecast import FORECAST, LEVEL, forecasts
 
-    found = re.fullmatch(rf"({LEVEL})(_left|_right)?_db", limit.column)
+    found = re.fullmatch(rf"({LEVEL})({PLACE})?(_left|_right)?_db", limit.column)
     if found is None or limit.below:
         return []
-    level, side = found.groups(default="")
+    level, place, side = found.groups(default="")
     names = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
+    names = [name.replace(level, f"{level}{place}", 1) for name in names]
     return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in names)]
 
 

@@ -11,6 +11,7 @@ from amt_stream.core.safe_text import brief, sentence
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
+from amt_stream.meters.audience import as_audience
 from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED, missing_words
@@ -24,7 +25,7 @@ from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_word
 from amt_stream.sessions.results import EXCLUDED, GAPS, UNCALIBRATED_SOUND, Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
-THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
+THEN = ("laeq_audience_db", "lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """Readings shown first: one of each model, then these."""
 
 MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD, MOST_CAUSES = 3, 18, 6, 4, 2
@@ -302,7 +303,15 @@ def calibration(results: Results) -> Facts:
         f"channel {', '.join(map(str, of))}: {text}" if several else text
         for text, of in channels_of.items()
     ]
-    return [("Calibration", "; ".join(words))]
+    return [("Calibration", "; ".join(words)), *_audience(results)]
+
+
+def _audience(results: Results) -> Facts:
+    """The correction from the microphone to the audience, if there is one."""
+    audience = as_audience(results.header.get("audience"))
+    if audience is None:
+        return []
+    return [("Audience", f"levels in the audience are those at the microphone {audience.words}")]
 
 
 def _calibration(one: JsonMap) -> str:
