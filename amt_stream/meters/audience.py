@@ -82,6 +82,16 @@ class Audience:
         return asdict(self)
 
 
+NO_AUDIENCE = Audience(0.0, 0.0, "none")
+"""Stands for no correction, where None is for the present one."""
+
+
+def at_microphone(limit: Limit) -> Limit:
+    """The limit of the level at the microphone, for one of the audience."""
+    column = limit.column.replace(PLACE, "", 1)
+    return limit if column == limit.column else replace(limit, column=column, name=limit.given_name)
+
+
 def as_audience(given: "Audience | Mapping[str, Any] | str | float | None") -> Audience | None:
     """The correction in a table of a preset, in text such as "4.2,6", or one number for both.
 

@@ -16,7 +16,7 @@ from amt_stream.core.settings import PresetError, load_named, names_in, presets_
 from amt_stream.core.values import Choice, LimitTables
 from amt_stream.dsp.channel_layout import Layout, as_layout
 from amt_stream.meters import catalog
-from amt_stream.meters.audience import Audience, as_audience
+from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience, at_microphone
 from amt_stream.meters.catalog import Entry, View
 from amt_stream.meters.limits import Limit, LimitError, refuse_twice
 from amt_stream.meters.norms import limits_in
@@ -246,8 +246,14 @@ class Preset(EngineSettings):
         return replace(self, uncertainty_db=uncertainty_db)
 
     def with_audience(self, audience: Audience | None) -> "Preset":
-        """A copy with a correction from the microphone to the audience, unless it is None."""
-        return self if audience is None else replace(self, audience=audience)
+        """A copy with a correction from the microphone to the audience, unless it is None.
+
+        NO_AUDIENCE removes it. Limits of levels follow.
+        """
+        if audience is None:
+            return self
+        chosen = None if audience == NO_AUDIENCE else audience
+        return replace(self, audience=chosen, limits=tuple(map(at_microphone, self.limits)))
 
     def with_limits(self, limits: Sequence[Limit]) -> "Preset":
         """A copy with further limits."""

@@ -20,15 +20,22 @@ from amt_monitor.settings import Settings
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import ask, ask_text
 from amt_stream.core.errors import Refusal
+from amt_stream.core.settings import presets_folder
 from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import Limit, limit_of
+from amt_stream.meters.rows import columns_of
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
+    from amt_stream.meters.presets import Preset
     from amt_stream.sessions import SessionLog
+
+AUDIENCE = "audience"
+"""The settings' key for the correction to the audience."""
 
 FREE_MS = 50
 ANEW: Any = {"resumed": None, "log": None, "remembered": False}
@@ -49,6 +56,7 @@ class MeasurementActions(QtCore.QObject):
     front: returns the window that dialogs stand over
     device: the list of inputs
     make_log: None where only logs from the beginning are possible
+    preset: returns the preset of what is measured, or None
 
     `changed` follows each command; `message` has a sentence.
     """
@@ -65,11 +73,12 @@ class MeasurementActions(QtCore.QObject):
         *,
         make_log: MakeLog | None,
         front: Callable[[], QtWidgets.QWidget],
+        preset: "Callable[[], Preset | None]" = lambda: None,
     ) -> None:
         super().__init__(over)
         self.measurement, self._settings, self._device = measurement, settings, device
         self._over, self._make_log = over, make_log
-        self._front = front
+        self._front, self._preset = front, preset
         self._unlogged_s: dict[Path, float] = {}
         self._replaying = BackgroundTask(self)
         self._replaying.refused.connect(self.message)
@@ -290,6 +299,8 @@ class MeasurementActions(QtCore.QObject):
                 from amt_stream.meters.presets import read_preset
 
                 request = replace(request, preset=read_preset(Path(path)))
+            if (audience := as_audience(self._settings.get(AUDIENCE, None))) is not None:
+                request = replace(request, audience=audience)
             if isinstance(found, list):
                 request = replace(request, limits=tuple(map(limit_of, found)))
         except (Refusal, TypeError) as refusal:
@@ -317,8 +328,43 @@ class MeasurementActions(QtCore.QObject):
         )
         dialog.open()
 
-    def choose_preset(self, path: Path) -> None:
-        """Measure with a preset, now and after the next start."""
+    def choose_audience(self) -> None:
+        """Ask for the correction to the audience; measure anew with it, now and later."""
+        from amt_monitor.audience_dialog import AudienceDialog
+
+        preset = self._preset()
+        present = None if preset is None else preset.audience
+        dialog = AudienceDialog(present, self._running, self._front())
+        dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def measure(audience: Audience | None) -> None:
+            kept = None if audience is None else audience.to_dict()
+            self._settings.put(**{AUDIENCE: kept})
+            request = self.measurement.request
+            self.begin(replace(request, audience=audience or NO_AUDIENCE, **ANEW))
+
+        dialog.chosen.connect(
+            lambda audience: self.unless_lost(
+                "Measure with this correction?", "Begin", partial(measure, audience)
+            )
+        )
+        dialog.open()
+
+    def _running(self) -> "Engine | None":
+        return self.measurement.engine if self.measurement.measuring else None
+
+    def choose_venue(self) -> None:
+        """Measure with the preset of a venue, and with the present limits if one has forecasts."""
+        readings = self.measurement.readings
+        limits = () if readings is None else readings.limits
+        ahead = any(len(columns_of([one])) > 1 for one in limits)
+        self.choose_preset(presets_folder() / "venue.toml", limits if ahead else None)
+
+    def choose_preset(self, path: Path, limits: tuple[Limit, ...] | None = None) -> None:
+        """Measure with a preset, now and after the next start.
+
+        limits: in place of its own
+        """
         from amt_stream.meters.presets import read_preset
 
         try:
@@ -328,9 +374,13 @@ class MeasurementActions(QtCore.QObject):
             return
 
         def measure() -> None:
-            self._settings.put(**{PRESET: str(path), "limits": None})
+            kept = None if limits is None else [one.to_dict() for one in limits]
+            self._settings.put(**{PRESET: str(path), "limits": kept})
             request = self.measurement.request
-            begun = replace(request, preset=preset, models=None, settings={}, limits=None, **ANEW)
+            if preset.audience is not None:  # that of the preset counts from now on
+                self._settings.put(**{AUDIENCE: None})
+                request = replace(request, audience=None)
+            begun = replace(request, preset=preset, models=None, settings={}, limits=limits, **ANEW)
             self.begin(begun)
 
         self.unless_lost(f"Measure with the preset {path.stem}?", "Begin", measure)
