@@ -129,6 +129,13 @@ def with_microphones(args: Live, preset: Preset) -> Live:
 
 
 def with_limits_and_events(preset: Preset, args: LiveOptions) -> Preset:
-    """A preset, perhaps chosen later, with --limit and --event, which stay with the station."""
-    preset = preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
+    """A preset, perhaps chosen later, with the options that stay with the station.
+
+    These are --limit, --event and --audience.
+    """
+    preset = preset.with_audience(args.audience)
+    limits = list(typed_limits(args))
+    if preset.audience is not None:
+        limits = [preset.audience.limit(one) for one in limits]
+    preset = preset.with_limits([one for one in limits if one not in preset.limits])
     return preset.with_triggers([one for one in args.event if one not in preset.triggers])

@@ -9,11 +9,11 @@ import pytest
 
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.limits import report_limits
-from amt_stream.cli.preset import chosen_preset
+from amt_stream.cli.preset import chosen_preset, with_limits_and_events
 from amt_stream.cli.window import _with_limits
 from amt_stream.meters.needed_models import asked_by_limits, models_with
 from amt_stream.meters.norms import limits_of
-from amt_stream.meters.presets import Preset
+from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.offline.measure import measure
 from amt_stream.sessions.reading import Session
 
@@ -77,6 +77,16 @@ def test_a_venue_is_measured_in_the_audience(printed, said, stepping):
     status, _, err = said("analyze", stepping, "--model", "zwicker", "--audience", "4")
     assert status != 0
     assert "audience is a correction of spl, and the model is zwicker: add it" in err
+
+
+def test_a_station_keeps_its_limits_in_the_audience_with_every_preset():
+    words = ["serve", "--stdio", "--limit", "who-venues", "--audience", "4"]
+    args = build_parser().parse_args(words)
+    preset = chosen_preset(args)
+    assert with_limits_and_events(preset, args) == preset
+    other = with_limits_and_events(load_preset("noise-control"), args)
+    assert other.audience == preset.audience
+    assert [one.column for one in other.limits] == ["laeq_15min_audience_db"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
-from amt_stream.meters.audience import Audience
+from amt_stream.meters.audience import NO_AUDIENCE
 from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames, scalar_field
 from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
@@ -415,7 +415,7 @@ def widest_readings(models: Iterable[str]) -> dict[str, Readings]:
         for name, fraction in (("octave", 1), ("third_octave", 3))
         if name in models
     }
-    options = {"target_lufs": 0.0, "audience": Audience(0.0, 0.0)}
+    options = {"target_lufs": 0.0, "audience": NO_AUDIENCE}
     return readings_of(models, 2, True, bands, **options)
 
 
