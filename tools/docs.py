@@ -108,7 +108,9 @@ class References:
         self.package = importlib.import_module("amt_stream")
         catalog = importlib.import_module("amt_stream.meters.catalog")
         entries = map(catalog.entry, catalog.models_side_by_side())
-        self.readings = [one.make_readings(2, band=True, target_lufs=-23.0) for one in entries]
+        audience = importlib.import_module("amt_stream.meters.audience").NO_AUDIENCE
+        known = {"band": True, "target_lufs": -23.0, "audience": audience}
+        self.readings = [one.make_readings(2, **known) for one in entries]
 
     def _attributes(self, owner: type) -> set[str]:
         """Names that the classes of an object give to `self`."""

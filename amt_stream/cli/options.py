@@ -709,6 +709,14 @@ class ReportOptions(PartOptions, RunNumber, ReportSettings):
     microphone: str | None = setting(
         "--microphone NAME", "which of several microphones that were measured separately"
     )
+    exclude: Sequence[str] = setting(
+        "--exclude TEXT",
+        "leave a span out of all readings and limits, and say so: the text of two marks that "
+        "enclose it (or TEXT begin, TEXT end), the name of a sound event, or two times, as "
+        "22:00..22:05. May be repeated",
+        default=(),
+        action="append",
+    )
     title: str = setting("--title TEXT", "title of the page", default="", usual="Sound measurement")
     place: str = setting("--place TEXT", "place of the measurement", default="")
     client: str = setting("--client TEXT", "client of the measurement", default="")

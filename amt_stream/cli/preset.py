@@ -19,7 +19,7 @@ from amt_stream.meters.needed_models import (
     refuse_no_such_columns,
 )
 from amt_stream.meters.presets import Preset, load_preset, shipped_presets
-from amt_stream.meters.specification import LogSettings, RowSettings, declared
+from amt_stream.meters.specification import LimitSettings, LogSettings, RowSettings, declared
 from amt_stream.meters.table import READINGS_TAKE, is_given, refuse_untaken
 
 Live = TypeVar("Live", bound=LiveOptions)
@@ -45,7 +45,7 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
         )
     _refuse_more_than_two(args, preset)
     preset = preset.with_field(args.field).with_compute(args.compute)
-    preset = preset.with_limits(limits).with_triggers(triggers)
+    preset = preset.with_limits(limits).with_triggers(triggers).with_audience(args.audience)
     _refuse_early(args, preset)
     return preset
 
@@ -53,6 +53,7 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
 def _models_for(args: LiveOptions | AnalyzeOptions, limits: Sequence[Limit]) -> tuple[str, ...]:
     """The models that the options need, which are said unless that is the default one."""
     taken = {name: declared(RowSettings, name)[0].long_flag for name in READINGS_TAKE}
+    taken["audience"] = declared(LimitSettings, "audience")[0].long_flag
     options = {name: flag for name, flag in taken.items() if is_given(getattr(args, name))}
     try:
         found = models_for(_asked(args, limits), needs_levels(args), options)
@@ -89,7 +90,8 @@ def _refuse_early(args: LiveOptions | AnalyzeOptions, preset: Preset) -> None:
     """Refuse what these models lack, before a microphone is opened and models are made."""
     try:
         refuse_untaken(args, preset, lambda name: declared(RowSettings, name)[0].long_flag)
-        refuse_no_such_columns(preset, _asked(args, preset.limits))
+        more = [WantedColumn(name, "more_columns") for name in preset.more_columns]
+        refuse_no_such_columns(preset, [*_asked(args, preset.limits), *more])
     except ValueError as error:
         raise Mistake(error) from error
     live = isinstance(args, LiveOptions) and args.interval is not None
@@ -127,6 +129,13 @@ def with_microphones(args: Live, preset: Preset) -> Live:
 
 
 def with_limits_and_events(preset: Preset, args: LiveOptions) -> Preset:
-    """A preset, perhaps chosen later, with --limit and --event, which stay with the station."""
-    preset = preset.with_limits([one for one in typed_limits(args) if one not in preset.limits])
+    """A preset, perhaps chosen later, with the options that stay with the station.
+
+    These are --limit, --event and --audience.
+    """
+    preset = preset.with_audience(args.audience)
+    limits = list(typed_limits(args))
+    if preset.audience is not None:
+        limits = [preset.audience.limit(one) for one in limits]
+    preset = preset.with_limits([one for one in limits if one not in preset.limits])
     return preset.with_triggers([one for one in args.event if one not in preset.triggers])

@@ -22,10 +22,12 @@ def run_report(args: ReportOptions) -> int:
     from amt_stream.meters.rows import Column
     from amt_stream.sessions.compare import reports_page
     from amt_stream.sessions.day_levels import is_energy
+    from amt_stream.sessions.exclusion import results_without
     from amt_stream.sessions.parts import part_of, results_of_part
     from amt_stream.sessions.report import About, report_page
-    from amt_stream.sessions.report.content import integrity
+    from amt_stream.sessions.report.content import exclusions, integrity
     from amt_stream.sessions.report.curves import is_drawn, is_followed
+    from amt_stream.sessions.report.times import Clock
     from amt_stream.sessions.results import Results, read_results
 
     of_preset = {} if args.preset is None else load_preset(args.preset).report
@@ -35,7 +37,7 @@ def run_report(args: ReportOptions) -> int:
     texts = args.title, args.place, args.client, args.engineer, args.note
     about = About(*texts, company or "", logo or "")
     whole = args.begin is None and args.end is None
-    every = not whole or args.interval is not None
+    every = not whole or args.interval is not None or bool(args.exclude)
 
     def wanted(column: Column) -> bool:
         compared = len(sessions) > 1 and is_followed(column)
@@ -43,16 +45,19 @@ def run_report(args: ReportOptions) -> int:
 
     def read(session: Path) -> Results:
         found = read_results(session, wanted, run=args.run, microphone=args.microphone)
-        if whole:
-            return found
-        return results_of_part(found, part_of(found, args.begin, args.end, args.zone))
+        part = None if whole else part_of(found, args.begin, args.end, args.zone)
+        if args.exclude:
+            return results_without(found, args.exclude, part, args.zone)
+        return found if part is None else results_of_part(found, part)
 
     results = [read(session) for session in sessions]
     given = about, args.zone, args.interval, paper or PAPERS[0]
     one = len(results) == 1
     write_page(out, report_page(results[0], *given) if one else reports_page(results, *given))
     for found in results:
-        for name, words in integrity(found):
+        clock = Clock(found.start_utc, args.zone or found.zone, found.duration_s)
+        for name, words in (*integrity(found), *exclusions(found, clock)):
+            words = words.replace("\n", "; ")
             say(f"{name} {words}" if one else f"{found.name}: {name} {words}")
     say(f"{out}: report of {', '.join(map(str, sessions))}")
     return 0

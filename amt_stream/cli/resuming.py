@@ -32,6 +32,7 @@ def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
         "layout": args.layout or preset.layout,
         "keep_offset": args.keep_offset,
         "limits": preset.tables.get("limits"),
+        "audience": preset.tables["meter"].get("audience"),
     }
     read_again: dict[str, object] = json.loads(json.dumps(settings))
     return read_again

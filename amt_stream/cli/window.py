@@ -16,6 +16,7 @@ from amt_stream.cli.making import SHOWN_MS, EngineSetup, input_from_window, mete
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options import MeterOptions
 from amt_stream.cli.preset import needs_levels
+from amt_stream.meters.audience import at_microphone
 from amt_stream.meters.frames import LIMITS
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.needed_models import LEVELS, asked_by_limits, models_with
@@ -124,6 +125,8 @@ class Maker:
             preset = preset.with_names(request.models)
         if request.limits is not None and "limits" not in typed_over:
             preset = _with_limits(preset, request.limits)
+        if request.audience is not None and "audience" not in typed_over:
+            preset = _with_models(preset, [LEVELS]).with_audience(request.audience)
         if request.settings:
             known = {k: v for k, v in request.settings.items() if k in preset.settings}
             preset = preset.with_settings(known)
@@ -164,6 +167,8 @@ def _with_limits(preset: Preset, limits: tuple[Limit, ...]) -> Preset:
         needed = () if preset.stages else dict(models_with(asked_by_limits(limits)))
     except ValueError as error:
         raise Mistake(error) from error
+    # What was remembered of the audience is of the microphone without a correction.
+    limits = tuple(map(at_microphone, limits))
     return _with_models(replace(preset, limits=limits), needed)
 
 

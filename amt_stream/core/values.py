@@ -177,6 +177,37 @@ def _is_microphone(name: str, channels: object) -> bool:
 
 
 @dataclass(frozen=True)
+class ColumnNames:
+    """Names of columns."""
+
+    def __str__(self) -> str:
+        return 'a list of columns, as ["lceq_minus_laeq_db"]'
+
+    def allows(self, value: object) -> bool:
+        return isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+
+
+@dataclass(frozen=True)
+class AudienceTable:
+    """The correction from the microphone to the audience, of A- and of C-weighted levels."""
+
+    most_db: float
+
+    def __str__(self) -> str:
+        return (
+            f"{{ a_db = 4.2, c_db = 6.0 }}, numbers from {-self.most_db:g} to {self.most_db:g} dB; "
+            'origin = "text" may say where they come from'
+        )
+
+    def allows(self, value: object) -> bool:
+        if not (isinstance(value, dict) and {"a_db", "c_db"} <= value.keys()):
+            return False
+        number = Number(-self.most_db, self.most_db)
+        numbers = number.allows(value["a_db"]) and number.allows(value["c_db"])
+        return numbers and isinstance(value.get("origin", ""), str) and len(value) <= 3
+
+
+@dataclass(frozen=True)
 class OptionTable:
     """Command options by their long names, written with _ or -."""
 

@@ -28,7 +28,7 @@ GROUP = "amt_stream.meters"
 DEFAULT = "moore2016"
 
 Takes = Literal["channels", "layout", "uncertainty_db", "specific_loudness", "excitation_db"]
-ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono"]
+ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono", "audience"]
 View = Literal["loudness", "modulation", "readings"]
 
 
@@ -70,7 +70,8 @@ class Entry:
     arguments: constant arguments of the class
     takes: further arguments of the class, where they are known
     readings_take: arguments of `readings`: "band", whether the model gives the band that follows
-        from `uncertainty_db`; "model", the model itself; "target_lufs" and "dual_mono", settings
+        from `uncertainty_db`; "model", the model itself; "target_lufs", "dual_mono" and "audience",
+        settings
     outputs: outputs besides the columns, by name
     most_channels: the most channels that it hears; of more than two, a model of ears hears L and R
         of a known layout
@@ -323,6 +324,7 @@ SHIPPED = (
         method="sound levels A, C and Z, fast, slow, impulse, peak: IEC 61672-1",
         model="amt_stream.dsp.stages:SoundLevel",
         readings="amt_stream.meters.rows.sound_level:SoundLevelReadings",
+        readings_take=("audience",),
         checks="amt_stream.offline.selftest.sound_level",
         pane="amt_monitor.model_panes:sound_level_pane",
     ),

@@ -20,10 +20,14 @@ STATE = "limit_"
 
 LARGEST = 1e9
 
-KEYS = ("column", "above", "below", "amber", "hysteresis", "hold_s", "at_end", "name", "source")
+KEYS = (
+    *("column", "above", "below", "amber", "ahead_s"),
+    *("hysteresis", "hold_s", "at_end", "name", "source"),
+)
 """Keys of a limit in TOML."""
 
-OF_TEXT = {"amber": "amber", "hysteresis": "hysteresis", "hold": "hold_s", "name": "name"}
+OF_TEXT = {"amber": "amber", "ahead": "ahead_s", "hysteresis": "hysteresis", "hold": "hold_s"}
+OF_TEXT |= {"name": "name"}
 """Keys that may follow a limit written as text."""
 
 _TEXT = re.compile(r"(?P<column>\w+)\s*(?P<side>[<>])\s*(?P<threshold>[-+\d.eE]+)")
@@ -40,6 +44,8 @@ class Limit:
     column: name of the column
     threshold: in the unit of the column; the state is red above it, or below it for a lower limit
     amber: threshold of a warning, before the limit; None for no warning
+    ahead_s: it also warns from so many seconds before the limit is exceeded at the present level,
+        in a column with forecasts; 0 for no such warning
     hysteresis: how far the value must return before the state improves, in the unit of the column
     hold_s: how long it must stay there; a worse state is reported immediately
     at_end: whether only the final value counts, as for a programme
@@ -58,17 +64,19 @@ class Limit:
     at_end: bool = False
     name: str = ""
     source: str = ""
+    ahead_s: float = 0.0
 
     def __post_init__(self) -> None:
         column = self.column
         if not re.fullmatch(r"\w{1,80}", column):
             raise LimitError(f"the column of a limit is {brief(column)!r}: give its whole name")
-        numbers = {key: getattr(self, key) for key in ("threshold", "hysteresis", "hold_s")}
+        positive = "hysteresis", "hold_s", "ahead_s"
+        numbers = {key: getattr(self, key) for key in ("threshold", *positive)}
         numbers |= {} if self.amber is None else {"amber": self.amber}
         for key, value in numbers.items():
             if type(value) not in (int, float) or not -LARGEST <= value <= LARGEST:
                 raise LimitError(f"the {key} of {column} is {brief(value)!r}: give a number")
-            if value < 0 and key in ("hysteresis", "hold_s"):
+            if value < 0 and key in positive:
                 raise LimitError(f"the {key} of {column} is {value:g}: give 0 or more")
         if self.amber is not None and self.sign * (self.threshold - self.amber) < 0:
             remedy = "more" if self.below else "less"
@@ -127,7 +135,8 @@ class Limit:
         """Data for TOML and headers, without defaults."""
         data = {"name": self.name, "column": self.column, self.side: self.threshold}
         more = ("amber", "hysteresis", "hold_s", "at_end", "source")
-        return data | {key: v for key in more if (v := getattr(self, key)) not in (None, False, "")}
+        found = {key: v for key in more if (v := getattr(self, key)) not in (None, False, "")}
+        return data | found | ({"ahead_s": self.ahead_s} if self.ahead_s else {})
 
 
 def limit_of(table: JsonMap) -> Limit:

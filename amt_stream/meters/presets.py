@@ -16,6 +16,7 @@ from amt_stream.core.settings import PresetError, load_named, names_in, presets_
 from amt_stream.core.values import Choice, LimitTables
 from amt_stream.dsp.channel_layout import Layout, as_layout
 from amt_stream.meters import catalog
+from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience, at_microphone
 from amt_stream.meters.catalog import Entry, View
 from amt_stream.meters.limits import Limit, LimitError, refuse_twice
 from amt_stream.meters.norms import limits_in
@@ -143,6 +144,9 @@ class Preset(EngineSettings):
     report: paper, company and logo (an absolute path) of reports
     run: options of `amt-stream serve` for a station; like `report`, they do not affect readings
     triggers: triggers of sound events, whose columns are added to the rows
+    audience: correction from the microphone to the audience; limits of levels that it corrects are
+        of the audience then
+    more_columns: names of columns of the rows besides others
 
     Raises PresetError without a model, for a repeated model, for one that another includes, and for
     a setting that no model has, and LimitError for two limits with the same name.
@@ -161,8 +165,13 @@ class Preset(EngineSettings):
     report: JsonMap = field(default_factory=dict)
     run: JsonMap = field(default_factory=dict)
     triggers: tuple[Trigger, ...] = ()
+    audience: Audience | None = None
+    more_columns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.audience is not None:
+            limits = tuple(map(self.audience.limit, self.limits))
+            object.__setattr__(self, "limits", limits)
         refuse_twice(self.limits)
         refuse_same(self.triggers)
         if not self.names or len(set(self.names)) < len(self.names):
@@ -174,6 +183,11 @@ class Preset(EngineSettings):
                 raise PresetError(
                     f"{entry.name} has the readings of {', '.join(sorted(twice))}: give one of them"
                 )
+        if self.audience is not None and not any(map(_takes_audience, self.names)):
+            takers = ", ".join(filter(_takes_audience, catalog.names()))
+            raise PresetError(
+                f"audience is a correction of {takers}, and the model is {self.where}: add it"
+            )
         known = settings_of(entry.name for entry in self.entries)
         for key, value in self.settings.items():
             if key not in known:
@@ -201,7 +215,9 @@ class Preset(EngineSettings):
     def with_names(self, names: tuple[str, ...]) -> "Preset":
         """A copy with other models, which keep the settings that they have too."""
         kept = {k: v for k, v in self.settings.items() if k in settings_of(names)}
-        return replace(self, names=names, settings=kept)
+        audience = self.audience if any(map(_takes_audience, names)) else None
+        columns = self.more_columns if {*names}.issuperset(self.names) else ()
+        return replace(self, names=names, settings=kept, audience=audience, more_columns=columns)
 
     def with_field(self, field: str | None) -> "Preset":
         """A copy with another sound field, unless it is None."""
@@ -228,6 +244,16 @@ class Preset(EngineSettings):
     def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
         """A copy with this level uncertainty, which comes from the calibration."""
         return replace(self, uncertainty_db=uncertainty_db)
+
+    def with_audience(self, audience: Audience | None) -> "Preset":
+        """A copy with a correction from the microphone to the audience, unless it is None.
+
+        NO_AUDIENCE removes it. Limits of levels follow.
+        """
+        if audience is None:
+            return self
+        chosen = None if audience == NO_AUDIENCE else audience
+        return replace(self, audience=chosen, limits=tuple(map(at_microphone, self.limits)))
 
     def with_limits(self, limits: Sequence[Limit]) -> "Preset":
         """A copy with further limits."""
@@ -338,6 +364,8 @@ class Preset(EngineSettings):
         meter: dict[str, object] = {"step_ms": self.step_ms}
         meter |= {"microphones": dict(self.microphones)} if self.microphones else {}
         meter |= {} if self.layout is None else {"layout": self.layout}
+        meter |= {"more_columns": list(self.more_columns)} if self.more_columns else {}
+        meter |= {} if self.audience is None else {"audience": self.audience.to_dict()}
         if self.stages:
             model["stages"] = [{"type": one.name, **one.arguments} for one in self.stages]
         tables: dict[str, object] = {
@@ -409,6 +437,10 @@ def preset_of(tables: JsonMap, path: Path) -> Preset:
     own = ("model.", "report.")
     others = {k.rpartition(".")[2]: v for k, v in found.items() if not k.startswith(own)}
     stages = tuple(_stages(path, stage_tables or ()))
+    if "more_columns" in others:
+        others["more_columns"] = tuple(others["more_columns"])
+    if "audience" in others:
+        others["audience"] = as_audience(others["audience"])
     if "limits" in found:
         others["limits"] = limits_in(path, found["limits"], LimitTables())
     if "events" in found:
@@ -419,6 +451,10 @@ def preset_of(tables: JsonMap, path: Path) -> Preset:
         raise PresetError(f"{path}: {refusal}") from refusal
     except PresetError as refusal:
         raise PresetError(f"{path}: model.{refusal}: leave it out") from refusal
+
+
+def _takes_audience(name: str) -> bool:
+    return name in catalog.entries() and "audience" in catalog.entry(name).readings_take
 
 
 def _stages(path: Path, tables: Iterable[JsonMap]) -> Iterator[StageSettings]:

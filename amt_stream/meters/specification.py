@@ -15,7 +15,9 @@ from amt_stream.core.clock import interval_s, zone_named
 from amt_stream.core.formats import LOG_FORMATS, PAPERS, SOUND_FORMATS, LogFormat, SoundFormat
 from amt_stream.core.tables import DIALECTS, CsvDialect
 from amt_stream.core.values import (
+    AudienceTable,
     Choice,
+    ColumnNames,
     Elapsed,
     EventTables,
     LimitTables,
@@ -33,6 +35,7 @@ from amt_stream.core.values import (
 )
 from amt_stream.dsp.channel_layout import LayoutError, layout_named
 from amt_stream.meters import catalog
+from amt_stream.meters.audience import MOST_DB, Audience, as_audience
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
 from amt_stream.meters.norms import shipped_norms
 from amt_stream.meters.triggers import (
@@ -210,6 +213,14 @@ class PresetSettings:
     """The description of a preset."""
 
     description: str = setting("", "a line of text", Text(), default="", key="description")
+    more_columns: Sequence[str] = setting(
+        "",
+        "columns of the rows besides the usual ones or those of --columns",
+        ColumnNames(),
+        default=(),
+        key="meter.more_columns",
+        page="rows.md#columns",
+    )
 
 
 @dataclass(frozen=True)
@@ -589,6 +600,16 @@ class LimitSettings:
         key="limits",
         page="rows.md#limits",
         action="append",
+    )
+    audience: Audience | None = setting(
+        "--audience DB[,DB]",
+        "how much louder it is in the audience than at the microphone: the difference of "
+        "A-weighted levels, or those of A and C as 4.2,6. Rows have levels in the audience "
+        "besides, named ..._audience_db, and limits of levels are of these",
+        AudienceTable(MOST_DB),
+        parse=as_audience,
+        key="meter.audience",
+        page="rows.md#levels-in-the-audience",
     )
     fail_above: bool = switch(
         "--fail-above",

@@ -166,7 +166,8 @@ class Table:
         # Why the calibration of a microphone does not hold, by its name; never changed in place,
         # because tables are copied.
         self._doubts: dict[str, str] = {}
-        self._more = more or {}
+        audience = {} if preset.audience is None else {"audience": preset.audience.to_dict()}
+        self._more: JsonMap = {**(more or {}), **audience}
         self._preset, self._running = preset, models
         step_ms = preset.row_step_ms if asked.step_ms is None else asked.step_ms
         self._asked = replace(asked, step_ms=step_ms)
@@ -228,7 +229,7 @@ class Table:
         readings = _readings(*given)
         besides = rows.columns_of(preset.limits)
         watched = [one.column for one in self.triggers if not one.is_alarm]
-        besides += watched
+        besides += [*watched, *preset.more_columns]
         if columns is not None or besides:
             rows.choose(readings, columns, besides)
         intervals = None
@@ -389,7 +390,7 @@ def _readings(
     channels: Mapping[str, int],
     options: Mapping[str, object],
 ) -> dict[str, rows.Readings]:
-    asked = {k: v for k, v in options.items() if is_given(v)}
+    asked = {k: v for k, v in options.items() if is_given(v)} | {"audience": preset.audience}
     if preset.stages:
         return {n: rows.cell_readings(n, one, channels[n]) for n, one in models.items()}
     banded = preset.uncertainty_db is not None

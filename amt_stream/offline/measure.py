@@ -26,6 +26,7 @@ from amt_stream.dsp.scales import erb_number_to_hz, pa_to_db_spl
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters import catalog, rows
+from amt_stream.meters.audience import Audience, as_audience
 from amt_stream.meters.calibration import (
     UNCALIBRATED,
     Calibration,
@@ -205,6 +206,9 @@ class MeasureSettings(TypedDict, total=False):
     keep_offset: whether a constant offset of the samples is sound; otherwise it is removed, unless
         they are in pascal
     replace_invalid: whether to read NaN, infinity and absurdly large samples as 0
+    audience: how much louder it is in the audience than at the microphone, in dB: "4.2,6" of A and
+        C levels, or one number for both; adds columns named `..._audience_db`, and limits of
+        levels are of these
     limits: names of norms, such as "who-venues", text such as "laeq_15min_db>100", or `Limit`s; the
         summary has the result of each. Their columns are added, if a model has them
     interval: seconds, or text such as "15min" or "24h": `m.intervals` has the statistics of each
@@ -235,6 +239,7 @@ class MeasureSettings(TypedDict, total=False):
     keep_offset: bool
     replace_invalid: bool
     limits: str | Limit | Iterable[Limit | str]
+    audience: Audience | str | float | None
     began: str | datetime | None
     jobs: int
 
@@ -327,6 +332,7 @@ def _wanted(
         {key: word for key, word in given.items() if key in of_models and word is not None},
         compute=settings.get("compute", COMPUTE_DEVICES[0]),
         limits=limits,
+        audience=as_audience(settings.get("audience")),
     )
     if preset.compute_note:
         warnings.warn(preset.compute_note, RuntimeWarning, stacklevel=3)
@@ -344,7 +350,8 @@ def _needed(limits: Sequence[Limit], settings: MeasureSettings) -> tuple[str, ..
     """The models that have what the settings ask for. Raises ValueError for an unknown column."""
     columns = _names("columns", settings.get("columns") or ())
     asked = [*asked_by_limits(limits), *(WantedColumn(name.strip(), "columns") for name in columns)]
-    options = {name: name for name in READINGS_TAKE if is_given(settings.get(name))}
+    takes = (*READINGS_TAKE, "audience")
+    options = {name: name for name in takes if is_given(settings.get(name))}
     levels = [] if settings.get("interval") is None else ["interval"]
     outputs = dict.fromkeys(_names("outputs", settings.get("outputs", ())), "outputs")
     return tuple(models_for(asked, levels, options, outputs))

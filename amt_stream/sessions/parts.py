@@ -19,6 +19,9 @@ from amt_stream.sessions.results import UNCALIBRATED_SOUND, Results, ResultsErro
 
 UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
+FINEST_S = 1.0
+"""The longest window of levels that are taken before differences of an accumulated one."""
+
 Numbers = NDArray[np.float64]
 
 
@@ -66,6 +69,24 @@ class PartsOfRows:
             self._counted &= self.rows["calibrated"]
         for begin_s, end_s in self.pauses:
             self._counted &= (self.time_s <= begin_s) | (self.time_s > end_s)
+        # A row is of the time since the one before: none that reaches into an excluded span counts.
+        before_s = np.concatenate([[0.0], self.time_s[:-1]])
+        self._counted &= ~self._is_excluded(before_s, self.time_s)
+
+    def _is_excluded(self, begin_s: Numbers, end_s: Numbers) -> NDArray[np.bool_]:
+        """Which pieces of time reach into an excluded span."""
+        found = np.zeros(len(end_s), np.bool_)
+        for one in self.results.excluded:
+            found |= (end_s > one.begin_s + SAME_S) & (begin_s < one.end_s - SAME_S)
+        return found
+
+    def kept(self, begin_s: float, end_s: float) -> list[tuple[float, float]]:
+        """What excluded spans leave between two times."""
+        found, at_s = [], begin_s
+        for one in self.results.excluded:
+            found.append((at_s, min(one.begin_s, end_s)))
+            at_s = max(at_s, one.end_s)
+        return [(a, b) for a, b in (*found, (at_s, end_s)) if b > a + SAME_S]
 
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
@@ -117,16 +138,22 @@ class PartsOfRows:
         model: by this one, which may have been switched off
         """
         spans = np.array([begin_s]), np.array([min(end_s, self.results.duration_s)])
-        return float(self._counted_s(*spans, model)[0])
+        return float(self._counted_s(*spans, model, rest=True)[0])
 
     def paused_s(self, begin_s: float, end_s: float) -> float:
         """Duration of pauses."""
         return sum(max(0.0, min(end_s, b) - max(begin_s, a)) for a, b in self.pauses)
 
-    def _counted_s(self, begin_s: Numbers, end_s: Numbers, model: str) -> Numbers:
-        """Seconds of sound in each piece that were present and counted by a model."""
+    def _counted_s(
+        self, begin_s: Numbers, end_s: Numbers, model: str, rest: bool = False
+    ) -> Numbers:
+        """Seconds of sound in each piece that were present and counted by a model.
+
+        rest: without excluded spans, which were counted when they were measured
+        """
         found = end_s - begin_s
-        for a, b in _merged([*self.gaps, *self.pauses, *self.off_of(model)]):
+        excluded = [(one.begin_s, one.end_s) for one in self.results.excluded] if rest else []
+        for a, b in _merged([*self.gaps, *self.pauses, *self.off_of(model), *excluded]):
             found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
         return np.clip(found, 0.0, None)
 
@@ -148,12 +175,12 @@ class PartsOfRows:
     def _value(self, name: str, begin_s: float, end_s: float) -> float | None:
         statistic = self.results.known[name].statistic
         if statistic == EQUIVALENT:
-            pieces = self._pieces_of(name)
+            pieces = self.pieces_of(name)
             if pieces is not None:
                 self.how[name] = pieces.how
             return None if pieces is None else pieces.level_db(begin_s, end_s)
         if statistic in ("maximum", "minimum"):
-            return self._extreme(name, statistic == "maximum", begin_s, end_s)
+            return self._extreme_of_kept(name, statistic == "maximum", begin_s, end_s)
         if statistic.startswith("exceeded ") and statistic.endswith(" % of the time"):
             now = self._instantaneous(name, begin_s, end_s)
             percent = float(statistic.split()[1])
@@ -168,6 +195,30 @@ class PartsOfRows:
         self.how[name] = f"{other} every {1000 * self.results.step_s:g} ms"
         inside = self._within(begin_s, end_s) & self.results.settled(other)
         return self.rows[other][inside] if inside.any() else None
+
+    def instantaneous(self, name: str) -> Numbers | None:
+        """The settled instantaneous values behind a statistic, NaN for others; None without any."""
+        other = self.results.source_of(self.results.known[name])
+        if not other:
+            return None
+        return np.where(self._counted & self.results.settled(other), self.rows[other], np.nan)
+
+    def _extreme_of_kept(
+        self, name: str, highest: bool, begin_s: float, end_s: float
+    ) -> float | None:
+        """The extreme of what excluded spans leave; None where one may hide a greater one."""
+        found = [self._extreme(name, highest, a, b) for a, b in self.kept(begin_s, end_s)]
+        known = [one for one in found if one is not None]
+        if not known:
+            return None
+        extreme = max(known) if highest else min(known)
+        if len(known) == len(found):
+            return extreme
+        if name not in self.rows.columns:
+            return None
+        # What an excluded span hides is no more than the extreme of everything.
+        everything = _last_known(self.rows[name][self.time_s <= end_s + SAME_S])
+        return extreme if extreme == everything else None
 
     def _extreme(self, name: str, highest: bool, begin_s: float, end_s: float) -> float | None:
         """The extreme of instantaneous values, or the accumulated one if it changed here."""
@@ -190,7 +241,7 @@ class PartsOfRows:
 
     def pieces_of_rows(self) -> Pieces | None:
         """A-weighted mean powers from the rows, ignoring a table of intervals."""
-        return self._pieces_of("laeq_db") if "laeq_db" in self.results.known else None
+        return self.pieces_of("laeq_db") if "laeq_db" in self.results.known else None
 
     def _of_intervals(self) -> Pieces | None:
         table = self.results.intervals
@@ -203,10 +254,14 @@ class PartsOfRows:
         whose = "the log's own" if len(self.rows) else "a table of"
         return Pieces(*spans, f"{whose} intervals of {seconds} s")
 
-    def _pieces_of(self, name: str) -> Pieces | None:
-        """Pieces of an equivalent level, given the name of the accumulated one."""
+    def pieces_of(self, name: str) -> Pieces | None:
+        """Pieces of an equivalent level; those that reach into an excluded span measure 0 s."""
         if name not in self._made:
-            self._made[name] = self._make_pieces(name)
+            made = self._make_pieces(name)
+            if made is not None:
+                excluded = self._is_excluded(made.begin_s, made.end_s)
+                made = replace(made, measured_s=np.where(excluded, 0.0, made.measured_s))
+            self._made[name] = made
         return self._made[name]
 
     @cached_property
@@ -223,15 +278,17 @@ class PartsOfRows:
         }
         counting = windows.pop(0.0, None)
         whole = [w for w in windows if w >= step_s and math.isclose(w / step_s, round(w / step_s))]
-        if whole:
-            window = min(whole)
+        # An excluded span must not reach far into what is beside it.
+        fine = [w for w in whole if w <= FINEST_S] if self.results.excluded and counting else whole
+        if fine:
+            window = min(fine)
             each = round(window / step_s)
             steps = np.rint(self.time_s / step_s).astype(np.int64)
             places = np.flatnonzero((steps % each == 0) & (steps > 0))
             return self._windows(windows[window], places, window, windows[window])
         if counting is not None:
             return self._differences(counting)
-        if windows:
+        if windows and not self.results.excluded:
             window = max(windows)
             how = f"{windows[window]}, of {window:g} s every {step_s:g} s"
             return self._windows(windows[window], np.flatnonzero(self.time_s > 0), step_s, how)

@@ -42,6 +42,7 @@ from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
+from amt_stream.meters.rows.limited import until_of
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import as_session_error
@@ -64,6 +65,9 @@ KINDS: dict[Fault | None, tuple[str, ...]] = {Fault.GAP: GAPS, Fault.SILENT: ("g
 
 UNCALIBRATED_SOUND = "uncalibrated"
 """The word for stretches of a measurement whose calibration did not hold there."""
+
+EXCLUDED = "excluded"
+"""The word for stretches of a measurement that its user excludes."""
 
 MARK = "mark"
 """The kind of events for marks."""
@@ -149,6 +153,7 @@ class Results:
     proof: result of `verify` before a log was read; None otherwise
     uncounted: times in seconds whose rows a restored run did not count, as they came after the
         snapshot that it continues
+    excluded: spans that the user excludes from statistics and limits, in order
     """
 
     name: str
@@ -162,6 +167,7 @@ class Results:
     uncounted: Sequence[tuple[float, float]] = ()
     intervals: Rows | None = None
     part: tuple[float, float] | None = None
+    excluded: Sequence[FaultySpan] = ()
 
     @classmethod
     def of_measured(cls, measured: "Measured", name: str = "") -> "Results":
@@ -247,8 +253,12 @@ class Results:
         return ""
 
     def settled(self, name: str) -> NDArray[np.bool_]:
-        """At which rows a column has a reading that is not settling."""
+        """At which rows a column has a reading that is not settling, nor after an excluded span."""
         calm = ~self.named_in("settling_columns", name)
+        memory_s = self.columns[name].settle_s or 0.0
+        for one in self.excluded:
+            after_s = self.rows["time_s"] - one.end_s
+            calm &= (after_s <= 0) | (after_s > memory_s)
         there: NDArray[np.bool_] = calm & np.isfinite(self.rows[name])
         return there
 
@@ -278,6 +288,7 @@ class Results:
         if self.calibrated:
             doubtful = _together(~self.rows["calibrated"])
             found += [self._stretch(None, UNCALIBRATED_SOUND, part) for part in doubtful]
+        found += self.excluded
         return sorted(found, key=lambda one: (one.begin_s, one.fault))
 
     def _stretch(self, bit: Fault | None, word: str, rows: Any) -> FaultySpan:
@@ -322,9 +333,16 @@ class Results:
             there &= (time_s <= from_s) | (time_s > to_s)
         if len(time_s) and not there[0]:
             monitor.begin_late(float(time_s[np.argmax(there)]) - self.step_s)
-        rows = [column[there].tolist() for column in (time_s, values, known, clipped, heard)]
+        of_rows = [time_s, values, known, clipped, heard]
+        of_rows += [self.rows[name] for name in [until_of(limit)] if name in self.rows.columns]
+        rows = [column[there].tolist() for column in of_rows]
         done = 0
-        for kind, at_s in _counting(self.events, self.uncounted):
+        turns = _counting(self.events, self.uncounted)
+        # A level of the moment still remembers the span after its end.
+        memory_s = column.settle_s or 0.0 if column.statistic == "instantaneous" else 0.0
+        for one in self.excluded:
+            turns += [("paused", one.begin_s), ("continued", one.end_s + memory_s)]
+        for kind, at_s in sorted(turns, key=lambda turn: turn[1]):
             until = bisect_right(rows[0], at_s + SAME_TIME_S)
             monitor.update(zip(*(row[done:until] for row in rows), strict=True))
             done = max(done, until)
@@ -410,7 +428,8 @@ def read_results(
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
     if is_table:
         return _results_of_table(path, found, microphone)
-    limited = {one["column"] for one in header.get("limits", ())}
+    limits = [limit_of(one) for one in header.get("limits", ())]
+    limited = {name for one in limits for name in (one.column, until_of(one))}
     names = [
         one.name
         for one in map(column_of, header["columns"])

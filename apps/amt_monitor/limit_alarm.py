@@ -13,10 +13,14 @@ from amt_stream.meters.rows.limit_words import (
     value_words,
     worst,
 )
+from amt_stream.meters.rows.limited import ends_in
 
 
 class LimitAlarm:
-    """Calls `sound` when a limit turns red; once, until its state is another that is known."""
+    """Calls `sound` when a limit turns red, and before, when it is about to be exceeded.
+
+    Once each, until its state is another that is known.
+    """
 
     def __init__(self, sound: Callable[[], object]) -> None:
         self._sound = sound
@@ -24,6 +28,7 @@ class LimitAlarm:
 
     def restart(self) -> None:
         self._red: set[str] = set()
+        self._soon: set[str] = set()
 
     def check(self, limits: Sequence[Limit], values: Mapping[str, Any], wanted: bool) -> None:
         """Compare the states with the previous ones; without `wanted`, only remember them."""
@@ -31,7 +36,11 @@ class LimitAlarm:
         before = self._red
         still = {name for name, state in states.items() if state == "unknown" and name in before}
         self._red = {name for name, state in states.items() if state == "red"} | still
-        if wanted and self._red - before:
+        warned = self._soon
+        self._soon = {one.name for one in limits if ends_in(one, values) is not None}
+        # One that is amber all along was told when it was first about to be exceeded.
+        self._soon |= {name for name in warned if states.get(name) == "amber"}
+        if wanted and (self._red - before or self._soon - warned - before):
             self._sound()
 
 

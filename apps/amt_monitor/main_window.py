@@ -26,6 +26,7 @@ from amt_monitor.state_view import StateView
 from amt_monitor.status_text import title_text
 from amt_monitor.theme import theme
 from amt_monitor.tray_icon import TrayIcon
+from amt_monitor.venue_pane import NAME as VENUE
 from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
 from amt_monitor.widgets import SteadyBox
 from amt_monitor.window_actions import WindowActions
@@ -92,6 +93,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._build_actions(make_log, change_limits)
         self._build_menus()
         self._close_unasked = False
+        self._before_venue = ""
         theme.changed.connect(self._color_tabs)
         self._take_settings()
         self._restore_place()
@@ -132,6 +134,7 @@ class MainWindow(QtWidgets.QMainWindow):
             make_log=make_log,
             change_limits=change_limits,
             front=lambda: self._front,
+            preset=self._preset,
         )
         self.controls.changed.connect(self.show_state)
         self.controls.message.connect(self.say)
@@ -235,6 +238,18 @@ class MainWindow(QtWidgets.QMainWindow):
             self.wall_view.showFullScreen()
             self.wall_view.activateWindow()
             self._show_wall()
+
+    def venue(self) -> None:
+        """Show the panes of a venue, or what was there before; measure what it needs first."""
+        if VENUE not in self.docks:
+            self._before_venue = ""
+            self.controls.choose_venue()
+        elif self._before_venue:
+            self.area.restore(self._before_venue)
+            self._before_venue = ""
+        else:
+            self._before_venue = self.area.layout()
+            self.area.restore_default()
 
     def _show_wall(self) -> None:
         if self.wall_view.isVisible() and (view := self.updater.held_view) is not None:

@@ -20,15 +20,22 @@ from amt_monitor.settings import Settings
 from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import ask, ask_text
 from amt_stream.core.errors import Refusal
+from amt_stream.core.settings import presets_folder
 from amt_stream.engine.run_state import EngineEnded
+from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import Limit, limit_of
+from amt_stream.meters.rows import columns_of
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
+    from amt_stream.meters.presets import Preset
     from amt_stream.sessions import SessionLog
+
+AUDIENCE = "audience"
+"""The settings' key for the correction to the audience."""
 
 FREE_MS = 50
 ANEW: Any = {"resumed": None, "log": None}
@@ -53,6 +60,7 @@ class MeasurementActions(QtCore.QObject):
     device: the list of inputs
     make_log: None where only logs from the beginning are possible
     change_limits: None where other limits begin a new measurement
+    preset: returns the preset of what is measured, or None
 
     `changed` follows each command; `message` has a sentence; `made` follows a calibration, a limit
     and a log.
@@ -72,11 +80,12 @@ class MeasurementActions(QtCore.QObject):
         make_log: MakeLog | None,
         change_limits: ChangeLimits | None,
         front: Callable[[], QtWidgets.QWidget],
+        preset: "Callable[[], Preset | None]" = lambda: None,
     ) -> None:
         super().__init__(over)
         self.measurement, self._settings, self._device = measurement, settings, device
         self._over, self._make_log, self._change_limits = over, make_log, change_limits
-        self._front = front
+        self._front, self._preset = front, preset
         self._unlogged_s: dict[Path, float] = {}
         self._replaying = BackgroundTask(self)
         self._replaying.refused.connect(self.message)
@@ -293,13 +302,15 @@ class MeasurementActions(QtCore.QObject):
 
     def begin_first(self) -> None:
         """Begin with the preset and the limits of the last start, unless options say others."""
-        request = MeasurementRequest(remembered=frozenset(("preset", "limits")))
+        request = MeasurementRequest(remembered=frozenset(("preset", "limits", AUDIENCE)))
         found = self._settings.get("limits", None)
         try:
             if path := self._settings.get(PRESET, ""):
                 from amt_stream.meters.presets import read_preset
 
                 request = replace(request, preset=read_preset(Path(path)))
+            if (audience := as_audience(self._settings.get(AUDIENCE, None))) is not None:
+                request = replace(request, audience=audience)
             if isinstance(found, list):
                 request = replace(request, limits=tuple(map(limit_of, found)))
         except (Refusal, TypeError) as refusal:
@@ -349,8 +360,44 @@ class MeasurementActions(QtCore.QObject):
         self.measurement.have_limits(limits)
         self.begin(replace(self.measurement.request, **ANEW))
 
-    def choose_preset(self, path: Path) -> None:
-        """Measure with a preset, now and after the next start."""
+    def choose_audience(self) -> None:
+        """Ask for the correction to the audience; measure anew with it, now and later."""
+        from amt_monitor.audience_dialog import AudienceDialog
+
+        preset = self._preset()
+        present = None if preset is None else preset.audience
+        dialog = AudienceDialog(present, self._running, self._front())
+        dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def measure(audience: Audience | None) -> None:
+            kept = None if audience is None else audience.to_dict()
+            self._settings.put(**{AUDIENCE: kept})
+            request = self.measurement.request
+            of_now: Any = {"remembered": request.remembered - {AUDIENCE}, **ANEW}
+            self.begin(replace(request, audience=audience or NO_AUDIENCE, **of_now))
+
+        dialog.chosen.connect(
+            lambda audience: self.unless_lost(
+                "Measure with this correction?", "Begin", partial(measure, audience)
+            )
+        )
+        dialog.open()
+
+    def _running(self) -> "Engine | None":
+        return self.measurement.engine if self.measurement.measuring else None
+
+    def choose_venue(self) -> None:
+        """Measure with the preset of a venue, and with the present limits if one has forecasts."""
+        readings = self.measurement.readings
+        limits = () if readings is None else readings.limits
+        ahead = any(len(columns_of([one])) > 1 for one in limits)
+        self.choose_preset(presets_folder() / "venue.toml", limits if ahead else None)
+
+    def choose_preset(self, path: Path, limits: tuple[Limit, ...] | None = None) -> None:
+        """Measure with a preset, now and after the next start.
+
+        limits: in place of its own
+        """
         from amt_stream.meters.presets import read_preset
 
         try:
@@ -360,10 +407,15 @@ class MeasurementActions(QtCore.QObject):
             return
 
         def measure() -> None:
-            self._settings.put(**{PRESET: str(path), "limits": None})
+            kept = None if limits is None else [one.to_dict() for one in limits]
+            self._settings.put(**{PRESET: str(path), "limits": kept})
             request = self.measurement.request
-            own: Any = {"models": None, "settings": {}, "limits": None, "remembered": frozenset()}
-            self.begin(replace(request, preset=preset, **own, **ANEW))
+            if preset.audience is not None:  # that of the preset counts from now on
+                self._settings.put(**{AUDIENCE: None})
+                request = replace(request, audience=None)
+            own: Any = {"models": None, "settings": {}, "limits": limits}
+            kept_on = request.remembered & {AUDIENCE}
+            self.begin(replace(request, preset=preset, remembered=kept_on, **own, **ANEW))
 
         self.unless_lost(f"Measure with the preset {path.stem}?", "Begin", measure)
 

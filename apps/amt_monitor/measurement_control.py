@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from amt_monitor.log_status import log_in
 from amt_stream.core.safe_text import plain
+from amt_stream.meters.audience import Audience
 from amt_stream.meters.limits import Limit
 from amt_stream.sessions.outputs import FollowedReadings
 
@@ -47,7 +48,8 @@ class MeasurementRequest:
     folder: for logs and sounds; None for the default
     preset: in place of the program's; None for that
     limits: in place of those of the preset; models that they need are measured too
-    remembered: which of these two are from an earlier start: options of the program precede them
+    audience: the correction to the audience, in place of that of the preset; NO_AUDIENCE for none
+    remembered: which of these three are from an earlier start: options of the program precede them
     """
 
     device: Device = None
@@ -62,6 +64,7 @@ class MeasurementRequest:
     folder: Path | None = None
     preset: "Preset | None" = None
     limits: tuple[Limit, ...] | None = None
+    audience: Audience | None = None
     remembered: frozenset[str] = frozenset()
 
 

@@ -17,7 +17,7 @@ HIGH = 2.7
 
 
 class Banner(QtWidgets.QLabel):
-    """One sentence in inverse ink: the microphone is lost."""
+    """One sentence in inverse ink: the microphone is lost, or a limit is about to be exceeded."""
 
     def __init__(self) -> None:
         super().__init__()

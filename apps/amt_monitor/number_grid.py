@@ -16,6 +16,8 @@ LEAST = 26
 """Smallest main number; below it the table is cut."""
 TABLE = (12, 15)
 """Pixels of the table's letters."""
+TABLE_SHARE = 0.16
+"""The largest letters of the table beside a large main number, relative to it."""
 STEP = 4
 """Sizes are multiples of it, so that neighboring panes match."""
 GIVES_WAY = 0.7
@@ -78,7 +80,11 @@ class NumberGrid(QtWidgets.QWidget):
 
     groups: the first has the main number
     tiles: the groups are equal, side by side, the numbers of each below each other
+
+    `resized` follows a change of `free_size`, the size of the main number that there is room for.
     """
+
+    resized = QtCore.Signal()
 
     def __init__(
         self, groups: Sequence[Group], table: NumberTable | None, tiles: bool = False
@@ -93,6 +99,8 @@ class NumberGrid(QtWidgets.QWidget):
         ignored = QtWidgets.QSizePolicy.Policy.Ignored
         self.setSizePolicy(ignored, ignored)
         self.form: GridLayout | None = None
+        self.free_size = 0
+        self._most = LARGEST
         self._extents: dict[tuple[int, int, int], Extent] = {}
         self.setMinimumSize(*self._least())
 
@@ -100,12 +108,29 @@ class NumberGrid(QtWidgets.QWidget):
         """Numbers need more or less room than before."""
         self._extents.clear()
         self.setMinimumSize(*self._least())
-        self.form = self._best(Extent(self.width(), self.height()))
-        self._arrange(self.form)
+        self._fill()
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
-        self.form = self._best(Extent(self.width(), self.height()))
+        self._fill()
+
+    def limit_size(self, most: int) -> None:
+        """Make the main number no larger, so that it matches those of other panes."""
+        most = max(LEAST, most // STEP * STEP)
+        before, self._most = min(self._most, self.free_size), most
+        if min(most, self.free_size) != before:
+            self._fill()
+
+    def _fill(self) -> None:
+        """Lay out for the present room."""
+        room, most = Extent(self.width(), self.height()), self._most
+        self._most = LARGEST
+        form = self._best(room)
+        free_size, self._most = form.boxes[0].size if form.boxes else 0, most
+        self.form = form if free_size <= most else self._best(room)
         self._arrange(self.form)
+        if free_size != self.free_size:
+            self.free_size = free_size
+            self.resized.emit()
 
     def _least(self) -> Extent:
         if not self.groups:
@@ -123,7 +148,9 @@ class NumberGrid(QtWidgets.QWidget):
         """The largest layout that shows everything, if its numbers are not too small."""
         ways = [*self._ways()]
         bare = max(self._largest(way, room, 0) for way in ways)
-        least = max(LEAST, round(bare * GIVES_WAY) // STEP * STEP)
+        # What matches other panes does not give way: the table does.
+        least = bare if self._most < LARGEST else round(bare * GIVES_WAY)
+        least = max(LEAST, least // STEP * STEP)
         lines = len(self.table) if self.table is not None else 0
         whole = {way: self._largest(way, room, lines) for way in ways}
         best = max(ways, key=lambda way: whole[way] * (WORDS if way.short else 1))
@@ -159,7 +186,7 @@ class NumberGrid(QtWidgets.QWidget):
         largest = LARGEST
         if self._tiles:
             largest = min(max(HERO[0], round(HERO_SHARE * self.window().height())), HERO[1])
-        low, high = LEAST // STEP - 1, largest // STEP
+        low, high = LEAST // STEP - 1, min(largest, self._most) // STEP
         while low < high:
             middle = (low + high + 1) // 2
             if fits(max(LEAST, middle * STEP)):
@@ -171,7 +198,8 @@ class NumberGrid(QtWidgets.QWidget):
     def _grown(self, way: GridOption, size: int, room: Extent) -> GridLayout:
         """With the largest letters of the table that fit."""
         form = self._form(way, size, room)
-        for letters in range(form.letters + 1, min(TABLE[1], _beside_size(size)) + 1):
+        largest = max(TABLE[1], round(TABLE_SHARE * size))
+        for letters in range(form.letters + 1, min(largest, _beside_size(size)) + 1):
             larger = self._form(way, size, room, letters, form.lines)
             if larger.lines < form.lines or not _fits(larger.extent, room):
                 break

@@ -8,6 +8,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.pane import Pane
 from amt_monitor.pane_docks import VERSION, PaneDock, lay_out, on_screen
 from amt_monitor.pane_kinds import limits_kind, pane_kinds
+from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.settings import Settings
 from amt_monitor.view_state import ViewState
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from amt_stream.engine import Engine
     from amt_stream.meters.rows import Rows
     from amt_stream.sessions.outputs import FollowedReadings
+
+MUCH = 2
+"""How many times smaller than the others a main number is if a user made its pane small."""
 
 LAYOUTS = "layouts"
 """The settings' key for layouts, by the names of the panes."""
@@ -47,6 +51,22 @@ class PaneArea:
         self._read: Any = None
         self._room = QtCore.QSize()
         self._whole: WholeLayout | None = None
+        self._matching = QtCore.QTimer(window, singleShot=True, interval=0)
+        self._matching.timeout.connect(self._match_numbers)
+
+    def _match_numbers(self) -> None:
+        """Write the main numbers of all models equally large, as they are of equal rank.
+
+        One pane that a user made much smaller than the others does not make these small.
+        """
+        open_now = [dock.pane for dock in self.docks.values() if dock.is_open]
+        panes = [pane for pane in open_now if isinstance(pane, ReadingPane)]
+        panes = [pane for pane in panes if pane.window() is self._window]
+        sizes = sorted(pane.grid.free_size for pane in panes if pane.grid.free_size)
+        if sizes:
+            most = max(sizes[0], sizes[len(sizes) // 2] // MUCH)
+            for pane in panes:
+                pane.grid.limit_size(most)
 
     @property
     def is_seen(self) -> bool:
@@ -81,7 +101,7 @@ class PaneArea:
         if (before_panes := self._window.centralWidget()) is not None:
             before_panes.hide()  # docks take its room
         kinds = pane_kinds(view, self._settings, self._choose_limits)
-        self.docks = {kind.name: PaneDock(kind) for kind in kinds}
+        self.docks = {kind.name: PaneDock(kind, self._follow) for kind in kinds}
         for dock in self.docks.values():
             if dock.kind.always:
                 dock.fill()
@@ -104,6 +124,11 @@ class PaneArea:
             pane.change_limits(view)
         if dock.kind.row is not None and not had_room:
             dock.show()
+
+    def _follow(self, pane: Pane) -> None:
+        """Match the numbers of a pane with those of others whenever it has another room."""
+        if isinstance(pane, ReadingPane):
+            pane.grid.resized.connect(self._matching.start)
 
     def hand_on(self, rows: "Sequence[Rows]") -> None:
         for pane in self.made:

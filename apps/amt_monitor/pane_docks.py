@@ -1,8 +1,7 @@
 """Docks that hold the panes, and their layout."""
 
-import math
 from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from weakref import WeakKeyDictionary
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -15,7 +14,10 @@ VERSION = 1
 """Version of stored layouts."""
 
 MOST_BESIDE = 4
-"""Docks of numbers in a row."""
+"""Docks of the numbers of models in a row."""
+
+OF_MODEL = 8
+"""The share of such a dock; those with less are narrow."""
 
 SPLIT = 6
 """Pixels between docks."""
@@ -36,12 +38,14 @@ class PaneDock(QtWidgets.QDockWidget):
     """A pane that can be moved, tabbed, closed, or opened in its own window.
 
     It does not float, as floating docks fail on Wayland. The pane is made when it is first visible.
+
+    made: called with the pane then
     """
 
-    def __init__(self, kind: PaneKind) -> None:
+    def __init__(self, kind: PaneKind, made: Callable[[Pane], object] = lambda pane: None) -> None:
         # Qt takes a single & as the mark of a key.
         super().__init__(kind.title.replace("&", "&&"))
-        self.kind = kind
+        self.kind, self._made = kind, made
         self.pane: Pane | None = None
         self.setObjectName(f"dock_{kind.name}")
         feature = QtWidgets.QDockWidget.DockWidgetFeature
@@ -85,6 +89,7 @@ class PaneDock(QtWidgets.QDockWidget):
         """Make the pane, unless it exists."""
         if self.pane is None:
             self.pane = self.kind.make()
+            self._made(self.pane)
             self._beside.addWidget(self.pane.head_bar, 1)
             self.setWidget(self.pane)
             # A hidden pane asks for no width.
@@ -264,13 +269,33 @@ def _hide_left_tab_bars(window: QtWidgets.QMainWindow, docks: Sequence[PaneDock]
 
 
 def _lines(docks: Sequence[PaneDock], width: int) -> list[list[PaneDock]]:
-    """The fewest rows of docks that fit, of about equal length."""
+    """The fewest rows of docks that fit, in which docks of equal rank are about equally wide."""
     for count in range(1, len(docks) + 1):
-        across = math.ceil(len(docks) / count)
-        lines = [[*docks[at : at + across]] for at in range(0, len(docks), across)]
-        if across <= MOST_BESIDE and all(_least_width(line) <= width for line in lines):
-            return lines
+        ways = [_cut(docks, ends) for ends in combinations(range(1, len(docks)), count - 1)]
+        fitting = [lines for lines in ways if all(_is_row(line, width) for line in lines)]
+        if fitting:
+            return min(fitting, key=_inequality)
     return [[dock] for dock in docks]
+
+
+def _cut(docks: Sequence[PaneDock], ends: Sequence[int]) -> list[list[PaneDock]]:
+    return [[*docks[a:b]] for a, b in pairwise((0, *ends, len(docks)))]
+
+
+def _is_row(line: Sequence[PaneDock], width: int) -> bool:
+    many = sum(dock.kind.share >= OF_MODEL for dock in line)
+    return many <= MOST_BESIDE and _least_width(line) <= width
+
+
+def _inequality(lines: Sequence[Sequence[PaneDock]]) -> tuple[float, int]:
+    """How unequal the widths of models are, as a ratio; then the share of the fullest row."""
+    full = [sum(dock.kind.share for dock in line) for line in lines]
+    of_models = [
+        share
+        for share, line in zip(full, lines, strict=True)
+        if any(dock.kind.share >= OF_MODEL for dock in line)
+    ]
+    return max(of_models, default=1) / min(of_models, default=1), max(full)
 
 
 def _with_tabs(

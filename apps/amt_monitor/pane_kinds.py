@@ -26,6 +26,9 @@ from amt_monitor.specific_pane import (
 )
 from amt_monitor.spectrogram_pane import SpectrogramPane
 from amt_monitor.spectrum_pane import SpectrumPane
+from amt_monitor.venue_pane import MODEL as VENUE_MODEL
+from amt_monitor.venue_pane import NAME as VENUE
+from amt_monitor.venue_pane import VenuePane, venue_limit
 from amt_monitor.view_state import ViewState
 from amt_monitor.waterfall_pane import WaterfallPane
 from amt_stream.meters import catalog
@@ -77,7 +80,9 @@ def _of_models(view: ViewState) -> Iterator[PaneKind]:
         if entry is None or name not in view.readings.models:
             continue
         make = partial(_reading_pane, entry.name, name, tuple(view.readings.of(name)))
-        yield PaneKind(entry.name, entry.title, NUMBERS, 8, make)
+        # A venue has a pane of its own, with the levels that it watches.
+        row = None if name == VENUE_MODEL and venue_limit(view.readings) else NUMBERS
+        yield PaneKind(entry.name, entry.title, row, 8, make)
         if hasattr(model, "midbands") or hasattr(model, "bin_hz"):
             own = f"spectrogram_{entry.name}"
             make = partial(SpectrogramPane, own, entry.title.lower(), name, model)
@@ -112,6 +117,8 @@ def limits_kind(view: ViewState, choose_limits: Callable[[], object]) -> PaneKin
 def _of_all(
     view: ViewState, settings: Settings, choose_limits: Callable[[], object]
 ) -> Iterator[PaneKind]:
+    if view.readings is not None and (venue := venue_limit(view.readings)) is not None:
+        yield PaneKind(VENUE, "Venue", NUMBERS, 12, partial(VenuePane, view.readings, venue))
     if view.readings is not None and not view.readings.rows.gives_cells:
         yield limits_kind(view, choose_limits)
     if view.heard is not None:

@@ -11,13 +11,14 @@ class ReadingCell(NamedTuple):
     """A reading by its name, and its format.
 
     label: name of the label, and of the reading whose caption is shown, if another
-    words: in place of those of the caption
+    words, unit: in place of those of the caption
     """
 
     name: str
     label: str = ""
     text: Callable[[float], str] | None = None
     words: str = ""
+    unit: str = ""
 
     @property
     def shown_as(self) -> str:
@@ -26,7 +27,8 @@ class ReadingCell(NamedTuple):
     @property
     def caption(self) -> Caption:
         caption = caption_of(self.shown_as)
-        return caption._replace(words=self.words, symbol="") if self.words else caption
+        caption = caption._replace(words=self.words, symbol="") if self.words else caption
+        return caption._replace(unit=self.unit) if self.unit else caption
 
     def write(self, value: float | None) -> str:
         if value is None or self.text is None:

@@ -70,7 +70,7 @@ class SettingsDialog(QtWidgets.QDialog):
         form.addRow("Sound", row)
         form.addRow("", plain_label("", KEPT_ABOUT, wrap=True, role="second"))
 
-        self.sound = QtWidgets.QCheckBox("&Beep when a limit is exceeded")
+        self.sound = QtWidgets.QCheckBox("&Beep when a limit is exceeded, or soon will be")
         self.sound.setChecked(settings.get("limit_sound", False))
         form.addRow("Limits", self.sound)
         self.tray = QtWidgets.QCheckBox("Show their light as an &icon in the tray")

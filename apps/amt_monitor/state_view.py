@@ -19,6 +19,7 @@ from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.calibration import Calibration, calibration_words, reminder_of
+from amt_stream.meters.rows.limit_words import alarm_words
 from amt_stream.meters.state_signs import AWAY, away_sentence, rank_states
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ class StateView(QtWidgets.QWidget):
         state, engine, now = measurement.state, measurement.engine, time.monotonic()
         if engine is None or health is None or state not in AWAY:
             self._away = "", 0.0
-            self.banner.say("")
+            self.banner.say(_alarm(measurement))
+            self.banner.setToolTip("")
             return
         if self._away[0] != state:
             self._away = state, now
@@ -153,6 +155,14 @@ def _states(measurement: MeasurementControl, health: "Health | None", frozen: bo
     if view is None or health is None:
         return rank_states(course, frozen=frozen)
     return view.states(course, frozen, health.overloaded)
+
+
+def _alarm(measurement: MeasurementControl) -> str:
+    """What is about to be exceeded, or ""."""
+    readings = measurement.readings
+    if readings is None or not measurement.measuring:
+        return ""
+    return alarm_words(readings.limits, readings.row or {})
 
 
 def _note(measurement: MeasurementControl, health: "Health | None") -> str:

@@ -4,7 +4,9 @@ from typing import NamedTuple
 
 TARGETS = {
     "files": ("open_file", "open_session", "save_session", "report", "compare"),
-    "window": ("export", "choose_settings", "quit", "freeze", "wall", "first_steps", "keys"),
+    "window": (
+        *("export", "choose_settings", "quit", "freeze", "venue", "wall", "first_steps", "keys"),
+    ),
 }
 """What runs commands, by their names; the measurement runs the others."""
 
@@ -82,6 +84,13 @@ COMMANDS = (
         "choose_limits", "L&imits...", "Ctrl+L", "Measure", "of norms, or a reading and a value"
     ),
     WindowCommand(
+        "choose_audience",
+        "Correction to the a&udience...",
+        "Ctrl+U",
+        "Measure",
+        "how much louder it is there than at the microphone",
+    ),
+    WindowCommand(
         "calibrate",
         "Cali&brate a microphone...",
         "Ctrl+K",
@@ -102,6 +111,9 @@ COMMANDS = (
         "View",
         "freezes the panes; the measurement continues",
         checked=True,
+    ),
+    WindowCommand(
+        "venue", "&Venue view", "V", "View", "level and time left to a limit, bass, peak; V ends it"
     ),
     WindowCommand("wall", "&Wall view", "F11", "View", "two or three numbers on the whole screen"),
     WindowCommand(

@@ -7,6 +7,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.limits_dialog import LimitsDialog
 from amt_monitor.log_status import log_in
 from amt_monitor.main_window import MainWindow
+from amt_monitor.pane import ElidedLabel
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
@@ -141,6 +142,64 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     history = given.docks["history"].pane
     assert history.chosen == ["laf_db", "laeq_db"], "not the reading of the limit"
     qtbot.waitUntil(lambda: [one.value for one in history.layers.thresholds.items] == [80.0])
+
+
+def test_a_banner_says_that_a_limit_will_be_exceeded(qtbot, start):
+    """With silence before it, a tone 1.76 dB above the limit of a minute exceeds it after 40 s."""
+    words = "--source", "am-tone", "--full-scale-db", "100", "--model", "spl"
+    window = start(*words, "--limit", "laeq_1min_db>28.24,ahead=60")
+    banner = window.state_view.banner
+    qtbot.waitUntil(lambda: "over the limit in" in banner.text(), timeout=60000)
+    assert banner.isVisible()
+    assert banner.text().startswith("LAeq,1min ")
+    assert "allowed from now on" in banner.text()
+    (pane,) = window.docks["limits"].pane.words
+    qtbot.waitUntil(lambda: pane[0].text().startswith("Over the limit in"), timeout=5000)
+    wall = window.wall_view
+    window.wall()
+    qtbot.waitUntil(lambda: "over the limit in" in wall.banner.text(), timeout=5000)
+
+
+def test_a_venue_is_seen_at_one_press_with_the_limits_that_are_there(qtbot, start):
+    words = "--source", "am-tone", "--full-scale-db", "160", "--model", "spl"
+    window = start(*words, "--limit", "laeq_30min_db>92,ahead=300")
+    assert "venue" not in window.docks
+    begun = window.measurement.begun
+    qtbot.keyClick(window, Key.Key_V)
+    begun_anew(qtbot, window, begun)
+    qtbot.waitUntil(lambda: "venue" in window.docks and window.docks["venue"].is_seen)
+    assert [one.column for one in window.measurement.readings.limits] == ["laeq_30min_db"]
+    pane = window.docks["venue"].pane
+    large = [cell.name for cell, _ in pane.grid._large]
+    assert large == [
+        *("laeq_30min_db", "laeq_30min_allowed_92_db", "laeq_30min_until_92_s"),
+        *("lceq_minus_laeq_db", "lcpeak_db"),
+    ]
+    texts = dict(zip(large, pane.texts(), strict=False))
+    qtbot.waitUntil(lambda: "---" not in pane.texts()[:5], timeout=15000)
+    texts = dict(zip(large, pane.texts(), strict=False))
+    assert texts["laeq_30min_db"] == pytest.approx("90.0")
+    assert texts["laeq_30min_until_92_s"] == "> 30"
+    assert not window.docks["spl"].isVisible()
+    # Again, and what was there before the last press is there.
+    window.docks["events"].show()
+    qtbot.keyClick(window, Key.Key_V)
+    qtbot.waitUntil(lambda: not window.docks["events"].isVisible())
+    qtbot.keyClick(window, Key.Key_V)
+    qtbot.waitUntil(window.docks["events"].isVisible)
+
+
+def test_a_venue_pane_says_that_levels_are_corrected(qtbot, start):
+    words = "--source", "am-tone", "--full-scale-db", "160", "--preset", "venue"
+    window = start(*words, "--audience", "4.2,6")
+    pane = window.docks["venue"].pane
+    symbols = [number.caption.words for _, number in pane.grid._large]
+    assert symbols[0] == "LAeq,15min audience"
+    assert symbols[4] == "LCpeak audience"
+    about = pane.head_bar.findChild(ElidedLabel)
+    assert about.text().startswith(
+        "limit 100 dB; in the audience: the level at the microphone +4.2"
+    )
 
 
 def tab_to(qtbot, dialog, widget):

@@ -158,6 +158,25 @@ def test_a_limit_sounds_once_when_it_turns_red():
     assert len(sounds) == 2
 
 
+def test_a_limit_that_will_be_exceeded_sounds_before_it_is():
+    limit, sounds = Limit("laeq_1min_db", 80.0, ahead_s=300.0), []
+    alarm = LimitAlarm(lambda: sounds.append(1))
+    for state, left_s, count in (
+        ("green", None, 0),
+        ("green", 500.0, 0),
+        ("amber", 290.0, 1),
+        ("amber", None, 1),
+        ("amber", 280.0, 1),
+        ("red", None, 2),
+        ("amber", 200.0, 2),
+        ("green", None, 2),
+        ("amber", 300.0, 3),
+    ):
+        values = {limit.state: state, "laeq_1min_until_80_s": left_s}
+        alarm.check([limit], values, True)
+        assert len(sounds) == count, (state, left_s)
+
+
 def test_the_tray_shows_the_light_and_is_no_place_to_be_lost_in(qtbot, open_window, tone_engine):
     def colors(state):
         picture = light_icon(state).pixmap(64, 64).toImage()

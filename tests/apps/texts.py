@@ -27,6 +27,7 @@ LAYOUTS = {
     "bands": (("spl", "third_octave", "spectrum"), LIMITS),
     "programme": (("bs1770", "spl"), LIMITS[:1]),
     "modulation": (("king2019",), ()),
+    "sound quality": (("spl", "ecma_loudness", "ecma_tonality", "ecma_roughness"), ()),
 }
 """Models and limits."""
 THEMES = "light", "dark", "contrast"

@@ -9,11 +9,11 @@ import pytest
 
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.limits import report_limits
-from amt_stream.cli.preset import chosen_preset
+from amt_stream.cli.preset import chosen_preset, with_limits_and_events
 from amt_stream.cli.window import _with_limits
 from amt_stream.meters.needed_models import asked_by_limits, models_with
 from amt_stream.meters.norms import limits_of
-from amt_stream.meters.presets import Preset
+from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.offline.measure import measure
 from amt_stream.sessions.reading import Session
 
@@ -60,6 +60,33 @@ def test_rows_of_both_commands_have_the_same_states(printed, stepping):
     short, _ = summary["limits"]
     assert (short["state"], short["exceeded"], short["times"]) == ("green", True, 1)
     assert short["worst"] == pytest.approx(80, abs=0.05)
+
+
+def test_a_venue_is_measured_in_the_audience(printed, said, stepping):
+    asked = ("--audience", "4.2,6", "--format", "jsonl", "--full-scale-db", 100)
+    header, rows, summary = lines(printed("analyze", stepping, "--preset", "venue", *asked))
+    assert header["audience"] == {"a_db": 4.2, "c_db": 6.0, "origin": "given by the user"}
+    assert summary["audience"] == header["audience"]
+    (limit,) = header["limits"]
+    assert (limit["name"], limit["column"]) == ("who_laeq_15min", "laeq_15min_audience_db")
+    last = rows[-1]
+    assert last["laeq_audience_db"] == pytest.approx(last["laeq_db"] + 4.2, abs=1e-4)
+    assert last["lcpeak_audience_db"] == pytest.approx(last["lcpeak_db"] + 6, abs=1e-4)
+    assert last["lceq_minus_laeq_db"] == pytest.approx(last["lceq_db"] - last["laeq_db"], abs=1e-4)
+    assert last["laeq_15min_audience_allowed_100_db"] == pytest.approx(100, abs=0.1)
+    status, _, err = said("analyze", stepping, "--model", "zwicker", "--audience", "4")
+    assert status != 0
+    assert "audience is a correction of spl, and the model is zwicker: add it" in err
+
+
+def test_a_station_keeps_its_limits_in_the_audience_with_every_preset():
+    words = ["serve", "--stdio", "--limit", "who-venues", "--audience", "4"]
+    args = build_parser().parse_args(words)
+    preset = chosen_preset(args)
+    assert with_limits_and_events(preset, args) == preset
+    other = with_limits_and_events(load_preset("noise-control"), args)
+    assert other.audience == preset.audience
+    assert [one.column for one in other.limits] == ["laeq_15min_audience_db"]
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,20 @@ def test_it_writes_a_page_and_overwrites_nothing(said, log, tmp_path):
     assert page.read_text() != text
 
 
+def test_spans_are_excluded_and_said(said, log, tmp_path):
+    status, _, err = said("report", log, "--exclude", "0.5..1.5", "--exclude", "3..3.5")
+    assert status == 0
+    assert "Excluded 0.5..1.5: " in err
+    assert "; 3..3.5: " in err
+    page = (tmp_path / "night-report.html").read_text()
+    assert "SPANS EXCLUDED" in page
+    assert "excluded from this report 2 times, 1.5 s in all" in page
+    status, _, err = said("report", log, "--exclude", "song", "--force")
+    assert status == 1
+    assert "has no mark and no sound event 'song': its marks are singer" in err
+    assert (tmp_path / "night-report.html").read_text() == page
+
+
 def test_it_writes_one_page_of_pdf(run, log, tmp_path):
     pytest.importorskip("pyqtgraph")
     assert run("report", log, "--out", "night.pdf", "--note", "line\n" * 60).status == 0

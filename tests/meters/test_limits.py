@@ -20,7 +20,12 @@ from amt_stream.meters.rows import (
     summary,
 )
 from amt_stream.meters.rows.limit_monitor import UNMEASURED_SHARE
-from amt_stream.meters.rows.limit_words import forecast_words, state_words, value_words
+from amt_stream.meters.rows.limit_words import (
+    alarm_words,
+    forecast_words,
+    state_words,
+    value_words,
+)
 from amt_stream.offline.measure import measure
 from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import Message
@@ -262,6 +267,8 @@ def test_a_pause_and_a_reset():
 def test_a_limit_in_one_line():
     assert limit_from_text("laeq_15min_db>100") == Limit("laeq_15min_db", 100.0)
     assert limit_from_text("laeq_15min_db>100").name == "laeq_15min_100"
+    warns = limit_from_text("laeq_15min_db>100,ahead=300")
+    assert warns == limit_of(warns.to_dict()) == Limit("laeq_15min_db", 100.0, ahead_s=300.0)
     found = limit_from_text("integrated_lufs < -23.5, hysteresis=0.1, hold=2, name=too_soft")
     expected = {"hysteresis": 0.1, "hold_s": 2.0, "name": "too_soft", "below": True}
     assert found == Limit("integrated_lufs", -23.5, **expected)
@@ -278,6 +285,7 @@ def test_a_limit_in_one_line():
         ("laeq_15min_db>100,ambre=97", "is not a limit"),
         ("laeq_15min_db>100,amber=101", "amber is 101, beyond the limit itself: give less"),
         ("laeq_15min_db<100,amber=99", "amber is 99, beyond the limit itself: give more"),
+        ("laeq_15min_db>100,ahead=-1", "the ahead_s of laeq_15min_db is -1: give 0 or more"),
         ("laeq_15min_db>100,hold=-1", "the hold_s of laeq_15min_db is -1: give 0 or more"),
         ("laeq_15min_db>100,hysteresis=nan", "the hysteresis of .* is 'nan': give a number"),
         (
@@ -339,6 +347,7 @@ def square(level_db):
 def limited(*limits, step_ms=100, columns=("laf_db",), **more):
     readings = readings_of(["spl"], 1)
     choose(readings, columns, [limit.column for limit in limits])
+    choose(readings, None, columns_of(limit for limit in limits if limit.ahead_s))
     return JoinedRows(readings, step_ms, 48000, limits=limits, **more)
 
 
@@ -503,6 +512,63 @@ def test_a_rolling_level_is_the_plain_calculation():
             assert row["laeq_5s_db"] == pytest.approx(plain, abs=0.01)
             assert row["limit_laeq_5s_81"] == ("red" if row["laeq_5s_db"] > 81 else "green")
     assert {"red", "green"} <= {*m["limit_laeq_5s_81"].tolist()}
+
+
+WARNS = Limit("laeq_1min_db", 90.0, ahead_s=15.0, hold_s=5.0)
+
+
+def louder_from(limit, begin_s=70, level_db=95.0, seconds=100):
+    """Rows of 80 dB, and of another level from then on."""
+    levels = np.where(np.arange(seconds * 100) < begin_s * 100, 80.0, level_db)
+    return limited(limit, step_ms=1000)(sound_levels(square(levels)))
+
+
+def test_a_limit_warns_before_it_is_exceeded():
+    """At 95 dB for 17.6 s and 80 dB before, the level of a minute is 90 dB."""
+    found = louder_from(WARNS)
+    states, level = found[WARNS.state], found["laeq_1min_db"]
+    amber, red = (int(np.argmax(states == color)) for color in ("amber", "red"))
+    assert found["time_s"][red] == 88
+    assert 10 <= red - amber <= 15
+    assert level[amber] < 88 < level[red - 1] < 90
+    assert (states[amber:red] == "amber").all()
+    assert (louder_from(dataclasses.replace(WARNS, ahead_s=0.0))[WARNS.state] != "amber").all()
+    events = LimitEvents([WARNS])(found)
+    assert [event.text.split()[2] for event in events] == ["amber:", "red:"]
+    left = round(found["laeq_1min_until_90_s"][amber])
+    assert events[0].text.endswith(f"limit 90 dB; over the limit in {left} s at this level")
+    assert "level" not in events[1].text
+    row = next(iter(found.where(slice(amber, None))))
+    assert state_words(WARNS, row) == f"Over the limit in {left} s at this level"
+    assert alarm_words([Limit("laf_db", 70.0), WARNS], row) == (
+        f"{value_words(WARNS, row)}: over the limit in {left} s at this level. Up to "
+        f"{row['laeq_1min_allowed_90_db']:.1f} dB allowed from now on"
+    )
+    assert alarm_words([WARNS], row, ["lost"]) == ""
+    assert alarm_words([WARNS], row | {WARNS.state: "red"}) == ""
+
+
+def test_a_warning_by_forecast_ends_when_it_is_quieter():
+    found = louder_from(WARNS, level_db=95.0, seconds=80)
+    levels = np.repeat([80.0, 95.0, 70.0], [7000, 800, 4000])
+    rows = limited(WARNS, step_ms=1000)(sound_levels(square(levels)))
+    states = rows[WARNS.state].tolist()
+    assert "red" not in {*found[WARNS.state], *states}
+    last = len(states) - 1 - states[::-1].index("amber")
+    assert last < 100
+    assert states[-1] == "green"
+
+
+@pytest.mark.parametrize("column", ["laf_db", "lcpeak_db", "laeq_db"])
+def test_a_warning_needs_a_forecast(column):
+    with pytest.raises(LimitError, match=f"{column} has no forecast"):
+        columns_of([Limit(column, 90.0, ahead_s=300.0)])
+    with pytest.raises(LimitError, match="has no forecast of an upper limit"):
+        columns_of([Limit("laeq_15min_db", 90.0, below=True, ahead_s=300.0)])
+    readings = readings_of(["spl"], 1)
+    choose(readings, ["laeq_1min_db"])
+    with pytest.raises(LimitError, match="needs laeq_1min_until_90_s, which these rows lack"):
+        JoinedRows(readings, 100, 48000, limits=[WARNS])
 
 
 def test_the_words_of_a_limit_are_those_of_all_displays():

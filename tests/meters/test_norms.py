@@ -10,7 +10,7 @@ from amt_stream.meters.accumulators.dose import Dose
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.norms import load_norm, norms_folder, shipped_norms
 from amt_stream.meters.presets import PresetError, load_preset
-from amt_stream.meters.rows import JoinedRows, choose, readings_of
+from amt_stream.meters.rows import JoinedRows, choose, columns_of, readings_of
 from amt_stream.offline.measure import measure
 
 PROGRAMME = ("_lufs", "_dbtp")
@@ -102,7 +102,7 @@ def sound_levels(level_db, seconds, start_s=0):
 def test_a_sound_below_and_above_a_limit(limit):
     for more_db in (-0.2, 0.2):
         readings = readings_of(["spl"], 1)
-        choose(readings, [limit.column])
+        choose(readings, [], columns_of([limit]))
         table = JoinedRows(readings, 1000, 48000, limits=[limit])
         seconds, level_db = made(limit, more_db)
         for start_s in range(0, seconds, 600):

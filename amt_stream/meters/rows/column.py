@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.window import window_s
+from amt_stream.meters.audience import PLACE
 
 RENEWED = "renewed every 0.1 s of sound, held between"
 """The note of statistics that are expensive to compute."""
@@ -167,6 +168,8 @@ def no_such_column(name: str, offered: Sequence[str], elsewhere: Sequence[str] =
     if elsewhere:
         models = ", ".join(elsewhere)
         return f"no column is called {name!r} here: add a model that has it, {models}"
+    if PLACE in name:
+        return f"no column is called {name!r} without a correction to the audience: give --audience"
     near = difflib.get_close_matches(name, offered, n=1, cutoff=0.5)
     remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"
     return f"no column is called {name!r}: {remedy}"

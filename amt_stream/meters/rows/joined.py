@@ -25,6 +25,7 @@ from amt_stream.meters.rows.block import (
 )
 from amt_stream.meters.rows.column import EQUIVALENT, Column
 from amt_stream.meters.rows.limit_monitor import LimitMonitor, Stood
+from amt_stream.meters.rows.limited import until_of
 from amt_stream.meters.rows.readings import Readings, Summary, models_of
 
 if TYPE_CHECKING:
@@ -479,7 +480,8 @@ class JoinedRows(Resumable):
             # Rows before `from_s` are not returned and do not count.
             judged = slice(int(np.searchsorted(time_s, self.from_s)), None)
             place = names.index(monitor.limit.column)
-            of_limit = table[:, place], clipped[:, place]
+            until_s = table[:, names.index(monitor.until)] if monitor.until else None
+            of_limit = table[:, place], clipped[:, place], until_s
             after[monitor.limit.state] = monitor.states(time_s, *of_limit, marks_of, judged)
         after |= dict(zip(AFTER, given[len(BEFORE) :], strict=True))
         return Rows.around(found, names, table, after)
@@ -568,7 +570,12 @@ class _ColumnMonitor(LimitMonitor):
         ]
         if not found:
             raise LimitError(f"{limit.words}: there is no such column in these rows")
+        until, there = until_of(limit), {c.name for one in readings.values() for c in one.columns}
+        if until and until not in there:
+            raise LimitError(f"{limit.words}: its ahead_s needs {until}, which these rows lack")
         self.place, self.column = found[0]
+        self.until = until
+        """The name of the forecast by which it warns, or ""."""
         column, adds_up = self.column, self.column.statistic.startswith(EQUIVALENT)
         super().__init__(limit, step_s, column.window_s, adds_up, column.counted)
         self._clipped_at_end = column.counted and list(readings.values())[self.place].in_pascal
@@ -578,13 +585,15 @@ class _ColumnMonitor(LimitMonitor):
         time_s: NDArray[np.float64],
         values: NDArray[np.float64],
         clipped: NDArray[np.bool_],
+        until_s: NDArray[np.float64] | None,
         marks: Sequence[NDArray[np.uint8]],
         judged: slice,
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
         known = marks[self.place] < UNCALIBRATED
         heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
-        of_rows = (time_s, values, known, clipped, heard)
+        of_rows = [time_s, values, known, clipped, heard]
+        of_rows += [] if until_s is None else [until_s]
         rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
         found = np.full(len(time_s), STATES[UNKNOWN], object)
         found[judged] = self.update(rows)

@@ -115,6 +115,7 @@ class RowOfLimit(NamedTuple):
     value: of its column, NaN for none
     calibrated, clipped: whether the level is known, and whether the value includes clipped sound
     heard: whether all sound since the row before was measured
+    until_s: seconds until the limit is exceeded at the present level, NaN for never
     """
 
     time_s: float
@@ -122,6 +123,7 @@ class RowOfLimit(NamedTuple):
     calibrated: bool
     clipped: bool
     heard: bool
+    until_s: float = math.nan
 
 
 class LimitMonitor(Resumable):
@@ -134,6 +136,7 @@ class LimitMonitor(Resumable):
     adds_up: whether the column is an equivalent level, for which that can be decided
     counted: whether the column is of all that was counted
 
+    A limit with `ahead_s` is also amber from so long before it is exceeded at the present level.
     Red is reported immediately. A state improves when the value was better than the threshold by
     the hysteresis for `hold_s` without interruption, to the worst state of that time. Rows without
     a value are "unknown", and uncalibrated ones "uncalibrated"; both are ignored otherwise.
@@ -148,7 +151,7 @@ class LimitMonitor(Resumable):
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
     kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped", "_holes")
-    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_judged_from_s")
+    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_judged_from_s", "_soon")
     growing: ClassVar[tuple[str, ...]] = ("_pauses", "_holes")
 
     def __init__(
@@ -169,7 +172,7 @@ class LimitMonitor(Resumable):
         # Pauses: pairs of a time, and 1 for the begin of a pause or 0 for its end.
         self._paused, self._pauses = False, np.zeros((0, 2))
         self._level, self._calm_s, self._calm_level = GREEN, math.nan, GREEN
-        self._clipped = self._missed = False
+        self._clipped = self._missed = self._soon = False
         # Begin and end of what was not measured, within the window.
         self._holes = np.zeros((0, 2))
         self.reset()
@@ -205,7 +208,9 @@ class LimitMonitor(Resumable):
             self._began_s, self._known_s = time_s - heard_s, time_s
             self._holes = self._holes if holes is None else holes
 
-    def update(self, rows: Iterable[tuple[float, float, bool, bool, bool]]) -> list[str]:
+    def update(
+        self, rows: Iterable[tuple[float, float, bool, bool, bool, *tuple[float, ...]]]
+    ) -> list[str]:
         """The state at each row as text; rows have the fields of `RowOfLimit`."""
         return [STATES[self._take(RowOfLimit(*row))] for row in rows]
 
@@ -234,6 +239,8 @@ class LimitMonitor(Resumable):
             state = UNKNOWN if row.calibrated else UNCALIBRATED
         else:
             self._hear(time_s)
+            if not again:  # the end has no forecast of its own
+                self._soon = row.until_s <= self.limit.ahead_s  # false for NaN
             signed = self.limit.sign * row.value
             sure = self._sure(signed)
             self._turn(time_s, signed, sure, counts)
@@ -331,7 +338,7 @@ class LimitMonitor(Resumable):
         """The rank of a value, less `back` for hysteresis."""
         if sure > self._top - back:
             return RED
-        return AMBER if signed > self._warn - back else GREEN
+        return AMBER if self._soon or signed > self._warn - back else GREEN
 
     @property
     def _whole(self) -> bool:

@@ -5,8 +5,15 @@ from typing import Any
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATES, Limit
-from amt_stream.meters.rows.limited import forecast, is_clipped, so_far, value_and_threshold
-from amt_stream.meters.rows.words import reading_text
+from amt_stream.meters.rows.limited import (
+    ahead_words,
+    ends_in,
+    forecast,
+    is_clipped,
+    so_far,
+    value_and_threshold,
+)
+from amt_stream.meters.rows.words import duration_text, reading_text
 from amt_stream.meters.state_signs import is_away
 
 WORDS = {
@@ -43,7 +50,9 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
         return f"Not known: {why}"
     state = state_of(limit, values)
     words = "below the limit" if limit.below and state == "red" else WORDS[state]
-    if so_far(limit, values):
+    if ahead := ahead_words(limit, values):
+        words = ahead
+    elif so_far(limit, values):
         above = limit.is_beyond(values.get(limit.column))
         words = f"{limit.side if above else 'within'} the limit so far"
     elif state == "unknown" and is_clipped(limit, values):
@@ -70,7 +79,7 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
     if silence(held) or state_of(limit, values) == "uncalibrated":
         return ""
     allowed, until = forecast(limit, values)
-    parts = [] if until is None else [f"{_duration(until)} left at this level"]
+    parts = [] if until is None else [f"{duration_text(until)} left at this level"]
     parts += [] if allowed is None else [f"up to {allowed:.1f} dB allowed from now on"]
     found = ["Only part of its time was measured"] if so_far(limit, values) else []
     found += [f"Forecast: {'; '.join(parts)}"] if parts else []
@@ -79,7 +88,9 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
 
 def window_words(state: JsonMap) -> str:
     """The part of a window that was never complete, as text from a summary."""
-    words = f"in {_duration(state['heard_s'])} of a window of {_duration(state['window_s'])}"
+    words = (
+        f"in {duration_text(state['heard_s'])} of a window of {duration_text(state['window_s'])}"
+    )
     if (least := state.get("projection")) is not None:
         words += f"; projected: at least {reading_text(state['column'], least)}, {PROJECTED}"
     return words
@@ -89,16 +100,29 @@ def unknown_words(state: JsonMap) -> str:
     """Why the result of a limit is not known, as text from a summary."""
     if state["worst"] is None:
         return "was never known" + (": uncalibrated" if state["uncalibrated_s"] else "")
-    unjudged = f"{_duration(state['unjudged_s'])} of {_duration(state['counted_s'])}"
+    unjudged = f"{duration_text(state['unjudged_s'])} of {duration_text(state['counted_s'])}"
     if state.get("at_end") or not state["unjudged_s"]:
         return "is not known at the end"
     return f"is not known: {unjudged} were not measured, uncalibrated or clipped"
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+def alarm_words(
+    limits: Iterable[Limit], values: Mapping[str, Any], held: Collection[str] = ()
+) -> str:
+    """What is about to be exceeded, the soonest first, and what may still be played; or "".
+
+    As "LAeq,15min 98.2 dB, limit 100 dB: over the limit in 4 min at this level. Up to 97.1 dB
+    allowed from now on".
+    """
+    if silence(held):
+        return ""
+    soon = [(left_s, limit) for limit in limits if (left_s := ends_in(limit, values)) is not None]
+    if not soon:
+        return ""
+    _, limit = min(soon, key=lambda one: one[0])
+    words = f"{value_words(limit, values)}: {ahead_words(limit, values)}"
+    allowed, _ = forecast(limit, values)
+    return words if allowed is None else f"{words}. Up to {allowed:.1f} dB allowed from now on"
 
 
 def worst(

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.audience import PLACE
 from amt_stream.meters.frames import Event
-from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, UNKNOWN, Limit
+from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
 from amt_stream.meters.rows.captions import caption_of, row_text
 from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.words import duration_text
 
 LIMIT = "limit"
 """The kind of events for changes of a limit."""
@@ -18,18 +20,44 @@ LIMIT = "limit"
 
 def columns_of(limits: Iterable[Limit]) -> list[str]:
     """Names of the columns of limits, each with its forecasts, if any."""
-    return [name for limit in limits for name in (limit.column, *_forecasts(limit))]
+    found = []
+    for limit in limits:
+        until_of(limit)  # refuses a limit without one
+        found += [limit.column, *_forecasts(limit)]
+    return found
+
+
+def until_of(limit: Limit) -> str:
+    """Name of the forecast by which a limit warns; "" for one that warns by its value alone.
+
+    Raises LimitError if its column has no forecasts.
+    """
+    if not limit.ahead_s:
+        return ""
+    if not (names := _forecasts(limit)):
+        raise LimitError(
+            f"{limit.words}: ahead_s is {limit.ahead_s:g}, and {limit.column} has no forecast of "
+            "an upper limit: leave it out, or choose a level such as laeq_15min_db"
+        )
+    return names[1]
+
+
+def ends_in(limit: Limit, row: JsonMap) -> float | None:
+    """Seconds until the limit is exceeded at the present level, where it warns of that; or None."""
+    until = row.get(until_of(limit)) if row.get(limit.state) == STATES[AMBER] else None
+    return until if until is not None and 0 < until <= limit.ahead_s else None
 
 
 def _forecasts(limit: Limit) -> list[str]:
     # Imported only with limits, as its compiled loops are slow to load.
     from amt_stream.meters.accumulators.forecast import FORECAST, LEVEL, forecasts
 
-    found = re.fullmatch(rf"({LEVEL})(_left|_right)?_db", limit.column)
+    found = re.fullmatch(rf"({LEVEL})({PLACE})?(_left|_right)?_db", limit.column)
     if found is None or limit.below:
         return []
-    level, side = found.groups(default="")
+    level, place, side = found.groups(default="")
     names = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
+    names = [name.replace(level, f"{level}{place}", 1) for name in names]
     return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in names)]
 
 
@@ -74,6 +102,12 @@ def forecast(limit: Limit, row: JsonMap) -> tuple[float | None, float | None]:
     return allowed, until or None
 
 
+def ahead_words(limit: Limit, row: JsonMap) -> str:
+    """As "over the limit in 4 min at this level", where a limit warns of that; or ""."""
+    left_s = ends_in(limit, row)
+    return "" if left_s is None else f"over the limit in {duration_text(left_s)} at this level"
+
+
 class LimitEvents:
     """Returns events for changes of the states of limits, from rows in order.
 
@@ -101,15 +135,17 @@ class LimitEvents:
                 if state == before or state not in COLORS:
                     continue
                 before = self._before[microphone, limit.name] = state
-                names = (limit.column, limit.state, "clipped_columns")
-                row = {name: rows[name][at] for name in names}
+                names = (limit.column, limit.state, "clipped_columns", until_of(limit))
+                row = {name: rows[name][at] for name in names if name}
                 reading, beside = value_and_threshold(limit, row)
                 named = f"{limit.given_name} is {state}: {reading} {beside}"
+                words = named if limit.given_name else f"{reading} is {state}: {beside}"
+                ahead = ahead_words(limit, row)
                 yield Event(
                     LIMIT,
                     int(rows["sample"][at]),
                     float(rows["time_s"][at]),
                     float(unix_s(rows["utc"][at])),
-                    text=named if limit.given_name else f"{reading} is {state}: {beside}",
+                    text=f"{words}; {ahead}" if ahead else words,
                     microphone=microphone,
                 )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
+from amt_stream.meters.audience import NO_AUDIENCE
 from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames, scalar_field
 from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
@@ -443,7 +444,8 @@ def widest_readings(models: Iterable[str]) -> dict[str, Readings]:
         for name, fraction in (("octave", 1), ("third_octave", 3))
         if name in models
     }
-    return readings_of(models, 2, True, bands, target_lufs=0.0)
+    options = {"target_lufs": 0.0, "audience": NO_AUDIENCE}
+    return readings_of(models, 2, True, bands, **options)
 
 
 def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:

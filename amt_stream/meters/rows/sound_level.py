@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators import SoundLevelMeter
 from amt_stream.meters.accumulators.dose import DOSE, Dose
-from amt_stream.meters.accumulators.forecast import EXPOSURE, LEVEL
+from amt_stream.meters.accumulators.forecast import EXPOSURE, LEVEL, forecasts
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.percentiles import PERCENTS
@@ -26,6 +26,7 @@ from amt_stream.meters.accumulators.sound_level import (
     WEIGHTINGS,
 )
 from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.audience import PLACE, Audience
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.block import all_of
 from amt_stream.meters.rows.column import (
@@ -54,11 +55,12 @@ NAME = re.compile(
     rf"(?P<what>(?P<difference>l(?:c|ai|aft[35])eq_minus_laeq)"
     rf"|l(?:[acz](?:[fsi](?:max|min)?|i?eq|e|peak)|aft[35]eq"
     rf"|(?P<level>[acz][fsi])?(?P<percent>\d\d?))"
-    rf"(?:_(?P<window>{WINDOW}))?)(?P<side>_left|_right)?_(?P<unit>db)"
+    rf"(?:_(?P<window>{WINDOW}))?)(?P<place>{PLACE})?(?P<side>_left|_right)?_(?P<unit>db)"
 )
 ASKED = re.compile(
-    rf"(?P<what>(?P<day>{EXPOSURE})|(?P<of>{LEVEL})_(?P<ahead>allowed|until)_(?P<limit>\d+(?:p\d+)?)"
-    rf"|(?P<dose>{DOSE.pattern}))(?P<side>_left|_right)?_(?P<unit>db|s|percent)"
+    rf"(?P<what>(?P<day>{EXPOSURE})|(?P<dose>{DOSE.pattern})"
+    rf"|(?P<of>{LEVEL})(?P<far>{PLACE})?_(?P<ahead>allowed|until)_(?P<limit>\d+(?:p\d+)?))"
+    rf"(?P<place>{PLACE})?(?P<side>_left|_right)?_(?P<unit>db|s|percent)"
 )
 """Columns that exist only if they are chosen."""
 
@@ -148,6 +150,12 @@ EXTREMES = {
 }
 TIMED = {"f": "fast (F)", "s": "slow (S)", "i": "impulse (I)"}
 USUAL = ("laeq_1s", "laeq", "lcpeak", "lafmax", "l10", "l50", "l90")
+OF_AUDIENCE = ("laf", "laeq", "lcpeak")
+"""Levels that are usual in the audience too, if there is a correction for it."""
+
+IN_AUDIENCE = (
+    " In the audience: the level at the microphone and the correction for the way from there."
+)
 
 
 class SoundLevelReadings(MeteredReadings):
@@ -163,8 +171,8 @@ class SoundLevelReadings(MeteredReadings):
         level[-1].upper(): float(RISE_S[LEVELS.index(level)]) for level in ("laf", "las")
     }
 
-    def __init__(self, channels: int) -> None:
-        self._channels = channels
+    def __init__(self, channels: int, audience: Audience | None = None) -> None:
+        self._channels, self._audience = channels, audience
         sides = sides_of(channels)
         names = [
             *LEVELS,
@@ -178,30 +186,58 @@ class SoundLevelReadings(MeteredReadings):
         ]
         names.insert(names.index("lcpeak"), EXPOSURE)
         offered = [_column(f"{name}{side}_db", channels) for name in names for side in sides]
+        far = [] if audience is None else [f"{name}{PLACE}" for name in OF_AUDIENCE]
+        offered += [self._in_place(f"{name}{side}_db") for name in far for side in sides]
         usual = [f"{name}_db" for name in LEVELS[:7]]
         usual += [f"laf{side}_db" for side in sides[1:]]
-        usual += [f"{name}_db" for name in USUAL]
+        usual += [f"{name}_db" for name in (*USUAL, *far)]
         super().__init__("spl", offered, usual)
 
     def named(self, name: str) -> Column | None:
         found = _parsed(name)
         if found is None or (found["side"] and self._channels < 2):
             return None
+        if _is_far(found):
+            return None if self._audience is None else self._in_place(name)
         if found.re is ASKED:
             return _column(name, self._channels)
         rolls = found["window"] and re.fullmatch(rf"l[acz]eq_{WINDOW}", found["what"])
         return _column(name, self._channels) if found["percent"] or rolls else None
 
+    def _in_place(self, name: str) -> Column:
+        """The column of a level in the audience, with its correction."""
+        column, found = _column(name, self._channels), _parsed(name)
+        assert found is not None
+        correction = f"the level at the microphone {self._correction(found):+g} dB"
+        if found.re is ASKED and found["ahead"] == "until":
+            return column
+        return replace(column, note="; ".join(filter(None, (column.note, correction))))
+
+    def _correction(self, found: re.Match[str]) -> float:
+        """What a column in the audience is above that at the microphone, in dB."""
+        return self._audience.of(found["what"]) if self._audience and _is_far(found) else 0.0
+
     def renew(self) -> None:
         parts: list[tuple[int, int]] = []
         names, columns = list(LEVELS), []
+        more_db = []
         for column in self.columns:
             found = _parsed(column.name)
             assert found is not None
-            if found["what"] not in names:
-                names.append(found["what"])
-                columns.append(f"{found['what']}_{found['unit']}")
-            parts.append((place_of(found["side"]), names.index(found["what"])))
+            what, correction = found["what"], self._correction(found)
+            if found.re is ASKED and found["far"]:
+                # What is left to a limit there is left to a lower or higher one here.
+                limit_db = float(found["limit"].replace("p", ".")) - correction
+                ahead = dict(
+                    zip(("allowed", "until"), forecasts(found["of"], limit_db), strict=True)
+                )
+                what = ahead[found["ahead"]].rpartition("_")[0]
+            more_db.append(0.0 if found["unit"] == "s" else correction)
+            if what not in names:
+                names.append(what)
+                columns.append(f"{what}_{found['unit']}")
+            parts.append((place_of(found["side"]), names.index(what)))
+        self._more_db = np.array(more_db)
         # Indices of each column: side and level.
         self._places = np.array(parts, np.int64).reshape(-1, 2).T
         self._lower = [(k, lower) for k, name in enumerate(names) if (lower := _lower(name))]
@@ -234,7 +270,7 @@ class SoundLevelReadings(MeteredReadings):
         if len(channels) > 1:
             for place, lower in self._lower:
                 found[0, place] = lower(*(channel[place] for channel in channels))
-        return found[*self._places].T
+        return found[*self._places].T + self._more_db
 
     def ranges(self, frames: Frames, taken: NDArray[np.float64]) -> NDArray[np.float64]:
         found = np.stack([taken, taken])
@@ -242,7 +278,7 @@ class SoundLevelReadings(MeteredReadings):
         (levels,) = np.nonzero(what < len(LEVELS))
         for both, power in zip(found, (frames.values.lowest, frames.values.highest), strict=True):
             levels_db = by_sides([*level_db(np.where(fully_heard(frames), power, np.nan))])
-            both[:, levels] = levels_db[side[levels], what[levels]].T
+            both[:, levels] = levels_db[side[levels], what[levels]].T + self._more_db[levels]
         return found
 
     def tail(self, frames: Frames) -> None:
@@ -260,6 +296,10 @@ class SoundLevelReadings(MeteredReadings):
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
                 summary[f"{stem}{side}_{unit}"] = value
+        for column, more_db in zip(self.columns, self._more_db.tolist(), strict=True):
+            value = summary.get(column.name.replace(PLACE, "", 1))
+            if PLACE in column.name and value is not None:
+                summary[column.name] = value + more_db
         return summary
 
 
@@ -270,7 +310,22 @@ def _parsed(name: str) -> re.Match[str] | None:
         kind = found["ahead"] or found["what"].partition("_")[0]
         if found["unit"] != UNITS.get(kind, "db"):
             return None
+    if found is not None and found["place"] and not _has_audience(found):
+        return None
     return found
+
+
+def _is_far(found: re.Match[str]) -> bool:
+    """Whether a column is of the audience."""
+    return bool(found["place"] or (found.re is ASKED and found["far"]))
+
+
+def _has_audience(found: re.Match[str]) -> bool:
+    """Whether a column may be of the audience: levels A and C may, differences and doses not."""
+    if found.re is ASKED:
+        return found["day"] is not None
+    level = not (found["difference"] or found["percent"])
+    return level and re.fullmatch(r"l[ac][a-z]+(?:_\d+\w+)?", found["what"]) is not None
 
 
 def _lower(what: str) -> np.ufunc | None:
@@ -288,7 +343,15 @@ def _column(name: str, channels: int) -> Column:
     meaning = _asked(found) if asked else _meaning(found)
     unit = "dB" if found["unit"] == "db" else found["unit"]
     window = None if asked else found["window"]
+    if _is_far(found):
+        meaning = meaning._replace(
+            quantity=f"{meaning.quantity}, in the audience",
+            label=f"{meaning.label}, in the audience",
+            about=f"{meaning.about}{IN_AUDIENCE}",
+        )
     column = meaning.column(name, unit, "spl", found["side"], window, higher(channels))
+    if _is_far(found) and column.symbol:
+        column = replace(column, symbol=f"{column.symbol} audience")
     if asked:
         of = found["of"] or EXPOSURE
         return counting(column, MEMORY_S, of.partition("_")[2] if of != EXPOSURE else None)

@@ -46,6 +46,13 @@ def reading_text(name: str, value: float | None, at_least: bool = False) -> str:
     return f"{AT_LEAST if at_least else ''}{_writer_of(name)(value)}"
 
 
+def duration_text(seconds: float) -> str:
+    """A duration as text, as "45 s", "14 min" or "2.5 h"."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
 @cache
 def _writer_of(name: str) -> Callable[[float], str]:
     # A range is no difference from a target, and the scale of Zwicker's loudness has no end.

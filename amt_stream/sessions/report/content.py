@@ -11,6 +11,7 @@ from amt_stream.core.safe_text import brief, sentence
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
+from amt_stream.meters.audience import as_audience
 from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED, missing_words
@@ -21,10 +22,10 @@ from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.coverage import COMPLETE, coverage, covered, of_summary
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
-from amt_stream.sessions.results import GAPS, UNCALIBRATED_SOUND, Results
+from amt_stream.sessions.results import EXCLUDED, GAPS, UNCALIBRATED_SOUND, Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
-THEN = ("lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
+THEN = ("laeq_audience_db", "lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """Readings shown first: one of each model, then these."""
 
 MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD, MOST_CAUSES = 3, 18, 6, 4, 2
@@ -224,6 +225,22 @@ def _part(results: Results) -> str:
     )
 
 
+def exclusions(results: Results, clock: Clock) -> Facts:
+    """What the user excluded, when, and what is not known without it; nothing without any."""
+    if not results.excluded:
+        return []
+    spans = [
+        f"{one.text}: {clock.moment(one.begin_s)} to {clock.moment(one.end_s)}, "
+        f"{duration(one.end_s - one.begin_s)}"
+        for one in results.excluded
+    ]
+    how = f"Readings and limits are without it, from rows every {results.header['step_ms']:g} ms"
+    statistics = [column for column in results.columns.values() if _of_all(column)]
+    unknown = [one.short for one in statistics if results.summary.get(one.name) is None]
+    how += f"; not known without it: {', '.join(unknown)}" if unknown else ""
+    return [("Excluded", "\n".join([*spans, f"{how}."]))]
+
+
 def _open(results: Results) -> str:
     """A note for a log without a summary."""
     if results.summary or not results.settings:
@@ -287,7 +304,15 @@ def calibration(results: Results) -> Facts:
         f"channel {', '.join(map(str, of))}: {text}" if several else text
         for text, of in channels_of.items()
     ]
-    return [("Calibration", "; ".join(words))]
+    return [("Calibration", "; ".join(words)), *_audience(results)]
+
+
+def _audience(results: Results) -> Facts:
+    """The correction from the microphone to the audience, if there is one."""
+    audience = as_audience(results.header.get("audience"))
+    if audience is None:
+        return []
+    return [("Audience", f"levels in the audience are those at the microphone {audience.words}")]
 
 
 def _calibration(one: JsonMap) -> str:
@@ -397,6 +422,7 @@ def faults(results: Results) -> list[str]:
     """Faults of the sound, a sentence for each kind, with the time for each cause."""
     found, shown_as = [], {FAULT_NAMES[bit]: word for bit, word in FAULT_WORDS.items()}
     shown_as[UNCALIBRATED_SOUND] = "uncalibrated, left out of all readings"
+    shown_as[EXCLUDED] = "excluded from this report"
     for word, shown in shown_as.items():
         own = [one for one in results.stretches if one.fault == word]
         if own:

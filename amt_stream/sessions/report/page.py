@@ -23,6 +23,7 @@ from amt_stream.sessions.report.content import (
     Reading,
     calibration,
     device,
+    exclusions,
     faults,
     happened,
     integrity,
@@ -134,7 +135,7 @@ def sheet(
         head(about, under, doubts(results)),
         _large(large(results), results),
         _facts([*when(results, clock), *device(results)], about.facts),
-        _facts([*calibration(results), *integrity(results)]),
+        _facts([*calibration(results), *integrity(results), *exclusions(results, clock)]),
         _limits(limit_lines(results, clock)),
         _history(results, clock, CHART_SHARES[paper]),
         _readings(readings(results), results.calibrated, coverage_words(results)),
@@ -227,6 +228,7 @@ _e = escaped
 def doubts(results: Results) -> list[str]:
     """What puts a measurement in doubt, in capitals."""
     words = [] if results.calibrated else ["NOT CALIBRATED"]
+    words += ["SPANS EXCLUDED"] if results.excluded else []
     if results.proof is not None and results.proof.word != "intact":
         words.append("EDITED" if results.proof.edited else "INCOMPLETE")
     return words
