@@ -38,7 +38,7 @@ from amt_stream.meters.rows import (
     readings_of,
 )
 from amt_stream.meters.rows.block import MICROPHONE, is_named
-from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
@@ -310,8 +310,9 @@ class Results:
         """The result of a limit from these rows, for the counted times."""
         limit = limit_of(data)
         column = self.columns[limit.column]
-        adds_up = column.statistic.startswith(EQUIVALENT)
-        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up, column.counted)
+        adds_up, rises = column.statistic.startswith(EQUIVALENT), column.if_clipped == AT_LEAST
+        window_s, counted = column.window_s, column.counted
+        monitor = LimitMonitor(limit, self.step_s, window_s, adds_up, counted, rises)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
         known, fault = states != STATES[UNCALIBRATED], self.rows["fault"]
         # Another model may be off.

@@ -51,7 +51,7 @@ class ViewState:
         frames = {name: latest for name, latest in newest.items() if latest is not None}
         if not frames or len(frames) < len(newest):
             return None
-        row = {} if readings is None else (readings.row or {}) | readings.totals
+        row = {} if readings is None else readings.values
         return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
 
     @property

@@ -17,6 +17,7 @@ from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
+from amt_stream.cli.terminal.cells import first_numbers, number_cells
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
 from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter
 from amt_stream.cli.terminal.palette import COLORS, theme_of_terminal
@@ -29,8 +30,6 @@ from amt_stream.cli.terminal.panes import (
     Picture,
     SpecificPane,
     TablePane,
-    first_numbers,
-    number_cells,
 )
 from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.cli.watch import Watch

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.segment import Segment
@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from amt_monitor.reading_history import CAME, ReadingHistory
 from amt_monitor.view_state import ReadingStatus, ViewState
+from amt_stream.cli.terminal.cells import Cell
 from amt_stream.cli.terminal.meter import Spectrum
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
@@ -40,9 +41,9 @@ from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters import catalog
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
+from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text
 from amt_stream.meters.rows.block import unix_s
-from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED, caption_of
+from amt_stream.meters.rows.captions import UNCALIBRATED, caption_of, row_text
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
 
@@ -121,34 +122,6 @@ def _strip(line: Line, colors: TerminalColors) -> Strip:
     return Strip(parts)
 
 
-class Cell(NamedTuple):
-    """A number with its names: of one quantity, in each of its units."""
-
-    words: str
-    symbol: str
-    names: tuple[str, ...]
-
-    def values(self, values: Mapping[str, Any], lost: bool = False) -> list[tuple[str, str]]:
-        """Each number as text, with its unit."""
-        return [
-            ("---" if lost else reading_text(name, values.get(name)), caption_of(name).unit)
-            for name in self.names
-        ]
-
-
-def number_cells(names: Sequence[str]) -> list[Cell]:
-    """Readings in order, those of one symbol and several units together; bounds are left out."""
-    found: dict[str, Cell] = {}
-    for name in names:
-        caption = caption_of(name)
-        if caption.bound_of:
-            continue
-        key = caption.symbol or name
-        old = found.get(key, Cell(caption.words, caption.symbol, ()))
-        found[key] = old._replace(names=(*old.names, name))
-    return list(found.values())
-
-
 def covered_words(view: ViewState, model: str) -> str:
     """The time that a model's statistics cover, if that is less than the measurement's."""
     measured_s, off_s = view.measured_by(model)
@@ -156,12 +129,6 @@ def covered_words(view: ViewState, model: str) -> str:
         return ""
     off = f", off {off_s:.0f} s" if off_s >= NOTED_S else ""
     return f"{measured_s:.0f} of {max(measured_s, view.measured_s):.0f} s{off}"
-
-
-def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with the main number first."""
-    main = next((cell for name in HEADLINES for cell in cells if name in cell.names), None)
-    return [*cells] if main is None else [main, *(cell for cell in cells if cell is not main)]
 
 
 class NumberPane(Picture):
@@ -386,9 +353,7 @@ class HistoryPicture(Picture):
         found = []
         for name in names:
             caption = caption_of(name)
-            found.append(
-                f"{caption.symbol or caption.words} {reading_text(name, values.get(name))}"
-            )
+            found.append(f"{caption.symbol or caption.words} {row_text(name, values)}")
         free = self.size.width - sum(len(text) + 5 for text in found)
         whole = f"History, {title}"
         head: Line = [(whole if len(whole) <= free else cut(title, max(0, free)), "second")]

@@ -36,6 +36,7 @@ class Stood:
     whole: whether the window of a rolling column was complete at any time; true for other columns
     heard_s, window_s: sound in the window at the last row, and its length
     projection: lowest possible level of an incomplete window, if silence follows
+    clipped_s: duration in which the value included clipped sound
     """
 
     limit: Limit
@@ -51,6 +52,7 @@ class Stood:
     microphone: str = ""
     unjudged_s: float = 0.0
     counted_s: float = 0.0
+    clipped_s: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -87,6 +89,7 @@ class Stood:
             **{f"{name}_s": round(value, 3) for name, value in self.seconds.items()},
             "counted_s": round(self.counted_s, 3),
             "unjudged_s": round(self.unjudged_s, 3),
+            "clipped_s": round(self.clipped_s, 3),
             "worst": self.worst,
             "worst_s": self.worst_s,
             "whole": self.whole,
@@ -129,6 +132,7 @@ class LimitMonitor(Resumable):
         with the first value, and again after silence of its length
     adds_up: whether the column is an equivalent level, for which that can be decided
     counted: whether the column is of all that was counted
+    rises: whether louder sound can only raise the column
 
     Red is reported immediately. A state improves when the value was better than the threshold by
     the hysteresis for `hold_s` without interruption, to the worst state of that time. Rows without
@@ -144,7 +148,7 @@ class LimitMonitor(Resumable):
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
     kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped", "_holes")
-    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed")
+    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_clipped_s")
     growing: ClassVar[tuple[str, ...]] = ("_pauses", "_holes")
 
     def __init__(
@@ -154,9 +158,11 @@ class LimitMonitor(Resumable):
         window_s: float = 0.0,
         adds_up: bool = False,
         counted: bool = False,
+        rises: bool = True,
     ) -> None:
         self.limit = limit
-        self._step_s, self._window_s, self._counted = step_s, window_s, counted
+        self._step_s, self._window_s = step_s, window_s
+        self._counted, self._rises = counted, rises
         self._adds_up = adds_up and not limit.below
         self._top = limit.sign * limit.threshold
         self._warn = self._top if limit.amber is None else limit.sign * limit.amber
@@ -181,7 +187,7 @@ class LimitMonitor(Resumable):
         self._last, self._times = UNKNOWN, 0
         self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
-        self._counted_s = self._missed_s = self._unjudged_s = 0.0
+        self._counted_s = self._missed_s = self._unjudged_s = self._clipped_s = 0.0
 
     def update(self, rows: Iterable[tuple[float, float, bool, bool, bool]]) -> list[str]:
         """The state at each row as text; rows have the fields of `RowOfLimit`."""
@@ -221,6 +227,8 @@ class LimitMonitor(Resumable):
         if counts and not again:
             unsure = state == UNCALIBRATED or (state == UNKNOWN and row.clipped)
             self._unjudged_s += max(missed_s, unsure * self._step_s)
+        if counts and row.clipped and not (again and self._clipped):
+            self._clipped_s += self._step_s
         self._row_s, self._clipped = time_s, row.clipped
         self._rows[state] += counts and not (again and state == self._last)
         self._last = state if after else self._last
@@ -260,7 +268,7 @@ class LimitMonitor(Resumable):
         level = self._level
         if not self.limit.below and level != GREEN:
             return level
-        unsure = clipped and (level == GREEN) != self.limit.below
+        unsure = clipped and ((level == GREEN) != self.limit.below or not self._rises)
         unsure |= level == GREEN and not self._whole
         return UNKNOWN if unsure or self._unmeasured(self._known_s) else level
 
@@ -341,4 +349,5 @@ class LimitMonitor(Resumable):
             self.limit.sign * self._sure_at if projected else None,
             unjudged_s=self._unjudged_s,
             counted_s=self._counted_s,
+            clipped_s=self._clipped_s,
         )

@@ -5,7 +5,9 @@ from typing import Any
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import STATES, Limit
+from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limited import forecast, is_clipped, so_far, value_and_threshold
+from amt_stream.meters.rows.readings import column_named
 from amt_stream.meters.rows.words import reading_text
 from amt_stream.meters.state_signs import is_away
 
@@ -70,11 +72,19 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
     if silence(held) or state_of(limit, values) == "uncalibrated":
         return ""
     allowed, until = forecast(limit, values)
-    parts = [] if until is None else [f"{_duration(until)} left at this level"]
-    parts += [] if allowed is None else [f"up to {allowed:.1f} dB allowed from now on"]
+    clipped = is_clipped(limit, values)  # it was louder, so less is left
+    most, up_to = ("at most ", "at most") if clipped else ("", "up to")
+    parts = [] if until is None else [f"{most}{_duration(until)} left at this level"]
+    parts += [] if allowed is None else [f"{up_to} {allowed:.1f} dB allowed from now on"]
     found = ["Only part of its time was measured"] if so_far(limit, values) else []
     found += [f"Forecast: {'; '.join(parts)}"] if parts else []
     return ". ".join(found)
+
+
+def worst_words(state: JsonMap) -> str:
+    """The worst value in a summary, with a sign if the sound was clipped at any time."""
+    column = column_named(state["column"]) if state.get("clipped_s") else None
+    return reading_text(state["column"], state["worst"], sign_of(column))
 
 
 def window_words(state: JsonMap) -> str:

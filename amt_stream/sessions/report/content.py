@@ -15,7 +15,7 @@ from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED, missing_words
 from amt_stream.meters.rows import Column, reading_text
-from amt_stream.meters.rows.limit_words import PROJECTED, window_words
+from amt_stream.meters.rows.limit_words import PROJECTED, window_words, worst_words
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.coverage import COMPLETE, coverage, covered, of_summary
@@ -129,8 +129,7 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
         usual = own.keys() & {*main, *limited}
         kept = {n: c for n, c in own.items() if n in values and (n in usual or _of_all(c))}
         entry = catalog.entries().get(name)
-        pascal = entry is None or entry.input_unit == "pascal"
-        made = [_reading(parts, one, values, pascal) for one in ({**main, **kept}).values()]
+        made = [_reading(parts, one, values) for one in ({**main, **kept}).values()]
         title = name if entry is None else entry.title
         found[title] = [one for one in made if one.value != "---"]
     each = max(2, most // max(1, len(found)))
@@ -377,7 +376,7 @@ def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
     words = f"{column.short} not {side} {one[side]:g} {unit}"
     verdict, worst = str(one["verdict"]), ""
     if one["worst"] is not None:
-        worst = f"{reading_text(one['column'], one['worst'])} {unit}"
+        worst = f"{worst_words(one)} {unit}"
         if one["whole"]:
             worst += f" at {clock.moment(one['worst_s'])}"
         else:
