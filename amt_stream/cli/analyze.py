@@ -99,7 +99,7 @@ def _analyze_each(
             say(outcome.refusal)
             failed = True
             continue
-        failed |= "cut_off" in outcome.summary
+        failed |= "cut_off" in outcome.summary["sound"]
         name = _sound_name(args, outcome.summary)
         limits += [(name, one) for one in outcome.summary.get("limits", ())]
         if summary_path is not None or in_table:

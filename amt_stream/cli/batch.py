@@ -17,6 +17,7 @@ from amt_stream.cli.options import AnalyzeOptions
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import EACH
 from amt_stream.core.words import counted
+from amt_stream.engine.readers.av_link import ENDINGS
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import (
@@ -32,7 +33,7 @@ from amt_stream.meters.correction import Correction
 PISTONPHONE_HZ = 500.0
 """A calibrator of a lower frequency is a pistonphone."""
 
-MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus"}
+MORE_ENDINGS = {".aif", ".aifc", ".oga", ".opus", ".mp2", ".bw64", *ENDINGS}
 """Endings of sound files besides the names of libsndfile's formats."""
 
 

@@ -250,7 +250,7 @@ def _calibrations(
     found = opened.calibrations if isinstance(opened, ReaderSource) else {}
     if found.keys().isdisjoint(channels):
         return [opened.calibration or UNCALIBRATED]
-    say(f"{opened.name} is calibrated by its comment")
+    say(f"{opened.name if source == '-' else source} is calibrated by its comment")
     each = [found.get(channel, UNCALIBRATED) for channel in channels]
     return each[:1] if len(set(each)) == 1 else each
 

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
     from amt_stream.meters.frames import Event
 
-SAID = ("stall", "lost", "silent", "dead_channel", "back", "gain", "calibrated", "sound_kept")
-"""Kinds of events that are reported: states of the device and its gain, and written sound."""
+SAID = (
+    *("stall", "lost", "silent", "dead_channel", "back", "gain", "calibrated", "offset", "clip"),
+    "sound_kept",
+)
+"""Kinds of events that are reported: states of the input and its gain, and written sound."""
 
 OVERDUE_S = 2.0
 

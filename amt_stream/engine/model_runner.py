@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.engine.backlog import Backlog
+from amt_stream.engine.clippings import Clippings
 from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
@@ -58,6 +59,7 @@ class Work:
         self.gains = InputGains(backlog.timeline, models, bus.here)
         backlog.runner.take_gain = self.gains.take
         self._source = backlog.source
+        self._clippings = Clippings(models, self._source.name, self._source.fs, bus.here)
         self._no_sound = np.zeros((0, backlog.source.channels), np.float32)
         self._watched_at = self._cpu_at = self._cpu_s = self._wall_s = 0.0
         self._left_at = time.perf_counter()
@@ -214,6 +216,7 @@ class Work:
             measurement.take(block, lost, flags, together)
             measurement.took((ended := time.perf_counter()) - began)
             began = ended
+        self._clippings.look()
         cpu_at = time.thread_time()
         self._wall_s += time.perf_counter() - wall_at
         self._cpu_s += cpu_at - self._cpu_at

@@ -62,11 +62,15 @@ def _mean(sound: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def offset_words(offset: Sequence[float]) -> str:
-    """A large offset, as "2 % of full scale in channel 1"; "" for a small one."""
-    large = {n: value for n, value in enumerate(offset, 1) if abs(value) >= WORTH_TELLING}
-    return ", ".join(
-        f"{100 * value:.2g} % of full scale in channel {n}" for n, value in large.items()
-    )
+    """A large offset, as "2 % of full scale in channel 1"; "" for a small one.
+
+    Without the channels if it is the same in all of several.
+    """
+    of_each = [f"{100 * one:.2g} % of full scale" for one in offset]
+    large = [n for n, one in enumerate(offset) if abs(one) >= WORTH_TELLING]
+    if len(large) == len(offset) > 1 and len(set(of_each)) == 1:
+        return of_each[0]
+    return ", ".join(f"{of_each[n]} in channel {n + 1}" for n in large)
 
 
 class FirstSound:

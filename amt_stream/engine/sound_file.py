@@ -97,12 +97,7 @@ def refuse_header(source: PipeBytes, name: str, pcm: str) -> None:
 
     Samples that only begin like one are PCM.
     """
-    try:
-        link = _link_of_header(source, name)
-    except SourceError:
-        if av_link.name_of(source, 0):
-            raise
-        return
+    link = _link_of_header(source, name)
     if link is not None:
         _refuse_contradiction(link, name, pcm)
 
@@ -178,12 +173,12 @@ def calibrations_in(path: Path) -> dict[int, Calibration]:
     except SourceError:
         return {}
     try:
-        return calibrations_of(reader, path.name)
+        return calibrations_of_reader(reader, path.name)
     finally:
         reader.close()
 
 
-def calibrations_of(reader: SoundReader, name: str) -> dict[int, Calibration]:
+def calibrations_of_reader(reader: SoundReader, name: str) -> dict[int, Calibration]:
     """The same of a file or stream that is open."""
     try:
         return calibrations_of_comment(reader.comment, reader.software, name)

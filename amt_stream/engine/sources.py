@@ -17,7 +17,7 @@ from amt_stream.engine.readers.reader import SoundReader
 from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.sound_file import (
     SourceError,
-    calibrations_of,
+    calibrations_of_reader,
     open_pcm,
     open_sound_file,
     open_stream,
@@ -309,7 +309,7 @@ class ReaderSource(ThreadedSource):
     @property
     def calibrations(self) -> dict[int, Calibration]:
         """Calibrations by channel (1, 2, ...) in its comment, as for `calibrations_in`."""
-        return calibrations_of(self._reader, self.name)
+        return calibrations_of_reader(self._reader, self.name)
 
     def blocks(self, block_s: float = BLOCK_S) -> Iterator[Block]:
         size = max(1, round(block_s * self.fs))

@@ -31,6 +31,8 @@ WORDS = {
     "reset_undone": "Reset undone",
     "filters_reset": "Filters reset",
     "gain": "Input gain",
+    "offset": "Offset",
+    "clip": "Clipped",
     "uncalibrated": "Uncalibrated",
     "calibrated": "Calibrated",
     "clock": "Clock set",

@@ -169,8 +169,9 @@ def test_percentiles_and_minima_follow_the_rule(name):
         }
         loudness = counted(time_s, told["zwicker_n_sone"], 0.5)
         for name_of, percent in (("l10_db", 90), ("l90_db", 10), ("l50_db", 50)):
-            expected = max(np.percentile(np.maximum(fast, 0.025), percent), 0.025)
-            assert told.summary[name_of] == pytest.approx(expected, abs=0.1), (length_s, name_of)
+            expected = np.percentile(fast, percent)
+            if expected > -190:
+                assert told.summary[name_of] == pytest.approx(expected, abs=0.1), length_s
         for name_of, expected in lowest.items():
             if expected > -100:
                 assert told.summary[name_of] == pytest.approx(expected, abs=0.1), length_s

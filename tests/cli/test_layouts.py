@@ -206,7 +206,8 @@ def test_a_pipe_without_a_layout(run):
     assert summary["integrated_lufs"] == pytest.approx(-23.0, abs=0.05)
     assert "standard input" in done.err
     assert "taken as 5.1 (L R C LFE Ls Rs)" in done.err
-    done = run("meter", "--source", "-", "--model", "spl", "-c", "6", "--format", "csv")
+    typed = "--source", "-", "--model", "spl", "-c", "6", "--format", "csv"
+    done = run("meter", *typed, stdin=data)
     assert done.status == 2
     assert "the number of channels, 1 or 2, or more with --layout" in done.err
 

@@ -137,7 +137,7 @@ WRITE = [
 @FULL
 @pytest.mark.parametrize("arguments", WRITE[2:])
 def test_a_full_disk_is_one_sentence(begin, sound_file, arguments):
-    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    sound_file(np.tile([[0.1], [-0.1]], (4800, 2)), name="a.wav")
     with Path("/dev/full").open("w") as full, begin(*arguments, stdout=full.fileno()) as writer:
         assert writer.stderr.read() == NO_SPACE
     assert writer.returncode == 1
@@ -148,7 +148,7 @@ def test_a_full_disk_is_one_sentence(begin, sound_file, arguments):
 def test_a_full_disk_is_one_sentence_where_nothing_is_kept_back(
     command, sound_file, tmp_path, arguments
 ):
-    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    sound_file(np.tile([[0.1], [-0.1]], (4800, 2)), name="a.wav")
     started = {"cwd": tmp_path, "env": {**os.environ, "PYTHONUNBUFFERED": "1"}, "text": True}
     with Path("/dev/full").open("w") as full:
         pipes = {"stdout": full, "stderr": subprocess.PIPE}
@@ -165,7 +165,7 @@ def test_a_full_disk_is_one_sentence_where_nothing_is_kept_back(
     ],
 )
 def test_a_closed_stream_is_no_crash(begin, virtual_mic, sound_file, arguments, closed):
-    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    sound_file(np.tile([[0.1], [-0.1]], (4800, 2)), name="a.wav")
     with begin(*arguments, options=closed.split()) as done:
         out, errors = done.communicate()
     # What was to be written there is not lost without a word; the version is.
@@ -182,7 +182,7 @@ def test_a_closed_stream_is_no_crash(begin, virtual_mic, sound_file, arguments, 
     "closed", [">&-", *(pytest.param(one, marks=pytest.mark.soak) for one in ("2>&-", ">&- 2>&-"))]
 )
 def test_a_stream_that_a_shell_closes_is_no_crash(command, sound_file, tmp_path, closed):
-    sound_file(np.full((9600, 2), 0.1), name="a.wav")
+    sound_file(np.tile([[0.1], [-0.1]], (4800, 2)), name="a.wav")
     call = f"exec {shlex.join([*command, *WRITE[4]])} {closed}"
     pipes = {"cwd": tmp_path, "capture_output": True, "text": True}
     done = subprocess.run(call, shell=True, check=False, **pipes)

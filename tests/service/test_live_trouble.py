@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from amt_stream.meters.rows.block import is_named
 from amt_stream.sessions.report.times import duration
 from tests.service.served import Served, forks, is_row
 from tests.service.test_metrics import Scrape
@@ -26,22 +27,33 @@ def pactl(*arguments):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def written(path, x):
+    soundfile.write(path, np.stack([x, x], -1), FS, "FLOAT")
+    return path
+
+
 @pytest.fixture(scope="module")
 def steady(tmp_path_factory):
     """A tone of 90 dB, where full scale is 100."""
     path = tmp_path_factory.mktemp("sound") / "tone.wav"
     peak = 10 ** ((LEVEL_DB - 100.0) / 20)
     tone = peak * np.sin(2 * np.pi * 1000 * np.arange(90 * FS) / FS)
-    soundfile.write(path, np.stack([tone, tone], -1), FS, "FLOAT")
-    return path
+    return written(path, tone)
 
 
 @pytest.fixture
-def playing(virtual_mic, steady):
-    """The tone is heard, and the microphone is as it was afterwards."""
-    player = ["paplay", "--device=speaker", "--latency-msec=500", str(steady)]
+def play(virtual_mic):
+    """Plays a file into the microphone until its process is terminated."""
     settings = {**os.environ, **virtual_mic.settings()}
-    with subprocess.Popen(player, env=settings) as process:
+    return lambda path: subprocess.Popen(
+        ["paplay", "--device=speaker", "--latency-msec=500", str(path)], env=settings
+    )
+
+
+@pytest.fixture
+def playing(play, steady):
+    """The tone is heard, and the microphone is as it was afterwards."""
+    with play(steady) as process:
         yield
         process.terminate()
     pactl("set-source-mute", "mic", "0")
@@ -238,3 +250,47 @@ def test_a_log_of_a_muted_microphone_is_intact_and_says_why(station, tmp_path):
     events = "".join(part.read_text() for part in station.log.glob("events-*")).splitlines()
     kinds = [json.loads(one)["kind"] for one in events]
     assert kinds == ["silent", "gap"]
+
+
+def test_a_converter_that_clips(station, play, tmp_path):
+    """A burst that is 12 dB too loud for it."""
+    square = 4.0 * np.sin(2 * np.pi * 500 * np.arange(FS) / FS)
+    station.since = len(station.past)
+    with play(written(tmp_path / "burst.wav", square)):
+        event = station.event("clip")
+        assert event["text"] == "VirtualMicrophone is clipped: the sound may have been louder"
+        row = station.row_after(event)
+        assert row["time_s"] - event["time_s"] < 0.25
+    clipped = station.first(lambda one: is_row(one) and "clip" in one["fault"])
+    assert is_named("laf_db", clipped["clipped_columns"])
+    assert clipped["limit_loud"] in ("red", "unknown")
+    assert not clipped["settling"]
+    scrape = Scrape(station.page)
+    assert station.limit(scrape, "green") == 0
+    assert scrape("amt_audio_clipped_samples_total") > 0
+    calm = station.counted()
+    assert calm["laf_db"] == pytest.approx(LEVEL_DB, abs=0.1)
+    assert not is_named("laf_db", calm["clipped_columns"])
+    assert is_named("lafmax_db", calm["clipped_columns"])
+    assert calm["lafmax_db"] > 100.0
+    summary, report = station.report(tmp_path)
+    assert summary["statistics"]["spl"]["clipped_s"] == pytest.approx(1.0, abs=0.2)
+    assert summary["statistics"]["spl"]["excluded_s"] < 0.1
+    (stood,) = summary["limits"]
+    assert stood["exceeded"]
+    assert event["text"] in report
+
+
+def test_a_converter_with_an_offset(play, steady, virtual_mic, tmp_path):
+    x, _ = soundfile.read(steady)
+    with play(written(tmp_path / "offset.wav", x[:, 0] + 0.02)) as process:
+        with Listened(tmp_path) as station:
+            event = station.event("offset")
+            words = "VirtualMicrophone has an offset of 2 % of full scale, which is removed"
+            assert event["text"] == words
+            has_counted_the_tone_alone(station.counted())
+            summary, report = station.report(tmp_path)
+        process.terminate()
+    has_counted_the_tone_alone(summary)
+    assert summary["lzeq_db"] == pytest.approx(LEVEL_DB, abs=0.1)
+    assert event["text"] in report

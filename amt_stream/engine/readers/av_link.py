@@ -35,7 +35,7 @@ _MAGIC = {
     b"\x7f\xfe\x80\x01": "DTS",
     b".RMF": "RealMedia",
 }
-_SURE, _LONGEST, _PACKET = 3, 1 << 13, 188
+_SURE, _SHORTEST, _LONGEST, _PACKET = 3, 64, 1 << 13, 188
 _TOLERANCE_S = 0.1
 """By which lengths that count in frames or milliseconds may differ from the sound."""
 
@@ -104,10 +104,10 @@ def _is_ac3(source: SourceBytes, at: int) -> bool:
     if source.at(at, 2) != b"\x0bw":
         return False
     data = source.at(at, _LONGEST)
-    first = data.find(b"\x0bw", 2)
+    first = data.find(b"\x0bw", _SHORTEST)
     # At 44.1 kHz, frames differ by a word.
     seconds = (data[2 * first + more :][:2] for more in (-2, 0, 2))
-    return first > 0 and b"\x0bw" in seconds
+    return first >= 0 and b"\x0bw" in seconds
 
 
 def _is_index_last(source: SourceBytes, at: int) -> bool:

@@ -50,7 +50,7 @@ CAF = Grammar(4, 8, "big", align=1)
 W64 = Grammar(16, 8, "little", counts_head=True, align=8)
 
 
-class Chunk(NamedTuple):
+class ChunkHead(NamedTuple):
     """A chunk: its name, where its content begins, its length, and where the next chunk begins."""
 
     name: bytes
@@ -59,7 +59,7 @@ class Chunk(NamedTuple):
     end: int
 
 
-def chunk_at(source: SourceBytes, at: int, grammar: Grammar) -> Chunk | None:
+def chunk_at(source: SourceBytes, at: int, grammar: Grammar) -> ChunkHead | None:
     """The chunk whose head is at a position, if one can be there."""
     head = source.at(at, grammar.head)
     if len(head) < grammar.head:
@@ -71,7 +71,9 @@ def chunk_at(source: SourceBytes, at: int, grammar: Grammar) -> Chunk | None:
         return None
     begin = at + grammar.head
     end = begin + size
-    return Chunk(name.rstrip(), begin, size, at + -(-(end - at) // grammar.align) * grammar.align)
+    return ChunkHead(
+        name.rstrip(), begin, size, at + -(-(end - at) // grammar.align) * grammar.align
+    )
 
 
 def _is_name(name: bytes) -> bool:

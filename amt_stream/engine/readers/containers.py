@@ -13,7 +13,7 @@ from amt_stream.engine.readers.chunks import (
     RIFX,
     SMALL,
     W64,
-    Chunk,
+    ChunkHead,
     Grammar,
     chunk_at,
 )
@@ -108,7 +108,7 @@ class _Chunks:
 
     def __init__(self, source: SourceBytes, grammar: Grammar) -> None:
         self._source, self.grammar = source, grammar
-        self._chunks: dict[bytes, Chunk] = {}
+        self._chunks: dict[bytes, ChunkHead] = {}
 
     def collect(self, at: int, last: bytes) -> None:
         """Take over chunks from a position on, until the last one and the format are there.
@@ -125,7 +125,7 @@ class _Chunks:
                 return
             at = chunk.end
 
-    def get(self, name: bytes) -> Chunk | None:
+    def get(self, name: bytes) -> ChunkHead | None:
         return self._chunks.get(name)
 
     def content(self, name: bytes, most: int = SMALL) -> bytes:
@@ -144,7 +144,7 @@ def read_header(source: SourceBytes, at: int, kind: Kind) -> Header | None:
     return None if sound is None else _header(kind, kind.grammar, chunks, sound)
 
 
-def _header(kind: Kind, grammar: Grammar, chunks: _Chunks, sound: Chunk) -> Header:
+def _header(kind: Kind, grammar: Grammar, chunks: _Chunks, sound: ChunkHead) -> Header:
     skip, said, field = kind.skip, sound.size, (sound.begin - grammar.size, grammar.size)
     if kind.sound == b"SSND":
         skip += _int(chunks.content(b"SSND", 4), "big")

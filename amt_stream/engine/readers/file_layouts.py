@@ -143,7 +143,7 @@ def ordered(orders: dict[int, str], channels: int) -> Layout | None:
 
 
 def layout_of_core_audio(content: bytes, channels: int) -> Layout | None:
-    """The layout of a chunk `chan` (CAF) or `CHAN` (AIFF); None if it does not say."""
+    """The layout in the chunk that CAF and AIFF have for it; None if it does not say."""
     tag, bitmap, count = (int.from_bytes(content[k : k + 4], "big") for k in (0, 4, 8))
     if tag == _BY_BITMAP << 16:
         return layout_of_mask(bitmap, channels)

@@ -1,4 +1,4 @@
-"""Frames of MPEG audio (MP3 and its like): found one after another, without what is no frame.
+"""MpegFrames of MPEG audio (MP3 and its like): found one after another, without what is no frame.
 
 ISO/IEC 11172-3 and 13818-3; the header with the length of a whole file is that of Xing and LAME.
 """
@@ -11,7 +11,7 @@ from amt_stream.engine.readers.source_bytes import SourceBytes
 
 HEAD = 4
 SURE = 3
-"""Frames in a row that no other data has."""
+"""MpegFrames in a row that no other data has."""
 
 _RATES = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
 _LOW = "8 16 24 32 40 48 56 64 80 96 112 128 144 160"
@@ -120,7 +120,7 @@ def xing_of(source: SourceBytes, at: int, frame: Frame) -> Xing | None:
     return Xing(content, place) if says and len(content) > place + 16 else None
 
 
-class Frames:
+class MpegFrames:
     """The ranges of frames of one kind, from a position up to a frame of another kind or the end.
 
     count: frames so far

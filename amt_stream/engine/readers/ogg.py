@@ -15,6 +15,11 @@ ENDLESS_SAMPLES = 1 << 60
 """Position of the last sample in a stream whose end is not known yet."""
 
 
+def is_ogg(head: bytes) -> bool:
+    """Whether the first page of a stream begins with these bytes."""
+    return head.startswith(b"OggS\0") and bool(head[5:6] and head[5] & _FIRST)
+
+
 class Page(NamedTuple):
     """A page: its flags and stream, the number of samples up to it, and its positions."""
 
@@ -26,7 +31,7 @@ class Page(NamedTuple):
     end: int
 
 
-class Link:
+class OggPages:
     """The pages of one link, from a position up to the first page of the next link.
 
     end: where the last page ends, or should end
@@ -42,6 +47,7 @@ class Link:
         self._open: set[bytes] = set()
         first = self._page(at)
         self.serial = b"" if first is None else first.serial
+        self._left = self._pages()
 
     @property
     def is_complete(self) -> bool:
@@ -58,11 +64,16 @@ class Link:
 
     def ranges(self) -> Iterator[tuple[int, int]]:
         """The ranges of its pages."""
-        return ((page.begin, page.end) for page in self._pages())
+        return ((page.begin, page.end) for page in self._left)
 
     def bodies(self) -> Iterator[tuple[int, int]]:
         """The ranges of what the pages of its first stream carry."""
-        return ((page.body, page.end) for page in self._pages() if page.serial == self.serial)
+        return ((page.body, page.end) for page in self._left if page.serial == self.serial)
+
+    def finish(self) -> None:
+        """Pass over the pages that a decoder has left, so that the end is known."""
+        for _ in self._left:
+            pass
 
     def _pages(self) -> Iterator[Page]:
         heads = True

@@ -5,6 +5,7 @@ from amt_stream.engine.readers.containers import kind_of, read_header
 from amt_stream.engine.readers.libsndfile import Undecodable
 from amt_stream.engine.readers.link import Link
 from amt_stream.engine.readers.mpeg import find_frame, is_mpeg, tag_end
+from amt_stream.engine.readers.ogg import is_ogg
 from amt_stream.engine.readers.packed_links import FlacLink, MpegLink, ogg_link
 from amt_stream.engine.readers.plain_links import container_link
 from amt_stream.engine.readers.source_bytes import SourceBytes
@@ -41,7 +42,7 @@ def link_at(source: SourceBytes, at: int) -> Link | None:
         if is_mpeg(source, header.begin):
             return MpegLink(source, header.begin)
         return container_link(source, at, header)
-    if head.startswith(b"OggS"):
+    if is_ogg(head):
         return ogg_link(source, at)
     begin = tag_end(source, at)
     if flac.is_flac(source.at(begin, HEAD)):

@@ -18,7 +18,7 @@ from amt_stream.engine.readers.flac import (
 )
 from amt_stream.engine.readers.libsndfile import SndfileDecoder
 from amt_stream.engine.readers.link import OVERLAP_S, Link, beyond
-from amt_stream.engine.readers.mpeg import Frames, xing_of
+from amt_stream.engine.readers.mpeg import MpegFrames, xing_of
 from amt_stream.engine.readers.source_bytes import SourceBytes
 from amt_stream.engine.readers.view import Range, View
 
@@ -86,14 +86,14 @@ class OggLink(Link):
     overlap_s: float | None = OVERLAP_S
 
     def __init__(self, source: SourceBytes, at: int) -> None:
-        self._source, self._pages = source, ogg.Link(source, at)
+        self._source, self._pages = source, ogg.OggPages(source, at)
         self._describe(self._pages.first_pages())
 
     def _describe(self, first: bytes) -> None:
         """Make the decoder, by the first pages."""
         pages = self._pages
         tail = b"" if self._source.size is not None else ogg.last_page(pages.serial)
-        decoder = SndfileDecoder(View(self._source, pages.ranges(), tail=tail))
+        decoder = SndfileDecoder(View(self._source, pages.ranges(), unit=1, tail=tail))
         samples = decoder.frames if self._is_whole else None
         super().__init__(decoder, samples, layout=_layout_in_ogg(first, decoder.channels))
 
@@ -103,9 +103,11 @@ class OggLink(Link):
 
     def end(self) -> int:
         pages = self._pages
+        pages.finish()
         return pages.end if pages.is_followed else beyond(pages.begin, self._source.size)
 
     def problem(self, came: int) -> str:
+        self._pages.finish()
         whole = self._pages.is_complete or self._pages.is_followed
         return super().problem(came) or ("" if whole else "its last page is not there")
 
@@ -127,13 +129,14 @@ class FlacInOggLink(OggLink):
     def _parts(self, at: int, info: StreamInfo) -> Iterator[bytes | Range]:
         bodies, head = self._pages.bodies(), info.without_length()
         yield head
-        yield at + len(head), next(bodies)[1]
+        for _, end in islice(bodies, 1):
+            yield at + len(head), end
         yield from bodies
 
 
 def ogg_link(source: SourceBytes, at: int) -> Link:
     """The link of an Ogg stream at a position. Raises Undecodable."""
-    is_flac = FLAC_IN_OGG in ogg.Link(source, at).first_pages()
+    is_flac = FLAC_IN_OGG in ogg.OggPages(source, at).first_pages()
     return FlacInOggLink(source, at) if is_flac else OggLink(source, at)
 
 
@@ -152,7 +155,7 @@ class MpegLink(Link):
     overlap_s = None
 
     def __init__(self, source: SourceBytes, at: int) -> None:
-        self._frames = frames = Frames(source, at)
+        self._frames = frames = MpegFrames(source, at)
         ranges = iter(frames) if source.size is None else iter([*frames])
         xing = xing_of(source, at, frames.first)
         is_whole, promised = source.size is not None, None

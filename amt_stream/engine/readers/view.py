@@ -75,7 +75,7 @@ class View:
                 self._position += len(piece)
                 if self._position < ENDLESS - NEAR_END:
                     self._reached = max(self._reached, self._position)
-                if self._unit and self.opened:
+                if self._unit:
                     break
         except Exception as error:
             self.error = error

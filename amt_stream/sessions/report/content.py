@@ -37,6 +37,8 @@ TOLD: tuple[str, ...] = (
     "dead_channel",
     "back",
     "gain",
+    "offset",
+    "clip",
     "uncalibrated",
     *OVERLOADS,
     "calibrated",
