@@ -219,6 +219,12 @@ class Results:
         flags = np.concatenate([table["calibrated"] for table in tables])
         return not len(flags) or bool(flags.any())
 
+    @property
+    def clipped(self) -> bool:
+        """Whether any of the sound was clipped."""
+        tables = [self.rows] if self.intervals is None else [self.rows, self.intervals]
+        return any(bool((table["fault"] & Fault.CLIP).any()) for table in tables)
+
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns of the readings, by name."""

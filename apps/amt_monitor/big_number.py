@@ -8,6 +8,8 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import UNCALIBRATED, Caption
+from amt_stream.meters.rows.column import UNCERTAIN
+from amt_stream.meters.rows.words import SIGNS
 
 WIDEST = {
     "sone": "88.88",
@@ -22,6 +24,12 @@ WIDEST = {
 }
 """Widest text by unit; of any other unit it is that of a level far below 0 dB."""
 LEVEL = "-188.8"
+WIDEST_SIGN = SIGNS[UNCERTAIN]
+CLIPPED = {
+    sign: f"The sound was clipped: the true value is {word} this one."
+    for sign, word in zip(SIGNS.values(), ("at least", "at most", "not exactly"), strict=True)
+}
+"""What the sign before a number says, for its tooltip."""
 SMALLEST, LARGEST = 14, 400
 CAPTION, SMALLEST_CAPTION = 0.2, 13
 UNIT, SMALLEST_UNIT = 0.28, 12
@@ -79,6 +87,7 @@ class BigNumber(QtWidgets.QWidget):
         super().__init__()
         self.caption, self.captioned, self._spare = caption, captioned, spare
         self._uncalibrated = self._settling = False
+        self._has_sign = False  # it has had one, so that there is room for it
         self.widest = WIDEST.get(caption.unit, LEVEL)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
@@ -112,13 +121,20 @@ class BigNumber(QtWidgets.QWidget):
     def text(self) -> str:
         return self.digits.text()
 
-    def show_text(self, text: str) -> None:
-        if text != self.digits.text():
-            moves = _shape(text) != _shape(self.text)
-            self.digits.setText(text)
-            if moves:
-                self._arrange()
-            self._speak()
+    def show_text(self, text: str) -> bool:
+        """Write the number; returns whether it needs more room now."""
+        if text == self.text:
+            return False
+        moves = _shape(text) != _shape(self.text)
+        signed = text.startswith(tuple(SIGNS.values()))
+        wider = signed and not self._has_sign
+        self._has_sign |= signed
+        self.digits.setText(text)
+        if moves:
+            self._arrange()
+            self._explain()
+        self._speak()
+        return wider
 
     def show_note(self, text: str, about: str = "") -> None:
         """Write a small note beside the number: its uncertainty, or the time it covers."""
@@ -159,9 +175,7 @@ class BigNumber(QtWidgets.QWidget):
         tint(self.digits, role, hatched=uncalibrated)
         if settling != self._settling:
             self._settling = settling
-            self.digits.setToolTip(
-                f"{self.caption.sentence} {SETTLES}" if settling else self.caption.sentence
-            )
+            self._explain()
             self._write_symbol()
             self._speak()
         if uncalibrated == self._uncalibrated:
@@ -186,7 +200,8 @@ class BigNumber(QtWidgets.QWidget):
         notes = [text_width(text, note_size(size)) for _, text in self._notes]
         stacked = _is_stacked(size, len(notes))
         beside = max(unit, *notes, 0) if stacked else unit + sum(one + GAP_NOTE for one in notes)
-        return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
+        widest = f"{WIDEST_SIGN}{self.widest}" if self._has_sign else self.widest
+        return text_width(widest, size, bold=True) + round(GAP * size) + beside
 
     def size_in(self, width: int, height: int, largest: int = LARGEST) -> int:
         """The largest size at which it fits into this room; or the smallest size."""
@@ -262,6 +277,12 @@ class BigNumber(QtWidgets.QWidget):
     def _caption_width(self, size: int) -> int:
         symbol = text_width(self.caption.symbol, size)
         return text_width(self.caption.words, size) + (size // 2 + symbol if symbol else 0)
+
+    def _explain(self) -> None:
+        """Say in the tooltip of the digits what the number is, and why it is doubtful."""
+        parts = [self.caption.sentence, CLIPPED.get(self.text[:2], "")]
+        parts += [SETTLES] if self._settling else []
+        self.digits.setToolTip(" ".join(filter(None, parts)))
 
     def _speak(self) -> None:
         doubts = {UNCALIBRATED: self._uncalibrated, SETTLING: self._settling}

@@ -17,6 +17,7 @@ from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
 from amt_stream.meters.rows import Rows, maxima_of, reading_text
+from amt_stream.meters.rows.captions import row_text
 from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
@@ -214,9 +215,11 @@ class HistoryPane(Pane):
 
     def _now(self, name: str) -> str:
         """The newest reading and its maximum, as the numbers of the other panes."""
-        now, most = (self._values.get(one) for one in (name, self._maxima.get(name, "")))
-        text = "" if now is None else f" {reading_text(name, now)}"
-        return text if most is None else f"{text}, max {reading_text(name, most)}"
+        values, highest = self._values, self._maxima.get(name, "")
+        text = "" if values.get(name) is None else f" {row_text(name, values)}"
+        if values.get(highest) is None:
+            return text
+        return f"{text}, max {row_text(highest, values)}"
 
     def _moment(self, time_s: float) -> str:
         utc = self.history.utc(time_s)

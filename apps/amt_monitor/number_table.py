@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.big_number import Extent, label_in, resize_text, text_width
+from amt_monitor.big_number import WIDEST_SIGN, Extent, label_in, resize_text, text_width
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import tint
 from amt_stream.meters.rows import NO_READING
+from amt_stream.meters.rows.words import SIGNS
 
 LINE = 1.35
 """Height of a line relative to its letters."""
@@ -43,6 +44,7 @@ class NumberTable(QtWidgets.QWidget):
         units = {cell.caption.unit for cell in cells}
         self._second = {unit for first, unit in PAIRS if first in units}
         self._widths: dict[tuple[int, bool], int] = {}
+        self._has_sign = False  # a number has had one, so that there is room for it
         self._cells: list[list[ReadingCell]] = [[], []]
         for cell in cells:
             self._cells[self._column(cell)].append(cell)
@@ -59,13 +61,18 @@ class NumberTable(QtWidgets.QWidget):
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
         return [(cell, number) for line in self._lines for cell, number, _ in line.parts]
 
-    def show_number(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> None:
-        """Write a number with its decimal point aligned."""
+    def show_number(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> bool:
+        """Write a number with its decimal point aligned; returns whether it needs more room now."""
         if text == number.text():
-            return
+            return False
         number.setText(text)
         number.setAccessibleName(f"{cell.caption.spoken}, {text} {cell.caption.unit}")
         self._align(number, cell, text)
+        if self._has_sign or not text.startswith(tuple(SIGNS.values())):
+            return False
+        self._has_sign = True
+        self._widths.clear()
+        return True
 
     def line_height(self, size: int) -> int:
         return round(LINE * size)
@@ -195,6 +202,7 @@ class NumberTable(QtWidgets.QWidget):
         """The longest text before the point, and the longest after it."""
         of_hertz = any(cell.caption.unit == "Hz" for cell in self._cells[column])
         longest = max(text_width(text, size) for text in (*LONGEST, *["18888"] * of_hertz))
+        longest += text_width(WIDEST_SIGN, size) if self._has_sign else 0
         return longest + text_width("." + "0" * self._decimals[column], size)
 
     def _unit_width(self, column: int, size: int) -> int:

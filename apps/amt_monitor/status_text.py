@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
-from amt_stream.meters.rows import reading_text
-from amt_stream.meters.rows.captions import HEADLINES, caption_of
+from amt_stream.meters.rows.captions import HEADLINES, caption_of, row_text
 from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def title_text(engine: "Engine | None", state: str, view: "ViewState | None") ->
     title = state
     if view is not None and name is not None and state == "running":
         caption = caption_of(name)
-        title = f"{caption.symbol} {reading_text(name, values[name])} {caption.unit}"
+        title = f"{caption.symbol} {row_text(name, values)} {caption.unit}"
         if view.reading_status(view.model_of(name)).uncalibrated:
             title += ", uncalibrated"
     return plain(f"{title} - {engine.source.name} - amt-stream")

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 RECENT_S = 1.0
 """Seconds for which a fault is shown beside the numbers."""
 
-CALM_S = 10.0
-"""Seconds without a fault after which no recent frame has one, however late its model is."""
-
 
 @dataclass(frozen=True)
 class ViewState:
@@ -133,12 +130,10 @@ class ViewState:
         frames = self.frames.get(name)
         if frames is None:
             return ReadingStatus(0, self.held)
-        fault = 0
-        if frames.calm_s < CALM_S:
-            recent = self.engine.recent(frames.model, frames.end_s - RECENT_S, frames.microphone)
-            # Calm frames have no fault.
-            faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
-            fault = int(np.bitwise_or.reduce(faults)) if faults else 0
+        recent = self.engine.recent(frames.model, frames.end_s - RECENT_S, frames.microphone)
+        # Calm frames have no fault; calm ones may follow clipped sound at once.
+        faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
+        fault = int(np.bitwise_or.reduce(faults)) if faults else 0
         in_pascal = takes_pascal(self.engine.models[name])
         uncalibrated = in_pascal and not frames.calibrated
         settling = bool(frames.settling[-1])

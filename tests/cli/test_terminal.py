@@ -495,7 +495,7 @@ def test_a_real_terminal_is_taken_and_given_back(typist, begin, tmp_path):
         person.wait_for("Stopped", since=person.press("fs"))
         after = person.press("q")
         farewell = person.wait_for(LEAVE, since=after)
-        person.wait_for("laf_db", since=farewell)
+        person.wait_for("LAF 40.0 dB", since=farewell)
         person.wait_for("measured", since=farewell)
     assert run.returncode == 0
     assert len(list((tmp_path / "Documents").glob("amt-stream/*/session.json"))) == 1
@@ -566,7 +566,7 @@ def test_a_terminal_that_cannot_show_the_screen_gets_lines(typist, begin, code, 
     given = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "options": ["code"]}
     with begin(program, *call, environment=os.environ | environment, **given) as run:
         person.wait_for(said)
-        person.wait_for("laf_db")
+        person.wait_for("LAF ")
         person.wait_for("measured")
     assert run.returncode == 0
     assert "\x1b" not in person.seen

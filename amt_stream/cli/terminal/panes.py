@@ -141,11 +141,13 @@ class NumberPane(Picture):
         status: ReadingStatus,
         lost: bool,
         role: str,
-    ) -> None:
+        height: int,
+    ) -> int:
+        """Draw it in at most `height` lines; returns how many it uses."""
         if cell is None:
             self.show([])
-            return
-        width, height = self.size
+            return 0
+        width = self.size.width
         (text, unit), *others = cell.values(values, lost)
         others = _with_band(others, cell, values)
         caption = f"{cell.words}  {cell.symbol}" if cell.symbol else cell.words
@@ -158,27 +160,32 @@ class NumberPane(Picture):
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
-        if status.settling:
-            caption = f"{caption}, settling" if len(caption) + 10 <= width else caption
+        settling = ", settling" if status.settling else ""
         room = width - len(large[-1]) - 1
         if room < max(map(len, (unit, *words[-1:]))):
             # Beside digits that take all of the width nothing is read: it stands above them.
-            caption, room = f"{caption}  {unit}", width - len(f"{caption}  {unit}") - 1
+            spare = 1 + len(words[-1]) if words else 0
+            whole = f"{caption}{settling}  {unit}"
+            caption = whole if len(whole) + spare <= width else f"{caption}  {unit}"
+            room = width - len(caption) - 1
             lines: list[Line] = [[(cut(caption, width), "second")]]
             lines += [[(line, ink)] for line in large]
             beside = lines[0]
         else:
+            caption = caption + settling if len(caption + settling) <= width else caption
             lines = [[(cut(caption, width), "second")], *([(line, ink)] for line in large)]
             lines[-1].append((f" {unit}", "second"))
             beside = lines[-2]
         beside += [(f" {word}", "amber") for word in words if len(word) <= room][:1]
         below = _joined("last" if lost else "", cell.values(values) if lost else others, width)
-        lines.append([(below, "second" if lost or status.held else "ink")])
+        if below:
+            lines.append([(below, "second" if lost or status.held else "ink")])
         high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))
         if high.names and height > len(lines):
             highest = _with_band(high.values(values), high, values)
             lines.append([(_joined("max", highest, width), "second")])
-        self.show(lines[: height or 1])
+        self.show(lines[:height])
+        return len(lines[:height])
 
 
 def _with_band(
@@ -414,7 +421,7 @@ class SpecificPane(Picture):
         top = _nice_top(max(0.1, self._top.held))
         shares = np.zeros_like(loud) if lost else loud / top
         pictures = [bars(ear, height) for ear in shares]
-        scale = f"left, to {top:g} sone/ERB"
+        scale = f"left, to {top:g} sone/Cam"
         heads = f"Specific loudness, {scale}", f"Specific, {scale}", f"Left, to {top:g}"
         head = next((one for one in heads if len(one) <= room), heads[-1])
         wide = len(firsts)

@@ -26,8 +26,8 @@ class LatestReadings:
 
     `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary: of
     the moment of `row` where they are columns too, others every half second, and at once where a
-    value of `row` exceeds its maximum. `counted_s` has the measured, excluded, off and clipped time of each
-    model. All are replaced and never changed, so that any thread may read them.
+    value of `row` exceeds its maximum. `counted_s` has the measured, excluded, off and clipped time
+    of each model. All are replaced and never changed, so that any thread may read them.
     Pausing and resetting affect statistics and not filters.
     """
 

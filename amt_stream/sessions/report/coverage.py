@@ -1,7 +1,9 @@
 """How much of a measurement each model measured."""
 
 from amt_stream.meters import catalog
+from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Column
+from amt_stream.meters.rows.block import is_named
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.reading import LONGEST_S
 from amt_stream.sessions.report.times import duration
@@ -22,6 +24,17 @@ def covered(parts: PartsOfRows, column: Column) -> str:
     if not column.counted or measured_s > COMPLETE * whole_s:
         return ""
     return f"measured {duration(measured_s)} of {duration(whole_s)}"
+
+
+def has_clipped(parts: PartsOfRows, column: Column) -> bool:
+    """Whether the reading of the whole sound includes clipped sound."""
+    results = parts.results
+    if results.part is not None:
+        return bool((results.rows["fault"] & Fault.CLIP).any())
+    clipped_s = of_summary(results, "statistics", column.model, "clipped_s")
+    if column.counted and clipped_s is not None:
+        return clipped_s > 0
+    return is_named(column.name, str(results.last.get("clipped_columns", "")))
 
 
 def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
