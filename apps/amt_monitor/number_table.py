@@ -80,7 +80,7 @@ class NumberTable(QtWidgets.QWidget):
     def extent(self, size: int, deep: int, count: int, short: bool = False) -> Extent:
         """The size of the first `count` lines, `deep` of them in a column.
 
-        short: with symbols, not words
+        short: with symbols alone, not with words before them
         """
         columns = self._columns(deep, count)
         wide = len(columns) * self._width(size, short) + (len(columns) - 1) * round(BETWEEN * size)
@@ -214,7 +214,7 @@ class _Line:
 
     def __init__(self, cells: Sequence[ReadingCell], parent: QtWidgets.QWidget) -> None:
         self.caption = cells[0].caption
-        self.words = label_in(self.caption.words, parent)
+        self.words = label_in(self.text(short=False), parent)
         tint(self.words, "second")
         self.parts = []
         for cell in cells:
@@ -226,10 +226,12 @@ class _Line:
             number.setToolTip(cell.caption.sentence)
             number.setAccessibleDescription(cell.caption.sentence)
             self.parts.append((cell, number, unit))
-        self.words.setToolTip(self.caption.sentence)
+        self.words.setToolTip(f"{self.caption.spoken}: {self.caption.sentence}")
 
     def text(self, short: bool) -> str:
-        return (self.caption.symbol if short else "") or self.caption.words
+        """The symbol alone, or words and symbol, so that a reading has one name in every size."""
+        words, symbol = self.caption.words, self.caption.symbol
+        return (symbol if short else f"{words}  {symbol}".rstrip()) or words
 
     def abbreviate(self, short: bool) -> None:
         self.words.setText(self.text(short))
