@@ -44,6 +44,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.captions import UNCALIBRATED, caption_of, row_text
+from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
 
@@ -52,6 +53,7 @@ NOTED_S = 1.0
 """Shortest time without a model that is worth a line."""
 MOVE_S = 0.5
 """Time by which the history moves at least, as all of its lines are sent when it does."""
+UNMEASURED = int(UNHEARD)
 UNCAL = "uncal."
 """Where "uncalibrated" has no room."""
 LOWEST_DB, HIGHEST_DB = 20.0, 130.0
@@ -160,19 +162,19 @@ class NumberPane(Picture):
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
-        settling = ", settling" if status.settling else ""
+        doubt = ", switched off" if status.off else ", settling" if status.settling else ""
         room = width - len(large[-1]) - 1
         if room < max(map(len, (unit, *words[-1:]))):
             # Beside digits that take all of the width nothing is read: it stands above them.
             spare = 1 + len(words[-1]) if words else 0
-            whole = f"{caption}{settling}  {unit}"
+            whole = f"{caption}{doubt}  {unit}"
             caption = whole if len(whole) + spare <= width else f"{caption}  {unit}"
             room = width - len(caption) - 1
             lines: list[Line] = [[(cut(caption, width), "second")]]
             lines += [[(line, ink)] for line in large]
             beside = lines[0]
         else:
-            caption = caption + settling if len(caption + settling) <= width else caption
+            caption = caption + doubt if len(caption + doubt) <= width else caption
             lines = [[(cut(caption, width), "second")], *([(line, ink)] for line in large)]
             lines[-1].append((f" {unit}", "second"))
             beside = lines[-2]
@@ -336,6 +338,8 @@ class HistoryPicture(Picture):
         past = (times >= 0) & (times <= end_s)
         high = np.where(past & (times <= history.now_s + each_s), found.high[:, at], np.nan)
         missing = past & ((found.marks[at] & CAME == 0) | (times > history.now_s + each_s))
+        # Rows come without values while samples are lost, or a model is switched off.
+        missing |= past & (found.marks[at] & UNMEASURED > 0) & np.isnan(high).all(axis=0)
         gaps = missing.reshape(-1, 2).all(axis=1)
         unit = caption_of(names[0]).unit
         floor = LOWEST_DB if unit in ("phon", "dB") else None

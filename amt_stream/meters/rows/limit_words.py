@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.limits import STATES, Limit
+from amt_stream.meters.limits import COLORS, STATES, Limit
 from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limited import forecast, is_clipped, so_far, value_and_threshold
 from amt_stream.meters.rows.readings import column_named
@@ -25,6 +25,15 @@ PROJECTED = "with silence for the rest"
 HEARD = ("paused", "frozen")
 """States in which limits are still judged although readings stand still."""
 
+MISSING = {
+    "off": "its model is switched off",
+    "silent": "silent",
+    "gap": "samples lost",
+    "non_finite": "bad samples",
+    "stall": "samples lost",
+}
+"""Why a value of a limit is missing, by the fault of its row."""
+
 WORST = ("red", "amber", "uncalibrated", "unknown", "green")
 
 
@@ -34,9 +43,22 @@ def silence(held: Collection[str]) -> str:
 
 
 def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """The state in a row; "unknown" where there is none, and while nothing is measured."""
+    """The state in a row; "unknown" where there is none, and while nothing is measured.
+
+    No color but that of "uncalibrated" stands beside a missing value.
+    """
     state = "" if silence(held) else str(values.get(limit.state, ""))
+    if state in COLORS and values.get(limit.column, 0.0) is None:
+        return "unknown"
     return state if state in STATES else "unknown"
+
+
+def _why_missing(limit: Limit, values: Mapping[str, Any]) -> str:
+    """Why a row has no value of a limit; "" if it has one, or has none yet."""
+    if values.get(limit.column, 0.0) is not None:
+        return ""
+    faults = str(values.get("fault", "")).split()
+    return next((words for fault, words in MISSING.items() if fault in faults), "")
 
 
 def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
@@ -50,6 +72,8 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
         words = f"{limit.side if above else 'within'} the limit so far"
     elif state == "unknown" and is_clipped(limit, values):
         words = "not known: the sound was clipped"
+    elif state == "unknown" and (missing := _why_missing(limit, values)):
+        words = f"not known: {missing}"
     return words[:1].upper() + words[1:]
 
 
