@@ -266,6 +266,12 @@ class Results:
         return there
 
     @property
+    def reset_s(self) -> float:
+        """When readings were last reset, if that was not undone; 0 without a reset."""
+        times = (at_s for kind, at_s in _counting(self.events, ()) if kind == "readings_reset")
+        return max(times, default=0.0)
+
+    @property
     def marks(self) -> list[Event]:
         """Marks of the user."""
         return [event for event in self.events if event.kind == MARK]

@@ -539,7 +539,8 @@ class _ColumnMonitor(LimitMonitor):
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
         known = marks[self._place] < UNCALIBRATED
-        heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
+        own_or_lost = np.bitwise_or.reduce(marks) & ~np.uint8(Fault.OFF) | marks[self._place]
+        heard = (own_or_lost & UNHEARD) == 0  # another model may be off
         of_rows = (time_s, values, known, clipped, heard)
         rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
         found = np.full(len(time_s), STATES[UNKNOWN], object)

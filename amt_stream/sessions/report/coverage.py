@@ -43,7 +43,7 @@ def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
     known = [of_summary(results, "statistics", model, key) for key in COUNTED_S]
     if known[0] is not None:
         return {key: s or 0.0 for key, s in zip(COUNTED_S, known, strict=True)}
-    begin_s, end_s = results.begin_s, results.duration_s
+    begin_s, end_s = max(results.begin_s, results.reset_s), results.duration_s
     measured_s = parts.measured_s(begin_s, end_s, model)
     off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
     excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s
