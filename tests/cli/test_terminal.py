@@ -21,6 +21,7 @@ from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.cli.terminal.app import HelpScreen, MeterApp
+from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.cli.terminal.keys import keys_that_fit
 from amt_stream.cli.terminal.palette import (
     COLORS,
@@ -658,3 +659,16 @@ def test_the_note_takes_the_keys_until_it_is_entered():
         assert not note.display
 
     drive(engine, meter, write)
+
+
+def test_closing_lines_have_the_names_of_displays_and_of_models_where_needed():
+    names = ("ltl_sone", "ltl_phon", "ltl_low_phon", "max_ltl_sone")
+    groups = {"moore2016": names, "gm2002": ("gm2002_ltl_sone",), "spl": ("lcpeak_db", "laf_db")}
+    values = {"ltl_sone": 4.0, "ltl_phon": 60.0, "max_ltl_sone": 5.0, "gm2002_ltl_sone": 4.2}
+    values |= {"lcpeak_db": 147.0, "clipped_columns": "lcpeak_db", "laf_db": None}
+    assert cell_lines(groups, values) == [
+        "moore2016 LTL 4.00 sone  60.0 phon",
+        "LTL max 5.00 sone",
+        "gm2002 LTL 4.20 sone",
+        "LCpeak \N{GREATER-THAN OR EQUAL TO} 147.0 dB",
+    ]

@@ -37,6 +37,7 @@ class Stood:
     heard_s, window_s: sound in the window at the last row, and its length
     projection: lowest possible level of an incomplete window, if silence follows
     clipped_s: duration in which the value included clipped sound
+    doubted: whether such a value was not red, so that the true one may have been
     """
 
     limit: Limit
@@ -53,6 +54,7 @@ class Stood:
     unjudged_s: float = 0.0
     counted_s: float = 0.0
     clipped_s: float = 0.0
+    doubted: bool = False
 
     @property
     def verdict(self) -> str:
@@ -68,12 +70,16 @@ class Stood:
     def exceeded(self) -> bool | None:
         """Whether it was red, or ended red if only the end counts.
 
-        None if that is unknown: without a complete window, and if too much was not judged.
+        None if that is unknown: without a complete window, if too much was not judged, and if
+        clipped sound may have broken it.
         """
         if self.limit.at_end:
-            return self.state == STATES[RED] if self.state in COLORS else None
+            known = self.state in COLORS and not (self.doubted and self.state != STATES[RED])
+            return self.state == STATES[RED] if known else None
         if self.seconds[STATES[RED]] > 0:
             return True
+        if self.doubted:
+            return None
         judged_s = sum(self.seconds[name] for name in COLORS)
         enough = not is_too_much(self.unjudged_s, self.counted_s)
         return False if self.whole and judged_s and enough else None
@@ -148,7 +154,7 @@ class LimitMonitor(Resumable):
     kept: ClassVar[tuple[str, ...]] = ("_level", "_calm_s", "_calm_level", "_began_s", "_last")
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
     kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped", "_holes")
-    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_clipped_s")
+    kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_clipped_s", "_doubted")
     growing: ClassVar[tuple[str, ...]] = ("_pauses", "_holes")
 
     def __init__(
@@ -188,6 +194,7 @@ class LimitMonitor(Resumable):
         self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
         self._counted_s = self._missed_s = self._unjudged_s = self._clipped_s = 0.0
+        self._doubted = False
 
     def update(self, rows: Iterable[tuple[float, float, bool, bool, bool]]) -> list[str]:
         """The state at each row as text; rows have the fields of `RowOfLimit`."""
@@ -224,6 +231,9 @@ class LimitMonitor(Resumable):
             state = self._known(row.clipped)
             if counts:
                 self._compare(time_s, signed, sure)
+                louder_is_better = self.limit.below and self._rises and self._level != RED
+                doubtful = row.clipped and state != RED and not louder_is_better
+                self._doubted = doubtful or (self._doubted and not self.limit.at_end)
         if counts and not again:
             unsure = state == UNCALIBRATED or (state == UNKNOWN and row.clipped)
             self._unjudged_s += max(missed_s, unsure * self._step_s)
@@ -350,4 +360,5 @@ class LimitMonitor(Resumable):
             unjudged_s=self._unjudged_s,
             counted_s=self._counted_s,
             clipped_s=self._clipped_s,
+            doubted=self._doubted,
         )

@@ -6,6 +6,7 @@ from typing import Any
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import COLORS, STATES, Limit
 from amt_stream.meters.rows.captions import sign_of
+from amt_stream.meters.rows.limit_monitor import is_too_much
 from amt_stream.meters.rows.limited import forecast, is_clipped, so_far, value_and_threshold
 from amt_stream.meters.rows.readings import column_named
 from amt_stream.meters.rows.words import reading_text
@@ -124,6 +125,9 @@ def unknown_words(state: JsonMap) -> str:
     if state["worst"] is None:
         return "was never known" + (": uncalibrated" if state["uncalibrated_s"] else "")
     unjudged = f"{_duration(state['unjudged_s'])} of {_duration(state['counted_s'])}"
+    clipped_s = state.get("clipped_s", 0.0)
+    if clipped_s and not is_too_much(state["unjudged_s"], state["counted_s"]):
+        return f"is not known: the sound was clipped for {_duration(clipped_s)}"
     if state.get("at_end") or not state["unjudged_s"]:
         return "is not known at the end"
     return f"is not known: {unjudged} were not measured, uncalibrated or clipped"

@@ -237,7 +237,7 @@ def plainly(limit, rows, events, step_s):
         if value is None or said == "uncalibrated":
             states.append("uncalibrated" if said == "uncalibrated" else "unknown")
             if on:
-                counted.append((at, None, None, False, states[-1]))
+                counted.append((at, None, None, False, states[-1], False))
                 unjudged_s += max(hole_s, step_s * (states[-1] == "uncalibrated" or clipped))
             before = at
             continue
@@ -271,7 +271,8 @@ def plainly(limit, rows, events, step_s):
             too_much = missed
         states.append(judged(limit, level, clipped, too_much, whole))
         if on:
-            counted.append((at, value, sure, whole, states[-1]))
+            doubt = clipped and (level == 2 if limit.below else states[-1] != "red")
+            counted.append((at, value, sure, whole, states[-1], doubt))
             unjudged_s += max(hole_s, step_s * (states[-1] == "unknown" and clipped))
     if any(one >= rows[-1]["time_s"] - 1e-6 for one in resets):
         counted, times, counted_s, unjudged_s = [], 0, 0.0, 0.0  # no row has come since
@@ -302,6 +303,7 @@ def summed(limit, counted, times, sign, top, step_s, window, enough):
     seconds = {name: step_s * sum(one[4] == name for one in counted) for name in ("red", "green")}
     colors = [one for one in counted if one[4] in ("red", "amber", "green")]
     whole = bool(wholes) or not window
+    enough = enough and not any(one[5] for one in counted)
     exceeded = seconds["red"] > 0 or (False if colors and whole and enough else None)
     return {
         "exceeded": exceeded,
@@ -373,8 +375,9 @@ def disagreements(seed, folder):
                 continue  # it was told as after the reset, which has never been
             compare(f"{limit.words} at {row['time_s']}", row[limit.state], state)
         if limit.at_end:
-            last = made.window.stood()[at].state
-            red, known = last == "red", last in ("red", "amber", "green")
+            stood = made.window.stood()[at]
+            red = stood.state == "red"
+            known = red or (stood.state in ("amber", "green") and not stood.doubted)
             plain["exceeded"] = red if known else None
         plain["verdict"] = verdict_of(limit, plain)
         if limit.column in GROWING and (undone or not to_the_end):

@@ -25,7 +25,7 @@ EDGE_S = 0.021
 
 STEP_S = {"spl": EDGE_S, "bs1770": 0.1}
 MEMORY_S = 0.15
-"""What a model leaves out after a gap, as its filters remember it."""
+"""What a model leaves out after a gap or another gain, as its filters remember it."""
 
 FULL, HALF = InputGain((100.0,)), InputGain((50.0,))
 Span = tuple[float, float]
@@ -118,11 +118,13 @@ def untruths(truth, results, events, paused, limits):
 def _near(results, model, spans, truth):
     """How much less and how much more a model may have counted: whole frames, or whole rows.
 
-    After a gap, it leaves out what its filters remember.
+    After a gap or another gain, it leaves out what its filters remember.
     """
     frame_s = STEP_S[model] if results.summary else max(STEP_S[model], results.step_s)
-    edges_s = frame_s * (len(spans) + 1)
-    return edges_s + MEMORY_S * len(_heard(truth)), edges_s
+    edges_s = frame_s * (len(spans) + 1) + 1e-6
+    # Rows of digital silence do not say whose model was off.
+    off_s = 0.0 if results.summary else length(truth.off, 0.0, results.duration_s)
+    return edges_s + MEMORY_S * len([*_heard(truth), *truth.turned]) + off_s, edges_s
 
 
 def _heard(truth):
