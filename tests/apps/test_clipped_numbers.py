@@ -21,6 +21,7 @@ from amt_stream.meters.rows.limit_words import state_words, value_words, worst_w
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionLog
+from amt_stream.sessions.compare import compare
 from amt_stream.sessions.day_levels import day_levels, level_text
 from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.sessions.report import report_page
@@ -187,3 +188,9 @@ def test_a_sign_has_room_beside_the_digits_and_is_explained(qtbot, name):
     assert CLIPPED["\N{ALMOST EQUAL TO} "] in number.digits.toolTip()
     number.show_text("77.7")
     assert "clipped" not in number.digits.toolTip()
+
+
+def test_a_comparison_says_which_sound_was_clipped(measured):
+    _, results = measured
+    (note,) = (one for one in compare(results, results).notes if "A" in one)
+    assert note == "the sound of A was clipped: its levels and loudness are at least so high"
