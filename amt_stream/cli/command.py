@@ -15,7 +15,7 @@ from amt_stream import __version__
 from amt_stream.cli import options
 from amt_stream.cli.messages import WrongUsage, say
 from amt_stream.cli.options import Options, OptionsParser
-from amt_stream.cli.output import OutputFailed, OutputStream
+from amt_stream.cli.output import OutputFailed, OutputStream, write_all
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import sentence
 from amt_stream.meters import catalog
@@ -37,6 +37,7 @@ def run_command(
     _fill_closed_streams()
     # Else numba writes an escape sequence at exit, even to terminals that do not support it.
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
+    write_all(sys.stderr)
     with contextlib.redirect_stdout(OutputStream(sys.stdout)):
         try:
             try:

@@ -36,20 +36,23 @@ def _lines(found: "DayLevels") -> list[str]:
     heads = ("", found.hours.symbol.capitalize(), *(f"L{name}" for name in names))
     heads += (f"measured ({', '.join(names)})",)
     days = [(str(one.on), one) for one in found.days]
-    rows = [heads, *(_cells(*day) for day in [*days, ("all", found.whole)])]
+    rows = [heads, *(_cells(*day, found.clipped) for day in [*days, ("all", found.whole)])]
     unit = "dB" if found.calibrated else "dB, NOT CALIBRATED"
+    unit += "; the sound was clipped, so levels are at least so high" if found.clipped else ""
     about = f"{unit}; {found.hours.words}; time zone {found.clock}; from {found.how}"
     return [*text_table(rows, lambda k: 0 < k < len(heads) - 1), "", plain(about)]
 
 
-def _cells(name: str, one: "RatingLevels") -> tuple[str, ...]:
+def _cells(name: str, one: "RatingLevels", clipped: bool) -> tuple[str, ...]:
+    from amt_stream.sessions.day_levels import level_text
+
     levels = [one.rating_db, *(period.level_db for period in one.periods.values())]
-    texts = ["---" if level is None else f"{level:.1f}" for level in levels]
+    texts = [level_text(level, clipped) for level in levels]
     return (name, *texts, ", ".join(period.percent for period in one.periods.values()))
 
 
 def _write_csv(found: "DayLevels", dialect: CsvDialect) -> None:
     levels = found.to_dict()
-    about = {key: levels[key] for key in ("hours", "clock", "calibrated", "energy")}
+    about = {key: levels[key] for key in ("hours", "clock", "calibrated", "clipped", "energy")}
     rows = [*levels["days"], {"date": "all", **levels["whole"]}]
     write_with_header(about, [rows[0], *(row.values() for row in rows)], dialect)

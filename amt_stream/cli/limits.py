@@ -62,10 +62,9 @@ def _words(limit: JsonMap) -> str:
     """The report of one limit, or "" if it was kept."""
     name, column = limit["name"], limit["column"]
     side = "above" if "above" in limit else "below"
-    from amt_stream.meters.rows import reading_text
-    from amt_stream.meters.rows.limit_words import unknown_words, window_words
+    from amt_stream.meters.rows.limit_words import unknown_words, window_words, worst_words
 
-    value = reading_text(column, limit["worst"])
+    value = worst_words(limit)
     if limit["exceeded"] is None:
         if limit["whole"] or limit["worst"] is None:
             return f"{name}: {column} {unknown_words(limit)}"

@@ -1,5 +1,6 @@
 """Standard output with distinct errors."""
 
+import codecs
 import contextlib
 import errno
 import io
@@ -12,15 +13,34 @@ class OutputFailed(OSError):
     """Standard output cannot be written: the disk is full, the reader has left, or it is closed."""
 
 
+OTHERWISE = str.maketrans(dict(zip("\u2264\u2265\u2248", ("<=", ">=", "~"), strict=True)))
+"""Signs before numbers, as they are written where the encoding lacks them."""
+
+
+def _in_other_signs(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = error.object[error.start : error.end].translate(OTHERWISE)
+    return signs.encode("ascii", "backslashreplace").decode(), error.end
+
+
+codecs.register_error("amt_stream.signs", _in_other_signs)
+
+
+def write_all(stream: TextIO | None) -> None:
+    """Have a stream write characters outside its encoding as other signs or as escapes."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="amt_stream.signs")
+
+
 class OutputStream:
     """A text stream that raises OutputFailed instead of the OSError of the stream inside.
 
-    None stands for a closed stream. Characters outside its encoding are written as escapes.
+    None stands for a closed stream. Characters outside its encoding are written by `write_all`.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+        write_all(stream)
         self._stream = _Closed() if stream is None else stream
 
     def __getattr__(self, name: str) -> Any:

@@ -437,6 +437,12 @@ def any_in_pascal(chosen: Iterable[str]) -> bool:
     return any(entry(name).input_unit == "pascal" for name in chosen)
 
 
+def is_in_pascal(name: str) -> bool:
+    """Whether a model takes pascal; one outside the catalog does."""
+    known = entries().get(name)
+    return known is None or known.input_unit == "pascal"
+
+
 @cache
 def _installed() -> dict[str, Entry]:
     found: dict[str, Entry] = {}

@@ -10,7 +10,7 @@ from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.accumulators.sound_level import FRAME_S, WEIGHTINGS
 from amt_stream.meters.limits import COLORS, STATE
-from amt_stream.meters.rows.block import column_type
+from amt_stream.meters.rows.block import column_type, is_named
 from amt_stream.meters.rows.intervals import accumulates
 from amt_stream.meters.state_signs import is_away
 from amt_stream.service.identity import Identity
@@ -169,12 +169,18 @@ class Metrics(Unhindered):
 
     def _marks(self) -> "Iterator[Metric]":
         marks = {one: _gauge(one, f"Whether the newest row is {one}", *OF) for one in MARKS}
+        about = "Whether a reading of the newest row includes clipped sound: it was louder"
+        clipped = _gauge("reading_clipped", about, *OF, "reading")
+        signed = [one["name"] for one in self._header.get("columns", ()) if "if_clipped" in one]
         newest = _gauge("row_timestamp_seconds", "Unix time of the newest row", *OF)
         limits = _gauge("limit", "State of a limit in the newest row", *OF, "limit", "state")
         for microphone, row in self._rows.items():
             whose = microphone or MAIN
             for one, gauge in marks.items():
                 gauge.add_metric([whose], row[one] and not (one == "valid" and self._is_away))
+            for one in signed:
+                if is_named(one, row.get("clipped_columns")):
+                    clipped.add_metric([whose, one], 1)
             if row["utc"] is not None:
                 utc = datetime.fromisoformat(row["utc"]).timestamp()
                 newest.add_metric([whose], utc)
@@ -185,7 +191,7 @@ class Metrics(Unhindered):
         faulty = _counter("faulty_rows", "Rows with a fault", *OF, "fault")
         for (microphone, fault), count in self._faulty.items():
             faulty.add_metric([microphone or MAIN, fault], count)
-        yield from (*marks.values(), newest, limits, faulty)
+        yield from (*marks.values(), clipped, newest, limits, faulty)
 
     def _health(self) -> "Iterator[Metric]":
         state = _gauge("state", "State of the measurement", "state")

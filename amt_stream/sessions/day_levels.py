@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import DAY_S, local_zone, offset_s, zone_text
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict
-from amt_stream.meters.rows import Column
+from amt_stream.meters.rows import Column, reading_text
+from amt_stream.meters.rows.column import AT_LEAST
+from amt_stream.meters.rows.words import SIGNS
 from amt_stream.sessions import Session
 from amt_stream.sessions.chain import CHAIN
 from amt_stream.sessions.manifest import NAME as MANIFEST
@@ -172,6 +174,7 @@ class RatingLevels:
 class DayLevels:
     """Levels of day, evening and night of measurements at one place.
 
+    clipped: whether any of the sound was clipped, so that levels are at least so high
     days: levels of each day
     whole: levels of all days, weighted by the measured time
     how: description of the source of the energy
@@ -180,6 +183,7 @@ class DayLevels:
     hours: DayPeriods
     clock: str
     calibrated: bool
+    clipped: bool
     days: Sequence[RatingLevels]
     whole: RatingLevels
     how: str
@@ -192,6 +196,7 @@ class DayLevels:
             "hours": {"name": self.hours.name, "source": self.hours.source, **periods},
             "clock": self.clock,
             "calibrated": self.calibrated,
+            "clipped": self.clipped,
             "energy": self.how,
             "whole": self.whole.to_dict(symbol),
             "days": [one.to_dict(symbol) for one in self.days],
@@ -210,11 +215,12 @@ def day_levels(
 
     Raises NoDayLevels if there is no A-weighted energy, or its time is unknown.
     """
-    pieces, calibrated, by = [], True, zone
+    pieces, calibrated, clipped, by = [], True, False, zone
     for results in given:
         by = by or results.zone or local_zone()
         pieces.append(_pieces(results, hours, by))
         calibrated &= results.calibrated
+        clipped |= results.clipped
     if not pieces:
         raise NoDayLevels("no measurement: give a log, or a folder of logs")
     end, measured, power = (
@@ -251,7 +257,12 @@ def day_levels(
     ]
     how = "; ".join(dict.fromkeys(one.how for one in pieces))
     of_all = RatingLevels(None, whole, _rating(hours, whole))
-    return DayLevels(hours, zone_text(by), calibrated, by_day, of_all, how)
+    return DayLevels(hours, zone_text(by), calibrated, clipped, by_day, of_all, how)
+
+
+def level_text(level_db: float | None, clipped: bool) -> str:
+    """A level as text; clipped sound was louder."""
+    return reading_text("laeq_db", level_db, SIGNS[AT_LEAST] if clipped else "")
 
 
 def _rating(hours: DayPeriods, periods: Mapping[str, Period]) -> float | None:

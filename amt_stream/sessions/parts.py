@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from amt_stream.core.clock import SAME_S, Interval, Moment, NoSuchTime, local_text, zone_text
 from amt_stream.core.json_types import JsonDict
+from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
-from amt_stream.sessions.results import UNCALIBRATED_SOUND, Results, ResultsError
+from amt_stream.sessions.results import UNCALIBRATED_SOUND, FaultySpan, Results, ResultsError
 
 UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
@@ -101,10 +102,17 @@ class PartsOfRows:
                 since = None
         return found if since is None else [*found, (since, math.inf)]
 
+    def gaps_of(self, model: str) -> list[tuple[float, float]]:
+        """Begin and end of each gap in the sound, and of what is not calibrated.
+
+        A model of the digital signal needs no calibration.
+        """
+        left_out = LEFT_OUT if not model or catalog.is_in_pascal(model) else LEFT_OUT[:-1]
+        return [(one.begin_s, one.end_s) for one in self._stretches if one.fault in left_out]
+
     @cached_property
-    def gaps(self) -> list[tuple[float, float]]:
-        """Begin and end of each gap in the sound, and of what is not calibrated."""
-        return [(one.begin_s, one.end_s) for one in self.results.stretches if one.fault in LEFT_OUT]
+    def _stretches(self) -> list[FaultySpan]:
+        return self.results.stretches
 
     def off_of(self, model: str) -> list[tuple[float, float]]:
         """Begin and end of each time in which a model was switched off."""
@@ -153,7 +161,7 @@ class PartsOfRows:
         """
         found = end_s - begin_s
         excluded = [(one.begin_s, one.end_s) for one in self.results.excluded] if rest else []
-        for a, b in _merged([*self.gaps, *self.pauses, *self.off_of(model), *excluded]):
+        for a, b in _merged([*self.gaps_of(model), *self.pauses, *self.off_of(model), *excluded]):
             found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
         return np.clip(found, 0.0, None)
 

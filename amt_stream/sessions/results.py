@@ -38,7 +38,7 @@ from amt_stream.meters.rows import (
     readings_of,
 )
 from amt_stream.meters.rows.block import MICROPHONE, is_named
-from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
@@ -225,6 +225,12 @@ class Results:
         flags = np.concatenate([table["calibrated"] for table in tables])
         return not len(flags) or bool(flags.any())
 
+    @property
+    def clipped(self) -> bool:
+        """Whether any of the sound was clipped."""
+        tables = [self.rows] if self.intervals is None else [self.rows, self.intervals]
+        return any(bool((table["fault"] & Fault.CLIP).any()) for table in tables)
+
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns of the readings, by name."""
@@ -268,6 +274,12 @@ class Results:
         named = {text: is_named(name, text) for text in set(texts)}
         there: NDArray[np.bool_] = np.array([named[text] for text in texts], np.bool_)
         return there
+
+    @property
+    def reset_s(self) -> float:
+        """When readings were last reset, if that was not undone; 0 without a reset."""
+        times = (at_s for kind, at_s in _counting(self.events, ()) if kind == "readings_reset")
+        return max(times, default=0.0)
 
     @property
     def marks(self) -> list[Event]:
@@ -321,8 +333,9 @@ class Results:
         """The result of a limit from these rows, for the counted times."""
         limit = limit_of(data)
         column = self.columns[limit.column]
-        adds_up = column.statistic.startswith(EQUIVALENT)
-        monitor = LimitMonitor(limit, self.step_s, column.window_s, adds_up, column.counted)
+        adds_up, rises = column.statistic.startswith(EQUIVALENT), column.if_clipped == AT_LEAST
+        window_s, counted = column.window_s, column.counted
+        monitor = LimitMonitor(limit, self.step_s, window_s, adds_up, counted, rises)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
         known, fault = states != STATES[UNCALIBRATED], self.rows["fault"]
         # Another model may be off.

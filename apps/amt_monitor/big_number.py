@@ -9,6 +9,8 @@ from amt_monitor.settling_words import ABOUT, SETTLING, UNCOUNTED
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import UNCALIBRATED, Caption
+from amt_stream.meters.rows.column import UNCERTAIN
+from amt_stream.meters.rows.words import SIGNS
 
 WIDEST = {
     "sone": "88.88",
@@ -23,6 +25,12 @@ WIDEST = {
 }
 """Widest text by unit; of any other unit it is that of a level far below 0 dB."""
 LEVEL = "-188.8"
+WIDEST_SIGN = SIGNS[UNCERTAIN]
+CLIPPED = {
+    sign: f"The sound was clipped: the true value is {word} this one."
+    for sign, word in zip(SIGNS.values(), ("at least", "at most", "not exactly"), strict=True)
+}
+"""What the sign before a number says, for its tooltip."""
 SMALLEST, LARGEST = 14, 400
 CAPTION, SMALLEST_CAPTION = 0.2, 13
 UNIT, SMALLEST_UNIT = 0.28, 12
@@ -75,6 +83,7 @@ class BigNumber(QtWidgets.QWidget):
         super().__init__()
         self.caption, self.captioned, self._spare = caption, captioned, spare
         self._uncalibrated, self._settling = False, ""
+        self._has_sign = False  # it has had one, so that there is room for it
         self.widest = WIDEST.get(caption.unit, LEVEL)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
@@ -108,13 +117,20 @@ class BigNumber(QtWidgets.QWidget):
     def text(self) -> str:
         return self.digits.text()
 
-    def show_text(self, text: str) -> None:
-        if text != self.digits.text():
-            moves = _shape(text) != _shape(self.text)
-            self.digits.setText(text)
-            if moves:
-                self._arrange()
-            self._speak()
+    def show_text(self, text: str) -> bool:
+        """Write the number; returns whether it needs more room now."""
+        if text == self.text:
+            return False
+        moves = _shape(text) != _shape(self.text)
+        signed = text.startswith(tuple(SIGNS.values()))
+        wider = signed and not self._has_sign
+        self._has_sign |= signed
+        self.digits.setText(text)
+        if moves:
+            self._arrange()
+            self._explain()
+        self._speak()
+        return wider
 
     def show_note(self, text: str, about: str = "") -> None:
         """Write a small note beside the number: its uncertainty, or the time it covers."""
@@ -154,8 +170,7 @@ class BigNumber(QtWidgets.QWidget):
         tint(self.digits, role, hatched=uncalibrated)
         if settling != self._settling:
             self._settling = settling
-            about = f"{settling.capitalize()}: {ABOUT[settling]}" if settling else ""
-            self.digits.setToolTip(f"{self.caption.sentence} {about}".strip())
+            self._explain()
             self._arrange()
             self._speak()
         if uncalibrated == self._uncalibrated:
@@ -181,7 +196,8 @@ class BigNumber(QtWidgets.QWidget):
         notes = [text_width(text, note_size(size)) for _, text in self._notes]
         stacked = _is_stacked(size, len(notes))
         beside = max(unit, *notes, 0) if stacked else unit + sum(one + GAP_NOTE for one in notes)
-        return text_width(self.widest, size, bold=True) + round(GAP * size) + beside
+        widest = f"{WIDEST_SIGN}{self.widest}" if self._has_sign else self.widest
+        return text_width(widest, size, bold=True) + round(GAP * size) + beside
 
     def size_in(self, width: int, height: int, largest: int = LARGEST) -> int:
         """The largest size at which it fits into this room; or the smallest size."""
@@ -262,6 +278,13 @@ class BigNumber(QtWidgets.QWidget):
     def _caption_width(size: int, words: str, symbol: str) -> int:
         beside = text_width(symbol, size)
         return text_width(words, size) + (size // 2 + beside if beside else 0)
+
+    def _explain(self) -> None:
+        """Say in the tooltip of the digits what the number is, and why it is doubtful."""
+        parts = [self.caption.sentence, CLIPPED.get(self.text[:2], "")]
+        why = self._settling
+        parts += [f"{why.capitalize()}: {ABOUT[why]}"] if why else []
+        self.digits.setToolTip(" ".join(filter(None, parts)))
 
     def _speak(self) -> None:
         uncalibrated = UNCALIBRATED if self._uncalibrated else ""

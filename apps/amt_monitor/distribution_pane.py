@@ -25,7 +25,7 @@ from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.time_plot import clock_text
 from amt_monitor.widgets import combo_box
 from amt_stream.meters.frames import Event
-from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.captions import row_text
 
 if TYPE_CHECKING:
     from amt_monitor.view_state import ViewState
@@ -109,7 +109,7 @@ class DistributionPane(Pane):
         self.exceeded.set(np.arange(len(above)) + (first - low - 0.5), above)
         self.percentiles.set(
             [
-                (float(value) - low - 0.5, f"{caption} {reading_text(name, value)}")
+                (float(value) - low - 0.5, f"{caption} {row_text(name, self._found)}")
                 for name, caption in percentiles_of(self.name, self._found)
                 if (value := self._found[name]) is not None
             ]

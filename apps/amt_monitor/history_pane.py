@@ -21,6 +21,7 @@ from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
 from amt_stream.core.words import counted
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Rows, maxima_of, reading_text
+from amt_stream.meters.rows.captions import row_text
 from amt_stream.meters.state_signs import SIGNS, is_away
 
 if TYPE_CHECKING:
@@ -239,11 +240,13 @@ class HistoryPane(Pane):
 
         A reading that does not count, and so can be above its maximum, says why.
         """
-        now, most = (self._values.get(one) for one in (name, self._maxima.get(name, "")))
-        text = "" if now is None else f" {reading_text(name, now)}"
+        values, highest = self._values, self._maxima.get(name, "")
+        text = "" if values.get(name) is None else f" {row_text(name, values)}"
         if text and (why := self._settling.get(name, SETTLING)) in UNCOUNTED:
             text += f" {why}"
-        return text if most is None else f"{text}, max {reading_text(name, most)}"
+        if values.get(highest) is None:
+            return text
+        return f"{text}, max {row_text(highest, values)}"
 
     def _moment(self, time_s: float) -> str:
         clock = self._clock(time_s)

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.big_number import Extent, label_in, resize_text, text_width
+from amt_monitor.big_number import WIDEST_SIGN, Extent, label_in, resize_text, text_width
 from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import tint
 from amt_stream.meters.rows import NO_READING
+from amt_stream.meters.rows.words import SIGNS
 
 LINE = 1.35
 """Height of a line relative to its letters."""
@@ -43,6 +44,7 @@ class NumberTable(QtWidgets.QWidget):
         units = {cell.caption.unit for cell in cells}
         self._second = {unit for first, unit in PAIRS if first in units}
         self._widths: dict[tuple[int, bool], int] = {}
+        self._has_sign = False  # a number has had one, so that there is room for it
         self._cells: list[list[ReadingCell]] = [[], []]
         for cell in cells:
             self._cells[self._column(cell)].append(cell)
@@ -59,13 +61,18 @@ class NumberTable(QtWidgets.QWidget):
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
         return [(cell, number) for line in self._lines for cell, number, _ in line.parts]
 
-    def show_number(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> None:
-        """Write a number with its decimal point aligned."""
+    def show_number(self, number: QtWidgets.QLabel, cell: ReadingCell, text: str) -> bool:
+        """Write a number with its decimal point aligned; returns whether it needs more room now."""
         if text == number.text():
-            return
+            return False
         number.setText(text)
         number.setAccessibleName(f"{cell.caption.spoken}, {text} {cell.caption.unit}")
         self._align(number, cell, text)
+        if self._has_sign or not text.startswith(tuple(SIGNS.values())):
+            return False
+        self._has_sign = True
+        self._widths.clear()
+        return True
 
     def line_height(self, size: int) -> int:
         return round(LINE * size)
@@ -73,7 +80,7 @@ class NumberTable(QtWidgets.QWidget):
     def extent(self, size: int, deep: int, count: int, short: bool = False) -> Extent:
         """The size of the first `count` lines, `deep` of them in a column.
 
-        short: with symbols, not words
+        short: with symbols alone, not with words before them
         """
         columns = self._columns(deep, count)
         wide = len(columns) * self._width(size, short) + (len(columns) - 1) * round(BETWEEN * size)
@@ -195,6 +202,7 @@ class NumberTable(QtWidgets.QWidget):
         """The longest text before the point, and the longest after it."""
         of_hertz = any(cell.caption.unit == "Hz" for cell in self._cells[column])
         longest = max(text_width(text, size) for text in (*LONGEST, *["18888"] * of_hertz))
+        longest += text_width(WIDEST_SIGN, size) if self._has_sign else 0
         return longest + text_width("." + "0" * self._decimals[column], size)
 
     def _unit_width(self, column: int, size: int) -> int:
@@ -206,7 +214,7 @@ class _Line:
 
     def __init__(self, cells: Sequence[ReadingCell], parent: QtWidgets.QWidget) -> None:
         self.caption = cells[0].caption
-        self.words = label_in(self.caption.words, parent)
+        self.words = label_in(self.text(short=False), parent)
         tint(self.words, "second")
         self.parts = []
         for cell in cells:
@@ -218,10 +226,12 @@ class _Line:
             number.setToolTip(cell.caption.sentence)
             number.setAccessibleDescription(cell.caption.sentence)
             self.parts.append((cell, number, unit))
-        self.words.setToolTip(self.caption.sentence)
+        self.words.setToolTip(f"{self.caption.spoken}: {self.caption.sentence}")
 
     def text(self, short: bool) -> str:
-        return (self.caption.symbol if short else "") or self.caption.words
+        """The symbol alone, or words and symbol, so that a reading has one name in every size."""
+        words, symbol = self.caption.words, self.caption.symbol
+        return (symbol if short else f"{words}  {symbol}".rstrip()) or words
 
     def abbreviate(self, short: bool) -> None:
         self.words.setText(self.text(short))

@@ -1,10 +1,10 @@
 """A reading in a pane."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from amt_stream.meters.rows import NO_READING, reading_text
-from amt_stream.meters.rows.captions import Caption, caption_of
+from amt_stream.meters.rows.captions import Caption, caption_of, row_text, sign_in
+from amt_stream.meters.rows.words import with_sign
 
 
 class ReadingCell(NamedTuple):
@@ -30,7 +30,9 @@ class ReadingCell(NamedTuple):
         caption = caption._replace(words=self.words, symbol="") if self.words else caption
         return caption._replace(unit=self.unit) if self.unit else caption
 
-    def write(self, value: float | None) -> str:
+    def write(self, values: Mapping[str, Any]) -> str:
+        """The reading of a row as text, with a sign if it includes clipped sound."""
+        value = values.get(self.name)
         if value is None or self.text is None:
-            return NO_READING if value is None else reading_text(self.name, value)
-        return self.text(value)
+            return row_text(self.name, values)
+        return with_sign(self.text(value), sign_in(self.name, values))

@@ -53,16 +53,19 @@ class ReadingGrid(NumberGrid):
         return large + (self.table.numbers if self.table else [])
 
     def show_readings(self, found: Mapping[str, Any]) -> None:
-        for cell, number in self._large:
-            number.show_text(cell.write(found.get(cell.name)))
+        wider = [number.show_text(cell.write(found)) for cell, number in self._large]
         if self.table is not None:
-            for cell, label in self.table.numbers:
-                self.table.show_number(label, cell, cell.write(found.get(cell.name)))
+            wider += [
+                self.table.show_number(label, cell, cell.write(found))
+                for cell, label in self.table.numbers
+            ]
+        if any(wider):
+            self.arrange_again()
 
     def lose(self, found: Mapping[str, Any] | None) -> None:
         """Write dashes while the microphone is lost; None when it is not."""
         for cell, number in self._large:
-            number.lose("" if found is None else cell.write(found.get(cell.name)))
+            number.lose("" if found is None else cell.write(found))
             if found is not None:
                 number.show_note("")  # no band beside dashes
         if self.table is not None and found is not None:

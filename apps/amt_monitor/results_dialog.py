@@ -17,13 +17,13 @@ from amt_stream.sessions.report.content import (
     MOST_READINGS,
     calibration,
     device,
-    faults,
     integrity,
     limit_lines,
     readings,
     when,
 )
 from amt_stream.sessions.report.curves import is_followed
+from amt_stream.sessions.report.happened import fault_lines
 from amt_stream.sessions.report.times import Clock
 from amt_stream.sessions.results import Results, read_results
 
@@ -148,7 +148,8 @@ def _happened(results: Results) -> str:
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
         for one in limit_lines(results, clock)
     ]
-    found += faults(results)
+    lost, measured = fault_lines(results)
+    found += [*lost, *measured]
     found += [""] * bool(found)
     found += [
         f"{clock.moment(event.time_s)}  {event.kind}: {event.text}" for event in results.events

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
-from amt_stream.meters.rows import reading_text
-from amt_stream.meters.rows.captions import HEADLINES, caption_of
+from amt_stream.meters.rows.captions import HEADLINES, caption_of, row_text
 from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
@@ -30,16 +29,20 @@ def status_text(engine: "Engine", health: "Health") -> str:
 def title_text(engine: "Engine | None", state: str, view: "ViewState | None") -> str:
     """As "LTL 68.3 sone - USB microphone - amt-stream"; the state while not running.
 
-    An uncalibrated reading says so.
+    An uncalibrated reading says so; one of a model that is switched off is not of now.
     """
     if engine is None:
         return "amt-stream"
-    values = view.values if view is not None else {}
-    name = next((one for one in HEADLINES if values.get(one) is not None), None)
-    title = state
-    if view is not None and name is not None and state == "running":
-        caption = caption_of(name)
-        title = f"{caption.symbol} {reading_text(name, values[name])} {caption.unit}"
-        if view.reading_status(view.model_of(name)).uncalibrated:
-            title += ", uncalibrated"
+    title = _headline(view) if view is not None and state == "running" else ""
+    title = title or state
     return plain(f"{title} - {engine.source.name} - amt-stream")
+
+
+def _headline(view: "ViewState") -> str:
+    """The first headline that a running model gives; "" if there is none."""
+    for name in HEADLINES:
+        status, caption = view.number_status(name), caption_of(name)
+        if view.values.get(name) is not None and not status.off:
+            text = f"{caption.symbol} {row_text(name, view.values)} {caption.unit}"
+            return f"{text}, uncalibrated" if status.uncalibrated else text
+    return ""

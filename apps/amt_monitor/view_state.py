@@ -28,9 +28,6 @@ SAME_S = 0.25
 """Seconds between the end of a gap and that of the disturbance of a model, which ends a block later
 at most."""
 
-CALM_S = 10.0
-"""Seconds without a fault after which no recent frame has one, however late its model is."""
-
 
 @dataclass(frozen=True)
 class ViewState:
@@ -56,7 +53,7 @@ class ViewState:
         frames = {name: latest for name, latest in newest.items() if latest is not None}
         if not frames or len(frames) < len(newest):
             return None
-        row = {} if readings is None else (readings.row or {}) | readings.totals
+        row = {} if readings is None else readings.values
         return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
 
     @property
@@ -143,12 +140,10 @@ class ViewState:
         frames = self.frames.get(name)
         if frames is None:
             return ReadingStatus(0, self.held)
-        fault = 0
-        if frames.calm_s < CALM_S:
-            recent = self.engine.recent(frames.model, frames.end_s - RECENT_S, frames.microphone)
-            # Calm frames have no fault.
-            faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
-            fault = int(np.bitwise_or.reduce(faults)) if faults else 0
+        recent = self.engine.recent(frames.model, frames.end_s - RECENT_S, frames.microphone)
+        # Calm frames have no fault; calm ones may follow clipped sound at once.
+        faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
+        fault = int(np.bitwise_or.reduce(faults)) if faults else 0
         in_pascal = takes_pascal(self.engine.models[name])
         uncalibrated = in_pascal and not frames.calibrated
         settling = self._settling_after(frames) if frames.settling[-1] else ""

@@ -24,8 +24,7 @@ from amt_monitor.top_bar import StateChip, elapsed_text
 from amt_monitor.wall_strip import LastMinutes
 from amt_monitor.widgets import plain_label, tied
 from amt_stream.core.safe_text import plain
-from amt_stream.meters.rows import reading_text
-from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.rows.captions import caption_of, row_text
 from amt_stream.meters.rows.limit_words import (
     forecast_words,
     state_of,
@@ -155,7 +154,7 @@ class WallView(QtWidgets.QWidget):
         self.time.setText(datetime.now().strftime("%H:%M:%S"))
         models = {name: view.model_of(name) for name in self.numbers}
         for name, number in self.numbers.items():
-            text = reading_text(name, view.values.get(name))
+            text = row_text(name, view.values)
             number.show_text(text)
             number.lose(text if is_away(view.held) else "")
             model = models[name]

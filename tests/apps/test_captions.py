@@ -2,6 +2,8 @@
 
 import pytest
 
+from amt_monitor.number_table import NumberTable
+from amt_monitor.reading_cell import ReadingCell
 from amt_stream.meters import catalog
 from amt_stream.meters.rows import Column, readings_of
 from amt_stream.meters.rows.captions import caption_of, caption_of_column
@@ -64,3 +66,16 @@ def test_time_constants_are_those_of_the_model():
     assert "falls with 50 ms" in caption_of("gm2002_stl_phon").sentence
     assert "within 99 dB" in caption_of("laeq_15min_allowed_99_db").sentence
     assert "LAeq,15min" in caption_of("laeq_15min_allowed_99_db").sentence
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_reading_has_its_symbol_in_a_table_of_every_size(qtbot, short):
+    names = "lcpeak_db", "lafmax_db", "ltl_n5_phon", "spectrum_max_hz"
+    table = NumberTable([[ReadingCell(name)] for name in names])
+    qtbot.addWidget(table)
+    table.arrange(14, len(table), len(table), short)
+    for (cell, _), line in zip(table.numbers, table._lines, strict=True):
+        caption = cell.caption
+        assert caption.symbol in line.words.text(), "one name, whatever the room"
+        assert caption.words in (line.words.toolTip() if short else line.words.text())
+        assert line.words.width() >= line.words.fontMetrics().horizontalAdvance(line.words.text())

@@ -138,7 +138,7 @@ def test_headers_are_as_they_were_but_for_what_was_renamed(command, way, tone):
     wanted = json.loads(renamed("headers", command, json.dumps(before)))
     now = header_of(command, way)
     for column in now["columns"]:
-        for key in ("label", "symbol"):  # a new key is no change of what there was
+        for key in ("label", "symbol", "if_clipped"):  # a new key is no change of what there was
             column.pop(key, None)
     now["source"].pop("sound")
     assert now == wanted

@@ -1,9 +1,12 @@
 """Clipped sound and sound with an offset, as a person gives it to the commands."""
 
+import io
 import json
 
 import numpy as np
 import pytest
+
+from amt_stream.cli.output import write_all
 
 FS = 48000
 SPL = "--model", "spl", "--full-scale-db", 120
@@ -49,3 +52,33 @@ def test_an_offset_is_removed_and_said_unless_it_is_kept(summary_of, sound_file,
         assert status == 0
         told = json.loads(out.splitlines()[-1])["summary"]
         assert told["lzeq_db"] == pytest.approx(expected["lzeq_db"], abs=0.05)
+
+
+def test_sound_that_clips_in_its_last_frame_alone_is_told_everywhere(summary_of, sound_file):
+    sound = np.concatenate([noise(1.0), np.ones(100)])
+    path = sound_file(sound, subtype="PCM_16", name="end.wav")
+    found, _ = summary_of(path, *SPL, "--limit", "lafmax_db>150")
+    assert 0.0 < found["statistics"]["spl"]["clipped_s"] < 0.02
+    (limit,) = found["limits"]
+    assert (limit["verdict"], limit["exceeded"]) == ("not known", None), "however short it was"
+
+
+def test_a_sign_that_an_encoding_lacks_is_written_in_ascii(run, sound_file):
+    path = sound_file(np.clip(tone(peak=1.3), -1, 1), subtype="PCM_16", name="loud.wav")
+    call = "analyze", path, "--summary", *SPL, "--limit", "lcpeak_db>100"
+    done = run(*call, PYTHONIOENCODING="ascii")
+    assert ", lcpeak_db above 100: >= 12" in done.err
+    assert "\\u" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("\u2265 94.0", b">= 94.0"), ("\u2264 3 \u2248 4", b"<= 3 ~ 4"), ("\u266b", b"\\u266b")],
+)
+def test_other_characters_are_escapes(text, written):
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    write_all(stream)
+    stream.write(text)
+    stream.flush()
+    assert raw.getvalue() == written

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from rich.color import ColorSystem
 from textual.widgets import Input
 
 from amt_monitor.measurement_control import MeasurementRequest
@@ -21,7 +22,16 @@ from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.cli.terminal.app import HelpScreen, MeterApp
+from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.cli.terminal.keys import keys_that_fit
+from amt_stream.cli.terminal.palette import (
+    COLORS,
+    DARK,
+    FEW,
+    LIGHT,
+    other_theme,
+    theme_of_terminal,
+)
 from amt_stream.cli.terminal.panes import Picture, _value_labels
 from amt_stream.cli.terminal.pictures import HATCH, braille, digits, digits_width, meter, trace
 from amt_stream.cli.window import Maker
@@ -31,6 +41,7 @@ from amt_stream.engine import Engine, FaultSource, Injection, PushSource, Signal
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows, fault_words, phon_text, readings_of
+from amt_stream.meters.state_signs import SIGNS
 from amt_stream.sessions.outputs import FollowedReadings
 from tests.service.browser import Browser
 
@@ -217,6 +228,55 @@ def test_words_numbers_and_pictures_at_every_size():
                 raise AssertionError((width, height, found)) from error
 
     drive(engine, meter, look)
+
+
+BRIGHT = 8
+RED = 1
+
+
+def ansi(color):
+    """The number of a color on a terminal with 16 of them."""
+    return color.downgrade(ColorSystem.STANDARD).number % BRIGHT
+
+
+@pytest.mark.parametrize("theme", [LIGHT + FEW, DARK + FEW])
+def test_in_few_colors_only_limits_are_red(theme):
+    colors = COLORS[theme]
+    for role in colors._fields[:-1]:
+        assert (ansi(colors.style(role).color) == RED) == (role == "red"), role
+    kinds = {role: ansi(colors.style(role).color) for role in ("left", "right", "ink", "amber")}
+    assert len({*kinds.values()}) == 4
+    for name, sign in SIGNS.items():
+        style = colors.style(f"{sign.color} reverse" if sign.filled else sign.color)
+        assert ansi(style.color) != ansi(style.bgcolor), name
+        assert (RED in (ansi(style.color), ansi(style.bgcolor))) == ("limit" in name), name
+    slow = colors.style("amber reverse")
+    assert slow.color.triplet.hex == "#000000", "black on yellow"
+
+
+@pytest.mark.parametrize(("system", "few"), [("standard", True), ("256", False), (None, False)])
+@pytest.mark.parametrize(("behind", "first"), [("0;15", LIGHT), ("15;0", DARK), ("", DARK)])
+def test_the_theme_is_that_of_the_terminal(monkeypatch, system, few, behind, first):
+    monkeypatch.setenv("COLORFGBG", behind)
+    theme = theme_of_terminal(system)
+    assert theme == (first + FEW if few else first)
+    assert {theme, other_theme(theme)} == {LIGHT + FEW * few, DARK + FEW * few}
+    assert COLORS[theme].theme(theme).dark == (first == DARK)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_line_below_large_numbers_is_empty(size):
+    """Levels have one unit and no maximum: the room is for the history."""
+    engine, meter = made("--source", "demo", "--model", "spl")
+
+    async def look(app, pilot):
+        await until(app, lambda text: re.search(r"LAF \d", text))
+        numbers = app.query_one("#numbers")
+        lines = [one.text.rstrip().split("\n") for one in app.query("NumberPane")]
+        await until(app, lambda _: numbers.size.height == max(map(len, lines)))
+        assert all(len(one) <= numbers.size.height for one in lines)
+
+    drive(engine, meter, look, size)
 
 
 def test_keys_do_what_they_do_in_the_window():
@@ -485,10 +545,12 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 def test_a_real_terminal_is_taken_and_given_back(typist, begin, tmp_path):
     person, terminal = typist
     call = ["meter", "--terminal", "--source", "demo", "--model", "spl"]
-    home = os.environ | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    home = os.environ | {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), "TERM": "linux"}
+    home.pop("COLORTERM", None)
     with begin(*call, stdin=terminal, stdout=terminal, stderr=terminal, environment=home) as run:
         person.wait_for("Running", since=person.wait_for(ENTER))
         person.wait_for("Paused", since=person.press(" "))
+        assert not re.search(r"\x1b\[(\d+;)*(31|91|41|101)[;m]", person.seen), "red is for limits"
         person.wait_for("Running", since=person.press(" "))
         person.press("\x1b[A\x1bOS")  # arrow keys and F4 type nothing, though an S is in there
         person.press("m")
@@ -500,7 +562,7 @@ def test_a_real_terminal_is_taken_and_given_back(typist, begin, tmp_path):
         person.wait_for("Stopped", since=person.press("fs"))
         after = person.press("q")
         farewell = person.wait_for(LEAVE, since=after)
-        person.wait_for("laf_db", since=farewell)
+        person.wait_for("LAF 40.0 dB", since=farewell)
         person.wait_for("measured", since=farewell)
     assert run.returncode == 0
     assert len(list((tmp_path / "Documents").glob("amt-stream/*/session.json"))) == 1
@@ -571,7 +633,7 @@ def test_a_terminal_that_cannot_show_the_screen_gets_lines(typist, begin, code, 
     given = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "options": ["code"]}
     with begin(program, *call, environment=os.environ | environment, **given) as run:
         person.wait_for(said)
-        person.wait_for("laf_db")
+        person.wait_for("LAF ")
         person.wait_for("measured")
     assert run.returncode == 0
     assert "\x1b" not in person.seen
@@ -602,3 +664,16 @@ def test_the_note_takes_the_keys_until_it_is_entered():
         assert not note.display
 
     drive(engine, meter, write)
+
+
+def test_closing_lines_have_the_names_of_displays_and_of_models_where_needed():
+    names = ("ltl_sone", "ltl_phon", "ltl_low_phon", "max_ltl_sone")
+    groups = {"moore2016": names, "gm2002": ("gm2002_ltl_sone",), "spl": ("lcpeak_db", "laf_db")}
+    values = {"ltl_sone": 4.0, "ltl_phon": 60.0, "max_ltl_sone": 5.0, "gm2002_ltl_sone": 4.2}
+    values |= {"lcpeak_db": 147.0, "clipped_columns": "lcpeak_db", "laf_db": None}
+    assert cell_lines(groups, values) == [
+        "moore2016 LTL 4.00 sone  60.0 phon",
+        "LTL max 5.00 sone",
+        "gm2002 LTL 4.20 sone",
+        "LCpeak \N{GREATER-THAN OR EQUAL TO} 147.0 dB",
+    ]

@@ -14,6 +14,7 @@ from amt_stream.meters import catalog
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event, Fault, Frames
+from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import Column, JoinedRows, Readings, readings_of
 from amt_stream.sessions.outputs import LatestReadings
 
@@ -120,7 +121,8 @@ def test_marks_are_those_of_all_frames_since_the_row_before():
 
 def test_a_model_that_is_off_takes_nothing_from_the_others():
     """No sound is missing, so no row says so; what the other counts goes on."""
-    table = JoinedRows({"a": Given("x"), "b": Given("y")}, 100, FS)
+    limits = [Limit("x", 50.0), Limit("y", 50.0)]
+    table = JoinedRows({"a": Given("x"), "b": Given("y")}, 100, FS, limits=limits)
     given = []
     measurement = Measurement(
         ReadyModel(SoundLevel(FS), FS, 10.0),
@@ -138,6 +140,7 @@ def test_a_model_that_is_off_takes_nothing_from_the_others():
     assert {row["fault"] for row in rows} == {"overload off"}
     assert [row["x"] for row in rows] == pytest.approx(time_s)
     assert {row["y"] for row in rows} == {None}
+    assert [{row[one.state] for row in rows} for one in limits] == [{"green"}, {"unknown"}]
     assert [one.number for one in table.readings.values()] == [11, 0]
 
 

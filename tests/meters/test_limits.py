@@ -24,6 +24,7 @@ from amt_stream.meters.rows.limit_words import (
     alarm_words,
     forecast_words,
     state_words,
+    unknown_words,
     value_words,
 )
 from amt_stream.offline.measure import measure
@@ -607,3 +608,33 @@ def test_the_words_of_a_limit_are_those_of_all_displays():
     missed = {"laeq_15min_db": 28.0, lower.state: "red"}
     assert state_words(lower, missed) == "Below the limit"
     assert value_words(lower, missed) == "LAeq,15min 28.0 dB, at least 30 dB"
+
+
+@pytest.mark.parametrize(
+    ("text", "rises", "value", "verdict"),
+    [
+        ("laf_db>80", True, 70.0, "not known"),
+        ("laf_db>80,amber=60", True, 70.0, "not known"),
+        ("laf_db>80", True, 90.0, "exceeded"),
+        ("laf_db<60", True, 70.0, "kept"),
+        ("laf_db<60", True, 50.0, "not known"),
+        ("laf_db<60", False, 70.0, "not known"),
+    ],
+)
+def test_one_clipped_row_of_a_thousand_leaves_no_limit_kept_that_louder_sound_breaks(
+    text, rises, value, verdict
+):
+    for clipped, expected in ((True, verdict), (False, None)):
+        monitor = LimitMonitor(limit_from_text(text), 0.1, rises=rises)
+        monitor.update((0.1 * k, 70.0, True, False, True) for k in range(1, 1000))
+        monitor.update([(100.0, value, True, clipped, True)])
+        monitor.update((100.0 + 0.1 * k, 70.0, True, False, True) for k in range(1, 1000))
+        stood = monitor.stood
+        assert stood.verdict == (expected or ("kept" if value == 70.0 else "exceeded"))
+        assert stood.clipped_s == pytest.approx(0.1 * clipped)
+        assert (stood.exceeded is None) == (stood.verdict == "not known")
+
+
+def test_a_clipped_limit_says_for_how_long():
+    state = {"worst": 70.0, "unjudged_s": 0.1, "counted_s": 200.0, "clipped_s": 0.1}
+    assert unknown_words(state) == "is not known: the sound was clipped for 0.1 s"

@@ -9,15 +9,25 @@ from amt_stream.meters.triggers import Trigger, TriggerError, trigger_from_text,
 FS = 48000
 
 
-def rows_of(values, step_s=0.1, row=None):
+def rows_of(values, step_s=0.1, row=None, clipped=()):
     time_s = np.arange(len(values)) * step_s
     columns = {
         "time_s": time_s,
         "utc": np.datetime64(0, "ms") + np.rint(1000 * time_s).astype("timedelta64[ms]"),
         "sample": np.rint(time_s * FS).astype(np.int64),
         "laf_db": np.asarray(values, np.float64),
+        "clipped_columns": np.full(len(values), "", object),
     }
+    columns["clipped_columns"][list(clipped)] = "all"
     return Rows(columns | ({} if row is None else {"row": np.array(row, object)}))
+
+
+@pytest.mark.parametrize(("at", "begin", "end"), [(3, "", "≥ "), (2, "≥ ", "≥ "), (6, "", "")])
+def test_of_clipped_sound_it_says_that_it_was_louder(at, begin, end):
+    rows = rows_of([50, 50, 90, 95, 50, 50, 50, 50], clipped=[at])
+    spot = Spotter([trigger_from_text("laf_db>80,hold=0")], 0.1, FS)
+    texts = [one.event(FS).text for one in spot(rows)]
+    assert [f"laf_db is {begin}90.0" in texts[0], f"laf_db was {end}95.0" in texts[1]] == [True] * 2
 
 
 def spotted(text, values, size=None, step_s=0.1, row=None):

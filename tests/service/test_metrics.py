@@ -212,3 +212,18 @@ def test_a_column_has_a_name_and_a_channel(column, named):
 
 def test_a_column_of_an_unknown_unit_keeps_its_name():
     assert metric_name({"name": "other", "unit": ""}) == ("other", "")
+
+
+@pytest.mark.parametrize(
+    ("named", "clipped"),
+    [("", set()), ("laf_db", {"laf_db"}), ("all", {"laf_db", "lceq_minus_laeq_db"})],
+)
+def test_a_reading_that_includes_clipped_sound_says_so(named, clipped):
+    names = "laf_db", "lceq_minus_laeq_db", "integrated_lufs"
+    columns = [column_named(name).to_dict() for name in names]
+    metrics = Metrics()
+    metrics.send(Message("header", {"columns": columns, "statistics": {"spl": {}}}))
+    row = {"fault": "", "valid": True, "settling": False, "calibrated": True, "utc": None}
+    metrics.send(Message("row", row | dict.fromkeys(names, 1.0) | {"clipped_columns": named}))
+    (family,) = (one for one in metrics.collect() if one.name == "amt_reading_clipped")
+    assert {one.labels["reading"] for one in family.samples} == clipped

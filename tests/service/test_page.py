@@ -19,8 +19,8 @@ import soundfile
 from PIL import Image
 from websockets.sync.client import connect
 
-from amt_stream.meters.rows import reading_text
-from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.rows import column_named, reading_text
+from amt_stream.meters.rows.captions import caption_of, row_text
 from amt_stream.meters.state_signs import signs_script
 from amt_stream.service.page.pipe import parts, pipe_line
 from tests.service.browser import Browser
@@ -539,6 +539,23 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
         browser.evaluate("document.querySelector('amt-meter').setAttribute('column', 'laf_db'); 0")
         browser.until(f"{embed.format('doubt')}.startsWith('silent')")
         assert browser.evaluate(embed.format("value")) == "---"
+
+
+READING = """import('./amt-meter.js').then(({ reading }) =>
+  { window.signed = reading(COLUMN, ROW); }); ''"""
+
+
+@pytest.mark.parametrize("clipped", ["", "laf_db", "all"])
+@pytest.mark.parametrize("name", ["laf_db", "lceq_minus_laeq_db", "ltl_phon", "integrated_lufs"])
+def test_a_reading_of_clipped_sound_has_the_sign_of_all_displays(clipped, name):
+    row = {"laf_db": 60.25, "lceq_minus_laeq_db": -0.04, "ltl_phon": 130, "integrated_lufs": -23.0}
+    row |= {"clipped_columns": clipped}
+    column = json.dumps(column_named(name).to_dict())
+    with page_server() as (url, _), Browser() as browser:
+        browser.open(url)
+        browser.until("document.readyState === 'complete'")
+        browser.evaluate(READING.replace("COLUMN", column).replace("ROW", json.dumps(row)))
+        assert browser.until("window.signed") == row_text(name, row)
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():

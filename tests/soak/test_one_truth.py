@@ -1,4 +1,8 @@
-"""300 random measurements: whoever tells of limits, maxima and levels tells the same."""
+"""300 random measurements: limits, maxima and levels are the same everywhere, and reports are true.
+
+No report has a verdict, an average or a projection over time that was not measured without a word
+of it, and each has the total of every cause of gaps.
+"""
 
 import shutil
 

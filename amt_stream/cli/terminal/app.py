@@ -17,9 +17,10 @@ from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
+from amt_stream.cli.terminal.cells import first_numbers, number_cells
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
 from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter
-from amt_stream.cli.terminal.palette import COLORS, theme_of_terminal
+from amt_stream.cli.terminal.palette import COLORS, other_theme, theme_of_terminal
 from amt_stream.cli.terminal.panes import (
     EarMeters,
     HistoryPicture,
@@ -29,8 +30,6 @@ from amt_stream.cli.terminal.panes import (
     Picture,
     SpecificPane,
     TablePane,
-    first_numbers,
-    number_cells,
 )
 from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.cli.watch import Watch
@@ -45,6 +44,8 @@ DRAW_S = 0.1
 SLOW = 3
 """Numbers change at every third picture, as nobody reads faster."""
 MESSAGE_S = 10.0
+NUMBER_ROWS = (50, 14), (34, 9), (0, 6)
+"""Least height of the screen, and most lines of its large numbers; the rest is for the others."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -74,7 +75,7 @@ class MeterApp(App[None]):
     #body { height: 1fr; padding: 0 1; }
     #main { width: 1fr; }
     #levels { width: 11; margin-left: 2; }
-    #numbers { height: 6; margin-bottom: 1; }
+    #numbers { margin-bottom: 1; }
     #hero { margin-right: 2; }
     #history { height: 2fr; min-height: 6; }
     #specific { height: 1fr; min-height: 4; margin-top: 1; }
@@ -86,8 +87,6 @@ class MeterApp(App[None]):
     #help { width: auto; height: auto; padding: 1 2; background: $surface; max-width: 100%; }
     .low #numbers { margin-bottom: 0; }
     .tall #body, .high #body { padding: 1 2; }
-    .tall #numbers { height: 9; }
-    .high #numbers { height: 14; }
     """
     BINDINGS: ClassVar[list[Any]] = [
         *(
@@ -178,7 +177,7 @@ class MeterApp(App[None]):
     def on_mount(self) -> None:
         for name, colors in COLORS.items():
             self.register_theme(colors.theme(name))
-        self.theme = theme_of_terminal()
+        self.theme = theme_of_terminal(self.console.color_system)
         if self.meter.readings is not None:
             limits = len(self.meter.readings.limits)
             self.query_one("#limits").styles.height = min(4, limits)
@@ -251,12 +250,14 @@ class MeterApp(App[None]):
         large = zip(
             self.query(NumberPane), [*self._large, None, None], ("ltl", "stl"), strict=False
         )
+        most, used = next(rows for least, rows in NUMBER_ROWS if self.size.height >= least), 0
         for number, cell, role in large:
             status = view.reading_status() if cell is None else view.number_status(cell.names[0])
-            number.draw(cell, values, status, lost, role)
+            used = max(used, number.draw(cell, values, status, lost, role, most))
         table, pane = self.query_one(TablePane), self.query_one(SpecificPane)
         specific = view.specific_loudness
         numbers = self.query_one("#numbers")
+        numbers.styles.height = used
         free = self.query_one("#body").content_size.height - 6
         free -= numbers.outer_size.height + numbers.styles.margin.height
         pane.display = specific is not None and free >= (7 if table.display else 5)
@@ -372,7 +373,7 @@ class MeterApp(App[None]):
             picture.next_span()
 
     def action_light_or_dark(self) -> None:
-        self.theme = next(name for name in COLORS if name != self.theme)
+        self.theme = other_theme(self.theme)
         for picture in self.query(Picture):
             picture.forget()
         self._pictures = 0

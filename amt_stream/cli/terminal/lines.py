@@ -9,9 +9,14 @@ from typing import Any, TextIO
 
 from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
+from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.cli.terminal.meter import Spectrum, TerminalMeter
 from amt_stream.cli.watch import SILENT, Watch
-from amt_stream.meters.rows import band_texts, fault_words, phon_text, reading_text
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.rows import NO_READING, band_texts, fault_words, phon_text
+from amt_stream.meters.rows.captions import row_text, sign_in
+from amt_stream.meters.rows.limit_words import state_words, value_words
+from amt_stream.meters.rows.words import with_sign
 
 TURN_S = 0.1
 LINE_S = 1.0
@@ -76,14 +81,20 @@ def reading_line(meter: TerminalMeter, view: ViewState, spectrum: Spectrum | Non
     elif tuple(view.readings.models) in LOUDNESS_FIRST and not view.readings.limits:
         values = loudness_words({**view.values, **meter.highest_band.values})
         level_db = view.values.get("laeq_db")
-        values += [] if level_db is None else [f"LAeq {reading_text('laeq_db', level_db)} dB"]
+        values += [] if level_db is None else [f"LAeq {row_text('laeq_db', view.values)} dB"]
         words = [f"{view.values['time_s']:8.1f} s", *values, level_words(view)]
     else:
-        shown = {k: v for model in view.readings.models for k, v in view.readings.of(model).items()}
-        values = [f"{k} {reading_text(k, v)}" for k, v in shown.items() if v is not None]
-        limits = [f"{limit.name} {view.values[limit.state]}" for limit in view.readings.limits]
-        words = [f"{view.values['time_s']:8.1f} s", *values, *limits]
+        groups = {model: view.readings.of(model) for model in view.readings.models}
+        limits = [limit_line(limit, meter, view) for limit in view.readings.limits]
+        words = [f"{view.values['time_s']:8.1f} s", *cell_lines(groups, view.values), *limits]
     return "  ".join([*words, *warning_words(meter, view)])
+
+
+def limit_line(limit: Limit, meter: TerminalMeter, view: ViewState) -> str:
+    """The state of a limit and its value, as "Over the limit: LAF 80.0 dB, limit 79 dB"."""
+    held = (*meter.states, *([meter.away] if meter.lost_s > 0 else []))
+    state, value = (words(limit, view.values, held) for words in (state_words, value_words))
+    return f"{state}: {value}"
 
 
 def warning_words(meter: TerminalMeter, view: ViewState) -> list[str]:
@@ -110,9 +121,14 @@ def loudness_words(values: Mapping[str, Any]) -> list[str]:
     """Long-term, short-term and maximum loudness in sone and phon, with their bands if known."""
     found = []
     for label, name in LOUDNESS:
-        sone = float(values[f"{name}_sone"] or 0.0)
+        sone = values.get(f"{name}_sone")
+        if sone is None:  # as while its model is switched off
+            found.append(f"{label} {NO_READING:>8} sone {NO_READING:>6} phon")
+            continue
         low, high = (values.get(f"{name}_{edge}_sone") for edge in ("low", "high"))
         texts = ("", "") if low is None or high is None else band_texts(sone, low, high)
         percent, phon = (f" +- {text}" if text else "" for text in texts)
-        found.append(f"{label} {sone:8.3f} sone{percent} {phon_text(sone):>6}{phon} phon")
+        sign = sign_in(f"{name}_sone", values)
+        loudness, level = f"{sign}{sone:.3f}", with_sign(phon_text(sone), sign)
+        found.append(f"{label} {loudness:>8} sone{percent} {level:>6}{phon} phon")
     return found

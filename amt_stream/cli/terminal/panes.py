@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from rich.segment import Segment
@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from amt_monitor.reading_history import CAME, ReadingHistory
 from amt_monitor.view_state import ReadingStatus, ViewState
+from amt_stream.cli.terminal.cells import Cell
 from amt_stream.cli.terminal.meter import Spectrum
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
 from amt_stream.cli.terminal.pictures import (
@@ -40,9 +41,10 @@ from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters import catalog
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text, reading_text
+from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text
 from amt_stream.meters.rows.block import unix_s
-from amt_stream.meters.rows.captions import HEADLINES, UNCALIBRATED, caption_of
+from amt_stream.meters.rows.captions import UNCALIBRATED, caption_of, row_text
+from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
 
@@ -51,6 +53,7 @@ NOTED_S = 1.0
 """Shortest time without a model that is worth a line."""
 MOVE_S = 0.5
 """Time by which the history moves at least, as all of its lines are sent when it does."""
+UNMEASURED = int(UNHEARD)
 UNCAL = "uncal."
 """Where "uncalibrated" has no room."""
 LOWEST_DB, HIGHEST_DB = 20.0, 130.0
@@ -121,34 +124,6 @@ def _strip(line: Line, colors: TerminalColors) -> Strip:
     return Strip(parts)
 
 
-class Cell(NamedTuple):
-    """A number with its names: of one quantity, in each of its units."""
-
-    words: str
-    symbol: str
-    names: tuple[str, ...]
-
-    def values(self, values: Mapping[str, Any], lost: bool = False) -> list[tuple[str, str]]:
-        """Each number as text, with its unit."""
-        return [
-            ("---" if lost else reading_text(name, values.get(name)), caption_of(name).unit)
-            for name in self.names
-        ]
-
-
-def number_cells(names: Sequence[str]) -> list[Cell]:
-    """Readings in order, those of one symbol and several units together; bounds are left out."""
-    found: dict[str, Cell] = {}
-    for name in names:
-        caption = caption_of(name)
-        if caption.bound_of:
-            continue
-        key = caption.symbol or name
-        old = found.get(key, Cell(caption.words, caption.symbol, ()))
-        found[key] = old._replace(names=(*old.names, name))
-    return list(found.values())
-
-
 def covered_words(view: ViewState, model: str) -> str:
     """The time that a model's statistics cover, if that is less than the measurement's."""
     measured_s, off_s = view.measured_by(model)
@@ -156,12 +131,6 @@ def covered_words(view: ViewState, model: str) -> str:
         return ""
     off = f", off {off_s:.0f} s" if off_s >= NOTED_S else ""
     return f"{measured_s:.0f} of {max(measured_s, view.measured_s):.0f} s{off}"
-
-
-def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells with the main number first."""
-    main = next((cell for name in HEADLINES for cell in cells if name in cell.names), None)
-    return [*cells] if main is None else [main, *(cell for cell in cells if cell is not main)]
 
 
 class NumberPane(Picture):
@@ -174,11 +143,13 @@ class NumberPane(Picture):
         status: ReadingStatus,
         lost: bool,
         role: str,
-    ) -> None:
+        height: int,
+    ) -> int:
+        """Draw it in at most `height` lines; returns how many it uses."""
         if cell is None:
             self.show([])
-            return
-        width, height = self.size
+            return 0
+        width = self.size.width
         (text, unit), *others = cell.values(values, lost)
         others = _with_band(others, cell, values)
         caption = f"{cell.words}  {cell.symbol}" if cell.symbol else cell.words
@@ -191,27 +162,32 @@ class NumberPane(Picture):
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
-        if status.settling:
-            caption = f"{caption}, settling" if len(caption) + 10 <= width else caption
+        doubt = ", switched off" if status.off else ", settling" if status.settling else ""
         room = width - len(large[-1]) - 1
         if room < max(map(len, (unit, *words[-1:]))):
             # Beside digits that take all of the width nothing is read: it stands above them.
-            caption, room = f"{caption}  {unit}", width - len(f"{caption}  {unit}") - 1
+            spare = 1 + len(words[-1]) if words else 0
+            whole = f"{caption}{doubt}  {unit}"
+            caption = whole if len(whole) + spare <= width else f"{caption}  {unit}"
+            room = width - len(caption) - 1
             lines: list[Line] = [[(cut(caption, width), "second")]]
             lines += [[(line, ink)] for line in large]
             beside = lines[0]
         else:
+            caption = caption + doubt if len(caption + doubt) <= width else caption
             lines = [[(cut(caption, width), "second")], *([(line, ink)] for line in large)]
             lines[-1].append((f" {unit}", "second"))
             beside = lines[-2]
         beside += [(f" {word}", "amber") for word in words if len(word) <= room][:1]
         below = _joined("last" if lost else "", cell.values(values) if lost else others, width)
-        lines.append([(below, "second" if lost or status.held else "ink")])
+        if below:
+            lines.append([(below, "second" if lost or status.held else "ink")])
         high = Cell("", "", tuple(n for one in cell.names if (n := f"max_{one}") in values))
         if high.names and height > len(lines):
             highest = _with_band(high.values(values), high, values)
             lines.append([(_joined("max", highest, width), "second")])
-        self.show(lines[: height or 1])
+        self.show(lines[:height])
+        return len(lines[:height])
 
 
 def _with_band(
@@ -362,6 +338,8 @@ class HistoryPicture(Picture):
         past = (times >= 0) & (times <= end_s)
         high = np.where(past & (times <= history.now_s + each_s), found.high[:, at], np.nan)
         missing = past & ((found.marks[at] & CAME == 0) | (times > history.now_s + each_s))
+        # Rows come without values while samples are lost, or a model is switched off.
+        missing |= past & (found.marks[at] & UNMEASURED > 0) & np.isnan(high).all(axis=0)
         gaps = missing.reshape(-1, 2).all(axis=1)
         unit = caption_of(names[0]).unit
         floor = LOWEST_DB if unit in ("phon", "dB") else None
@@ -386,9 +364,7 @@ class HistoryPicture(Picture):
         found = []
         for name in names:
             caption = caption_of(name)
-            found.append(
-                f"{caption.symbol or caption.words} {reading_text(name, values.get(name))}"
-            )
+            found.append(f"{caption.symbol or caption.words} {row_text(name, values)}")
         free = self.size.width - sum(len(text) + 5 for text in found)
         whole = f"History, {title}"
         head: Line = [(whole if len(whole) <= free else cut(title, max(0, free)), "second")]
@@ -449,7 +425,7 @@ class SpecificPane(Picture):
         top = _nice_top(max(0.1, self._top.held))
         shares = np.zeros_like(loud) if lost else loud / top
         pictures = [bars(ear, height) for ear in shares]
-        scale = f"left, to {top:g} sone/ERB"
+        scale = f"left, to {top:g} sone/Cam"
         heads = f"Specific loudness, {scale}", f"Specific, {scale}", f"Left, to {top:g}"
         head = next((one for one in heads if len(one) <= room), heads[-1])
         wide = len(firsts)

@@ -6,17 +6,13 @@ from typing import Any, NamedTuple
 from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.readings import column_named
-from amt_stream.meters.rows.words import reading_text
+from amt_stream.meters.rows.words import SIGNS, reading_text
 
 HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
 """The window's title and the terminal's large number show the first of these that exists."""
 
 UNCALIBRATED = "uncalibrated"
 """Stands at the unit of a reading without a calibration."""
-
-
-RISING = ("dB", "sone", "phon", "percent")
-"""Units of readings that louder sound can only raise, if they are no differences or forecasts."""
 
 
 class Caption(NamedTuple):
@@ -48,21 +44,19 @@ class Caption(NamedTuple):
 
 
 def row_text(name: str, row: Mapping[str, Any]) -> str:
-    """A reading of a row as text, with a sign if it is at least so large."""
-    return reading_text(name, row.get(name), is_at_least(name, row))
+    """A reading of a row as text, with a sign if it includes clipped sound."""
+    return reading_text(name, row.get(name), sign_in(name, row))
 
 
-def is_at_least(name: str, row: Mapping[str, Any]) -> bool:
-    """Whether a reading of a row may be larger, because it includes clipped sound."""
-    if not row.get("clipped_columns") or not is_named(name, row["clipped_columns"]):
-        return False
-    column = column_named(name)
-    return column is not None and rises(column)
+def sign_in(name: str, row: Mapping[str, Any]) -> str:
+    """The sign before a reading of a row, of `SIGNS`; "" if its sound was not clipped."""
+    clipped = row.get("clipped_columns")
+    return sign_of(column_named(name)) if clipped and is_named(name, clipped) else ""
 
 
-def rises(column: Column) -> bool:
-    """Whether louder sound can only raise a column."""
-    return column.unit in RISING and column.statistic not in ("difference", "forecast")
+def sign_of(column: Column | None) -> str:
+    """The sign before a reading of this column if its sound was clipped."""
+    return SIGNS.get(column.if_clipped, "") if column is not None else ""
 
 
 UNITS = {"db": "dB", "hz": "Hz", "percent": "%"}

@@ -28,6 +28,15 @@ TIMES = {
 }
 """Time weightings on screens: in a word, and in a sentence."""
 
+AT_LEAST, AT_MOST, UNCERTAIN = "at least", "at most", "uncertain"
+"""What a value that includes clipped sound says of that of the true sound."""
+
+RISING = ("dB", "sone", "sone_HMS", "phon", "percent")
+"""Units of readings that louder sound can only raise."""
+
+FULL_SCALE = ("LUFS", "LU", "dBTP", "dBFS")
+"""Units of readings of the digital signal itself, which is what it is."""
+
 EQUIVALENT = "equivalent"
 """The statistic of columns whose parts add up to the whole."""
 
@@ -85,12 +94,28 @@ class Column:
         """Its symbol; without one, its name in words."""
         return self.symbol or self.label or self.name
 
+    @property
+    def if_clipped(self) -> str:
+        """What a value that includes clipped sound is: AT_LEAST, AT_MOST, UNCERTAIN or "".
+
+        The true sound was louder, which can only raise levels and loudness, also their minima and
+        percentiles, and lower forecasts. It changes a difference or a sharpness in either way, and
+        so a band, which overtones of clipping may fill.
+        """
+        if not self.model or self.unit in FULL_SCALE:
+            return ""
+        if self.statistic == "forecast":
+            return AT_MOST
+        rises = self.unit in RISING and self.statistic != "difference" and not self.band_hz
+        return AT_LEAST if rises else UNCERTAIN
+
     def to_dict(self) -> JsonDict:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side", "label", "symbol"
         untold = {"window_s", "about", "bound_of", "band_hz", "needs"}
         untold |= {name for name in may_be if not getattr(self, name)}
-        return {key: value for key, value in asdict(self).items() if key not in untold}
+        data = {key: value for key, value in asdict(self).items() if key not in untold}
+        return data | ({"if_clipped": self.if_clipped} if self.if_clipped else {})
 
 
 class Meaning(NamedTuple):

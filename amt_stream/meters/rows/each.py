@@ -145,7 +145,7 @@ class RowsOfEach(Resumable):
         return [one for joined in self.of.values() for one in joined.stood()]
 
     def counted_s(self) -> dict[str, Summary]:
-        """The measured, excluded and off time of each model, of one microphone."""
+        """The measured, excluded, off and clipped time of each model, of one microphone."""
         return self._first.counted_s()
 
     @property

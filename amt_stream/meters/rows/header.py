@@ -89,9 +89,7 @@ def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
     counted = table.counted_s()
     statistics = {
-        name: one.coverage()
-        | {key: seven_digits(v) for key, v in counted[name].items()}
-        | {"clipped_s": seven_digits(table.clipped_s(name))}
+        name: one.coverage() | {key: seven_digits(v) for key, v in counted[name].items()}
         for name, one in table.readings.items()
         if one.counts
     }

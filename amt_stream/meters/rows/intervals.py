@@ -11,7 +11,7 @@ from amt_stream.core.clock import SAME_S, Interval, local_text, zone_text
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.annoyance import annoyances
-from amt_stream.meters.frames import Frames
+from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.rows.block import FAULT_TEXTS, MICROPHONE, Rows, in_seven_digits, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT, Column
 from amt_stream.meters.rows.readings import RELATIVE, Readings
@@ -194,6 +194,13 @@ class Intervals(Resumable):
                 at = stop
             if end is not None:
                 self._close(frames.model)
+
+    def tail(self, frames: Frames) -> None:
+        """Take output of a model after the end of the sound, like `Readings`."""
+        readings = self.readings[frames.model]
+        readings.tail(frames)
+        if readings.clipped(frames).any():
+            self._tracks[frames.model].fault |= int(Fault.CLIP)
 
     def _reach(self, track: _IntervalTrack, end_s: float, paused: bool) -> None:
         """Add the time up to `end_s`, measured or not."""

@@ -23,7 +23,7 @@ from amt_stream.meters.rows.block import (
     in_utc,
     names_of,
 )
-from amt_stream.meters.rows.column import EQUIVALENT, Column
+from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT, Column
 from amt_stream.meters.rows.limit_monitor import LimitMonitor, Stood
 from amt_stream.meters.rows.limited import until_of
 from amt_stream.meters.rows.readings import Readings, Summary, models_of
@@ -374,6 +374,8 @@ class JoinedRows(Resumable):
         # The last sample not after the row's time, in integers.
         sample = steps * (self.step_ms * round(self.fs)) // 1000
         table, unsettled, clipped = beside(values), beside(settling), beside(clipped_of)
+        if steps[-1] == self._last:  # its statistics cover what came after its time, too
+            clipped[-1] |= np.concatenate([track.clipped_statistics for track in tracks])
         for column in self._joint:
             place, needs = self._names.index(column.name), [*map(self._names.index, column.needs)]
             given = dict(zip(column.needs, table.T[needs], strict=True))
@@ -487,13 +489,15 @@ class JoinedRows(Resumable):
         return Rows.around(found, names, table, after)
 
     def counted_s(self) -> dict[str, Summary]:
-        """Of each model with statistics, in seconds: `measured_s`, `excluded_s` and `off_s`."""
+        """Of each model with statistics, in seconds: measured, excluded, off and clipped."""
         self.catch_up()
         found = {name: one.counted_s() for name, one in self.readings.items()}
         for name, one in found.items():
             if one:
                 one["off_s"] = off_s = self._tracks[name].off_s
                 one["excluded_s"] = max(0.0, (one["excluded_s"] or 0.0) - off_s)
+            if self.readings[name].counts:
+                one["clipped_s"] = self.clipped_s(name)
         return found
 
     @property
@@ -577,7 +581,8 @@ class _ColumnMonitor(LimitMonitor):
         self.until = until
         """The name of the forecast by which it warns, or ""."""
         column, adds_up = self.column, self.column.statistic.startswith(EQUIVALENT)
-        super().__init__(limit, step_s, column.window_s, adds_up, column.counted)
+        rises = column.if_clipped == AT_LEAST
+        super().__init__(limit, step_s, column.window_s, adds_up, column.counted, rises)
         self._clipped_at_end = column.counted and list(readings.values())[self.place].in_pascal
 
     def states(
@@ -591,7 +596,8 @@ class _ColumnMonitor(LimitMonitor):
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
         known = marks[self.place] < UNCALIBRATED
-        heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
+        own_or_lost = np.bitwise_or.reduce(marks) & ~np.uint8(Fault.OFF) | marks[self.place]
+        heard = (own_or_lost & UNHEARD) == 0  # another model may be off
         of_rows = [time_s, values, known, clipped, heard]
         of_rows += [] if until_s is None else [until_s]
         rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
@@ -734,9 +740,9 @@ class _ModelTrack(Resumable):
             self._count_frames(replace(frames.between(0, there), ended_s=math.inf))
             frames = frames.between(there, len(frames))
         self._readings.tail(frames)
-        self._clip |= bool(self._readings.clipped(frames).any())
+        self._count_clipped_tail(frames)
         if self.intervals is not None:
-            self.intervals.readings[frames.model].tail(frames)
+            self.intervals.tail(frames)
         if math.isinf(self.reached_s):  # the sound is shorter than a frame
             self._rows[0, MARKS] = np.uint8(0) if frames.calibrated else UNCALIBRATED
             self.epoch_s = frames.end_utc - frames.end_s
@@ -816,10 +822,23 @@ class _ModelTrack(Resumable):
         clipped: NDArray[np.bool_] = since_s <= np.where(statistic, -math.inf, self._reach_s)
         return clipped | (statistic & (found[:, CLIP] > 0)[:, None])
 
+    def _count_clipped_tail(self, frames: Frames) -> None:
+        """Count the clipped sound of frames after the end, the first of which has some sound."""
+        counted = self._readings.clipped(frames)
+        if counted.any():
+            self._clip = True
+            self.clipped_s += float(counted[0]) * frames.part * frames.period_s
+
     @property
     def has_clipped(self) -> bool:
         """Whether clipped sound was counted."""
         return self._clip
+
+    @property
+    def clipped_statistics(self) -> NDArray[np.bool_]:
+        """Which columns (column,) are statistics of clipped sound."""
+        clips = self._clip and self._clipping_matters
+        return np.isinf(self._reach_s) & clips
 
     def until(
         self, time_s: NDArray[np.float64]

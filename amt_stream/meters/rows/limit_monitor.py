@@ -38,6 +38,8 @@ class Stood:
     heard_s, window_s: sound in the window at the last row, and its length
     projection: lowest possible level of an incomplete window, if silence follows
     judged_from_s: when judging began, if that was during the measurement; else 0
+    clipped_s: duration in which the value included clipped sound
+    doubted: whether such a value was not red, so that the true one may have been
     """
 
     limit: Limit
@@ -54,6 +56,8 @@ class Stood:
     unjudged_s: float = 0.0
     counted_s: float = 0.0
     judged_from_s: float = 0.0
+    clipped_s: float = 0.0
+    doubted: bool = False
 
     @property
     def verdict(self) -> str:
@@ -69,12 +73,16 @@ class Stood:
     def exceeded(self) -> bool | None:
         """Whether it was red, or ended red if only the end counts.
 
-        None if that is unknown: without a complete window, and if too much was not judged.
+        None if that is unknown: without a complete window, if too much was not judged, and if
+        clipped sound may have broken it.
         """
         if self.limit.at_end:
-            return self.state == STATES[RED] if self.state in COLORS else None
+            known = self.state in COLORS and not (self.doubted and self.state != STATES[RED])
+            return self.state == STATES[RED] if known else None
         if self.seconds[STATES[RED]] > 0:
             return True
+        if self.doubted:
+            return None
         judged_s = sum(self.seconds[name] for name in COLORS)
         enough = not is_too_much(self.unjudged_s, self.counted_s)
         return False if self.whole and judged_s and enough else None
@@ -90,6 +98,7 @@ class Stood:
             **{f"{name}_s": round(value, 3) for name, value in self.seconds.items()},
             "counted_s": round(self.counted_s, 3),
             "unjudged_s": round(self.unjudged_s, 3),
+            "clipped_s": round(self.clipped_s, 3),
             "worst": self.worst,
             "worst_s": self.worst_s,
             "whole": self.whole,
@@ -135,6 +144,7 @@ class LimitMonitor(Resumable):
         with the first value, and again after silence of its length
     adds_up: whether the column is an equivalent level, for which that can be decided
     counted: whether the column is of all that was counted
+    rises: whether louder sound can only raise the column
 
     A limit with `ahead_s` is also amber from so long before it is exceeded at the present level.
     Red is reported immediately. A state improves when the value was better than the threshold by
@@ -152,6 +162,7 @@ class LimitMonitor(Resumable):
     kept += ("_times", "_rows", "_worst", "_worst_s", "_heard_s", "_known_s", "_row_s", "_sure_at")
     kept += ("_was_whole", "_from_s", "_begins", "_paused", "_pauses", "_clipped", "_holes")
     kept += ("_counted_s", "_missed_s", "_unjudged_s", "_missed", "_judged_from_s", "_soon")
+    kept += ("_clipped_s", "_doubted")
     growing: ClassVar[tuple[str, ...]] = ("_pauses", "_holes")
 
     def __init__(
@@ -161,9 +172,11 @@ class LimitMonitor(Resumable):
         window_s: float = 0.0,
         adds_up: bool = False,
         counted: bool = False,
+        rises: bool = True,
     ) -> None:
         self.limit = limit
-        self._step_s, self._window_s, self._counted = step_s, window_s, counted
+        self._step_s, self._window_s = step_s, window_s
+        self._counted, self._rises = counted, rises
         self._adds_up = adds_up and not limit.below
         self._top = limit.sign * limit.threshold
         self._warn = self._top if limit.amber is None else limit.sign * limit.amber
@@ -189,6 +202,7 @@ class LimitMonitor(Resumable):
         self._rows = [0] * len(STATES)
         self._worst = self._worst_s = math.nan
         self._counted_s = self._missed_s = self._unjudged_s = self._judged_from_s = 0.0
+        self._clipped_s, self._doubted = 0.0, False
 
     def begin_late(
         self,
@@ -247,9 +261,14 @@ class LimitMonitor(Resumable):
             state = self._known(row.clipped)
             if counts:
                 self._compare(time_s, signed, sure)
+                louder_is_better = self.limit.below and self._rises and self._level != RED
+                doubtful = row.clipped and state != RED and not louder_is_better
+                self._doubted = doubtful or (self._doubted and not self.limit.at_end)
         if counts and not again:
             unsure = state == UNCALIBRATED or (state == UNKNOWN and row.clipped)
             self._unjudged_s += max(missed_s, unsure * self._step_s)
+        if counts and row.clipped and not (again and self._clipped):
+            self._clipped_s += self._step_s
         self._row_s, self._clipped = time_s, row.clipped
         self._rows[state] += counts and not (again and state == self._last)
         self._last = state if after else self._last
@@ -289,7 +308,7 @@ class LimitMonitor(Resumable):
         level = self._level
         if not self.limit.below and level != GREEN:
             return level
-        unsure = clipped and (level == GREEN) != self.limit.below
+        unsure = clipped and ((level == GREEN) != self.limit.below or not self._rises)
         unsure |= level == GREEN and not self._whole
         return UNKNOWN if unsure or self._unmeasured(self._known_s) else level
 
@@ -371,4 +390,6 @@ class LimitMonitor(Resumable):
             unjudged_s=self._unjudged_s,
             counted_s=self._counted_s,
             judged_from_s=self._judged_from_s,
+            clipped_s=self._clipped_s,
+            doubted=self._doubted,
         )

@@ -4,7 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.limits import STATES, Limit
+from amt_stream.meters.limits import COLORS, STATES, Limit
+from amt_stream.meters.rows.captions import sign_of
+from amt_stream.meters.rows.limit_monitor import is_too_much
 from amt_stream.meters.rows.limited import (
     ahead_words,
     ends_in,
@@ -13,6 +15,7 @@ from amt_stream.meters.rows.limited import (
     so_far,
     value_and_threshold,
 )
+from amt_stream.meters.rows.readings import column_named
 from amt_stream.meters.rows.words import duration_text, reading_text
 from amt_stream.meters.state_signs import is_away
 
@@ -30,6 +33,15 @@ PROJECTED = "with silence for the rest"
 HEARD = ("paused", "frozen")
 """States in which limits are still judged although readings stand still."""
 
+MISSING = {
+    "off": "its model is switched off",
+    "silent": "silent",
+    "gap": "samples lost",
+    "non_finite": "bad samples",
+    "stall": "samples lost",
+}
+"""Why a value of a limit is missing, by the fault of its row."""
+
 WORST = ("red", "amber", "uncalibrated", "unknown", "green")
 
 
@@ -39,9 +51,22 @@ def silence(held: Collection[str]) -> str:
 
 
 def state_of(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
-    """The state in a row; "unknown" where there is none, and while nothing is measured."""
+    """The state in a row; "unknown" where there is none, and while nothing is measured.
+
+    No color but that of "uncalibrated" stands beside a missing value.
+    """
     state = "" if silence(held) else str(values.get(limit.state, ""))
+    if state in COLORS and values.get(limit.column, 0.0) is None:
+        return "unknown"
     return state if state in STATES else "unknown"
+
+
+def _why_missing(limit: Limit, values: Mapping[str, Any]) -> str:
+    """Why a row has no value of a limit; "" if it has one, or has none yet."""
+    if values.get(limit.column, 0.0) is not None:
+        return ""
+    faults = str(values.get("fault", "")).split()
+    return next((words for fault, words in MISSING.items() if fault in faults), "")
 
 
 def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
@@ -57,6 +82,8 @@ def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] =
         words = f"{limit.side if above else 'within'} the limit so far"
     elif state == "unknown" and is_clipped(limit, values):
         words = "not known: the sound was clipped"
+    elif state == "unknown" and (missing := _why_missing(limit, values)):
+        words = f"not known: {missing}"
     return words[:1].upper() + words[1:]
 
 
@@ -79,11 +106,19 @@ def forecast_words(limit: Limit, values: Mapping[str, Any], held: Collection[str
     if silence(held) or state_of(limit, values) == "uncalibrated":
         return ""
     allowed, until = forecast(limit, values)
-    parts = [] if until is None else [f"{duration_text(until)} left at this level"]
-    parts += [] if allowed is None else [f"up to {allowed:.1f} dB allowed from now on"]
+    clipped = is_clipped(limit, values)  # it was louder, so less is left
+    most, up_to = ("at most ", "at most") if clipped else ("", "up to")
+    parts = [] if until is None else [f"{most}{duration_text(until)} left at this level"]
+    parts += [] if allowed is None else [f"{up_to} {allowed:.1f} dB allowed from now on"]
     found = ["Only part of its time was measured"] if so_far(limit, values) else []
     found += [f"Forecast: {'; '.join(parts)}"] if parts else []
     return ". ".join(found)
+
+
+def worst_words(state: JsonMap) -> str:
+    """The worst value in a summary, with a sign if the sound was clipped at any time."""
+    column = column_named(state["column"]) if state.get("clipped_s") else None
+    return reading_text(state["column"], state["worst"], sign_of(column))
 
 
 def window_words(state: JsonMap) -> str:
@@ -101,6 +136,9 @@ def unknown_words(state: JsonMap) -> str:
     if state["worst"] is None:
         return "was never known" + (": uncalibrated" if state["uncalibrated_s"] else "")
     unjudged = f"{duration_text(state['unjudged_s'])} of {duration_text(state['counted_s'])}"
+    clipped_s = state.get("clipped_s", 0.0)
+    if clipped_s and not is_too_much(state["unjudged_s"], state["counted_s"]):
+        return f"is not known: the sound was clipped for {duration_text(clipped_s)}"
     if state.get("at_end") or not state["unjudged_s"]:
         return "is not known at the end"
     return f"is not known: {unjudged} were not measured, uncalibrated or clipped"

@@ -93,8 +93,7 @@ class Readings(Resumable, ABC):
     @property
     def in_pascal(self) -> bool:
         """Whether the model takes pascal, as models outside the catalog do."""
-        known = catalog.entries().get(self.model)
-        return known is None or known.input_unit == "pascal"
+        return catalog.is_in_pascal(self.model)
 
     @property
     def width(self) -> int:

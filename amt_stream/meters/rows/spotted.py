@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import RED, STATE, STATES
 from amt_stream.meters.rows.background import BackgroundLevel
-from amt_stream.meters.rows.block import MICROPHONE, Rows, unix_s
+from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
+from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limit_monitor import LimitMonitor
+from amt_stream.meters.rows.readings import column_named
 from amt_stream.meters.rows.words import reading_text
 from amt_stream.meters.triggers import Trigger
 
@@ -31,6 +33,7 @@ class Spotted:
     worst: value of the column at the begin; at the end the highest, or the lowest for a lower
         threshold
     red: names of the limits that were red at the begin, for an event of limits
+    clipped: whether `worst` may include clipped sound
     """
 
     trigger: Trigger
@@ -42,6 +45,7 @@ class Spotted:
     samples: int = 0
     microphone: str = ""
     red: str = ""
+    clipped: bool = False
 
     def event(self, fs: float) -> Event:
         """The `Event` for sinks."""
@@ -59,7 +63,9 @@ class Spotted:
     def _reading(self, verb: str) -> str:
         if self.red:
             return f"{self.red} {verb} red"
-        return f"{self.trigger.column} {verb} {reading_text(self.trigger.column, self.worst)}"
+        name = self.trigger.column
+        sign = sign_of(column_named(name)) if self.clipped else ""
+        return f"{name} {verb} {reading_text(name, self.worst, sign)}"
 
 
 class Spotter:
@@ -100,7 +106,7 @@ class _Watch:
         self._monitor = LimitMonitor(trigger.limit, step_s)
         self._background = BackgroundLevel() if trigger.over_background else None
         self._began: Spotted | None = None
-        self._worst = math.nan
+        self._worst, self._clipped = math.nan, False
         self._red_then = ""
         self._reported = False
 
@@ -120,16 +126,17 @@ class _Watch:
                 self._began, self._reported = None, False
                 continue
             if self._began is None:
-                self._worst = float(values[at])
+                self._worst, self._clipped = float(values[at]), False
                 self._red_then = self._red(rows, at) if self._trigger.is_alarm else ""
                 self._began = self._spotted(rows, at, 0.0, True)
             elif limit.sign * values[at] > limit.sign * self._worst:
                 self._worst = float(values[at])
+            self._clipped |= is_named(self._trigger.column, rows["clipped_columns"][at])
             still = limit.sign * (seen[at] - limit.threshold) > -limit.hysteresis
             lasted_s = time_s[at] - self._began.time_s
             if still and not self._reported and lasted_s >= self._trigger.for_s - 1e-6:
                 self._reported = True
-                yield replace(self._began, worst=self._worst)
+                yield replace(self._began, worst=self._worst, clipped=self._clipped)
 
     def _values(self, rows: Rows) -> NDArray[np.float64]:
         if not self._trigger.is_alarm:
@@ -156,4 +163,5 @@ class _Watch:
             0 if is_begin else sample - began,
             self._microphone,
             self._red_then,
+            self._clipped,
         )

@@ -6,6 +6,7 @@ from functools import cache
 
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.rows.column import AT_LEAST, AT_MOST, UNCERTAIN
 
 FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
 """Words of faults in rows."""
@@ -32,24 +33,30 @@ def fault_words(fault: int) -> list[str]:
     return [word for bit, word in FAULT_WORDS.items() if fault & bit]
 
 
-AT_LEAST = "\N{GREATER-THAN OR EQUAL TO} "
-"""Before a reading that is at least so large."""
+SIGNS = {AT_LEAST: "\N{GREATER-THAN OR EQUAL TO} ", AT_MOST: "\N{LESS-THAN OR EQUAL TO} "}
+SIGNS |= {UNCERTAIN: "\N{ALMOST EQUAL TO} "}
+"""Before a reading that includes clipped sound, by `Column.if_clipped`."""
 
 
-def reading_text(name: str, value: float | None, at_least: bool = False) -> str:
+def reading_text(name: str, value: float | None, sign: str = "") -> str:
     """A reading as text, by the unit in the name of its column; tenths in most units.
 
-    at_least: whether it may be larger, because the sound was clipped
+    sign: one of SIGNS, or "" if the sound was not clipped
     """
     if value is None or not math.isfinite(value):
         return NO_READING
-    return f"{AT_LEAST if at_least else ''}{_writer_of(name)(value)}"
+    return with_sign(_writer_of(name)(value), sign)
+
+
+def with_sign(text: str, sign: str) -> str:
+    """A number with a sign before it; one beyond a scale has its own."""
+    return text if text.startswith(">") else sign + text
 
 
 def duration_text(seconds: float) -> str:
-    """A duration as text, as "45 s", "14 min" or "2.5 h"."""
+    """A duration as text, as "0.25 s", "45 s", "14 min" or "2.5 h"."""
     if seconds < 120:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.2g} s" if seconds < 9.5 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 

@@ -187,7 +187,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """Other causes of differences, as sentences: settings of a model, an edited log."""
+        """Other causes of differences, as sentences: settings, clipped sound, an edited log."""
         first, second = (
             {model["name"]: model for model in results.header["models"]}
             for results in (self.a, self.b)
@@ -201,6 +201,11 @@ class Comparison:
                 if one[key] != other.get(key)
             ]
         found += self._of_layouts()
+        found += [
+            f"the sound of {side} was clipped: its levels and loudness are at least so high"
+            for side, results in (("A", self.a), ("B", self.b))
+            if results.clipped
+        ]
         doubts = [
             f"{side}: {name} {words}"
             for side, results in (("A", self.a), ("B", self.b))

@@ -11,6 +11,7 @@ from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot, undone_with
 from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, Stood, maxima_of, summary
+from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.readings import Summary
 
 SUMMARY_S = 0.5
@@ -25,8 +26,8 @@ class LatestReadings:
 
     `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary: of
     the moment of `row` where they are columns too, others every half second, and at once where a
-    value of `row` exceeds its maximum. `counted_s` has the measured, excluded and off time of each
-    model. All are replaced and never changed, so that any thread may read them.
+    value of `row` exceeds its maximum. `counted_s` has the measured, excluded, off and clipped time
+    of each model. All are replaced and never changed, so that any thread may read them.
     Pausing and resetting affect statistics and not filters.
     """
 
@@ -141,6 +142,21 @@ class LatestReadings:
         """The summary of the sound so far; arguments are those of `rows.header`."""
         with self._lock:
             return summary(self.rows, models, calibration, source)
+
+    @property
+    def values(self) -> JsonDict:
+        """`row` and `totals` as one row, whose `clipped_columns` names readings of both."""
+        row, counted_s = self.row or {}, self.counted_s
+        clipped = [
+            name
+            for model, one in self.rows.readings.items()
+            if one.in_pascal and counted_s.get(model, {}).get("clipped_s")
+            for name in one.headlines
+        ]
+        named = row.get("clipped_columns", "")
+        if clipped and named != ALL:
+            row = row | {"clipped_columns": " ".join([*named.split(), *clipped])}
+        return row | self.totals
 
     def of(self, model: str) -> JsonDict:
         """The newest readings of one model by name: instantaneous ones and headlines.

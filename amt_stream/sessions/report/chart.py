@@ -14,7 +14,7 @@ from amt_stream.sessions.report.curves import Curve
 from amt_stream.sessions.report.times import Clock
 
 INK, SECOND, GRID, ACCENT, PALE = "#16181d", "#5b616e", "#d9dce2", "#0a66c2", "#86b4e0"
-RED, HATCH = "#cf222e", "#9aa1ad"
+RED, HATCH, AMBER = "#cf222e", "#9aa1ad", "#d08700"
 THIRD = ("#0a66c2", "#c2570a", "#6a2c91")
 """Colors of the main curves."""
 
@@ -30,7 +30,7 @@ NAME_ROOM = 39.0
 LEFT, RIGHT, TOP, BOTTOM, BARE = 46.0, 12.0, 20.0, 20.0, 4.0
 """Margins of the plot: for the scale, the top, the names of curves, the times, and none."""
 
-HATCH_PX = 5.0
+HATCH_PX, LINE_PX = 5.0, 4.0
 RISING, SMALLEST = 0.01, 1.0
 
 
@@ -43,7 +43,8 @@ class Chart:
     begin_s, end_s: range of the time axis
     limits: values of limits, each with its label
     band: lower and upper bound of a curve
-    hatched: times with faults
+    hatched: times that were not measured, each with a word
+    lined: times that were measured, and are doubtful
     marks: times of marks, numbered from 1
     zero: whether the scale includes 0
     times: whether the time axis is labeled
@@ -56,7 +57,8 @@ class Chart:
     end_s: float
     limits: Sequence[tuple[float, str]] = ()
     band: tuple[Curve, Curve] | None = None
-    hatched: Sequence[tuple[float, float]] = ()
+    hatched: Sequence[tuple[float, float, str]] = ()
+    lined: Sequence[tuple[float, float]] = ()
     marks: Sequence[float] = ()
     width: float = 720.0
     height: float = 170.0
@@ -108,6 +110,7 @@ class Chart:
     def _parts(self) -> Iterator[str]:
         yield from self._grid()
         yield from (part for span in self.hatched for part in self._hatch(*span))
+        yield from (self._underline(*span) for span in self.lined)
         if self.band is not None:
             yield from self._between(self.band[0], self.band[1], PALE, 0.35)
         strong = 0
@@ -138,12 +141,20 @@ class Chart:
                 yield text(x, self.height - 5, words, SECOND, anchor)
         yield text(left - 6, top - 8, self.unit, INK, "end")
 
-    def _hatch(self, begin_s: float, end_s: float) -> Iterator[str]:
-        """Hatching, at least wide enough to be visible."""
-        left, top, right, bottom = self._inside
+    def _between_times(self, begin_s: float, end_s: float) -> tuple[float, float]:
+        """Left and right end of a time, at least far enough apart to be visible."""
+        left, _, right, _ = self._inside
         x0, x1 = max(left, self._x(begin_s)), min(right, self._x(end_s))
-        if x1 - x0 < 3:
-            x0, x1 = (x0 + x1) / 2 - 1.5, (x0 + x1) / 2 + 1.5
+        return (x0, x1) if x1 - x0 >= 3 else ((x0 + x1) / 2 - 1.5, (x0 + x1) / 2 + 1.5)
+
+    def _underline(self, begin_s: float, end_s: float) -> str:
+        x0, x1 = self._between_times(begin_s, end_s)
+        return _patch(x0, self._inside[3] - LINE_PX, x1 - x0, LINE_PX, AMBER, 1.0)
+
+    def _hatch(self, begin_s: float, end_s: float, word: str) -> Iterator[str]:
+        """Hatching, with its word where there is room."""
+        _, top, _, bottom = self._inside
+        x0, x1 = self._between_times(begin_s, end_s)
         high = bottom - top
         yield _patch(x0, top, x1 - x0, high, "#eceef1", 1.0)
         x = x0 - high + HATCH_PX / 2
@@ -151,6 +162,11 @@ class Chart:
             begin, end = max(x, x0), min(x + high, x1)
             yield segment(begin, bottom - (begin - x), end, bottom - (end - x), HATCH, 0.8)
             x += HATCH_PX
+        wide = LETTER * len(word)
+        if wide + 4 < x1 - x0:
+            middle, foot = (x0 + x1) / 2, bottom - LINE_PX - 4
+            yield _patch(middle - wide / 2 - 1, foot - SIZE + 1, wide + 2, SIZE + 2)
+            yield text(middle, foot, word, SECOND, "middle")
 
     def _line(self, one: Curve, color: str, dashes: str) -> Iterator[str]:
         wide = 1.6 if one.strong else 1.0

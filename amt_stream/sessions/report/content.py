@@ -1,54 +1,36 @@
 """The content of a report as text: facts, readings, limits and events."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.core.safe_text import brief, sentence
+from amt_stream.core.safe_text import brief
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters import catalog
 from amt_stream.meters.audience import as_audience
 from amt_stream.meters.calibration import COVERAGE
-from amt_stream.meters.frames import Fault
-from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED, missing_words
 from amt_stream.meters.rows import Column, reading_text
-from amt_stream.meters.rows.limit_words import PROJECTED, window_words
-from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS
+from amt_stream.meters.rows.captions import sign_of
+from amt_stream.meters.rows.limit_words import PROJECTED, window_words, worst_words
 from amt_stream.sessions.parts import PartsOfRows
-from amt_stream.sessions.report.coverage import COMPLETE, coverage, covered, of_summary
+from amt_stream.sessions.report.coverage import (
+    COMPLETE,
+    covered,
+    has_clipped,
+)
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
-from amt_stream.sessions.results import EXCLUDED, GAPS, UNCALIBRATED_SOUND, Results
+from amt_stream.sessions.results import Results
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("laeq_audience_db", "lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """Readings shown first: one of each model, then these."""
 
-MOST_LARGE, MOST_READINGS, MOST_EVENTS, MOST_TOLD, MOST_CAUSES = 3, 18, 6, 4, 2
+MOST_LARGE, MOST_READINGS, MOST_TOLD = 3, 18, 4
 """Largest number of readings on one page."""
-
-OVERLOADS = ("overload", "recovered")
-TOLD: tuple[str, ...] = (
-    "lost",
-    "silent",
-    "dead_channel",
-    "back",
-    "gain",
-    "offset",
-    "clip",
-    "uncalibrated",
-    *OVERLOADS,
-    "calibrated",
-    "swapped",
-    "limits",
-    "filters_reset",
-)
-TOLD += ("readings_reset", "reset_undone", "paused", "continued", "clock", "restored")
-"""Kinds of events in a report."""
 
 SAYS_LAYOUT = {
     "source": "as the source says",
@@ -133,8 +115,7 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
         usual = own.keys() & {*main, *limited}
         kept = {n: c for n, c in own.items() if n in values and (n in usual or _of_all(c))}
         entry = catalog.entries().get(name)
-        pascal = entry is None or entry.input_unit == "pascal"
-        made = [_reading(parts, one, values, pascal) for one in ({**main, **kept}).values()]
+        made = [_reading(parts, one, values) for one in ({**main, **kept}).values()]
         title = name if entry is None else entry.title
         found[title] = [one for one in made if one.value != "---"]
     each = max(2, most // max(1, len(found)))
@@ -156,12 +137,11 @@ def _values(results: Results) -> dict[str, float | None]:
     return {n: v for n, v in values.items() if isinstance(v, (int, float)) and type(v) is not bool}
 
 
-def _reading(
-    parts: PartsOfRows, column: Column, values: Mapping[str, float | None], pascal: bool
-) -> Reading:
-    name = column.name
-    number, band = values.get(name), _band(name, values)
-    value, words = reading_text(name, number), words_of(column)
+def _reading(parts: PartsOfRows, column: Column, values: Mapping[str, float | None]) -> Reading:
+    name, pascal = column.name, catalog.is_in_pascal(column.model)
+    sign = sign_of(column) if has_clipped(parts, column) else ""
+    number, band = values.get(name), "" if sign else _band(name, values)
+    value, words = reading_text(name, number, sign), words_of(column)
     times = _measured(parts, column), covered(parts, column)
     return Reading(name, column.short, words, value, column.unit, number, band, pascal, *times)
 
@@ -407,7 +387,7 @@ def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
         words += f", judged from {clock.moment(from_s)} on"
     verdict, worst = str(one["verdict"]), ""
     if one["worst"] is not None:
-        worst = f"{reading_text(one['column'], one['worst'])} {unit}"
+        worst = f"{worst_words(one)} {unit}"
         if one["whole"]:
             worst += f" at {clock.moment(one['worst_s'])}"
         else:
@@ -416,89 +396,3 @@ def _limit_line(one: JsonMap, column: Column, clock: Clock) -> LimitLine:
     if one["red_s"] > 0:
         over = f"{duration(one['red_s'])}, {one['times']} time{'s' if one['times'] != 1 else ''}"
     return LimitLine(words, verdict, worst, over, str(one.get("source", "")))
-
-
-def faults(results: Results) -> list[str]:
-    """Faults of the sound, a sentence for each kind, with the time for each cause."""
-    found, shown_as = [], {FAULT_NAMES[bit]: word for bit, word in FAULT_WORDS.items()}
-    shown_as[UNCALIBRATED_SOUND] = "uncalibrated, left out of all readings"
-    shown_as[EXCLUDED] = "excluded from this report"
-    for word, shown in shown_as.items():
-        own = [one for one in results.stretches if one.fault == word]
-        if own:
-            seconds = sum(one.end_s - one.begin_s for one in own)
-            many = f"{len(own)} time{'s' if len(own) > 1 else ''}"
-            told = next((one.text for one in own if one.text), "")
-            why = sentence(_causes(results, word)) or brief(told)
-            because = f": {why}" if why else ""
-            found.append(f"{shown} {many}, {duration(seconds)} in all{because}")
-    missed = missing_words({OUTPUT: of_summary(results, "missing", f"{OUTPUT}_s") or 0.0})
-    return [*found, missed] if missed else found
-
-
-def _causes(results: Results, word: str) -> str:
-    """What happened in the times of a fault, with totals; "" if only a text says so."""
-    if word == FAULT_NAMES[Fault.GAP]:
-        missing_s = _missing_s(results)
-        return missing_words(missing_s) if len(missing_s) > 1 else ""
-    if word == FAULT_NAMES[Fault.OFF]:
-        parts = PartsOfRows(results)
-        off = {m["name"]: coverage(parts, m["name"])["off_s"] for m in results.header["models"]}
-        return ", ".join(f"{_title(name)} {duration(s)}" for name, s in off.items() if s)
-    if word == FAULT_NAMES[Fault.OVERLOAD]:
-        return _why_slow(results)
-    if word == FAULT_NAMES[Fault.STALL]:
-        return missing_words({STALLED: of_summary(results, "missing", f"{STALLED}_s") or 0.0})
-    return ""
-
-
-def _title(model: str) -> str:
-    entry = catalog.entries().get(model)
-    return model if entry is None else entry.title
-
-
-def _missing_s(results: Results) -> dict[str, float]:
-    """The seconds of gaps by cause; empty if no event says so."""
-    fs, found = results.header["source"]["fs"], dict.fromkeys(CAUSES, 0.0)
-    for event in results.events:
-        if event.kind == GAPS[0] and event.cause in found:
-            found[event.cause] += event.samples / fs
-    return {cause: s for cause, s in found.items() if s}
-
-
-def _why_slow(results: Results) -> str:
-    """Why processing could not keep up, as told most often."""
-    causes = Counter(e.cause for e in results.events if e.kind == "overload" and e.cause)
-    return "; ".join(f"because {cause}" for cause, _ in causes.most_common(MOST_CAUSES))
-
-
-def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int]:
-    """Events with times, marks first and numbered as in the history; and the number left out.
-
-    All overloads are one line, with totals.
-    """
-    marks = [
-        (f"{number}  {clock.moment(one.time_s)}", sentence(one.text) or "mark")
-        for number, one in enumerate(results.marks, 1)
-    ]
-    slow = [one for one in results.events if one.kind in OVERLOADS]
-    told = [
-        (one, sentence(_overload(results)) if one in slow else brief(one.text or one.kind))
-        for one in results.events
-        if one.kind in TOLD and (one not in slow or one is slow[0])
-    ]
-    others = [(clock.moment(one.time_s), words) for one, words in told]
-    lines = [*marks, *others]
-    return lines[:MOST_EVENTS], max(0, len(lines) - MOST_EVENTS)
-
-
-def _overload(results: Results) -> str:
-    """All times in which processing could not keep up, in one sentence."""
-    word = FAULT_NAMES[Fault.OVERLOAD]
-    spans = [one for one in results.stretches if one.fault == word]
-    seconds = duration(sum(one.end_s - one.begin_s for one in spans))
-    many = f"{len(spans)} time{'s' if len(spans) != 1 else ''}, {seconds} in all"
-    off, lost = _causes(results, FAULT_NAMES[Fault.OFF]), missing_words(_missing_s(results))
-    parts = [f"processing did not keep up {many}", _why_slow(results)]
-    parts += [f"switched off: {off}" if off else "", lost]
-    return "; ".join(filter(None, parts))

@@ -1,7 +1,9 @@
 """How much of a measurement each model measured."""
 
 from amt_stream.meters import catalog
+from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Column
+from amt_stream.meters.rows.block import is_named
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.reading import LONGEST_S
 from amt_stream.sessions.report.times import duration
@@ -24,13 +26,24 @@ def covered(parts: PartsOfRows, column: Column) -> str:
     return f"measured {duration(measured_s)} of {duration(whole_s)}"
 
 
+def has_clipped(parts: PartsOfRows, column: Column) -> bool:
+    """Whether the reading of the whole sound includes clipped sound."""
+    results = parts.results
+    if results.part is not None:
+        return bool((results.rows["fault"] & Fault.CLIP).any())
+    clipped_s = of_summary(results, "statistics", column.model, "clipped_s")
+    if column.counted and clipped_s is not None:
+        return clipped_s > 0
+    return is_named(column.name, str(results.last.get("clipped_columns", "")))
+
+
 def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
     """The measured, excluded and off time of a model, from the summary or from the rows."""
     results = parts.results
     known = [of_summary(results, "statistics", model, key) for key in COUNTED_S]
     if known[0] is not None:
         return {key: s or 0.0 for key, s in zip(COUNTED_S, known, strict=True)}
-    begin_s, end_s = results.begin_s, results.duration_s
+    begin_s, end_s = max(results.begin_s, results.reset_s), results.duration_s
     measured_s = parts.measured_s(begin_s, end_s, model)
     off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
     excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s

@@ -10,10 +10,14 @@ from amt_stream.core.clock import DAY_S
 from amt_stream.core.formats import PAPERS
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.meters.calibration import utc_now
+from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limit_monitor import EXCEEDED, KEPT
-from amt_stream.sessions.day_levels import NoDayLevels, day_levels
+from amt_stream.meters.rows.words import FAULT_NAMES
+from amt_stream.sessions.day_levels import NoDayLevels, day_levels, level_text
 from amt_stream.sessions.parts import IntervalTable, intervals_of
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import (
@@ -24,8 +28,6 @@ from amt_stream.sessions.report.content import (
     calibration,
     device,
     exclusions,
-    faults,
-    happened,
     integrity,
     large,
     limit_lines,
@@ -38,6 +40,7 @@ from amt_stream.sessions.report.content import (
 )
 from amt_stream.sessions.report.coverage import coverage_words
 from amt_stream.sessions.report.curves import curve, drawn
+from amt_stream.sessions.report.happened import doubtful, fault_lines, happened, hatched
 from amt_stream.sessions.report.logo import logo_image
 from amt_stream.sessions.report.spectrum import bands, spectrum
 from amt_stream.sessions.report.times import Clock, duration
@@ -208,7 +211,8 @@ def charts(results: Results, clock: Clock, share: float = 1.0) -> list[Chart]:
                 results.duration_s,
                 limits=lines,
                 band=band,
-                hatched=[(one.begin_s, one.end_s) for one in results.stretches],
+                hatched=hatched(results, [*dict.fromkeys(columns[n].model for n in own)]),
+                lined=doubtful(results),
                 marks=[one.time_s for one in results.marks],
                 height=share * CHART_HEIGHTS[len(shown)],
                 times=unit == shown[-1][0],
@@ -317,7 +321,7 @@ def _day_levels(results: Results, zone: tzinfo | None) -> str:
         rated = [one.rating_db, *(period.level_db for period in one.periods.values())]
         shares = ", ".join(period.percent for period in one.periods.values())
         day = "all" if one.on is None else f"{one.on:%d %B}"
-        texts = [day, *(reading_text("lden_db", level) for level in rated), shares]
+        texts = [day, *(level_text(level, levels.clipped) for level in rated), shares]
         rows.append([*map(cell, texts)])
     words = f"dB; {levels.hours.words}; time zone {levels.clock}; from {levels.how}."
     return f'<h2>Day, evening and night</h2>{html_table(rows)}<p class="second">{_e(words)}</p>\n'
@@ -329,6 +333,8 @@ def _intervals(results: Results, found: IntervalTable, clock: Clock) -> str:
     units = [f'<th class="number">{_e(one.short)}<br>{_e(one.unit)}</th>' for one in known]
     rows = [[cell("From", tag="th"), cell("measured", "number", "th"), *units, "<th></th>"]]
     for row in cast(Iterable[JsonDict], found.rows):  # whose columns are known here
+        is_clipped = FAULT_NAMES[Fault.CLIP] in row["fault"].split()
+        signs = [sign_of(one) if is_clipped else "" for one in known]
         left_out = [
             f"{duration(row[f'{what}_s'])} {word}"
             for what, word in (("excluded", "lost or left out"), ("paused", "paused"))
@@ -339,7 +345,10 @@ def _intervals(results: Results, found: IntervalTable, clock: Clock) -> str:
             [
                 cell(clock.day_and_moment(row["time_s"])),
                 cell(duration(row["measured_s"]), "number"),
-                *(cell(reading_text(one.name, row[one.name]), "number") for one in known),
+                *(
+                    cell(reading_text(one.name, row[one.name], sign), "number")
+                    for one, sign in zip(known, signs, strict=True)
+                ),
                 cell("; ".join(filter(None, words)), "second"),
             ]
         )
@@ -354,9 +363,10 @@ def _history(results: Results, clock: Clock, share: float) -> str:
     found = bands(results)
     if found:
         pictures += f"\n{spectrum(found)}"
-    wrong = faults(results)
-    words = f"<p>Hatched: {_e('; '.join(wrong))}.</p>" if wrong else ""
-    none = "" if wrong else '<p class="second">No gaps and no faults.</p>'
+    lost, measured = fault_lines(results)
+    words = f"<p>Hatched, not measured: {_e('; '.join(lost))}.</p>" if lost else ""
+    words += f"<p>Amber line, measured: {_e('; '.join(measured))}.</p>" if measured else ""
+    none = "" if words else '<p class="second">No gaps and no faults.</p>'
     return f"<h2>History ({_e(clock.name)})</h2>\n{pictures}\n{words}{none}\n"
 
 
@@ -387,7 +397,7 @@ def _happened(results: Results, clock: Clock) -> str:
     lines, more = happened(results, clock)
     if not lines:
         return ""
-    rest = f'<p class="second">and {more} more in the log</p>' if more else ""
+    rest = f'<p class="second">and {counted(more, "more mark")} in the log</p>' if more else ""
     first = '<td width="14%" style="white-space: nowrap">'
     rows = [[f"{first}{_e(at)}</td>", cell(what)] for at, what in lines]
     return f"<h2>What happened</h2>{html_table(rows, '')}{rest}\n"

@@ -1,8 +1,9 @@
-"""Random measurements with limits, gaps, pauses, resets and kills, heard by everything that tells.
+"""Random measurements with limits, gaps, mutes, turned gains, models that are switched off, clipped
+sound, pauses, resets and kills, heard by everything that tells.
 
 `disagreements` measures one, and gives in words where the window, the terminal, the wire, the log,
 its report, the log when it was broken off, and a plain calculation over its rows tell another
-thing of a limit, a maximum or an equivalent level.
+thing of a limit, a maximum or an equivalent level; and what the report says that is not so.
 """
 
 import math
@@ -15,9 +16,10 @@ import numpy as np
 
 from amt_stream.cli.limits import report_limits
 from amt_stream.cli.options import MeterOptions
-from amt_stream.engine import Engine, PushSource
+from amt_stream.engine import Engine
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.missing import SILENT
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows.limit_words import state_of, state_words
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT
@@ -30,9 +32,12 @@ from amt_stream.sessions.report.content import limit_lines, readings
 from amt_stream.sessions.report.page import report_page
 from amt_stream.sessions.report.times import Clock
 from amt_stream.sessions.results import read_results
+from tests.sessions.report.truth import FULL, HALF, Microphone, Truth, untruths
 
 FS = 48000
 BLOCK = 960
+SHORTEST = 24000
+"""Samples of exact zeros from which a microphone is silent."""
 COLUMNS = {
     "laf_db": 0.0,
     "lafmax_db": 0.0,
@@ -66,6 +71,7 @@ class Measured:
     wire: list
     tables: dict
     seconds: float
+    truth: Truth
 
 
 def random_limits(rng):
@@ -111,10 +117,10 @@ def measure(seed, folder):
     limits = random_limits(rng)
     uncalibrated = rng.random() < 0.1
     calibration = Calibration(100.0, source="test", calibrated=not uncalibrated)
-    preset = Preset(("spl",), limits=tuple(limits))
+    preset = Preset(("spl", "bs1770"), limits=tuple(limits))
     models = preset.models(FS, 1)
     sound = Sound("noise", FS, (1,), [calibration], None)
-    columns = ",".join(["laf_db", *TOLD])
+    columns = ",".join(["laf_db", *TOLD, "laeq_1min_db", "integrated_lufs", "momentary_lufs"])
     who = ("log", "window", "terminal", "wire")
     tables = {
         one: Table(preset, models, sound, RowSettings(step_ms, columns=columns)) for one in who
@@ -125,12 +131,15 @@ def measure(seed, folder):
     wire = Publisher(tables["wire"], messages.extend, "here")
     format = rng.choice(("sqlite", "csv", "jsonl"))
     log = SessionLog(folder, tables["log"], format=format)
-    source = PushSource(FS, 1, live=False)
+    source = Microphone(FS, 1, live=False)
     source.description = replace(source.description, clips_at=DEVICE_CLIPS_AT)
     sinks = [log, window, terminal, wire]
     made = Engine(source, models, sinks, calibration=calibration, run_in="callback", ladder=())
-    paused, quiet = False, rng.random() < 0.25
+    paused, quiet, truth = False, rng.random() < 0.25, Truth(calibrated=not uncalibrated)
+    gain, at_s = FULL, 0.0
     with log, made as engine, source:
+        source.turn(gain)
+        second = next(one for one in engine._models if one.name == "bs1770")
         for block in random_blocks(rng, wanted_s):
             act = 1.0 if quiet else rng.random()
             if act < 0.01:
@@ -142,14 +151,31 @@ def measure(seed, folder):
                 engine.undo_reset()
             elif act < 0.035:
                 engine.mark("here")
+            elif act < 0.045:
+                gain = HALF if gain is FULL else FULL
+                source.turn(gain)
+                (truth.begin if gain is HALF else truth.end)(truth.turned, at_s)
+            elif act < 0.055:
+                second.commands.put(second.switch_on if second.off else second.switch_off)
+                (truth.end if second.off else truth.begin)(truth.off, at_s)
             lost = 0 if quiet or rng.random() > 0.01 else rng.choice((7, 4800, 60000, 200000))
-            source.push(block, lost=lost)
+            if lost:
+                cause = rng.choice([*truth.gaps])
+                lost = max(lost, SHORTEST) if cause == SILENT else lost
+                truth.gaps[cause].append((at_s, at_s + lost / FS))
+                source.push_after(block, lost, cause)
+            else:
+                source.push(block)
             seconds += lost / FS
+            at_s += (lost + BLOCK) / FS
+            if np.abs(block).max() >= 1.0:
+                truth.clipped.append((at_s - BLOCK / FS, at_s))
         source.close()
         assert engine.wait(60), engine.error
+    truth.end_s = at_s
     told = {one.kind: one.content for one in messages if one.kind != "row"}
     rows = [one.content for one in messages if one.kind == "row"]
-    return Measured(folder, limits, window, terminal, [rows, told], tables, seconds)
+    return Measured(folder, limits, window, terminal, [rows, told], tables, seconds, truth)
 
 
 def broken_off(measured, to):
@@ -211,7 +237,7 @@ def plainly(limit, rows, events, step_s):
         if value is None or said == "uncalibrated":
             states.append("uncalibrated" if said == "uncalibrated" else "unknown")
             if on:
-                counted.append((at, None, None, False, states[-1]))
+                counted.append((at, None, None, False, states[-1], False))
                 unjudged_s += max(hole_s, step_s * (states[-1] == "uncalibrated" or clipped))
             before = at
             continue
@@ -245,7 +271,8 @@ def plainly(limit, rows, events, step_s):
             too_much = missed
         states.append(judged(limit, level, clipped, too_much, whole))
         if on:
-            counted.append((at, value, sure, whole, states[-1]))
+            doubt = clipped and (level == 2 if limit.below else states[-1] != "red")
+            counted.append((at, value, sure, whole, states[-1], doubt))
             unjudged_s += max(hole_s, step_s * (states[-1] == "unknown" and clipped))
     if any(one >= rows[-1]["time_s"] - 1e-6 for one in resets):
         counted, times, counted_s, unjudged_s = [], 0, 0.0, 0.0  # no row has come since
@@ -276,6 +303,7 @@ def summed(limit, counted, times, sign, top, step_s, window, enough):
     seconds = {name: step_s * sum(one[4] == name for one in counted) for name in ("red", "green")}
     colors = [one for one in counted if one[4] in ("red", "amber", "green")]
     whole = bool(wholes) or not window
+    enough = enough and not any(one[5] for one in counted)
     exceeded = seconds["red"] > 0 or (False if colors and whole and enough else None)
     return {
         "exceeded": exceeded,
@@ -347,8 +375,9 @@ def disagreements(seed, folder):
                 continue  # it was told as after the reset, which has never been
             compare(f"{limit.words} at {row['time_s']}", row[limit.state], state)
         if limit.at_end:
-            last = made.window.stood()[at].state
-            red, known = last == "red", last in ("red", "amber", "green")
+            stood = made.window.stood()[at]
+            red = stood.state == "red"
+            known = red or (stood.state in ("amber", "green") and not stood.doubted)
             plain["exceeded"] = red if known else None
         plain["verdict"] = verdict_of(limit, plain)
         if limit.column in GROWING and (undone or not to_the_end):
@@ -379,6 +408,12 @@ def disagreements(seed, folder):
     status = 4 if any(one["exceeded"] for _, one in told_limits) else None
     compare("status", report_limits(0, told_limits, args) == EXCEEDED, status == EXCEEDED)
     values(results, ends, made, compare, to_the_end)
+    turns = plain_resets(events)[0]
+    ends_at = [*(at for at, on in turns if not on), math.inf]
+    paused = [(at, next(to for to in ends_at if to > at)) for at, on in turns if on]
+    for which, read in (("report", results), ("report of a killed run", ends)):
+        said = untruths(made.truth, read, events, paused, made.limits)
+        found += [f"seed {seed}: {which}: {one}" for one in said]
     return found
 
 

@@ -143,6 +143,7 @@ def test_intervals_of_a_log_are_taken_before_its_rows(short):
                 "end_s": 900.0 * (k + 1),
                 "measured_s": 900.0 if k % 7 else 450.0,
                 "calibrated": True,
+                "fault": "",
                 "laeq_db": one,
             }
             for k, (end, one) in enumerate(zip(utc_s, level, strict=True))

@@ -89,6 +89,15 @@ export function words(column, value) {
   return unit === "LU" && name !== "lra_lu" && value > -0.05 ? `+${tenths}` : tenths;
 }
 
+// The same of a row, with a sign if it includes clipped sound.
+export function reading(column, row) {
+  const text = words(column, row[column.name]);
+  const clipped = (row.clipped_columns || "").split(" ");
+  const named = clipped[0] === "all" || clipped.includes(column.name);
+  return named && !/^[->]*$|^>/.test(text) ? (SIGNS[column.if_clipped] || "") + text : text;
+}
+const SIGNS = { "at least": "\u2265 ", "at most": "\u2264 ", "uncertain": "\u2248 " };
+
 // Halves, such as 60.25, go to the even digit as in Python.
 function fixed(value, digits) {
   const scaled = value * 10 ** digits;
@@ -166,7 +175,7 @@ class AmtMeter extends HTMLElement {
     const { label, value, unit, doubt } = this.parts;
     label.textContent = this.getAttribute("label") || (column ? caption(column) : name);
     const away = ["lost", "silent"].filter((one) => one === this.connection.state?.health?.device_state);
-    value.textContent = column && row && !away.length ? words(column, row[name]) : "---";
+    value.textContent = column && row && !away.length ? reading(column, row) : "---";
     unit.textContent = column ? column.unit : "";
     const found = column || !this.connection.header ? [...away, ...doubts(row, column)] : ["there is no such reading"];
     doubt.textContent = found.join(", ");

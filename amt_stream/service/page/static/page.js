@@ -5,7 +5,7 @@
 //   ?theme=light|dark     instead of the system's
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
-import { Connection, caption, doubts, needsLevel, short, words } from "./amt-meter.js";
+import { Connection, caption, doubts, needsLevel, reading, short } from "./amt-meter.js";
 import { ALONE, AWAY, BETWEEN, MEASURING, OF_FAULT, SIGNS } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
@@ -388,20 +388,20 @@ function showNumbers() {
   for (const { column, made, value, level: part } of columns) {
     part.textContent = level(column);
     made.classList.toggle("uncalibrated", Boolean(part.textContent));
-    value.textContent = row && !stale ? words(column, row[column.name]) : "---";
+    value.textContent = row && !stale ? reading(column, row) : "---";
     made.classList.toggle("doubtful", grey(column));
   }
   const parts = [".reading", ".second"].map((name) => at("hero").querySelector(name));
   parts[1].hidden = hero.length < 2;
   hero.forEach((column, k) => {
-    parts[k].querySelector(".value").textContent = row && !stale ? words(column, row[column.name]) : "---";
+    parts[k].querySelector(".value").textContent = row && !stale ? reading(column, row) : "---";
     parts[k].querySelector(".unit").textContent = column.unit;
     parts[k].querySelector(".level").textContent = level(column);
     parts[k].classList.toggle("uncalibrated", Boolean(level(column)));
   });
   if (hero.length) {
     write(at("hero").querySelector(".what"), caption(hero[0]));
-    at("hero").querySelector(".last").textContent = stale ? `last ${words(hero[0], row[hero[0].name])} ${hero[0].unit}` : "";
+    at("hero").querySelector(".last").textContent = stale ? `last ${reading(hero[0], row)} ${hero[0].unit}` : "";
     at("hero").classList.toggle("doubtful", grey(hero[0]));
   }
   drawLimits(row, stale);
