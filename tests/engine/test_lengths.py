@@ -214,6 +214,20 @@ def test_a_file_of_more_than_4_gib(tmp_path, wrapped):
     source.stop()
 
 
+@pytest.mark.parametrize("channels", [3, 5, 6, 7])
+@pytest.mark.parametrize(
+    ("make", "encoding"), [(wav, "s16"), (caf, "f32"), (wav, "s32"), (wav, "f64")]
+)
+def test_a_pipe_gives_whole_samples_of_many_channels(channels, make, encoding):
+    """A decoder's buffer of 8 kB ends within a sample of these."""
+    x = noise(0.7, channels)
+    for seed in range(3):
+        source = StdinSource(None, stream=Pieces(make(x, encoding=encoding), seed, 40000))
+        sound = np.concatenate(list(source.blocks()))
+        np.testing.assert_allclose(sound, x, atol=2.0**-15)
+        assert source.description.length_words == ""
+
+
 @pytest.mark.parametrize("name", PACKED)
 def test_a_packed_sound_has_the_level_of_another_decoder(read, name):
     content = PACKED[name](X)

@@ -107,7 +107,9 @@ class View:
         if self.opened:
             self._source.forget(first - HELD)
         if self._unit:
-            return self._source.some(first, count, self._unit)
+            # A decoder asks for as much as its buffer holds, which may end within a unit.
+            torn = position % self._unit
+            return self._source.some(first - torn, count + torn, self._unit)[torn:]
         return self._source.at(first, count)
 
     def _lay(self) -> None:
