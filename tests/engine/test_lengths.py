@@ -255,6 +255,18 @@ def test_sounds_in_a_row_are_one_sound(read, name):
     assert of_stream.cut_off == ""
 
 
+@pytest.mark.parametrize("block_s", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("count", range(33000, 34200, 150))
+def test_a_decoder_of_flac_does_not_read_into_the_next_stream(tmp_path, count, block_s):
+    """It went on with the next frame that it found, and that was measured twice."""
+    one = by_libsndfile(noise(count / FS, 1), "FLAC", "PCM_16")
+    path = tmp_path / "sound"
+    path.write_bytes(one + one)
+    source = FileSource(path, paced=False)
+    assert sum(map(len, source.blocks(block_s))) == 2 * count
+    source.stop()
+
+
 def test_the_same_sound_twice_is_twice_as_long(read):
     """Links of one Ogg stream then have the same number."""
     for name in ("flac", "vorbis", "opus", "flac in ogg"):
@@ -262,7 +274,7 @@ def test_the_same_sound_twice_is_twice_as_long(read):
         assert len(read(content + content)[0]) == 2 * N, name
 
 
-@pytest.mark.parametrize("make", [wav, aiff, caf, au, rf64])
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
 def test_files_that_were_joined_by_their_bytes(read, make):
     sound, description = read(make(X) + make(MORE))
     assert len(sound) == N + len(MORE)

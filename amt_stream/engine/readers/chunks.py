@@ -83,7 +83,8 @@ def _is_name(name: bytes) -> bool:
 
 
 def is_known(name: bytes) -> bool:
-    return len(name) == 16 or name in KNOWN
+    is_another_file = name.startswith(b"riff")
+    return (len(name) == 16 and not is_another_file) or name in KNOWN
 
 
 def chunks_follow(source: SourceBytes, at: int, grammar: Grammar | None) -> bool:
