@@ -44,8 +44,7 @@ class Heard:
         return independent_programme.integrated((self.x[:whole] * np.sqrt(weights)).T)
 
     def true_peak_dbtp(self):
-        between = scipy.signal.resample_poly(self.x, 16, 1, axis=0)
-        return 20 * np.log10(max(np.abs(between).max(), np.abs(self.x).max()))
+        return independent_programme.true_peak_db(self.x.T)
 
     def sample_peak_dbfs(self):
         return 20 * np.log10(np.abs(self.x).max())
