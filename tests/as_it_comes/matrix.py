@@ -26,7 +26,7 @@ AVERAGES, JOINT_DB = ("laeq_db", "integrated_lufs"), 0.15
 """Where MP3s are joined, programs leave out more or less of the padding between them."""
 
 
-def swell(peak, hz=997.0, loud_s=0.55, seconds=0.7):
+def swell(peak, hz=997.0, loud_s=0.55, seconds=0.75):
     """A tone (time,) that becomes 20 dB softer before its end, so that nothing is highest there."""
     time_s = np.arange(round(seconds * FS)) / FS
     corners = (0, ENDS, loud_s, loud_s + ENDS, seconds - ENDS, seconds)

@@ -128,6 +128,19 @@ def test_all_that_is_there_is_read(read, name, said):
     assert description.promised == (None if size in (0, -1) or size > 9 * BYTES else size // 4)
 
 
+@pytest.mark.parametrize(
+    ("make", "encoding"), [(wav, "u8"), (aiff, "s8"), (caf, "ulaw"), (rf64, "u8"), (au, "ulaw")]
+)
+def test_what_looks_like_the_head_of_a_chunk_is_sound(read, make, encoding):
+    """Its name is of letters, as many samples of 8 bits are, and its length leads beyond the end."""
+    x = np.full((20000, 1), 0.1)
+    letters = {"u8": 65 / 128 - 1, "s8": 65 / 128, "ulaw": -0.0555}[encoding]
+    x[5000:5004] = letters
+    sound, description = read(make(x, 8000, encoding=encoding, size=5000))
+    assert len(sound) == 20000
+    assert description.length_words == "its header says 5000 samples, but there are 20000"
+
+
 @pytest.mark.parametrize("size", [0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0x7F000000, 0xFFFFFFFF])
 def test_a_length_that_was_not_known_is_no_mistake(read, size):
     """As sox, arecord, ffmpeg and libsndfile write it that write into a pipe."""
