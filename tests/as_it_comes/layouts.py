@@ -5,15 +5,8 @@ import numpy as np
 from tests.as_it_comes.answers import Settings
 from tests.as_it_comes.plain import Heard
 from tests.as_it_comes.report import PRINTED, Report, quantized, tone
-from tests.data.sound_files import (
-    by_libsndfile,
-    caf,
-    core_audio_layout,
-    decoded,
-    encoded,
-    noise,
-    wav,
-)
+from tests.data import sound_files
+from tests.data.sound_files import noise, wav
 
 PROGRAMME = Settings("bs1770", None)
 LOUDNESS = ("integrated_lufs",)
@@ -55,22 +48,22 @@ def extensible():
 
 def six_of_flac():
     x = quantized(ladder("L R C LFE Ls Rs"))
-    content = encoded(x)
-    return content, Heard(decoded(content)[0], positions="L R C LFE Ls Rs")
+    content = sound_files.encoded(x)
+    return content, Heard(sound_files.decoded(content)[0], positions="L R C LFE Ls Rs")
 
 
 def eight_of_vorbis():
     """FFmpeg and libsndfile decode the same samples, in another order of channels."""
     positions = "L C R Lss Rss Lrs Rrs LFE"
-    content = by_libsndfile(ladder(positions), "OGG", "VORBIS")
-    return content, Heard(decoded(content)[0], positions="L R C LFE Lrs Rrs Lss Rss")
+    content = sound_files.by_libsndfile(ladder(positions), "OGG", "VORBIS")
+    return content, Heard(sound_files.decoded(content)[0], positions="L R C LFE Lrs Rrs Lss Rss")
 
 
 def film_order():
     positions = "L C R Ls Rs LFE"
     x = ladder(positions)
-    chan = core_audio_layout(123 << 16 | 6)
-    return caf(x, encoding="f32", chan=chan), Heard(x, positions=positions)
+    chan = sound_files.core_audio_layout(123 << 16 | 6)
+    return sound_files.caf(x, encoding="f32", chan=chan), Heard(x, positions=positions)
 
 
 REPORTS = [

@@ -31,6 +31,14 @@ def two_channels():
     return wav(x, encoding="f32"), Heard(x, full_scale_db=120.5)
 
 
+def by_table(place, number, what, table):
+    """The levels of two channels, which a table of calibrations says; `analyze` reads these."""
+    measured = Settings("spl", None), ("laeq_db",)
+    return Report(
+        place, number, what, two_channels, *measured, table=table, ways=("analyze", "window")
+    )
+
+
 REPORTS = [
     Report(
         "mbari-org/pbp",
@@ -48,24 +56,16 @@ REPORTS = [
         Settings("spl", SOFT_DB),
         LEVELS,
     ),
-    Report(
+    by_table(
         "ApamaCommunity/apama-log-analyzer",
         5,
         "A table that Excel saves begins with a byte order mark.",
-        two_channels,
-        Settings("spl", None),
-        ("laeq_db",),
-        table="file,channel,full_scale_db\nsound,1,120.5\nsound,2,120.5\n".encode("utf-8-sig"),
-        ways=("analyze", "window"),
+        "file,channel,full_scale_db\nsound,1,120.5\nsound,2,120.5\n".encode("utf-8-sig"),
     ),
-    Report(
+    by_table(
         "openv/openv",
         47,
         "A German Excel writes decimal commas, and semicolons between cells.",
-        two_channels,
-        Settings("spl", None),
-        ("laeq_db",),
-        table="file;channel;full_scale_db\r\nsound;1;120,5\r\nsound;2;120,5\r\n".encode("cp1252"),
-        ways=("analyze", "window"),
+        "file;channel;full_scale_db\r\nsound;1;120,5\r\nsound;2;120,5\r\n".encode("cp1252"),
     ),
 ]

@@ -132,7 +132,7 @@ def test_all_that_is_there_is_read(read, name, said):
     ("make", "encoding"), [(wav, "u8"), (aiff, "s8"), (caf, "ulaw"), (rf64, "u8"), (au, "ulaw")]
 )
 def test_what_looks_like_the_head_of_a_chunk_is_sound(read, make, encoding):
-    """Its name is of letters, as many samples of 8 bits are, and its length leads beyond the end."""
+    """Its name is of letters, as samples of 8 bits may be, and its length leads beyond the end."""
     x = np.full((20000, 1), 0.1)
     letters = {"u8": 65 / 128 - 1, "s8": 65 / 128, "ulaw": -0.0555}[encoding]
     x[5000:5004] = letters
