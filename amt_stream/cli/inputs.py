@@ -208,7 +208,8 @@ def open_input(
     heard = None
     channels = args.channels or ()
     if not microphones:
-        heard = _heard(opened, live.layout, models, source, pick)
+        name = opened.name if source == "-" else source
+        heard = _heard(opened, live.layout, models, name, pick)
         channels = heard.channels
     if known is not None:
         levels = _calibrations(opened, source, full_scale_db, channels)

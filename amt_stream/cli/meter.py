@@ -150,6 +150,8 @@ def _ended(engine: "Engine", duration: float | None, watch: Watch | None = None)
 
     watch: has reported the engine's notes during the measurement
     """
+    if watch is not None:
+        watch.look()  # a file may be measured between two looks
     for sink in engine.sinks:
         # The engine does not wait for a slow disk; here there is time.
         if isinstance(sink, SessionLog) and not sink.close(DISK_S):

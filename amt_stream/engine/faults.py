@@ -162,6 +162,9 @@ class FaultSource(Source):
     def description(self, given: SourceDescription) -> None:
         self.source.description = given
 
+    def know_offset(self, offset: Sequence[float]) -> None:
+        self.source.know_offset(offset)
+
     def start(self, deliver: Deliver) -> None:
         # As of a device: what was late comes at once, and nothing waits for the engine.
         self.source.can_wait = self.can_wait

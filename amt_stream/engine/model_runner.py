@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -197,9 +196,12 @@ class Work:
     def _know_offset(self, offset: NDArray[np.float64]) -> None:
         """Remove an offset from the next sample on, and tell people of a large one."""
         source = self._source
-        source.description = replace(source.description, offset=tuple(offset.tolist()))
+        is_measured = np.zeros(source.channels, bool)
         for measurement in self._models:
             measurement.know_offset(offset)
+            for listener in measurement.listeners:
+                is_measured[listener.input.columns] = True
+        source.know_offset(np.where(is_measured, offset, np.nan).tolist())
         if words := offset_words(source.description.offset):
             self._bus.here("offset", f"{source.name} has an offset of {words}, which is removed")
 

@@ -64,13 +64,14 @@ def _mean(sound: NDArray[np.float32]) -> NDArray[np.float64]:
 def offset_words(offset: Sequence[float]) -> str:
     """A large offset, as "2 % of full scale in channel 1"; "" for a small one.
 
-    Without the channels if it is the same in all of several.
+    Without the channels if it is the same in all of several. NaN is that of a channel that is not
+    measured.
     """
-    of_each = [f"{100 * one:.2g} % of full scale" for one in offset]
     large = [n for n, one in enumerate(offset) if abs(one) >= WORTH_TELLING]
+    of_each = [f"{100 * offset[n]:.2g} % of full scale" for n in large]
     if len(large) == len(offset) > 1 and len(set(of_each)) == 1:
         return of_each[0]
-    return ", ".join(f"{of_each[n]} in channel {n + 1}" for n in large)
+    return ", ".join(f"{one} in channel {n + 1}" for one, n in zip(of_each, large, strict=True))
 
 
 class FirstSound:

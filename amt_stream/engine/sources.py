@@ -4,7 +4,8 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
@@ -181,6 +182,7 @@ class Source:
     tell: Callable[[str, str], None] = staticmethod(_nobody_listens)
     tell_gain: Callable[[InputGain, range], None] = staticmethod(_nobody_listens_to_gains)
     _description: SourceDescription | None = None
+    _offset: tuple[float, ...] = ()
     _can_wait: bool | None = None
 
     @property
@@ -196,9 +198,10 @@ class Source:
     def description(self) -> SourceDescription:
         """What it knows of its sound; it may be set anew when more is known.
 
-        A layout that the user gives stays, and so does an offset that is kept.
+        A layout that the user gives stays, and so does an offset that is kept or known.
         """
-        return self._description or SourceDescription.of_program(self.channels, self.live)
+        known = self._description or SourceDescription.of_program(self.channels, self.live)
+        return replace(known, offset=self._offset) if self._offset else known
 
     @description.setter
     def description(self, given: SourceDescription) -> None:
@@ -208,6 +211,13 @@ class Source:
         if before is not None and not before.has_offset:
             given = given.with_offset()
         self._description = given
+
+    def know_offset(self, offset: Sequence[float]) -> None:
+        """Keep the offset of each channel, which the engine removes [model-thread].
+
+        It is apart from the description, which the source's thread may set at the same time.
+        """
+        self._offset = tuple(offset)
 
     def gain_of(self, column: int) -> InputGain | None:
         """The gain of the input of a channel, counted from 0, if the system tells it."""

@@ -1,5 +1,6 @@
 """What a reader or a device knows of its sound."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -75,7 +76,8 @@ class SourceDescription:
     clips_at: from which magnitude, as a fraction of full scale, a converter may have clipped; None
         for floating-point samples, which have no end
     has_offset: whether its samples may have a constant offset, which is no sound and is removed
-    offset: of each channel, as a fraction of full scale, once it is known; () before
+    offset: of each channel, as a fraction of full scale, once it is known; () before, and NaN for a
+        channel that is not measured
     layout: position of each of its channels
     promised: samples that its header says; None if it says none
     found: samples that were there, once it has ended; None before
@@ -169,5 +171,6 @@ class SourceDescription:
         more |= {"found_samples": self.found, "length": self.length_words or None}
         more |= {"cut_off": True if self.cut_off else None}
         data |= {key: value for key, value in more.items() if value is not None}
-        data |= {"offset": [round(one, 7) for one in self.offset]} if self.offset else {}
+        if self.offset:
+            data["offset"] = [None if math.isnan(one) else round(one, 7) for one in self.offset]
         return data | ({} if self.gain is None else {"input_gain": self.gain.to_dict()})

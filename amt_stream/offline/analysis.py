@@ -175,10 +175,11 @@ class CheckedFile:
         self._pick = block_columns(self.channels)
 
     def _check(self, blocks: Iterator[NDArray[np.float32]], replace_invalid: bool | None) -> None:
-        self.samples = self.replaced = 0
+        self.samples = self.replaced = width = 0
         has_offset, self.offset = self.description.has_offset, np.zeros(len(self.channels))
         self._offset = KnownOffset(self.fs, len(self.channels)) if has_offset else None
         for whole in blocks:
+            width = whole.shape[1]
             if self._offset is not None:
                 self._offset.hear(whole, self._pick)
             block = whole[:, self._pick]
@@ -193,8 +194,9 @@ class CheckedFile:
             self.samples += len(block)
         if self._offset is not None:
             self._offset.end()
-            offset = tuple(self._offset.first.tolist())
-            self.description = replace(self.description, offset=offset)
+            of_each = np.full(width, np.nan)
+            of_each[self._pick] = self._offset.first
+            self.description = replace(self.description, offset=tuple(of_each.tolist()))
 
     def _read(self, file: FileSource) -> Iterator[NDArray[np.float32]]:
         try:

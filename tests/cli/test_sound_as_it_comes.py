@@ -46,12 +46,40 @@ def test_an_offset_is_removed_and_said_unless_it_is_kept(summary_of, sound_file,
     kept, err = summary_of(path, *SPL, "--keep-offset")
     assert kept["lzeq_db"] == pytest.approx(20 * np.log10(0.02) + 123.01, abs=0.1)
     assert (kept["sound"]["has_offset"], err) == (False, [])
-    for typed, expected in (((), free), (("--keep-offset",), kept)):
+    for typed, expected, words in (((), free, 1), (("--keep-offset",), kept, 0)):
         meter = "meter", "--source", path, "--fast", "--format", "jsonl"
-        status, out, _ = said(*meter, *SPL, *typed)
+        status, out, err = said(*meter, *SPL, *typed)
         assert status == 0
         told = json.loads(out.splitlines()[-1])["summary"]
         assert told["lzeq_db"] == pytest.approx(expected["lzeq_db"], abs=0.05)
+        assert told["sound"].get("offset") == pytest.approx([0.02] * words or None, abs=1e-4)
+        assert told["sound"]["found_samples"] == 2 * FS
+        assert err.count("offset.wav has an offset of 2 % of full scale in channel 1") == words
+
+
+def test_an_offset_is_that_of_the_channels_that_are_measured(summary_of, sound_file, said):
+    x = np.stack([noise(), noise() + 0.02, noise() - 0.3, noise() - 0.3], axis=1)
+    path = sound_file(x, subtype="PCM_16", name="four.wav")
+    third, both = "-30 % of full scale in channel 3", "-30 % of full scale in channel 4"
+    cases = {
+        "1": ([0, None, None, None], ""),
+        "3": ([None, None, -0.3, None], third),
+        "3,4": ([None, None, -0.3, -0.3], f"{third}, {both}"),
+        "1,2": ([0, 0.02, None, None], "2 % of full scale in channel 2"),
+    }
+    for channels, (offset, words) in cases.items():
+        sentence = f"{path} has an offset of {words}, which is removed"
+        summary, err = summary_of(path, *SPL, "-c", channels)
+        assert err == ([sentence] if words else [])
+        meter = "meter", "--source", path, "--fast", "--format", "jsonl", "-c", channels
+        _, out, err = said(*meter, *SPL)
+        live = json.loads(out.splitlines()[-1])["summary"]
+        assert err.count("has an offset") == err.count("four.wav" + sentence[len(str(path)) :])
+        assert err.count("has an offset") == bool(words)
+        for one in (summary, live):
+            assert len(one["sound"]["offset"]) == 4
+            for found, expected in zip(one["sound"]["offset"], offset, strict=True):
+                assert found == (None if expected is None else pytest.approx(expected, abs=1e-4))
 
 
 def test_sound_that_clips_in_its_last_frame_alone_is_told_everywhere(summary_of, sound_file):

@@ -5,6 +5,7 @@ float64: nothing of the package but its published tables. It reproduces `tvl_cas
 gives the values of the self-test that nobody has printed. Slow.
 """
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ F = np.arange(1, 961) * FS / POINTS
 FC = (10 ** ((1.75 + 0.25 * np.arange(150)) / 21.366) - 1) / 0.004368
 
 
+@cache
 def published_table(name):
     """Columns of a table, float64."""
     lines = [s for s in (TABLES / f"{name}.csv").read_text().splitlines() if s[0] != "#"]

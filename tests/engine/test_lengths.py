@@ -128,6 +128,19 @@ def test_all_that_is_there_is_read(read, name, said):
     assert description.promised == (None if size in (0, -1) or size > 9 * BYTES else size // 4)
 
 
+@pytest.mark.parametrize(
+    ("make", "encoding"), [(wav, "u8"), (aiff, "s8"), (caf, "ulaw"), (rf64, "u8"), (au, "ulaw")]
+)
+def test_what_looks_like_the_head_of_a_chunk_is_sound(read, make, encoding):
+    """Its name is of letters, as samples of 8 bits may be, and its length leads beyond the end."""
+    x = np.full((20000, 1), 0.1)
+    letters = {"u8": 65 / 128 - 1, "s8": 65 / 128, "ulaw": -0.0555}[encoding]
+    x[5000:5004] = letters
+    sound, description = read(make(x, 8000, encoding=encoding, size=5000))
+    assert len(sound) == 20000
+    assert description.length_words == "its header says 5000 samples, but there are 20000"
+
+
 @pytest.mark.parametrize("size", [0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0x7F000000, 0xFFFFFFFF])
 def test_a_length_that_was_not_known_is_no_mistake(read, size):
     """As sox, arecord, ffmpeg and libsndfile write it that write into a pipe."""
@@ -214,6 +227,20 @@ def test_a_file_of_more_than_4_gib(tmp_path, wrapped):
     source.stop()
 
 
+@pytest.mark.parametrize("channels", [3, 5, 6, 7])
+@pytest.mark.parametrize(
+    ("make", "encoding"), [(wav, "s16"), (caf, "f32"), (wav, "s32"), (wav, "f64")]
+)
+def test_a_pipe_gives_whole_samples_of_many_channels(channels, make, encoding):
+    """A decoder's buffer of 8 kB ends within a sample of these."""
+    x = noise(0.7, channels)
+    for seed in range(3):
+        source = StdinSource(None, stream=Pieces(make(x, encoding=encoding), seed, 40000))
+        sound = np.concatenate(list(source.blocks()))
+        np.testing.assert_allclose(sound, x, atol=2.0**-15)
+        assert source.description.length_words == ""
+
+
 @pytest.mark.parametrize("name", PACKED)
 def test_a_packed_sound_has_the_level_of_another_decoder(read, name):
     content = PACKED[name](X)
@@ -241,6 +268,18 @@ def test_sounds_in_a_row_are_one_sound(read, name):
     assert of_stream.cut_off == ""
 
 
+@pytest.mark.parametrize("block_s", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("count", range(33000, 34200, 150))
+def test_a_decoder_of_flac_does_not_read_into_the_next_stream(tmp_path, count, block_s):
+    """It went on with the next frame that it found, and that was measured twice."""
+    one = by_libsndfile(noise(count / FS, 1), "FLAC", "PCM_16")
+    path = tmp_path / "sound"
+    path.write_bytes(one + one)
+    source = FileSource(path, paced=False)
+    assert sum(map(len, source.blocks(block_s))) == 2 * count
+    source.stop()
+
+
 def test_the_same_sound_twice_is_twice_as_long(read):
     """Links of one Ogg stream then have the same number."""
     for name in ("flac", "vorbis", "opus", "flac in ogg"):
@@ -248,7 +287,7 @@ def test_the_same_sound_twice_is_twice_as_long(read):
         assert len(read(content + content)[0]) == 2 * N, name
 
 
-@pytest.mark.parametrize("make", [wav, aiff, caf, au, rf64])
+@pytest.mark.parametrize("make", PLAIN.values(), ids=PLAIN)
 def test_files_that_were_joined_by_their_bytes(read, make):
     sound, description = read(make(X) + make(MORE))
     assert len(sound) == N + len(MORE)

@@ -83,7 +83,8 @@ def _is_name(name: bytes) -> bool:
 
 
 def is_known(name: bytes) -> bool:
-    return len(name) == 16 or name in KNOWN
+    is_another_file = name.startswith(b"riff")
+    return (len(name) == 16 and not is_another_file) or name in KNOWN
 
 
 def chunks_follow(source: SourceBytes, at: int, grammar: Grammar | None) -> bool:
@@ -101,8 +102,8 @@ def chunks_follow(source: SourceBytes, at: int, grammar: Grammar | None) -> bool
             return True
         if source.size is None and chunk.size > SMALL:
             return False
-        if len(source.at(chunk.begin, 1)) == 0 and chunk.size:
-            return False
+        if chunk.size and not source.at(chunk.begin + chunk.size - 1, 1):
+            return False  # sound of 8 bits may look like the head of a chunk
         at = chunk.end
     return True
 

@@ -47,7 +47,7 @@ class FlacLink(Link):
     def _opened(self, info: StreamInfo) -> SndfileDecoder:
         head = info.without_length()
         rest = self._at + len(head), beyond(self._at, self._source.size)
-        self._view = View(self._source, [head, rest])
+        self._view = View(self._source, [head, rest], ends=SIGNS)
         return SndfileDecoder(self._view)
 
     def _is_as_long_as(self, info: StreamInfo) -> bool:

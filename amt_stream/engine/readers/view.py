@@ -26,6 +26,7 @@ class View:
     unit: if not 0, reads return what has come in whole units, and otherwise wait for all
     endless: the parts are laid out as they are read, and until then the view is ENDLESS, with zeros
         and `tail` at its end; always so of a stream
+    ends: what the next sound of a source begins with, all of one length: a read ends before it
 
     `error` is what ended it early, as a decoder in C passes on no exception.
     """
@@ -37,9 +38,10 @@ class View:
         unit: int = 0,
         endless: bool = False,
         tail: bytes = b"",
+        ends: tuple[bytes, ...] = (),
     ) -> None:
         self._source, self._parts = source, iter(parts)
-        self._unit, self._tail = unit, tail
+        self._unit, self._tail, self._ends = unit, tail, ends
         self._is_stream = source is not None and source.size is None
         self._begins: list[int] = []
         self._laid: list[bytes | Range] = []
@@ -107,8 +109,15 @@ class View:
         if self.opened:
             self._source.forget(first - HELD)
         if self._unit:
-            return self._source.some(first, count, self._unit)
-        return self._source.at(first, count)
+            # A decoder asks for as much as its buffer holds, which may end within a unit.
+            torn = position % self._unit
+            return self._source.some(first - torn, count + torn, self._unit)[torn:]
+        return self._up_to_end(self._source, first, count)
+
+    def _up_to_end(self, source: SourceBytes, first: int, count: int) -> bytes:
+        data = source.at(first, count + len(max(self._ends, default=b"")))
+        places = [place for place in map(data.find, self._ends) if place >= 0]
+        return data[: min([count, *places])]
 
     def _lay(self) -> None:
         part = next(self._parts, None)

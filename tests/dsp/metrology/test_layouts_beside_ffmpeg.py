@@ -5,13 +5,12 @@ back and side channel with 1.41; ITU-R BS.1770-5 weighs what is farther back tha
 30 degrees high, with 1.
 """
 
-import av
 import numpy as np
 import pytest
-from av.filter import Graph
 
 from amt_stream import measure
 from amt_stream.dsp.channel_layout import layout_named
+from tests.data.ffmpeg_meter import by_ffmpeg
 
 FS = 48000
 SECONDS = 2
@@ -22,24 +21,6 @@ def programme(channels):
     random = np.random.default_rng(channels)
     levels = 10 ** (np.linspace(-20, -32, channels) / 20)
     return (levels * random.normal(0, 1, (SECONDS * FS, channels))).astype(np.float32)
-
-
-def by_ffmpeg(x, layout):
-    """Integrated loudness of a sound (time, channel) in LUFS, to 0.01."""
-    graph = Graph()
-    entrance = graph.add_abuffer(sample_rate=FS, format="flt", layout=layout)
-    meter, end = graph.add("ebur128", "metadata=1"), graph.add("abuffersink")
-    entrance.link_to(meter)
-    meter.link_to(end)
-    graph.configure()
-    read = np.nan
-    for at in range(0, len(x), FS // 10):
-        part = x[at : at + FS // 10].reshape(1, -1)
-        frame = av.AudioFrame.from_ndarray(part, format="flt", layout=layout)
-        frame.sample_rate, frame.pts = FS, at
-        graph.push(frame)
-        read = float(graph.pull().metadata["lavfi.r128.I"])
-    return read
 
 
 def by_us(x, positions):
