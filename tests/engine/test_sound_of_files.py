@@ -240,6 +240,17 @@ def test_layouts_as_another_program_writes_and_reads_them(read, content):
     assert description.layout.origin == "source"
 
 
+@pytest.mark.parametrize(
+    ("layout", "channels"), [("mono", 1), ("2.1", 3), ("6.1", 7), ("7.1", 8), ("7.1.4", 12)]
+)
+@pytest.mark.parametrize("codec", ["wavpack", "pcm_s16le"])
+def test_any_number_of_planes_or_channels_is_read(read, codec, layout, channels):
+    x = np.linspace(-0.5, 0.5, channels)[None] + noise(0.2, channels, rms=0.01)
+    sound, description = read(encoded(x, container="matroska", codec=codec, layout=layout))
+    assert description.layout.channels == channels
+    np.testing.assert_allclose(sound, x, atol=2.0**-7)  # FFmpeg writes WavPack in 8 bits
+
+
 def test_a_format_of_the_extra_is_named_without_it(tmp_path, monkeypatch):
     monkeypatch.setattr(av_link, "is_installed", lambda: False)
     for name, (container, codec) in (

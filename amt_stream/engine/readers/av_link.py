@@ -66,6 +66,9 @@ _WITHOUT_LENGTH = {"aac", "ac3", "eac3", "amr", "mp3", "mpeg", "mpegts"}
 _BITS = {"u8": 8, "s16": 16, "s32": 16, "s64": 16}
 """Bits of a converter by FFmpeg's format of samples; those that are not here have no end."""
 
+_KINDS = {"u8": "u1", "s16": "i2", "s32": "i4", "s64": "i8", "flt": "f4", "dbl": "f8"}
+"""NumPy's names of FFmpeg's formats of samples."""
+
 _PCM = re.compile(r"pcm_[su](\d+)")
 _NAMES = {"ac3": "AC-3", "eac3": "E-AC-3", "mp3float": "MP3", "opus": "Opus", "vorbis": "Vorbis"}
 
@@ -210,7 +213,7 @@ class AvLink(Link):
                     )
                     return
                 if frame.samples:
-                    yield _samples(frame.to_ndarray(), self.channels)
+                    yield _samples(frame, self.channels)
             if packet is None:
                 return
 
@@ -243,10 +246,17 @@ def _layout_of(names: list[str]) -> Layout | None:
     return Layout(surround(positions)) if any(positions) else None
 
 
-def _samples(array: NDArray[Any], channels: int) -> NDArray[np.float32]:
-    """Samples (time, channel) as fractions of full scale, of (channel, time) or one row."""
-    block = array.reshape(-1, channels) if len(array) != channels or channels == 1 else array.T
+def _samples(frame: Any, channels: int) -> NDArray[np.float32]:
+    """The samples (time, channel) of a frame as fractions of full scale."""
+    form = frame.format
+    kind = _KINDS[form.name.removesuffix("p")]
+    # PyAV counts planes up to the first empty pointer, which at 8 channels is not there; so
+    # `to_ndarray` reads from one too many.
+    planes = frame.planes[: channels if form.is_planar else 1]
+    count = frame.samples * (1 if form.is_planar else channels)
+    flat = np.concatenate([np.frombuffer(plane, kind, count) for plane in planes])
+    block = flat.reshape(channels, -1).T if form.is_planar else flat.reshape(-1, channels)
     if block.dtype.kind == "f":
-        return block.astype(np.float32)
+        return np.ascontiguousarray(block, np.float32)
     half = 2.0 ** (8 * block.dtype.itemsize - 1)
     return ((block - (half if block.dtype.kind == "u" else 0.0)) / half).astype(np.float32)
