@@ -15,9 +15,9 @@ from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.sessions.results import UNCALIBRATED_SOUND, Results, ResultsError
 
-UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
 Numbers = NDArray[np.float64]
 

@@ -50,8 +50,8 @@ TIME, MARKS, CLIP_S, CLIP, HEAD = range(5)
 """Columns of the frames of a track before their values."""
 
 ANY_FAULT = np.uint8(sum(Fault))
-UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
-"""Faults of sound that was not measured."""
+UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
+"""Faults of sound that no model measured."""
 
 ON = np.zeros(1, np.bool_)
 UNCALIBRATED = np.uint8(128)
@@ -534,7 +534,9 @@ class _ColumnMonitor(LimitMonitor):
     ) -> NDArray[np.object_]:
         """The state at each row; only rows of which `counts` is true count."""
         known = marks[self._place] < UNCALIBRATED
-        heard = (np.bitwise_or.reduce(marks) & UNHEARD) == 0
+        # Other models may be off.
+        off = marks[self._place] & Fault.OFF
+        heard = ((np.bitwise_or.reduce(marks) & UNHEARD) | off) == 0
         of_rows = (time_s, values, known, clipped, heard)
         rows = zip(*(one[judged].tolist() for one in of_rows), strict=True)
         found = np.full(len(time_s), STATES[UNKNOWN], object)
