@@ -116,10 +116,16 @@ class ViewState:
         """Names of the readings that are settling in the newest row, or `ALL`."""
         return set(self.values.get("settling_columns", ALL).split())
 
-    def measured_by(self, model: str) -> tuple[float, float]:
-        """Seconds that the statistics of a model cover, and in which it was switched off."""
-        counted = {} if self.readings is None else self.readings.counted_s.get(model, {})
-        measured_s = counted.get("measured_s")
+    def measured_by(self, model: str, statistic: str = "") -> tuple[float, float]:
+        """Seconds that a statistic of a model covers, and in which the model was switched off.
+
+        statistic: its name; without one, most statistics of the model
+        """
+        counted, own = {}, {}
+        if self.readings is not None:
+            counted = self.readings.counted_s.get(model, {})
+            own = self.readings.measured_of.get(model, {})
+        measured_s = own.get(statistic, counted.get("measured_s"))
         if measured_s is None:
             return self.measured_s, 0.0
         return measured_s, counted.get("off_s") or 0.0

@@ -165,7 +165,8 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
     def only_one_settles():
         look = window.updater.view
         wall.read(look, None)
-        return look.reading_status("moore2016").settling and not look.reading_status("spl").settling
+        level, loudness = (look.number_status(name, look.model_of(name)) for name in wall.numbers)
+        return loudness.settling and not level.settling
 
     qtbot.waitUntil(only_one_settles, timeout=15000)
     tints = [number.digits.property("tint") for number in wall.numbers.values()]

@@ -26,7 +26,8 @@ class LatestReadings:
     `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary: of
     the moment of `row` where they are columns too, others every half second, and at once where a
     value of `row` exceeds its maximum. `counted_s` has the measured, excluded and off time of each
-    model. All are replaced and never changed, so that any thread may read them.
+    model, and `measured_of` those of statistics that cover another time than their model says.
+    All are replaced and never changed, so that any thread may read them.
     Pausing and resetting affect statistics and not filters.
     """
 
@@ -37,6 +38,7 @@ class LatestReadings:
         self.row: JsonDict | None = None
         self.totals: Summary = {}
         self.counted_s: dict[str, Summary] = {}
+        self.measured_of: dict[str, Summary] = {}
         self.measured_s = 0.0
         """Seconds counted since the start or the last reset, without pauses and gaps."""
         # Seconds counted before the resets that can be undone, and the time of the last one.
@@ -145,7 +147,7 @@ class LatestReadings:
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
         self.rows.catch_up()
-        self.counted_s = self.rows.counted_s()
+        self.counted_s, self.measured_of = self.rows.counted_s(), self.rows.measured_of()
         found, every = Summary(), Summary()
         for readings in self.rows.readings.values():
             summary = readings.summary()
