@@ -10,6 +10,7 @@ import numpy as np
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.limits import STATES, UNKNOWN
 from amt_stream.meters.rows import FAULT_NAMES, header
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 RECENT_S = 1.0
 """Seconds for which a fault is shown beside the numbers."""
+
+LATE_S = 1.0
+"""Seconds without a row after which a limit is not judged by the last one any more."""
 
 CALM_S = 10.0
 """Seconds without a fault after which no recent frame has one, however late its model is."""
@@ -52,6 +56,8 @@ class ViewState:
         if not frames or len(frames) < len(newest):
             return None
         row = {} if readings is None else (readings.row or {}) | readings.totals
+        if readings is not None and readings.late_s > LATE_S and _passes(engine):
+            row |= {limit.state: STATES[UNKNOWN] for limit in readings.limits}
         return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
 
     @property
@@ -175,6 +181,11 @@ def specific_in(engine: "Engine") -> "Frames | None":
 
 def _specific(frames: "Frames") -> "np.ndarray | None":
     return getattr(frames.values, "specific_loudness", None)
+
+
+def _passes(engine: "Engine") -> bool:
+    """Whether sound goes on that nobody may have measured: a file waits."""
+    return not engine.source.can_wait and engine.device_state == "running"
 
 
 def _is_off(frames: "Frames") -> bool:

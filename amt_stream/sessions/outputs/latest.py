@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
@@ -36,6 +37,7 @@ class LatestReadings:
 
     def __init__(self, rows: AnyRows) -> None:
         self.row: JsonDict | None = None
+        self._came_at = math.inf
         self.totals: Summary = {}
         self.counted_s: dict[str, Summary] = {}
         self.measured_of: dict[str, Summary] = {}
@@ -84,6 +86,12 @@ class LatestReadings:
         now: JsonDict = {name: v for name in self.totals if (v := row.get(name)) is not None}
         self.totals = {**self.totals, **now}
         self.row = row  # after the maxima, which nobody may see below it
+        self._came_at = time.monotonic()
+
+    @property
+    def late_s(self) -> float:
+        """Seconds by which the next row is late, as while models are too slow."""
+        return max(0.0, time.monotonic() - self._came_at - self.rows.step_ms / 1000)
 
     def event(self, event: Event) -> None:
         """Handle a gap, a pause or a reset."""
