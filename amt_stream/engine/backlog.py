@@ -1,16 +1,11 @@
 """Audio that waits for the models."""
 
-import time
-
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.source_runner import SourceRunner, arrival_of
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.frames import Fault
-
-HALTED_S = 0.03
-"""Longest usual time between two blocks of a source in real time."""
 
 
 @thread_checked
@@ -29,9 +24,6 @@ class Backlog:
         self.skipped = 0
         self._overruns = self._dropped = 0
         self._skips = self._leaves_out = False
-        self.halted_s = 0.0
-        """Seconds that the source's thread stood still between two blocks."""
-        self._left_at: float | None = None
 
     def arrived(self, count: int, lost: int, came_at: float | None = None) -> tuple[int, bool]:
         """Count a block of `count` samples; returns the samples lost before it, and if it is late.
@@ -52,16 +44,6 @@ class Backlog:
     def note_dropped(self, samples: int) -> None:
         """Count missing samples that were dropped before they came here [model-thread]."""
         self._dropped += samples
-
-    def enter(self) -> None:
-        """A block comes from the source's thread [audio-thread, model-thread]."""
-        if self._left_at is not None:
-            halted_s = time.monotonic() - self._left_at
-            self.halted_s += halted_s if halted_s > HALTED_S else 0.0
-
-    def leave(self) -> None:
-        """The source's thread goes on [audio-thread, model-thread]."""
-        self._left_at = time.monotonic()
 
     @property
     def seconds(self) -> float:

@@ -26,7 +26,6 @@ class IntoRing:
         """Take a block; None is the end [audio-thread, model-thread]."""
         source, backlog = self._source, self._backlog
         ring = backlog.ring
-        backlog.enter()
         try:
             lost = as_lost(lost)
             dropped = _dropped(lost, flags)
@@ -44,7 +43,6 @@ class IntoRing:
             ring.write_waiting(block, lost, flags, lambda: self._state.is_over, dropped)
         else:
             ring.write(block, lost, flags, dropped)
-        backlog.leave()
 
     def held(self, tell: Callable[[str, str], None]) -> Iterator[Delivered]:
         """Blocks that the source's runner held; later ones come to the ring [model-thread]."""

@@ -120,7 +120,7 @@ class Engine:
             [*models],
             needed=lambda: self._sinks.needed.union(options.needed),
             tell=bus.here,
-            slowness=Slowness(lambda: backlog.halted_s, os.cpu_count() or 1, on_cpu),
+            slowness=Slowness(lambda: backlog.runner.halted_s, os.cpu_count() or 1, on_cpu),
             missing_s=lambda: missing_s(models.first),
             waits=self.source.can_wait,
         )

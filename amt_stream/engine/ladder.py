@@ -254,7 +254,9 @@ class Ladder:
             self._calm_s = min(2 * self._calm_s, LONGEST_CALM_S)
         self._rose_at = -SOON_S
         self._pace.restart(now)
-        self.cause = self.slowness.cause()
+        known = self.active and bool(self.cause.words)
+        cause = self.slowness.cause()
+        self.cause = cause if cause.words or not known else self.cause
         if not self.active:
             self._missing_before = self._missing_s()
         # A step that finds nothing now may find something later.
@@ -264,7 +266,7 @@ class Ladder:
             self._down.append(rung)
             self.active, self.exhausted = True, False
             self._tell_overload()
-        elif not self.exhausted:
+        elif not self.exhausted or (self.cause.words and not known):
             self.active = self.exhausted = True
             self._tell_overload("nothing more can be omitted")
 

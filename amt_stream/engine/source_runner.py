@@ -17,6 +17,8 @@ from amt_stream.meters.source_description import InputGain
 
 WAIT_S = 0.2
 ROOM_S = 0.01
+HALTED_S = 0.03
+"""Longest usual delay of a block of a source in real time."""
 HELD_BYTES = 2**27
 """Most memory for audio that waits for its models: 5 min of two channels at 48 kHz."""
 
@@ -85,6 +87,9 @@ class SourceRunner:
         self.error: BaseException | None = None
         self.samples = 0
         """Number of stored samples."""
+        self.halted_s = 0.0
+        """Seconds that the source's thread stood still between two blocks."""
+        self._left_at: float | None = None
         self._started, self._end_wanted = threading.Event(), threading.Event()
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -179,6 +184,14 @@ class SourceRunner:
     @runs_as("audio-thread")
     def _take(self, block: Block | None, lost: int = 0, flags: int = 0) -> None:
         """Pass a block on, or store it [audio-thread]."""
+        came_at = time.monotonic()
+        self._pass_on(block, lost, flags)
+        if self._left_at is not None and block is not None:
+            halted_s = came_at - self._left_at - len(block) / self.source.fs
+            self.halted_s += halted_s if halted_s > HALTED_S else 0.0
+        self._left_at = time.monotonic()
+
+    def _pass_on(self, block: Block | None, lost: int, flags: int) -> None:
         if self._deliver is None:
             self._wait_for_room()
             with self._queueing:

@@ -84,7 +84,9 @@ class Together(Source):
         self.duration_s = max(known) if len(known) == len(sources) else None
         self.microphones = _microphones(self.sources)
         self.description = _description(self.sources)
-        ring_s = max(LEAST_RING_S, 4 * deadline_s)
+        # What waits for room in it is late, which only its source knows.
+        waits = self.live and self.can_wait
+        ring_s = 2 * LONGEST_BLOCK_S if waits else max(LEAST_RING_S, 4 * deadline_s)
         self._members = [_Member(source, ring_s, self.can_wait) for source in sources]
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None

@@ -13,12 +13,12 @@ from amt_stream.core.clock import SAME_S, Interval, Moment, NoSuchTime, local_te
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows import Column, Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
+from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.sessions.results import UNCALIBRATED_SOUND, FaultySpan, Results, ResultsError
 
-UNHEARD = int(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
 FINEST_S = 1.0
 """The longest window of levels that are taken before differences of an accumulated one."""
@@ -147,6 +147,37 @@ class PartsOfRows:
         """
         spans = np.array([begin_s]), np.array([min(end_s, self.results.duration_s)])
         return float(self._counted_s(*spans, model, rest=True)[0])
+
+    def measured_of(self, statistic: Column, begin_s: float, end_s: float) -> float | None:
+        """Duration in which the reading behind a statistic counted; None if no row has it.
+
+        At the start a reading counts while it settles, and after a fault it does not.
+        """
+        other = self.results.source_of(statistic)
+        if not other:
+            return None
+        there = self._within(begin_s, end_s) & np.isfinite(self.rows[other])
+        return float(np.count_nonzero(there & ~self._unsettled(other))) * self.results.step_s
+
+    def above(
+        self, statistic: Column, highest: float, begin_s: float, end_s: float
+    ) -> tuple[float, float] | None:
+        """What the reading behind a maximum reached above it while it settled after a fault.
+
+        Returns that value, and the seconds above the maximum; None if there are none.
+        """
+        other = self.results.source_of(statistic)
+        if not other:
+            return None
+        there = self._within(begin_s, end_s) & self._unsettled(other)
+        values = self.rows[other][there & (self.rows[other] > highest)]
+        return (float(values.max()), len(values) * self.results.step_s) if len(values) else None
+
+    def _unsettled(self, name: str) -> NDArray[np.bool_]:
+        """At which rows a reading settles after a fault, and does not count."""
+        disturbed = np.logical_or.accumulate((self.rows["fault"] & (UNHEARD | Fault.OFF)) > 0)
+        unsettled: NDArray[np.bool_] = disturbed & self.results.named_in("settling_columns", name)
+        return unsettled
 
     def paused_s(self, begin_s: float, end_s: float) -> float:
         """Duration of pauses."""

@@ -338,8 +338,7 @@ class Results:
         monitor = LimitMonitor(limit, self.step_s, window_s, adds_up, counted, rises)
         time_s, values, states = (self.rows[n] for n in ("time_s", limit.column, limit.state))
         known, fault = states != STATES[UNCALIBRATED], self.rows["fault"]
-        # Another model may be off.
-        heard = (fault & UNHEARD == 0) | ((fault & UNHEARD == Fault.OFF) & np.isfinite(values))
+        heard = (fault & UNHEARD == 0) & ~_is_off(fault, values)
         clipped = self.named_in("clipped_columns", limit.column)
         there = states != ""  # a limit may have come later
         for from_s, to_s in self.uncounted:
@@ -365,6 +364,19 @@ class Results:
                 monitor.pause(kind == "paused", at_s)
         monitor.update(zip(*(row[done:] for row in rows), strict=True))
         return monitor.stood.to_dict()
+
+
+def _is_off(fault: NDArray[np.uint8], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """At which rows the model of a column was switched off, for a part of the time at least.
+
+    fault: which says that some model was
+    values: of the column, NaN while that is off, and before its first value
+    """
+    none = np.isnan(values)
+    has_begun = np.logical_or.accumulate(~none)
+    off: NDArray[np.bool_] = (fault & Fault.OFF) > 0
+    off &= has_begun & (none | np.append(False, none[:-1]))
+    return off
 
 
 def _counting(

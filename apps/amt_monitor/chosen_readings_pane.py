@@ -61,9 +61,9 @@ class ChosenReadingsPane(Pane):
             self._model_of = there
             self._fill()
         self.grid.show_readings(view.values)
-        # Of the model that covers least of the time.
-        shown = {self._model_of[name] for name in self._shown or ()}
-        self.grid.show_elapsed(*min(map(view.measured_by, shown), default=(view.measured_s, 0.0)))
+        self.grid.show_elapsed(
+            [view.measured_by(self._model_of[name], name) for name in self.grid.counted]
+        )
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)

@@ -44,8 +44,9 @@ class ReadingGrid(NumberGrid):
         self._large: list[tuple[ReadingCell, BigNumber]] = []
         groups = [[self._big(cell, cell is group[0], banded) for cell in group] for group in large]
         super().__init__(groups, NumberTable(small) if small else None, tiles)
-        self._is_counted = any(cell.caption.counted for cell, _ in self.numbers)
-        self.show_elapsed(0.0)  # its width counts from the beginning
+        self.counted = [cell.name for cell, _ in self.numbers if cell.caption.counted]
+        """Names of the statistics of all that was counted."""
+        self.show_elapsed([(0.0, 0.0)])  # its width counts from the beginning
 
     @property
     def numbers(self) -> list[tuple[ReadingCell, QtWidgets.QLabel]]:
@@ -88,11 +89,17 @@ class ReadingGrid(NumberGrid):
         if moved:
             self.arrange_again()
 
-    def show_elapsed(self, measured_s: float, off_s: float = 0.0) -> None:
-        """Write once the time that averages and maxima cover, and how long their model was off."""
-        if self._is_counted:
-            off = f", off {elapsed_text(off_s)}" if off_s else ""
-            self.elapsed.setText(f"Measured {elapsed_text(measured_s)}{off}")
+    def show_elapsed(self, covered: Collection[tuple[float, float]]) -> None:
+        """Write once the time that averages and maxima cover, and how long their model was off.
+
+        covered: both in seconds, of each statistic
+        """
+        if not (self.counted and covered):
+            return
+        measured_s, off_s = zip(*covered, strict=True)
+        least, most = elapsed_text(min(measured_s)), elapsed_text(max(measured_s))
+        off = f", off {elapsed_text(max(off_s))}" if any(off_s) else ""
+        self.elapsed.setText(f"Measured {least if least == most else f'{least} to {most}'}{off}")
 
     def show_band(self, name: str, text: str) -> None:
         """Write the uncertainty beside a large number; "" if unknown."""

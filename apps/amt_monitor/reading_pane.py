@@ -86,7 +86,7 @@ class ReadingPane(Pane):
 
     def read(self, view: "ViewState") -> None:
         self.show_readings(view.values)
-        self.grid.show_elapsed(*view.measured_by(self.model))
+        self.grid.show_elapsed([view.measured_by(self.model, name) for name in self.grid.counted])
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)

@@ -11,6 +11,7 @@ from amt_monitor.settling_words import AFTER_GAP, AGAIN, SETTLING
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.limits import STATES, UNKNOWN
 from amt_stream.meters.rows import FAULT_NAMES, header
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of
@@ -27,6 +28,9 @@ RECENT_S = 1.0
 SAME_S = 0.25
 """Seconds between the end of a gap and that of the disturbance of a model, which ends a block later
 at most."""
+
+LATE_S = 1.0
+"""Seconds without a row after which a limit is not judged by the last one any more."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class ViewState:
         if not frames or len(frames) < len(newest):
             return None
         row = {} if readings is None else readings.values
+        if readings is not None and readings.late_s > LATE_S and _passes(engine):
+            row = row | {limit.state: STATES[UNKNOWN] for limit in readings.limits}
         return cls(engine, readings, frames, row, readings.measured_s if readings else 0.0)
 
     @property
@@ -123,10 +129,16 @@ class ViewState:
         """Names of the readings that are settling in the newest row, or `ALL`."""
         return set(self.values.get("settling_columns", ALL).split())
 
-    def measured_by(self, model: str) -> tuple[float, float]:
-        """Seconds that the statistics of a model cover, and in which it was switched off."""
-        counted = {} if self.readings is None else self.readings.counted_s.get(model, {})
-        measured_s = counted.get("measured_s")
+    def measured_by(self, model: str, statistic: str = "") -> tuple[float, float]:
+        """Seconds that a statistic of a model covers, and in which the model was switched off.
+
+        statistic: its name; without one, most statistics of the model
+        """
+        counted, own = {}, {}
+        if self.readings is not None:
+            counted = self.readings.counted_s.get(model, {})
+            own = self.readings.measured_of.get(model, {})
+        measured_s = own.get(statistic, counted.get("measured_s"))
         if measured_s is None:
             return self.measured_s, 0.0
         return measured_s, counted.get("off_s") or 0.0
@@ -182,6 +194,11 @@ def specific_in(engine: "Engine") -> "Frames | None":
 
 def _specific(frames: "Frames") -> "np.ndarray | None":
     return getattr(frames.values, "specific_loudness", None)
+
+
+def _passes(engine: "Engine") -> bool:
+    """Whether sound goes on that nobody may have measured: a file waits."""
+    return not engine.source.can_wait and engine.device_state == "running"
 
 
 def _is_off(frames: "Frames") -> bool:

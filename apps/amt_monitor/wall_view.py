@@ -162,7 +162,7 @@ class WallView(QtWidgets.QWidget):
             role: Role | None = "second" if doubt.grey else None
             number.doubt(role, doubt.uncalibrated, doubt.settling)
             if number.caption.counted:
-                measured_s = view.measured_s if model is None else view.measured_by(model)[0]
+                measured_s = view.measured_s if model is None else view.measured_by(model, name)[0]
                 number.show_note(elapsed_text(measured_s), "the time that it covers")
         self._show_limit(view)
         limits = view.readings.limits if view.readings is not None else ()

@@ -51,6 +51,9 @@ def test_chosen_numbers_are_those_of_the_rows_and_are_kept(qtbot, look, tmp_path
     assert len(pane.grid.groups) == 3
     assert pane.grid.elapsed.text() in ("Measured 00:00:01", "Measured 00:00:02")
     assert pane.head.indexOf(pane.grid.elapsed_box) > 0
+    look.readings.measured_of = {"spl": {"l10_db": 65.0}}
+    pane.read(look)
+    assert pane.grid.elapsed.text().endswith(" to 00:01:05")
     again = pane_of(look, Settings(settings.path))
     qtbot.addWidget(again)
     again.read(look)

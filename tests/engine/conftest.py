@@ -15,6 +15,7 @@ from amt_stream.dsp.streaming import Stage
 from amt_stream.engine import Engine, MicrophoneSource
 from amt_stream.engine.sources import Source
 from amt_stream.meters.calibration import Calibration
+from tests.engine.given_time import GivenTime, give_time
 
 FULL_SCALE = Calibration(100.0, source="test")
 
@@ -118,6 +119,12 @@ def until():
             time.sleep(0.001)
 
     return wait
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> GivenTime:
+    """Time that the test gives, of an engine on `clock.source`."""
+    return give_time(monkeypatch)
 
 
 @pytest.fixture

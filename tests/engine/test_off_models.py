@@ -11,21 +11,31 @@ from amt_stream.meters.catalog import entry
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import limit_from_text
 from amt_stream.meters.missing import BUFFER, DEVICE, missing_words
-from amt_stream.meters.rows import JoinedRows, choose, columns_of, readings_of, summary
+from amt_stream.meters.rows import (
+    JoinedRows,
+    Rows,
+    choose,
+    columns_of,
+    header,
+    readings_of,
+    summary,
+)
 from amt_stream.sessions.outputs import LatestReadings
+from amt_stream.sessions.results import Results
 
 FS = 48000
 STEP = FS // 10
 NAMES = ("spl", "bs1770")
-LIMITS = [limit_from_text("laeq_5s_db>85"), limit_from_text("laeq_db>85")]
+LIMITS = [limit_from_text("laeq_5s_db>100"), limit_from_text("laeq_db>100")]
+OTHER = limit_from_text("momentary_lufs>0")
 FROM_S, TO_S, END_S = 3.0, 5.0, 8.0
 """The sound level is off between these times."""
 
 
-def made(names=NAMES, duration_s=None) -> JoinedRows:
-    readings = readings_of(names, 2)
-    choose(readings, None, columns_of(LIMITS))
-    return JoinedRows(readings, 100, FS, limits=LIMITS, duration_s=duration_s)
+def made(duration_s=None) -> JoinedRows:
+    readings, limits = readings_of(NAMES, 2), [*LIMITS, OTHER]
+    choose(readings, None, columns_of(limits))
+    return JoinedRows(readings, 100, FS, limits=limits, duration_s=duration_s)
 
 
 class Meter:
@@ -91,7 +101,8 @@ def test_it_settles_and_goes_on_without_the_time_between(heard):
     meter, _ = heard
     back = between(meter.rows, TO_S + 0.1, END_S)
     assert None not in [row["laeq_db"] for row in back]
-    assert {row[LIMITS[1].state] for row in back} <= {"green", "amber", "red"}
+    # More than 1 % of their time was not measured.
+    assert {row[limit.state] for row in back for limit in LIMITS} == {"unknown"}
     settling = [row["time_s"] for row in back if "laf_db" in row["settling_columns"]]
     assert min(settling) > TO_S
     assert 0.5 < max(settling) - TO_S < 3.0
@@ -102,6 +113,24 @@ def test_it_settles_and_goes_on_without_the_time_between(heard):
         count += int(there.sum())
     expected = 10 * np.log10(power / count / 4e-10).max()
     assert meter.rows[-1]["laeq_db"] == pytest.approx(expected, abs=0.01)
+
+
+def test_a_limit_of_another_model_is_judged_all_the_time(heard):
+    meter, table = heard
+    states = {row[OTHER.state] for row in meter.rows if row["momentary_lufs"] is not None}
+    assert states == {"green"}
+    (stood,) = (one for one in table.stood() if one.limit is OTHER)
+    assert stood.exceeded is False
+    assert stood.unjudged_s == 0.0
+
+
+def test_rows_of_a_broken_log_give_the_same_results_of_limits(heard):
+    meter, table = heard
+    models, source = [{"name": name} for name in NAMES], {"name": "noise", "fs": FS}
+    source |= {"channels": [1, 2], "duration_s": None}
+    told = header(table, models, [Calibration(100.0, source="test")], source)
+    found = Results("noise", told, Rows.of(meter.rows), meter.rows[-1])
+    assert found.limits == [one.to_dict() for one in table.stood()]
 
 
 def test_measured_left_out_and_off_are_all_of_the_time(heard):

@@ -11,6 +11,7 @@ from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.catalog import entry
 from amt_stream.meters.rows import Intervals, JoinedRows, Rows, choose, readings_of
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 
@@ -26,6 +27,11 @@ MODELS = {
     "third_octave": lambda: ThirdOctaves(FS),
     "spectrum": lambda: NarrowBandSpectrum(FS),
 }
+
+
+def _model(name: str):
+    """One of MODELS, or another one of the catalog."""
+    return MODELS[name]() if name in MODELS else entry(name).build(FS, channels=1)
 
 
 class Meters:
@@ -50,7 +56,7 @@ class Meters:
         self.parts, self.pass_on = [], pass_on
         self.measurements = [
             Measurement(
-                ReadyModel(MODELS[name](), FS, block_ms, 1),
+                ReadyModel(_model(name), FS, block_ms, 1),
                 [Listener(slice(0, 1), 1, FULL_SCALE, description=CLIPPING)],
                 emit=self.emit,
                 epoch=epoch,

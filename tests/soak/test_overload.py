@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
 from amt_stream.engine.listener import Listener
@@ -17,7 +19,10 @@ from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
+from tests.cli import slow_meter
+from tests.cli.test_slow_computer import MODELS
 from tests.engine.test_clock import DAY_CLOCK, RUNNING, TIME, UTC, Running
+from tests.soak.test_live import played_until
 
 pytestmark = pytest.mark.soak
 
@@ -169,3 +174,34 @@ def test_a_busy_computer_steps_down_and_up(record):
     assert max(abs(busy["unknown"]), abs(again["unknown"])) < 1.0
     assert "recovered" in again["kinds"]
     assert not again["overloaded"]
+
+
+@pytest.mark.parametrize("source", ["file", "microphone"])
+def test_a_fifth_of_a_core_for_a_minute(forks, virtual_mic, tmp_path, record, source):
+    path, stop = tmp_path / "noise.wav", threading.Event()
+    sound = 0.05 * np.random.default_rng(3).standard_normal((120 * FS, 2))
+    soundfile.write(path, sound, FS, subtype="FLOAT")
+    player = None if source == "file" else played_until(stop, virtual_mic, path)
+    heard = [path] if source == "file" else ["mic", "-d", "virtual_mic"]
+    call = ["meter", "--source", *heard, *MODELS, *slow_meter.OPTIONS]
+    try:
+        with forks.begin(*call, folder=tmp_path) as meter:
+            told = slow_meter.told_while_held(meter, 60.0)
+    finally:
+        stop.set()
+        if player is not None:
+            player.join()
+    slow_meter.refuse_what_is_off(told)
+    slow_meter.refuse_another_cause(told)
+    slow_meter.refuse_a_state_of_what_was_not_measured(told.rows)
+    slow_meter.refuse_a_verdict_on_what_was_dropped(told.summary)
+    steps_s = np.diff([row["time_s"] for row in told.rows])
+    missing, (limit,) = told.summary.get("missing", {}), told.summary["limits"]
+    record(
+        f"every model and a limit on a fifth of a core for 60 s, {source}",
+        f"dropped {missing.get('buffer_s', 0.0):.1f} s; limit green {limit['green_s']:.1f} s, "
+        f"unknown {limit['unknown_s']:.1f} s, {limit['verdict']}; "
+        f"longest time without a row {steps_s.max():.1f} s",
+    )
+    if source == "file":
+        assert not missing

@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -124,13 +124,18 @@ def _strip(line: Line, colors: TerminalColors) -> Strip:
     return Strip(parts)
 
 
-def covered_words(view: ViewState, model: str) -> str:
-    """The time that a model's statistics cover, if that is less than the measurement's."""
-    measured_s, off_s = view.measured_by(model)
-    if view.measured_s - measured_s < NOTED_S and off_s < NOTED_S:
+def covered_words(view: ViewState, model: str, names: Iterable[str]) -> str:
+    """The time that statistics of a model cover, if that is less than the measurement's."""
+    counted = [name for name in names if caption_of(name).counted]
+    times = [view.measured_by(model, name) for name in counted] or [view.measured_by(model)]
+    measured_s, offs_s = zip(*times, strict=True)
+    least_s, most_s, off_s = min(measured_s), max(measured_s), max(offs_s)
+    if view.measured_s - least_s < NOTED_S and off_s < NOTED_S:
         return ""
     off = f", off {off_s:.0f} s" if off_s >= NOTED_S else ""
-    return f"{measured_s:.0f} of {max(measured_s, view.measured_s):.0f} s{off}"
+    least, most = f"{least_s:.0f}", f"{most_s:.0f}"
+    measured = least if least == most else f"{least} to {most}"
+    return f"{measured} of {max(most_s, view.measured_s):.0f} s{off}"
 
 
 class NumberPane(Picture):
@@ -527,8 +532,8 @@ class TablePane(Picture):
         texts = [
             "  ".join(" ".join(one) for one in cell.values(view.values, lost)) for cell in cells
         ]
-        for model in groups:
-            if words := covered_words(view, model):
+        for model, group in groups.items():
+            if words := covered_words(view, model, (name for one in group for name in one.names)):
                 cells.append(Cell(f"Measured, {catalog.entry(model).title}", "", ()))
                 texts.append(words)
                 inks.append("second")

@@ -65,6 +65,8 @@ class Column:
     bound_of: column of which it is the lower or the upper bound
     band_hz: nominal frequency of its band
     needs: names of the columns, of any models, that it is computed from
+    counts_after_s: of a statistic of all sound, how many seconds after a fault it counts again;
+        None for one that covers what its model says
     """
 
     name: str
@@ -83,6 +85,7 @@ class Column:
     bound_of: str = ""
     band_hz: float = 0.0
     needs: tuple[str, ...] = ()
+    counts_after_s: float | None = None
 
     @property
     def counted(self) -> bool:
@@ -112,7 +115,7 @@ class Column:
     def to_dict(self) -> JsonDict:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side", "label", "symbol"
-        untold = {"window_s", "about", "bound_of", "band_hz", "needs"}
+        untold = {"window_s", "about", "bound_of", "band_hz", "needs", "counts_after_s"}
         untold |= {name for name in may_be if not getattr(self, name)}
         data = {key: value for key, value in asdict(self).items() if key not in untold}
         return data | ({"if_clipped": self.if_clipped} if self.if_clipped else {})
@@ -172,7 +175,7 @@ def counting(column: Column, settle_s: float, window: str | None = None) -> Colu
     window settles until the window is complete again. Raises ValueError for a window out of range.
     """
     if window is None:
-        return replace(column, settle_s=0.0)
+        return replace(column, settle_s=0.0, counts_after_s=settle_s)
     seconds = window_s(window)
     return replace(column, settle_s=round(settle_s + seconds, 2), window_s=seconds)
 

@@ -148,6 +148,10 @@ class RowsOfEach(Resumable):
         """The measured, excluded, off and clipped time of each model, of one microphone."""
         return self._first.counted_s()
 
+    def measured_of(self) -> dict[str, Summary]:
+        """As `JoinedRows.measured_of`, of one microphone."""
+        return self._first.measured_of()
+
     @property
     def paused(self) -> bool:
         """Whether nothing is counted."""

@@ -375,6 +375,14 @@ class ECMA418Readings(Readings):
     def counted_s(self) -> Summary:
         return self._parts[0].counted_s()
 
+    def measured_of(self) -> Summary:
+        return {
+            column.name: one.counted_s()["measured_s"]
+            for one in self._parts
+            for column in {*one.offered, *one.columns}
+            if column.counted
+        }
+
 
 def _number_of(frames: Frames, rate: float) -> NDArray[np.int64]:
     """The frames at this rate up to each, counted from 0 s, to the nearest."""

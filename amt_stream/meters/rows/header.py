@@ -12,7 +12,7 @@ from amt_stream.meters.calibration import COVERAGE, Calibration, one_each, rfc33
 from amt_stream.meters.rows.each import AnyRows, RowsOfEach
 from amt_stream.meters.rows.joined import JoinedRows
 from amt_stream.meters.rows.limited import states_of
-from amt_stream.meters.rows.readings import RELATIVE
+from amt_stream.meters.rows.readings import RELATIVE, Summary
 
 SCHEMA = 2
 """Version of headers, rows and summaries, as in `dsp/data/rows.schema.json`."""
@@ -87,9 +87,11 @@ def _is_relative(table: AnyRows) -> bool:
 
 def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
-    counted = table.counted_s()
+    counted, measured_of = table.counted_s(), table.measured_of()
     statistics = {
-        name: one.coverage() | {key: seven_digits(v) for key, v in counted[name].items()}
+        name: one.coverage()
+        | {key: seven_digits(v) for key, v in counted[name].items()}
+        | _in_seven_digits("measured_of", measured_of.get(name, {}))
         for name, one in table.readings.items()
         if one.counts
     }
@@ -102,6 +104,11 @@ def _settings_of(table: JoinedRows) -> JsonDict:
         **({"limits": limits} if limits else {}),
         **values,
     }
+
+
+def _in_seven_digits(name: str, values: Summary) -> JsonDict:
+    """Values as a field of this name, if there are any."""
+    return {name: {key: seven_digits(v) for key, v in values.items()}} if values else {}
 
 
 def calibrations(given: Sequence[Calibration], channels: Sequence[int]) -> list[JsonDict]:

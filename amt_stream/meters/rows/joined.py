@@ -4,12 +4,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_under, under
+from amt_stream.meters.accumulators.covered import CoveredTime
 from amt_stream.meters.annoyance import annoyance_from, annoyances
 from amt_stream.meters.frames import SAME_TIME_S, UNDO_S, Event, Fault, Frames, in_one, undone_with
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, LimitError
@@ -51,8 +53,11 @@ TIME, MARKS, CLIP_S, CLIP, HEAD = range(5)
 """Columns of the frames of a track before their values."""
 
 ANY_FAULT = np.uint8(sum(Fault))
-UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL | Fault.OFF)
-"""Faults of sound that was not measured."""
+UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
+"""Faults of sound that no model measured."""
+
+NOTED_S = 0.05
+"""Times that differ by less are the same for a reader."""
 
 ON = np.zeros(1, np.bool_)
 UNCALIBRATED = np.uint8(128)
@@ -500,6 +505,12 @@ class JoinedRows(Resumable):
                 one["clipped_s"] = self.clipped_s(name)
         return found
 
+    def measured_of(self) -> dict[str, Summary]:
+        """Seconds that statistics cover, by model and name, where they are not its `measured_s`."""
+        self.catch_up()
+        found = {name: track.measured_of() for name, track in self._tracks.items()}
+        return {name: seconds for name, seconds in found.items() if seconds}
+
     @property
     def missing_s(self) -> dict[str, float]:
         """Seconds of the counted time without sound, by cause."""
@@ -621,7 +632,7 @@ class _ModelTrack(Resumable):
     kept = (
         *growing,
         *("reached_s", "epoch_s", "_hole_s", "_clip_s"),
-        *("clipped_s", "_clip", "off_s", "stalled_s", "missed_s"),
+        *("clipped_s", "_clip", "off_s", "stalled_s", "missed_s", "_covered"),
     )
 
     def __init__(self, readings: Readings, intervals: "Intervals | None" = None) -> None:
@@ -633,6 +644,13 @@ class _ModelTrack(Resumable):
         self._readings = readings
         self.is_off = False
         """Whether the model was switched off at the last frame."""
+        self._statistics = {
+            one.name: one.counts_after_s
+            for one in (*readings.offered, *readings.columns)
+            if one.counted and one.counts_after_s is not None
+        }
+        after_s = set(self._statistics.values())
+        self._covered = CoveredTime(after_s if len(after_s) > 1 else ())
         self.reset()
         # Of each frame its time, its marks, the time of the last clipped one up to it, whether one
         # was counted, its values and its settling columns, in one array, which is faster than six.
@@ -695,6 +713,7 @@ class _ModelTrack(Resumable):
         self.off_s = self.stalled_s = self.missed_s = 0.0
         # Counted sound that is clipped, in seconds, and whether there was any.
         self.clipped_s, self._clip = 0.0, False
+        self._covered.reset()
 
     def hear(self, frames: Frames) -> None:
         """Take frames; consecutive ones are joined."""
@@ -722,6 +741,8 @@ class _ModelTrack(Resumable):
 
     def _count_frames(self, frames: Frames) -> None:
         self._readings.judge(frames)
+        if not self._readings.paused:
+            self._covered.add(partial(self._readings.counted, frames), frames.period_s)
         self._add(frames)
         if self.intervals is not None:
             self.intervals.take(frames)
@@ -730,6 +751,20 @@ class _ModelTrack(Resumable):
     def calibrated(self) -> bool:
         """Whether the last frame is calibrated."""
         return not int(self._rows[-1, MARKS]) & int(UNCALIBRATED)
+
+    def measured_of(self) -> Summary:
+        """Seconds that a statistic covers, where they are not those of the model."""
+        usual_s = self._readings.counted_s().get("measured_s")
+        found = {
+            name: self._covered.of(after_s)
+            for name, after_s in self._statistics.items()
+            if after_s in self._covered.after_s
+        } | self._readings.measured_of()
+        return {
+            name: s
+            for name, s in found.items()
+            if usual_s is not None and s is not None and abs(s - usual_s) > NOTED_S
+        }
 
     def _end(self, frames: Frames) -> None:
         """Take frames after the end of the sound, which have no rows."""

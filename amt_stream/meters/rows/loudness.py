@@ -97,7 +97,10 @@ class LoudnessReadings(MeteredReadings):
             )
             for name, unit in ordered
         ]
-        maxima = [counting(self._made(name, unit, "maximum"), 0.0) for name, unit in ordered]
+        maxima = [
+            counting(self._made(name, unit, "maximum"), settle_s[_base(name)])
+            for name, unit in ordered
+        ]
         percentiles = [self._percentile(f"{prefix}ltl_n{p}_phon", str(p)) for p in PERCENTS]
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)

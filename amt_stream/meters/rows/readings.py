@@ -208,6 +208,10 @@ class Readings(Resumable, ABC):
         """The counted and the excluded duration: `measured_s`, `excluded_s`."""
         return {}
 
+    def measured_of(self) -> Summary:
+        """The counted duration of statistics, by name, whose own meters know it."""
+        return {}
+
     @abstractmethod
     def reset(self) -> None:
         """Forget what was counted."""

@@ -360,7 +360,8 @@ def _column(name: str, channels: int) -> Column:
         column = rising(column, float(RISE_S[LEVELS.index(level)]))
     if found["what"] in LEVELS:
         return replace(column, settle_s=_forgotten_s(found["what"]))
-    settle_s = _forgotten_s(_level_of(found)) if found["percent"] else MEMORY_S
+    of = _level_of(found) if found["percent"] else level
+    settle_s = _forgotten_s(of) if of in LEVELS else MEMORY_S
     return counting(column, settle_s, found["window"])
 
 

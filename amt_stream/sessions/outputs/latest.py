@@ -2,6 +2,7 @@
 
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
@@ -27,7 +28,8 @@ class LatestReadings:
     `row` has the columns of `rows` by name; `totals` has the headlines of each model's summary: of
     the moment of `row` where they are columns too, others every half second, and at once where a
     value of `row` exceeds its maximum. `counted_s` has the measured, excluded, off and clipped time
-    of each model. All are replaced and never changed, so that any thread may read them.
+    of each model, and `measured_of` those of statistics that cover another time than their model
+    says. All are replaced and never changed, so that any thread may read them.
     Pausing and resetting affect statistics and not filters.
     """
 
@@ -36,8 +38,10 @@ class LatestReadings:
 
     def __init__(self, rows: AnyRows) -> None:
         self.row: JsonDict | None = None
+        self._came_at = math.inf
         self.totals: Summary = {}
         self.counted_s: dict[str, Summary] = {}
+        self.measured_of: dict[str, Summary] = {}
         self.measured_s = 0.0
         """Seconds counted since the start or the last reset, without pauses and gaps."""
         # Seconds counted before the resets that can be undone, and the time of the last one.
@@ -93,6 +97,12 @@ class LatestReadings:
         now: JsonDict = {name: v for name in self.totals if (v := row.get(name)) is not None}
         self.totals = {**self.totals, **now}
         self.row = row  # after the maxima, which nobody may see below it
+        self._came_at = time.monotonic()
+
+    @property
+    def late_s(self) -> float:
+        """Seconds by which the next row is late, as while models are too slow."""
+        return max(0.0, time.monotonic() - self._came_at - self.rows.step_ms / 1000)
 
     def event(self, event: Event) -> None:
         """Handle a gap, a pause or a reset."""
@@ -176,7 +186,7 @@ class LatestReadings:
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
         self.rows.catch_up()
-        self.counted_s = self.rows.counted_s()
+        self.counted_s, self.measured_of = self.rows.counted_s(), self.rows.measured_of()
         found, every = Summary(), Summary()
         for readings in self.rows.readings.values():
             summary = readings.summary()

@@ -2,7 +2,7 @@
 
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.rows import Column
+from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.block import is_named
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.reading import LONGEST_S
@@ -17,13 +17,43 @@ COMPLETE = 0.99
 
 
 def covered(parts: PartsOfRows, column: Column) -> str:
-    """How much of the measurement a statistic covers, if that is not all of it."""
+    """How much of the measurement a statistic covers, if that is not all of it.
+
+    Of a maximum also what was higher, and does not count.
+    """
     begin_s, end_s = parts.results.begin_s, parts.results.duration_s
     whole_s = end_s - begin_s - parts.paused_s(begin_s, end_s)
-    measured_s = coverage(parts, column.model)["measured_s"]
-    if not column.counted or measured_s > COMPLETE * whole_s:
+    if not column.counted or (measured_s := measured_of(parts, column)) > COMPLETE * whole_s:
         return ""
-    return f"measured {duration(measured_s)} of {duration(whole_s)}"
+    words = f"measured {duration(measured_s)} of {duration(whole_s)}"
+    return f"{words}{_above(parts, column)}"
+
+
+def _above(parts: PartsOfRows, column: Column) -> str:
+    """What was above a maximum and does not count; "" if nothing was."""
+    results = parts.results
+    highest = (results.summary or results.last).get(column.name)
+    if column.statistic != "maximum" or not isinstance(highest, int | float):
+        return ""
+    above = parts.above(column, highest, results.begin_s, results.duration_s)
+    if above is None:
+        return ""
+    value, seconds = above
+    text = reading_text(column.name, value)
+    if text == reading_text(column.name, highest):
+        return ""
+    return (
+        f"; up to {text} {column.unit} for {duration(seconds)}, not counted: settling after a gap"
+    )
+
+
+def measured_of(parts: PartsOfRows, column: Column) -> float:
+    """The measured time of a statistic, from the summary or from the rows."""
+    results = parts.results
+    own_s = of_summary(results, "statistics", column.model, "measured_of", column.name)
+    if own_s is None and of_summary(results, "statistics", column.model, COUNTED_S[0]) is None:
+        own_s = parts.measured_of(column, results.begin_s, results.duration_s)
+    return coverage(parts, column.model)[COUNTED_S[0]] if own_s is None else own_s
 
 
 def has_clipped(parts: PartsOfRows, column: Column) -> bool:
