@@ -22,7 +22,9 @@ def covered(parts: PartsOfRows, column: Column) -> str:
     Of a maximum also what was higher, and does not count.
     """
     begin_s, end_s = parts.results.begin_s, parts.results.duration_s
-    whole_s = end_s - begin_s - parts.paused_s(begin_s, end_s)
+    counted = coverage(parts, column.model)
+    # A summary goes on to the end of the sound, which may come long after the last row.
+    whole_s = max(end_s - begin_s - parts.paused_s(begin_s, end_s), sum(counted.values()))
     if not column.counted or (measured_s := measured_of(parts, column)) > COMPLETE * whole_s:
         return ""
     words = f"measured {duration(measured_s)} of {duration(whole_s)}"

@@ -123,7 +123,8 @@ def _near(results, model, spans, truth):
     frame_s = STEP_S[model] if results.summary else max(STEP_S[model], results.step_s)
     edges_s = frame_s * (len(spans) + 1) + 1e-6
     # Rows of digital silence do not say whose model was off.
-    off_s = 0.0 if results.summary else length(truth.off, 0.0, results.duration_s)
+    off_s = length(truth.off, 0.0, results.duration_s) + 2 * results.step_s * len(truth.off)
+    off_s = 0.0 if results.summary else off_s
     return edges_s + MEMORY_S * len([*_heard(truth), *truth.turned]) + off_s, edges_s
 
 
