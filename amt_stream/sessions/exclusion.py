@@ -28,6 +28,9 @@ BETWEEN = ".."
 FINE = 0.1
 """The longest piece of energy of which a rolling level is made again, relative to its window."""
 
+OF_DAY = {"lex_8h_db": "laeq_db", "lex_8h_audience_db": "laeq_audience_db"}
+"""Exposure levels, each with the level of the same energy."""
+
 MOST_NAMED = 8
 """Marks that a refusal names."""
 
@@ -155,8 +158,8 @@ def _again(parts: PartsOfRows, column: Column, rows: Rows) -> Numbers:
         after = np.logical_or.reduce(within)
     if column.statistic.startswith(EQUIVALENT):
         made = _level(parts.pieces_of(column.name), parts, time_s, column.window_s)
-    elif column.name == "lex_8h_db":
-        made = _level(parts.pieces_of("laeq_db"), parts, time_s, 0.0, of_day=True)
+    elif column.name in OF_DAY and OF_DAY[column.name] in parts.results.known:
+        made = _level(parts.pieces_of(OF_DAY[column.name]), parts, time_s, 0.0, of_day=True)
     elif column.statistic == "maximum":
         made = _highest(parts, column.name, time_s)
     else:
@@ -204,7 +207,8 @@ def _highest(parts: PartsOfRows, name: str, time_s: Numbers) -> Numbers:
     places = np.searchsorted(parts.time_s, time_s)
     values, now = parts.rows[name][places], parts.instantaneous(name)
     for begin_s, end_s in parts.kept(float(time_s[0]) - SAME_S, float(time_s[-1])):
-        inside = np.flatnonzero((time_s > begin_s + SAME_S) & (time_s <= end_s + SAME_S))
+        within = (time_s > begin_s + SAME_S) & (time_s <= end_s + SAME_S)
+        inside = np.flatnonzero(within & parts.counted[places])
         if not len(inside):
             continue
         before = values[inside[0] - 1] if inside[0] else math.nan

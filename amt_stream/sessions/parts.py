@@ -17,7 +17,13 @@ from amt_stream.meters.rows import Column, Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.meters.rows.joined import UNHEARD
-from amt_stream.sessions.results import UNCALIBRATED_SOUND, FaultySpan, Results, ResultsError
+from amt_stream.sessions.results import (
+    UNCALIBRATED_SOUND,
+    FaultySpan,
+    Results,
+    ResultsError,
+    merged,
+)
 
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
 FINEST_S = 1.0
@@ -192,7 +198,7 @@ class PartsOfRows:
         """
         found = end_s - begin_s
         excluded = [(one.begin_s, one.end_s) for one in self.results.excluded] if rest else []
-        for a, b in _merged([*self.gaps_of(model), *self.pauses, *self.off_of(model), *excluded]):
+        for a, b in merged([*self.gaps_of(model), *self.pauses, *self.off_of(model), *excluded]):
             found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
         return np.clip(found, 0.0, None)
 
@@ -234,6 +240,11 @@ class PartsOfRows:
         self.how[name] = f"{other} every {1000 * self.results.step_s:g} ms"
         inside = self._within(begin_s, end_s) & self.results.settled(other)
         return self.rows[other][inside] if inside.any() else None
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which rows are of sound that counts."""
+        return self._counted
 
     def instantaneous(self, name: str) -> Numbers | None:
         """The settled instantaneous values behind a statistic, NaN for others; None without any."""
@@ -367,17 +378,6 @@ class PartsOfRows:
         power = np.clip(came, 0.0, None) / np.maximum(heard_s, SAME_S)
         how = f"changes of {name} from row to row"
         return Pieces(begin_s, end_s, utc_s, heard_s, np.where(heard_s > 0, power, 0.0), how)
-
-
-def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Spans without overlap."""
-    found: list[tuple[float, float]] = []
-    for begin_s, end_s in sorted(spans):
-        if found and begin_s <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end_s)
-        else:
-            found.append((begin_s, end_s))
-    return found
 
 
 def _power(level_db: NDArray[np.floating]) -> Numbers:

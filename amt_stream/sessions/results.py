@@ -349,12 +349,10 @@ class Results:
         of_rows += [self.rows[name] for name in [until_of(limit)] if name in self.rows.columns]
         rows = [column[there].tolist() for column in of_rows]
         done = 0
-        turns = _counting(self.events, self.uncounted)
-        # A level of the moment still remembers the span after its end.
+        # A level of the moment still remembers an excluded span after its end.
         memory_s = column.settle_s or 0.0 if column.statistic == "instantaneous" else 0.0
-        for one in self.excluded:
-            turns += [("paused", one.begin_s), ("continued", one.end_s + memory_s)]
-        for kind, at_s in sorted(turns, key=lambda turn: turn[1]):
+        spans = [(one.begin_s, one.end_s + memory_s) for one in self.excluded]
+        for kind, at_s in _paused_too(_counting(self.events, self.uncounted), spans):
             until = bisect_right(rows[0], at_s + SAME_TIME_S)
             monitor.update(zip(*(row[done:until] for row in rows), strict=True))
             done = max(done, until)
@@ -377,6 +375,37 @@ def _is_off(fault: NDArray[np.uint8], values: NDArray[np.float64]) -> NDArray[np
     off: NDArray[np.bool_] = (fault & Fault.OFF) > 0
     off &= has_begun & (none | np.append(False, none[:-1]))
     return off
+
+
+def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Spans without overlap, in order."""
+    found: list[tuple[float, float]] = []
+    for begin_s, end_s in sorted(spans):
+        if found and begin_s <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end_s)
+        else:
+            found.append((begin_s, end_s))
+    return found
+
+
+def _paused_too(
+    turns: list[tuple[str, float]], spans: list[tuple[float, float]]
+) -> list[tuple[str, float]]:
+    """Pauses and resets with further pauses, which may overlap them."""
+    if not spans:
+        return turns
+    found, since_s, pauses = list[tuple[str, float]](), math.nan, [*spans]
+    for kind, at_s in (*turns, ("continued", math.inf)):
+        if kind == "paused" and math.isnan(since_s):
+            since_s = at_s
+        elif kind == "continued" and not math.isnan(since_s):
+            pauses.append((since_s, at_s))
+            since_s = math.nan
+        elif kind == "readings_reset":
+            found.append((kind, at_s))
+    for begin_s, end_s in merged(pauses):
+        found += [("paused", begin_s), ("continued", end_s)]
+    return sorted(found, key=lambda turn: turn[1])
 
 
 def _counting(

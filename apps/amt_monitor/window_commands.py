@@ -85,7 +85,7 @@ COMMANDS = (
     ),
     WindowCommand(
         "choose_audience",
-        "Correction to the a&udience...",
+        "Correc&tion to the audience...",
         "Ctrl+U",
         "Measure",
         "how much louder it is there than at the microphone",

@@ -152,6 +152,38 @@ def test_the_page_says_what_is_excluded_when_and_what_is_not_known(results):
     assert "EXCLUDED" not in report_page(results)
 
 
+def test_spans_and_pauses_may_overlap(results):
+    paused = [event("paused", 5.0, ""), event("continued", 40.0, "")]
+    marks = [event("mark", t, text) for t, text in ((20, "a"), (24, "b"), (26, "a"), (30, "b"))]
+    limit = "laeq_db"
+    both = results_without(replace(results, events=[*marks, *paused]), ["a", "b", "20..30"])
+    (of_limit,) = [one for one in both.limits if one["column"] == limit]
+    assert of_limit["counted_s"] == pytest.approx(25.0, abs=0.3), "5 s before and 20 s after"
+    one = results_without(replace(results, events=marks), ["a", "b", "20..30"])
+    (of_limit,) = [found for found in one.limits if found["column"] == limit]
+    assert of_limit["counted_s"] == pytest.approx(50.0, abs=0.3)
+    assert of_limit["verdict"] == "kept"
+
+
+def test_a_peak_at_the_end_of_a_span_between_two_rows_is_excluded(sound):
+    loud = sound.copy()
+    loud[round(30.02 * FS)] = 0.9
+    marks = [event("mark", 20.0, "a"), event("mark", 30.04, "a")]
+    found = results_without(results_of(loud, marks), ["a"])
+    by_column = {one["column"]: one for one in found.limits}
+    assert by_column["lcpeak_db"]["verdict"] == "not known"
+    assert "lcpeak_db" not in found.summary
+
+
+def test_the_exposure_of_a_day_is_without_the_span(sound):
+    limits = [Limit("lex_8h_db", 60.0)]
+    found = results_without(results_of(sound, SPEECH, limits=limits), ["speech"])
+    left = np.concatenate([sound[: 20 * FS], sound[30 * FS :]])
+    alone = measure(left, FS, limits=limits, **GIVEN).summary["limits"][0]
+    assert found.limits[0]["worst"] == pytest.approx(alone["worst"], abs=0.3)
+    assert found.limits[0]["verdict"] == alone["verdict"]
+
+
 def test_an_open_span_lasts_to_the_end_and_says_so(results):
     found = results_without(replace(results, events=SPEECH[:1]), ["speech"])
     assert found.summary["laeq_db"] < 72
