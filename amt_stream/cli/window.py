@@ -89,6 +89,7 @@ class Maker:
         preset = _with_limits(setup.preset, limits)
         if missing := [one.title for one in preset.entries if one.name not in setup.preset.names]:
             return f"They need a meter that does not run: {' and '.join(missing)}."
+        limits = preset.limits  # of the audience where it has a correction
         shown = next((one for one in engine.sinks if isinstance(one, FollowedReadings)), None)
         setup = replace(setup, preset=preset)
         now = None if shown is None else setup.table(SHOWN_MS).rows

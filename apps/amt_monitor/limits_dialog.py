@@ -1,6 +1,7 @@
 """The dialog in which limits are added, changed and removed."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
@@ -147,10 +148,20 @@ class LimitsDialog(QtWidgets.QDialog):
         self._try(lambda: (*self.limits, *(one for one in more if one not in self.limits)))
 
     def change(self) -> None:
-        """Replace the selected limit."""
+        """Replace the selected limit; how one of the same reading is judged stays."""
         row = self.row
-        if row is not None:
-            self._try(lambda: (*self.limits[:row], self._given(), *self.limits[row + 1 :]), row)
+        if row is None:
+            return
+        before = self.limits[row]
+
+        def given() -> Limit:
+            now = self._given()
+            if now.column != before.column:
+                return now
+            kept = {key: getattr(before, key) for key in ("hysteresis", "hold_s", "at_end")}
+            return replace(now, ahead_s=before.ahead_s, **kept)
+
+        self._try(lambda: (*self.limits[:row], given(), *self.limits[row + 1 :]), row)
 
     def remove(self) -> None:
         row = self.row

@@ -1,5 +1,7 @@
 """Limits and presets are chosen in the window, by mouse and by keys, and kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
@@ -335,6 +337,15 @@ def test_a_reading_that_is_not_in_the_list_can_be_changed(qtbot, dialog):
     dialog.value.setValue(80.0)
     dialog.change()
     assert dialog.limits == (Limit("laeq_5min_db", 80.0),)
+
+
+def test_a_changed_value_is_judged_as_before(qtbot, dialog):
+    before = Limit("laeq_15min_db", 99.0, amber=96.0, hysteresis=1.0, hold_s=5.0, ahead_s=300.0)
+    dialog.limits = (before,)
+    dialog._show(0)
+    dialog.value.setValue(100.0)
+    dialog.change()
+    assert dialog.limits == (replace(before, threshold=100.0, name=""),)
 
 
 @pytest.mark.parametrize("made", ["limit", "log", "calibration"])
