@@ -317,7 +317,8 @@ def _standard_input(
     if not several:
         _refuse_many(channels, most)
     pcm = args.pcm or PCM[0]
-    say(f"standard input is read as {pcm}, {source.fs} Hz, {source.channels} channel(s)")
+    channels = counted(source.channels, "channel")
+    say(f"standard input is read as {pcm}, {source.fs} Hz, {channels}")
     return source, None
 
 
