@@ -310,7 +310,8 @@ def _analyze(
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
-        note(f"{recording.name} is cut off: {recording.cut_off}; only the sound up to there is analyzed")
+        there = "only the sound up to there is analyzed"
+        note(f"{recording.name} is cut off: {recording.cut_off}; {there}")
     elif recording.description.length_words:
         note(f"{recording.name}: {recording.description.length_words}")
     if words := offset_words(recording.description.offset):
