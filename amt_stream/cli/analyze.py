@@ -254,7 +254,9 @@ def _outcome(args: AnalyzeOptions, preset: Preset, report: Report | None, task: 
         jobs = 1 if report is None else args.jobs
         summary = _analyze(args, preset, task, report or (lambda part: None), notes.append, jobs)
     except (SourceError, Mistake) as error:
-        return Outcome(None, str(error), tuple(notes))
+        # What came through a pipe is in a temporary file, of which nobody has heard.
+        shown = str(error).replace(str(task.file), task.file.name) if task.piped else str(error)
+        return Outcome(None, shown, tuple(notes))
     return Outcome(summary, "", tuple(notes))
 
 
@@ -308,7 +310,8 @@ def _analyze(
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
-        note(f"{recording.name} is cut off: {recording.cut_off}; the rest of it is analyzed")
+        there = "only the sound up to there is analyzed"
+        note(f"{recording.name} is cut off: {recording.cut_off}; {there}")
     elif recording.description.length_words:
         note(f"{recording.name}: {recording.description.length_words}")
     if words := offset_words(recording.description.offset):

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
+from amt_stream.cli.piped import STANDARD_INPUT
 from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
 from amt_stream.core.words import counted, times
@@ -208,7 +209,7 @@ def open_input(
     heard = None
     channels = args.channels or ()
     if not microphones:
-        name = opened.name if source == "-" else source
+        name = STANDARD_INPUT if source == "-" else source
         heard = _heard(opened, live.layout, models, name, pick)
         channels = heard.channels
     if known is not None:
@@ -318,7 +319,7 @@ def _standard_input(
     if not several:
         _refuse_many(channels, most)
     pcm = args.pcm or PCM[0]
-    say(f"standard input is read as {pcm}, {source.fs} Hz, {source.channels} channel(s)")
+    say(f"standard input is read as {pcm}, {source.fs} Hz, {counted(source.channels, 'channel')}")
     return source, None
 
 

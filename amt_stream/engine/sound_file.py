@@ -6,6 +6,7 @@ from pathlib import Path
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, require_file, why
+from amt_stream.core.words import counted
 from amt_stream.engine.readers import av_link
 from amt_stream.engine.readers.libsndfile import Undecodable
 from amt_stream.engine.readers.link import Link
@@ -118,8 +119,8 @@ def _refuse_contradiction(
     if wrong:
         link.close()
         raise SourceError(
-            f"{name} has a header, which says {link.encoding}, {link.fs} Hz, {link.channels} "
-            f"channel(s): leave out {' and '.join(wrong)}"
+            f"{name} has a header, which says {link.encoding}, {link.fs} Hz, "
+            f"{counted(link.channels, 'channel')}: leave out {' and '.join(wrong)}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 
 Kind = Literal["device", "playback", "file", "stream", "signal", "array", "program"]
@@ -154,7 +155,9 @@ class SourceDescription:
     def _length(self) -> str:
         if self.promised is None or self.found in (None, self.promised):
             return ""
-        return f"its header says {self.promised} samples, but there are {self.found}"
+        are = "is" if self.found == 1 else "are"
+        said = counted(self.promised, "sample")
+        return f"its header says {said}, but there {are} {self.found}"
 
     @property
     def in_words(self) -> str:

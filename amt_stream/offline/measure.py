@@ -315,8 +315,9 @@ def _wanted(
     known = [*MeasureSettings.__annotations__, *of_models]
     for key in settings:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            near = difflib.get_close_matches(key, ["models", "calibration", *known], n=1)
+            there = ", ".join(dict.fromkeys(known))
+            remedy = f"did you mean {near[0]}?" if near else f"there are {there}"
             raise TypeError(f"measure has no setting {key!r}: {remedy}")
     given: JsonDict = {**settings}
     zone, interval, began = (given.get(name) for name in ("zone", "interval", "began"))

@@ -183,7 +183,7 @@ def test_a_pipe_has_as_many_channels_as_its_layout(run, typed):
     assert done.status == 0, done.err
     summary = json.loads(done.out.splitlines()[-1])["summary"]
     assert summary["integrated_lufs"] == pytest.approx(-23.0, abs=0.05)
-    assert "6 channel(s)" in done.err
+    assert "6 channels" in done.err
 
 
 def test_a_pipe_without_a_layout(run):

@@ -139,7 +139,7 @@ def test_a_file_that_is_cut_off_is_analyzed_and_told(said, sound_file):
     assert status == 1
     assert '"cut_off": true' in out
     assert "sound.wav is cut off: its header says 9600 samples, but there are" in err
-    assert err.endswith("; the rest of it is analyzed\n")
+    assert err.endswith("; only the sound up to there is analyzed\n")
     status, _, err = said("meter", "--source", path, "--fast", "--format", "csv", "--model", "spl")
     assert status == 1
     assert err.count("is cut off") == 1

@@ -166,13 +166,11 @@ def test_what_a_header_says_is_not_to_be_contradicted():
             all_of(StdinSource(*arguments, stream=Pieces(STREAMS[name]), **more))
         return str(raised.value)
 
-    header = (
-        "standard input has a header, which says PCM 16 bit, 48000 Hz, 2 channel(s): leave out "
-    )
+    header = "standard input has a header, which says PCM 16 bit, 48000 Hz, 2 channels: leave out "
     assert said("s16le") == f"{header}--pcm s16le (in Python, give format=None)"
     assert said(None, 44100) == f"{header}--samplerate 44100"
     assert said(None, 44100, 1) == f"{header}--samplerate 44100 and --channels 1"
-    assert said(None, 44100, 1, or_more=True) == f"{header}--samplerate 44100"
+    assert said(None, 44100, 1, or_other=True) == f"{header}--samplerate 44100"
     assert "which says MP3, 48000 Hz" in said("f32le", name="mp3")
     assert "which says AAC, 48000 Hz" in said("f32le", name="adts")
     source = StdinSource(None, FS, 2, Pieces(STREAMS["flac"]))

@@ -337,6 +337,7 @@ SILENCE = np.zeros(4800)
         ({"x": SILENCE, "fs": FS, "outputs": [3]}, TypeError, r"outputs is \[3\]: give a name"),
         ({"x": SILENCE, "fs": FS, "accuracy": 3}, ValueError, "accuracy is 3: give"),
         ({"x": SILENCE, "fs": FS, "step": 3}, TypeError, "no setting 'step': did you mean step_ms"),
+        ({"x": SILENCE, "fs": FS, "model": "spl"}, TypeError, "'model': did you mean models"),
         ({"x": ["a.wav", "b.wav"]}, TypeError, "a list of paths: measure_files takes several"),
         ({"x": SILENCE, "fs": FS, "columns": [3]}, TypeError, r"columns is \[3\]: give a name"),
         (

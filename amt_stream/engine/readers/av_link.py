@@ -208,8 +208,8 @@ class AvLink(Link):
             for frame in frames:
                 if (frame.sample_rate, frame.layout.nb_channels) != (self.fs, self.channels):
                     self._wrong = (
-                        f"it goes on at {frame.sample_rate} Hz with {frame.layout.nb_channels} "
-                        "channel(s), which is not measured"
+                        f"it goes on at {frame.sample_rate} Hz with "
+                        f"{counted(frame.layout.nb_channels, 'channel')}, which is not measured"
                     )
                     return
                 if frame.samples:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.engine.readers.file_layouts import recorded_layout
 from amt_stream.engine.readers.libsndfile import Undecodable
@@ -122,8 +123,8 @@ class SoundReader:
             self._wrong.append(f"what follows {self._came} samples cannot be decoded: {error}")
         if following is not None and (following.fs, following.channels) != (self.fs, self.channels):
             self._wrong.append(
-                f"after {self._came} samples it goes on at {following.fs} Hz with "
-                f"{following.channels} channel(s), which is not measured"
+                f"after {counted(self._came, 'sample')} it goes on at {following.fs} Hz with "
+                f"{counted(following.channels, 'channel')}, which is not measured"
             )
             following.close()
             following = None
