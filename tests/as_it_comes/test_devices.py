@@ -12,7 +12,7 @@ from tests.as_it_comes.devices import HAPPENINGS
 from tests.conftest import pactl
 
 ROWS = "--format", "jsonl", "--step-ms", "100", "--columns", "laf_db"
-METER = "meter", "-d", "virtual_mic", "--model", "spl", "--full-scale-db", "120", *ROWS
+METER = "meter", "--wait", "-d", "virtual_mic", "--model", "spl", "--full-scale-db", "120", *ROWS
 
 
 @pytest.fixture
@@ -85,6 +85,10 @@ def test_a_microphone_like_that_of_a_report(happening, sounding):
         happens(happening, meter)
 
 
+def is_counted(row):
+    return row["calibrated"] and not row["settling"] and row["laf_db"] is not None
+
+
 def happens(happening, meter):
     before, later = happening.percent
     if before:
@@ -103,13 +107,12 @@ def happens(happening, meter):
         meter.until(lambda row: "silent" in (row.get("fault") or ""))
     elif later:
         meter.until(lambda row: row.get("time_s", 0) and "silent" in (row.get("fault") or ""))
-    if before or later:
-        for _ in range(10):
-            meter.row()
+    if later or before:
+        turned = bool(before and later)
+        meter.until(lambda row: row.get("time_s") and (turned or is_counted(row)))
     summary, status = meter.end()
     assert status in (0, 130)
-    counted = [row for row in meter.rows if row["calibrated"] and not row["settling"]]
-    heard = [row["laf_db"] for row in counted if row["laf_db"] is not None]
+    heard = [row["laf_db"] for row in meter.rows if is_counted(row)]
     if not heard:
         assert not summary
         return
