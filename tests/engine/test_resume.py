@@ -89,7 +89,8 @@ def test_rows_go_on_bit_for_bit(block_ms):
     again = ran(source(), NAMES, told.kept[place], block_ms=block_ms)
     assert_same_end(told, again)
     assert again.rows.summary() == told.rows.summary()
-    assert [event.kind for event in again.events] == ["restored"]
+    # The tone is clipped, and may come after the place.
+    assert [event.kind for event in again.events if event.kind != "clip"] == ["restored"]
 
 
 @pytest.mark.quick

@@ -90,8 +90,8 @@ def test_meter_gives_its_rows(run, tone):
     assert done.status == 0, done.err
     assert float(Table(done.out).rows["toy_db"][-1]) == pytest.approx(LEVEL_DB, abs=0.01)
     done = run(*listen, "--terminal")
-    assert "toy_db 80.0" in done.out
-    assert "toymax_db 80.0" in done.out
+    assert "Toy 80.0 dB" in done.out
+    assert "Toymax 80.0 dB" in done.out
 
 
 def test_its_self_test_runs(run):
