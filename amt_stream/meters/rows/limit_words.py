@@ -92,7 +92,8 @@ def unknown_words(state: JsonMap) -> str:
     unjudged = f"{_duration(state['unjudged_s'])} of {_duration(state['counted_s'])}"
     if state.get("at_end") or not state["unjudged_s"]:
         return "is not known at the end"
-    return f"is not known: {unjudged} were not measured, uncalibrated or clipped"
+    reasons = "sound was missing or uncalibrated, or the value includes clipped sound"
+    return f"is not known: for {unjudged} it could not be judged, because {reasons}"
 
 
 def _duration(seconds: float) -> str:
