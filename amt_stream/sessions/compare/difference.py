@@ -16,6 +16,7 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.offline.measure import Measured, MeasureSettings, measure
 from amt_stream.sessions.compare.repeatability import repeatability
@@ -185,9 +186,19 @@ class Comparison:
             return []
         return [f"the channels are {layouts[0]} in A and {layouts[1]} in B"]
 
+    def _of_sounds(self) -> list[str]:
+        """What is wrong with a sound: its end, or that it is clipped."""
+        words = []
+        for side, results in (("A", self.a), ("B", self.b)):
+            if length := results.header["source"].get("sound", {}).get("length"):
+                words.append(f"{side}: {length}")
+            if (results.rows["fault"] & Fault.CLIP).any():
+                words.append(f"{side} is clipped: its levels and loudness are at least so high")
+        return words
+
     @property
     def notes(self) -> list[str]:
-        """Other causes of differences, as sentences: settings of a model, an edited log."""
+        """Other causes of differences, as sentences: settings, clipped sound, an edited log."""
         first, second = (
             {model["name"]: model for model in results.header["models"]}
             for results in (self.a, self.b)
@@ -200,7 +211,7 @@ class Comparison:
                 for key in one
                 if one[key] != other.get(key)
             ]
-        found += self._of_layouts()
+        found += self._of_layouts() + self._of_sounds()
         doubts = [
             f"{side}: {name} {words}"
             for side, results in (("A", self.a), ("B", self.b))
