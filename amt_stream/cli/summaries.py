@@ -15,6 +15,9 @@ Cell = str | float | bool | None
 ABOUT = ("name", "channels", "duration_s", "calibrated")
 """Keys of a summary that begin its line of the table."""
 
+REMARKS = "remarks"
+"""The last column of the table, if there is anything to say of a sound."""
+
 INTERVAL_ABOUT = ("name", "channels")
 """Keys of a summary that begin each line of the intervals of several sounds."""
 
@@ -39,7 +42,8 @@ def table_of_sounds(
 
     columns: names or patterns of the readings, in a text separated by commas; None takes all
 
-    Raises Mistake if no reading of any sound has such a name.
+    The last column has what is wrong with a sound, if anything is wrong with one of them. Raises
+    Mistake if no reading of any sound has such a name.
     """
     names = dict.fromkeys(name for one in summaries for name in statistics_in(one))
     typed = columns.split(",") if isinstance(columns, str) else columns or "*"
@@ -50,7 +54,21 @@ def table_of_sounds(
             f"of {brief(', '.join(names))}"
         )
     heads = [*ABOUT, *chosen]
-    return [[*heads], *([_cell(one.get(name)) for name in heads] for one in summaries)]
+    lines = [[_cell(one.get(name)) for name in heads] for one in summaries]
+    remarks = [_remarks(one) for one in summaries]
+    if any(remarks):
+        heads.append(REMARKS)
+        lines = [[*line, words] for line, words in zip(lines, remarks, strict=True)]
+    return [[*heads], *lines]
+
+
+def _remarks(summary: Mapping[str, Any]) -> str:
+    """What is wrong with a sound, in words or ""."""
+    times = (one.get("clipped_s") or 0.0 for one in summary.get("statistics", {}).values())
+    clipped_s = max(times, default=0.0)
+    clipped = f"clipped for {clipped_s:.3g} s" if clipped_s else ""
+    length = summary.get("sound", {}).get("length", "")
+    return "; ".join(filter(None, (clipped, length)))
 
 
 def sheets_of(

@@ -1,6 +1,7 @@
 """A whole sound in memory, for what measures it several times."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,8 +53,8 @@ def read_whole(
     models: the most channels that the model takes, by its name
     channels, layout: as for `measure`
 
-    Warns of a choice of channels that is not plain. Raises SourceError for invalid sound, and
-    ValueError for an array without a rate.
+    Warns of a choice of channels that is not plain, and of a length that is wrong. Raises
+    SourceError for invalid sound, and ValueError for an array without a rate.
     """
     from amt_stream.offline.analysis import ArrayRecording, CheckedFile
 
@@ -63,6 +64,8 @@ def read_whole(
         sound = CheckedFile(given, channels, None, models, layout)
         if calibration is None and (stored := calibrations_in(sound.path)):
             levels = [stored.get(channel, UNCALIBRATED) for channel in sound.channels]
+        if length := sound.description.length_words:
+            warnings.warn(f"{sound.name}: {length}", RuntimeWarning, stacklevel=4)
     elif fs is None:
         raise ValueError("fs is missing: give the sampling rate of the array in hertz")
     else:

@@ -49,3 +49,16 @@ def test_what_cannot_be_compared_is_said(said, sound_file):
     status, _, err = said("compare", a, a, "--calibration-uncertainty", "1")
     assert status == 2
     assert "an uncertainty needs a calibration" in err
+
+
+def test_what_is_wrong_with_a_sound_is_said(said, sound_file):
+    a = sound_file(np.clip(NOISE * 60, -1, 1), name="a.wav", subtype="PCM_16")
+    b = sound_file(NOISE, name="b.wav", subtype="PCM_16")
+    b.write_bytes(b.read_bytes()[:-20000])
+    clipped = "A is clipped: its levels and loudness are at least so high"
+    length = f"B: its header says {FS} samples, but there are {FS - 10000}"
+    status, out, _ = said("compare", a, b, "--model", "spl")
+    assert status == 0
+    assert {clipped, length} <= {*out.splitlines()}
+    page = said("compare", a, b, "--model", "spl", "--json")
+    assert {clipped, length} <= {*json.loads(page[1])["notes"]}

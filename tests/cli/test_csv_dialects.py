@@ -165,3 +165,23 @@ def test_what_powershell_saves_is_read(said, sound, tmp_path):
         assert len(rows) == 231
         assert np.isfinite(rows["laf_db"][1:]).all()
         assert io.BytesIO(path.read_bytes()).read(2) == b"\xff\xfe"
+
+
+def test_a_table_of_sounds_says_what_is_wrong_with_one(said, sound_file):
+    noise = np.random.default_rng(3).standard_normal(48000)
+    good = sound_file(0.02 * noise, name="good.wav", subtype="PCM_16")
+    loud = sound_file(np.clip(noise, -1, 1), name="loud.wav", subtype="PCM_16")
+    short = sound_file(0.02 * noise, name="short.wav", subtype="PCM_16")
+    short.write_bytes(short.read_bytes()[:-20000])
+    typed = ["--model", "spl", "--summary", "--format", "csv", "--columns", "laeq_db"]
+    status, out, _ = said("analyze", good, loud, short, *typed)
+    assert status == 1
+    heads, *lines = csv.reader(out.splitlines())
+    assert heads[-2:] == ["laeq_db", "remarks"]
+    assert [line[-1] for line in lines] == [
+        "",
+        "clipped for 1 s",
+        "its header says 48000 samples, but there are 38000",
+    ]
+    _, out, _ = said("analyze", good, *typed)
+    assert out.splitlines()[0].endswith("laeq_db")

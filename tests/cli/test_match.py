@@ -109,3 +109,11 @@ def test_without_a_reference_nothing_is_matched(said, sound_file):
     status, out, err = said("match", silent, a, "--by", "laeq")
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert "silent.wav has no LAeq" in err
+
+
+def test_a_length_that_is_wrong_is_said(said, sound_file):
+    a, b = (sound_file(NOISE, name=name, subtype="PCM_16") for name in ("a.wav", "b.wav"))
+    b.write_bytes(b.read_bytes()[:-20000])
+    words = f"b.wav: its header says {FS} samples, but there are {FS - 10000}"
+    for command in (["match", a, b, "--by", "laeq"], ["explain", b, "--lowest-hz", "4000"]):
+        assert words in said(*command)[2]

@@ -141,7 +141,8 @@ def unknown_words(state: JsonMap) -> str:
         return f"is not known: the sound was clipped for {duration_text(clipped_s)}"
     if state.get("at_end") or not state["unjudged_s"]:
         return "is not known at the end"
-    return f"is not known: {unjudged} were not measured, uncalibrated or clipped"
+    reasons = "sound was missing or uncalibrated, or the value includes clipped sound"
+    return f"is not known: for {unjudged} it could not be judged, because {reasons}"
 
 
 def alarm_words(

@@ -185,6 +185,16 @@ class Comparison:
             return []
         return [f"the channels are {layouts[0]} in A and {layouts[1]} in B"]
 
+    def _of_sounds(self) -> list[str]:
+        """What is wrong with a sound: its end, or that it is clipped."""
+        words = []
+        for side, results in (("A", self.a), ("B", self.b)):
+            if length := results.header["source"].get("sound", {}).get("length"):
+                words.append(f"{side}: {length}")
+            if results.clipped:
+                words.append(f"{side} is clipped: its levels and loudness are at least so high")
+        return words
+
     @property
     def notes(self) -> list[str]:
         """Other causes of differences, as sentences: settings, clipped sound, an edited log."""
@@ -200,12 +210,7 @@ class Comparison:
                 for key in one
                 if one[key] != other.get(key)
             ]
-        found += self._of_layouts()
-        found += [
-            f"the sound of {side} was clipped: its levels and loudness are at least so high"
-            for side, results in (("A", self.a), ("B", self.b))
-            if results.clipped
-        ]
+        found += self._of_layouts() + self._of_sounds()
         doubts = [
             f"{side}: {name} {words}"
             for side, results in (("A", self.a), ("B", self.b))
