@@ -18,7 +18,7 @@ def made_once(make: Callable[P, T]) -> Callable[P, T]:
     lock = RLock()
     made: Any = cache(make)
 
-    @wraps(make)
+    @wraps(made)
     def once(*given: P.args, **named: P.kwargs) -> T:
         with lock:
             thing: T = made(*given, **named)

@@ -86,7 +86,12 @@ def stored(x, encoding):
 
 
 def within(x, encoding):
-    """A sound as a converter gives it, which has ends of range; floats have none."""
+    """A sound as a converter gives it, which has ends of range; floats have none.
+
+    libsndfile rounds to 8 bits downwards, which would be an offset of half a step.
+    """
+    if encoding in ("u8", "s8"):
+        return np.clip(np.round(x * 128), -128, 127) / 128
     return x if encoding.startswith("f") else np.clip(x, -1.0, 1 - 2.0**-23)
 
 
@@ -120,7 +125,7 @@ class Source:
 
     @property
     def has_joint(self):
-        return self.length == "joined" and not self.has_six_channels
+        return self.length == "joined" and self.container.startswith(("MP3", "Ogg Vorbis"))
 
     @property
     def top(self):
@@ -137,7 +142,7 @@ class Source:
         """
         if not self.encoding:
             content = PACKED[self.container](within(x, "s24") if self.top else x)
-            if self.has_joint:
+            if self.has_joint and not self.has_six_channels:
                 return 2 * content, decoded(2 * content)[0]
             times = 1 + (self.length == "joined")
             return times * content, np.tile(decoded(content)[0], (times, 1))

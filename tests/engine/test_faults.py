@@ -57,7 +57,7 @@ def test_what_was_injected_is_what_is_counted(power_meter, collector, run_in):
     assert (injected.lost, injected.unplug, injected.stall, injected.late) == (13929, 1, 1, 1)
     assert engine.health.samples + engine.health.lost_samples == 144000
     kinds = [event.kind for event in engine.events]
-    assert sorted(kinds) == ["back", "gap", "gap", "gap", "lost", "stall"]
+    assert sorted(kinds) == ["back", "clip", "gap", "gap", "gap", "lost", "stall"]
     assert kinds.index("lost") < kinds.index("back")
     at = collector.column("time_s")
     fault = collector.column("fault")

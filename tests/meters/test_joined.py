@@ -189,6 +189,6 @@ def test_no_maximum_is_seen_below_the_present_value():
 def test_what_rows_are_made_by_is_compiled_before_the_first_one(name):
     """Else the first start has no room for the rows that come meanwhile."""
     loops.compile_loops()
-    asked = loops._compile.cache_info().hits
+    asked = loops.compile_loops.__wrapped__.cache_info().hits
     JoinedRows(readings_of([name], 2), 100, FS)
-    assert loops._compile.cache_info().hits > asked
+    assert loops.compile_loops.__wrapped__.cache_info().hits > asked

@@ -187,7 +187,7 @@ def test_nights_and_a_holiday_without_power(log_of, computer):
     computer.is_off(21 * DAY_S)
     log.starts()
     removed = log.looks()
-    assert "date is 21 day ahead of the time that is known" in removed.doubt
+    assert "date is 21 days ahead of the time that is known" in removed.doubt
     assert log.there == names
     log.measures(26)
     assert not {*names} & {*log.there}
