@@ -286,7 +286,9 @@ def test_old_parts_go_and_the_chain_and_the_events_say_so(
     events = [event for event in session.events() if event.kind == "removed"]
     assert sum(int(event.text.split()[4]) for event in events) == 2
     assert events[0].text.startswith("removed from the log: ")
-    assert events[-1].text.endswith(f": older than {days:g} days")
+    assert events[-1].text.endswith(
+        ": older than 1 day" if days == 1 else f": older than {days:g} days"
+    )
     assert (verdict.word, len(verdict.removed), verdict.open) == ("intact", 2, [])
     assert session.descriptions[2]["keep_days"] == days
     assert run_command(["verify", str(folder)]) == 0
