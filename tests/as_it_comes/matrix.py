@@ -23,8 +23,7 @@ ENDS = 0.02
 OFFSET, TOLD = 0.02, 1e-3
 LISTEN = FS // 2
 AVERAGES, JOINT_DB = ("laeq_db", "integrated_lufs"), 0.15
-"""Where MP3s are joined, programs leave out more or less of the padding between them; of each link
-of Vorbis, FFmpeg leaves out 128 samples."""
+"""Where MP3s are joined, programs leave out more or less of the padding between them."""
 
 
 def swell(peak, hz=997.0, loud_s=0.55, seconds=0.75):

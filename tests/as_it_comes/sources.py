@@ -125,7 +125,7 @@ class Source:
 
     @property
     def has_joint(self):
-        return self.length == "joined" and self.container.startswith(("MP3", "Ogg Vorbis"))
+        return self.length == "joined" and not self.has_six_channels
 
     @property
     def top(self):
@@ -142,10 +142,13 @@ class Source:
         """
         if not self.encoding:
             content = PACKED[self.container](within(x, "s24") if self.top else x)
-            if self.has_joint and not self.has_six_channels:
+            if self.has_joint:
                 return 2 * content, decoded(2 * content)[0]
             times = 1 + (self.length == "joined")
-            return times * content, np.tile(decoded(content)[0], (times, 1))
+            heard, _ = decoded(content)
+            # Of Vorbis, FFmpeg leaves out the last 128 samples, where the sound fades out.
+            heard = np.pad(heard, ((0, max(0, len(x) - len(heard))), (0, 0)))
+            return times * content, np.tile(heard, (times, 1))
         write, unknown, _, _ = PLAIN[self.container]
         size = len(samples(x, self.encoding))
         said = {"too short": size // 2, "too long": 2 * size, "zero": 0, "-1": unknown}
