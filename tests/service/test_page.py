@@ -164,7 +164,7 @@ def misplaced(texts, width):
     return outside, [pair for pair in pairs if overlap(*(one["box"] for one in pair))]
 
 
-FORECAST = r"Only part of its time is measured yet\. "
+FORECAST = r"Only part of its time was measured\. "
 FORECAST += r"Forecast: (\d+ (s|min) left at this level; )?up to \d\d\.\d dB allowed from now on"
 CLOSE = """(() => {
   const rules = ['line-height: 0.2', 'margin: 0', 'padding: 0'].map((one) => `${one} !important;`);
