@@ -136,15 +136,32 @@ def test_a_reader_that_stops_reading_does_not_keep_it(begin, shown):
     )
 
 
-def test_what_a_slow_reader_missed_is_told(begin):
-    meter = begin(*METER, "--step-ms", 1, "--duration", 3.5)
+def read_late(begin, *source):
+    """A meter with a small pipe that nobody reads for 3 s: its status, its lines and its errors."""
+    meter = begin("meter", *source, "--format", "jsonl", "--step-ms", 1, "--duration", 3.5)
     fcntl.fcntl(meter.stdout, fcntl.F_SETPIPE_SZ, 4096)
     meter.stdout.readline()
     time.sleep(3)
     status, out, errors = told(meter)
+    return status, [*map(json.loads, out.splitlines())], errors.strip()
+
+
+def test_a_slow_reader_misses_nothing_of_a_sound_that_waits(begin):
+    status, lines, errors = read_late(begin, "--source", "demo")
     assert status == 0
-    assert re.search(r"clipped, [1-9]\d* frames missed by a slow output$", errors.strip())
-    assert len(out.splitlines()) < 3500
+    assert "missed" not in errors
+    times = [line["time_s"] for line in lines if "time_s" in line]
+    assert len(times) > 3400
+    np.testing.assert_allclose(np.diff(times), 0.001, atol=1e-6)
+
+
+def test_what_a_slow_reader_missed_of_a_microphone_is_told(begin, playing, sound_file):
+    path = sound_file(0.1 * np.random.default_rng(0).standard_normal((30 * 48000, 2)))
+    with playing(path):
+        status, lines, errors = read_late(begin, "-d", "virtual_mic")
+    assert status == 0
+    assert re.search(r"clipped, [1-9]\d* frames missed by a slow output$", errors)
+    assert len(lines) < 3500
 
 
 def test_a_stopped_reader_does_not_keep_it_from_a_signal(begin):

@@ -325,8 +325,8 @@ def test_readings_do_not_depend_on_how_the_sound_was_cut():
 def test_silence_has_no_level():
     reading = meter_of(SoundLevel()(torch.zeros(48000))).reading()
     levels = {name: v for name, v in reading.items() if name.endswith("_db")}
-    assert {name for name, v in levels.items() if v is not None} == {f"l{p}_db" for p in PERCENTS}
-    assert reading["l50_db"] == pytest.approx(0, abs=0.05)
+    assert {f"l{p}_db" for p in PERCENTS} < levels.keys()
+    assert not any(v is not None for v in levels.values())
     json.dumps(reading, allow_nan=False)
 
 
