@@ -239,7 +239,7 @@ class Table:
             intervals = rows.Intervals(again, interval, own, microphone, elapsed=self._is_file)
         made = rows.JoinedRows(
             readings,
-            asked.step_ms or preset.row_step_ms,
+            preset.row_step_ms if asked.step_ms is None else asked.step_ms,
             sound.fs,
             from_s=0.0 if asked.from_s is None else asked.from_s,
             to_s=math.inf if asked.to_s is None else asked.to_s,

@@ -46,12 +46,13 @@ class ReadingHistory:
     step_s: between rows
     """
 
+    _silent_at: NDArray[np.float64]
+    _was_settling: NDArray[np.bool_]
+    _has_begun: NDArray[np.bool_]
+
     def __init__(self, columns: "Sequence[Column]", step_s: float) -> None:
         self.columns, self.step_s = tuple(kept_of(columns)), step_s
-        self._place = {column.name: i for i, column in enumerate(self.columns)}
-        rises_s = [max(one.rise_s, RISE_S) for one in self.columns]
-        self._rise_rows = np.array(rises_s)[:, None] / step_s
-        self._settling_of: dict[str, NDArray[np.bool_]] = {}
+        self._index()
         self.clear()
 
     def extend(self, columns: "Sequence[Column]") -> None:
@@ -59,7 +60,21 @@ class ReadingHistory:
         more = tuple(one for one in kept_of(columns) if one.name not in self._place)
         self._pyramid.extend(len(more))
         self.columns += more
+        self._index()
+
+        def taller(part: NDArray[Any], value: float) -> NDArray[Any]:
+            return np.vstack((part, np.full((len(more), 1), value, part.dtype)))
+
+        self._silent_at = taller(self._silent_at, -np.inf)
+        self._was_settling = taller(self._was_settling, False)
+        self._has_begun = taller(self._has_begun, False)
+
+    def _index(self) -> None:
+        """Note the places of the columns, and how long they rise."""
         self._place = {column.name: i for i, column in enumerate(self.columns)}
+        rises_s = [max(one.rise_s, RISE_S) for one in self.columns]
+        self._rise_rows = np.array(rises_s)[:, None] / self.step_s
+        self._settling_of: dict[str, NDArray[np.bool_]] = {}
 
     def clear(self) -> None:
         self._pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)

@@ -233,7 +233,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
         last = window.docks["spl"].pane.grid.groups[0][0].symbol.text().partition("last ")[2]
         assert float(last) == pytest.approx(94.0, abs=0.1), "as the reading was before"
         marked = lambda: window.docks["history"].pane.layers.marks.words  # noqa: E731
-        person.sees(lambda: "no readings" in marked())
+        person.sees(lambda: "gap" in marked())
         person.picture("microphone_lost")
     finally:
         virtual_mic.plug()

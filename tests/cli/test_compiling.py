@@ -34,14 +34,14 @@ def test_it_is_said_once_where_it_takes_its_time(patience_s, times):
 def test_a_command_that_makes_models_has_it_said(said, monkeypatch):
     told = []
     monkeypatch.setattr(compiling, "have_said", lambda *what: told.append(what))
-    say_when_compiling.cache_clear()
+    say_when_compiling.__wrapped__.cache_clear()
     try:
         asked = ("meter", "--source", "demo", "--fast", "--duration", "0.1", "--format", "csv")
         assert said(*asked, "--model", "spl")[0] == 0
         ((say, words),) = told
         assert (say.__name__, words) == ("say", LIVE_WORDS)
     finally:
-        say_when_compiling.cache_clear()
+        say_when_compiling.__wrapped__.cache_clear()
 
 
 @pytest.fixture
