@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amt_stream.meters.rows import Rows
     from amt_stream.sessions.outputs import FollowedReadings
 
-MUCH = 2
+MUCH = 3
 """How many times smaller than the others a main number is if a user made its pane small."""
 
 LAYOUTS = "layouts"

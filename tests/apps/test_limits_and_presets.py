@@ -178,8 +178,9 @@ def test_a_venue_is_seen_at_one_press_with_the_limits_that_are_there(qtbot, star
         *("lceq_minus_laeq_db", "lcpeak_db"),
     ]
     # Its average, after some of its beats.
-    qtbot.waitUntil(lambda: pane.texts()[0] == "90.0", timeout=15000)
-    assert "---" not in pane.texts()[:5]
+    qtbot.waitUntil(
+        lambda: pane.texts()[0] == "90.0" and "---" not in pane.texts()[:5], timeout=15000
+    )
     texts = dict(zip(large, pane.texts(), strict=False))
     assert texts["laeq_30min_until_92_s"] == "> 30"
     assert not window.docks["spl"].isVisible()

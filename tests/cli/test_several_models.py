@@ -170,7 +170,7 @@ def test_sharing_a_terminal(run, sound_file, tone):
         "--model", "bs1770,spl", "--full-scale-db", 100,
     )  # fmt: skip
     last = done.out.splitlines()[-1]
-    for words in ("momentary_lufs -40.0", "integrated_lufs -40.0", "laf_db 60.0", "laeq_db 60.0"):
+    for words in ("M -40.0 LUFS", "I -40.0 LUFS", "LAF 60.0 dB", "LAeq 60.0 dB"):
         assert words in last
 
 

@@ -392,7 +392,7 @@ def test_a_muted_microphone_shows_no_numbers_and_says_since_when():
         assert "gives exact zeros: it is muted" in app.query_one("#banner").text
         assert app.query_one("#header").text.startswith(" ⊖ Silent")
         number = app.query("NumberPane").first()
-        assert "last " in number.text
+        await until(app, lambda _: "last " in number.text)
         assert "█" not in app.query_one("EarMeters").text
 
     drive(engine, meter, look, (120, 30))

@@ -97,7 +97,7 @@ def test_a_dumb_terminal_gets_lines(typist, drawing):
     call += ["--model", "spl"]
     with drawing(call, terminal, TERM="dumb"):
         person.wait_for("measured", timeout=60)
-    assert "laf_db" in person.seen
+    assert "LAF " in person.seen
     assert "\x1b" not in person.seen
 
 

@@ -137,7 +137,11 @@ def counted(engine, whole: bool) -> None:
     }
     total = health.samples + health.lost_samples
     if whole:
+        clipped = found.pop("clip")
         assert found == {name: getattr(injected, name) for name in found}
+        # A single sample at full scale is not clipped; other faults may cut one off.
+        single = 2 * len(engine.source.faults)
+        assert injected.clip - single <= clipped <= injected.clip
         assert gaps == injected.gaps
         assert total == round(SOUND_S * engine.source.fs)
         told = [event.kind for event in engine.events]

@@ -534,7 +534,9 @@ class TablePane(Picture):
         ]
         for model, group in groups.items():
             if words := covered_words(view, model, (name for one in group for name in one.names)):
-                cells.append(Cell(f"Measured, {catalog.entry(model).title}", "", ()))
+                entry = catalog.entries().get(model)
+                of = f", {entry.title}" if entry is not None else ""
+                cells.append(Cell(f"Measured{of}", "", ()))
                 texts.append(words)
                 inks.append("second")
         right = max(map(len, texts), default=0)

@@ -35,6 +35,7 @@ ONE_FORM = {
         "in_bands",
         "lanes_of",
         "last_axes",
+        "make_ready",
         "modulation_poles",
         "of_type",
         "one_poles",
