@@ -143,7 +143,7 @@ class KnownOffset:
         if self._waiting is None:
             self._follow(chosen)
             return
-        self._waiting.append(chosen)
+        self._waiting.append(chosen.copy())
         if sum(map(len, self._waiting)) >= LISTEN_S * self._fs:
             self.end()
 
@@ -182,6 +182,8 @@ def begin_of(block: Block) -> int:
 
 
 def valid_sound(block: Block) -> Block:
-    """A block in which invalid and missing samples are 0."""
+    """A block in which invalid and missing samples are 0; the same one if there are none."""
+    if not block.size or (block.min() >= -LARGEST_SAMPLE and block.max() <= LARGEST_SAMPLE):
+        return block
     valid = (np.abs(block) <= LARGEST_SAMPLE) & ~is_missing(block)[:, None]
     return np.where(valid, block, np.float32(0.0))

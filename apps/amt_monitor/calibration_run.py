@@ -1,5 +1,6 @@
 """The calibration of one channel while the wizard is open."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -27,6 +28,9 @@ OpenSource = Callable[[Device, int], MicrophoneSource]
 
 ALIKE_DB = 0.1
 """Two channels whose levels differ by less hear one microphone."""
+
+THERE_DB = 6.0
+"""The tone is there while its channel is at most so far below it."""
 
 
 class Target(Enum):
@@ -75,6 +79,10 @@ class Draft:
         return sorted([self.channel, *also])
 
     def hear_both(self, levels_db: Sequence[float]) -> None:
+        """Compare both ears while the tone is there; levels after its end say nothing of it."""
+        own_db = levels_db[self.channel - 1] if self.channel <= len(levels_db) else -math.inf
+        if self.tone is None or own_db < self.tone.level_dbfs - THERE_DB:
+            return
         self.alike = len(levels_db) > 1 and abs(levels_db[0] - levels_db[1]) < ALIKE_DB
 
     @property

@@ -88,7 +88,7 @@ class Person:
 @pytest.fixture
 def playing(virtual_mic):
     """Play a tone into the virtual microphone until it is terminated, however long that takes."""
-    players = []
+    players, feeders = [], []
 
     def play(level_db):
         tone = 10 ** (level_db / 20) * np.sin(2 * np.pi * 1000 * np.arange(FS) / FS)
@@ -97,19 +97,22 @@ def playing(virtual_mic):
         player = ["pacat", "--playback", "--device=speaker", "--latency-msec=300", *form]
         environment = {**os.environ, **virtual_mic.settings()}
         process = subprocess.Popen(player, env=environment, stdin=subprocess.PIPE)
-        threading.Thread(target=feed, args=(process.stdin, second), daemon=True).start()
         players.append(process)
+        feeders.append(threading.Thread(target=feed, args=(process.stdin, second)))
+        feeders[-1].start()
         return process
 
     yield play
     for one in players:
         one.terminate()
         one.wait()
+    for thread in feeders:
+        thread.join()
 
 
 def feed(pipe, second):
     """Write the same second of sound again and again, until nobody reads it."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), pipe:
         while True:
             pipe.write(second)
 

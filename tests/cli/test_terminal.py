@@ -421,7 +421,7 @@ def test_words_beside_large_digits_are_whole(tmp_path, width):
 def test_the_state_at_the_top_is_the_worst():
     sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
     faults = [
-        Injection("clip", 1.0, 0.1),
+        Injection("clip", 1.0, 1.4),
         Injection("late", 2.6, 2.0),
         Injection("unplug", 5.6, 60),
     ]
