@@ -199,6 +199,8 @@ def test_the_window_measures_with_what_was_kept(qtbot, open_window, model, playi
     state = window.bar.calibrated
     qtbot.waitUntil(lambda: state.text() == "calibrated, overdue", timeout=60000)
     assert "days old and was valid for 90" in state.toolTip()
+    with playing(TONE, TONE):  # without sound there is nothing to go on with
+        qtbot.waitUntil(lambda: window.measurement.readings.standing is not None, timeout=15000)
     begun = window.measurement.begun
     qtbot.keyClick(window, Key.Key_K, QtCore.Qt.KeyboardModifier.ControlModifier)
     wizard().reject()
