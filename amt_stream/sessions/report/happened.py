@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from amt_stream.core.clock import SAME_S
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.core.words import counted
 from amt_stream.meters import catalog
@@ -11,6 +12,7 @@ from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.missing import CAUSES, OUTPUT, SILENT, STALLED, WORDS
 from amt_stream.meters.rows.column import AT_LEAST
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS, SIGNS
+from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.coverage import coverage, of_summary
 from amt_stream.sessions.report.times import Clock, duration
@@ -38,6 +40,9 @@ ENDS = {
     "uncalibrated": "calibrated",
 }
 """Kinds of events that end another kind."""
+
+SOON_S = 0.5
+"""Largest delay of a gap after the event that a microphone is back."""
 
 OF_FAULT = {"overload": SLOW, "clip": CLIP}
 """Kinds of events that tell the beginning of a fault."""
@@ -157,6 +162,15 @@ def _gaps(results: Results) -> list[Event]:
     return [e for e in results.events if e.kind == GAPS[0] and e.samples and e.cause in CAUSES]
 
 
+def _lost_s(results: Results, begin_s: float, end_s: float) -> float:
+    """Duration of the gaps that begin from one event to another, or soon after it.
+
+    The event that a microphone is back may come before the gap that it ends.
+    """
+    lasts = (e.samples for e in _gaps(results) if begin_s - SAME_S <= e.time_s <= end_s + SOON_S)
+    return sum(lasts, 0.0) / float(results.header["source"]["fs"])
+
+
 def _off_words(results: Results) -> str:
     """The models that were switched off, each with its total."""
     parts, found = PartsOfRows(results), []
@@ -230,7 +244,9 @@ def _happenings(results: Results) -> list[_Happening]:
             continue
         ended = [kind for kind in since if ENDS[kind] == one.kind]
         for kind in ended:
-            found[kind].seconds += max(0.0, one.time_s - since.pop(kind))
+            begin_s = since.pop(kind)
+            away_s = _lost_s(results, begin_s, one.time_s) if kind in AWAY else 0.0
+            found[kind].seconds += max(away_s, one.time_s - begin_s)
         if one.kind in ENDS:
             since.setdefault(one.kind, one.time_s)
         if not ended:

@@ -138,3 +138,18 @@ def test_a_calm_evening_says_so(evening):
     assert isinstance(calm, Results)
     assert fault_lines(calm) == ([], [])
     assert "No gaps and no faults." in report_page(calm)
+
+
+def test_a_lost_microphone_is_away_for_as_long_as_its_gap(evening):
+    """Whether its return comes after the gap or, as of a live sound, at its beginning."""
+    events = [
+        event("lost", 99.9, "the device 'hall' is gone"),
+        event("back", 100.0, "the device 'hall' is back"),
+        event("gap", 100.05, LOST, 30 * FS, "device"),
+        event("lost", 200.0, "the device 'hall' is gone"),
+        event("gap", 200.0, LOST, 10 * FS, "device"),
+        event("back", 210.0, "the device 'hall' is back"),
+    ]
+    lines, _ = happened(replace(evening, events=events), Clock(None))
+    ((_, words),) = lines
+    assert words.startswith("microphone lost 2 times, 40 s in all")
