@@ -271,6 +271,8 @@ class History:
         before: "History | None" = None,
     ) -> None:
         self.latest: Frames | None = None
+        self.marked_s = -math.inf
+        """End of the last frames that were not calm: later ones have no fault [any-thread]."""
         self.fields, self.frame_rate = fields, frame_rate
         columns: list[tuple[str, type]] = [
             ("time_s", np.float64),
@@ -293,12 +295,14 @@ class History:
         places = np.arange(self._first, self._count) % len(self._ring)
         for name in ("time_s", "sample", "fault", "settling", *self.fields):
             self._ring[name][places] = rows[name]
-        self.latest = before.latest
+        self.latest, self.marked_s = before.latest, before.marked_s
 
     def write(self, frames: Frames) -> None:
         """Append rows [model-thread]."""
         self._left.append(frames)
         self._count += len(frames)
+        if frames.later is None:
+            self.marked_s = frames.end_s
         self.latest = frames
         # If the lock is taken, the reader stores them.
         if self._count - self._written >= self._most_left and self._lock.acquire(blocking=False):

@@ -10,10 +10,10 @@ import numpy as np
 from amt_monitor.settling_words import AFTER_GAP, AGAIN, SETTLING
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
-from amt_stream.meters.frames import Fault
 from amt_stream.meters.limits import STATES, UNKNOWN
 from amt_stream.meters.rows import FAULT_NAMES, header
 from amt_stream.meters.rows.block import ALL
+from amt_stream.meters.rows.joined import is_off
 from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.state_signs import rank_states
 
@@ -78,7 +78,7 @@ class ViewState:
         """
         models = self.engine.models
         found = [f for name, f in self.frames.items() if takes_pascal(models[name])]
-        return next((f for f in found if not _is_off(f)), found[0] if found else None)
+        return next((f for f in found if not is_off(f)[-1]), found[0] if found else None)
 
     def levels_of_ears(self, frames: "Frames") -> np.ndarray:
         """The input level left and right (ear, frame) of a model that may hear more channels."""
@@ -152,14 +152,16 @@ class ViewState:
         frames = self.frames.get(name)
         if frames is None:
             return ReadingStatus(0, self.held)
-        recent = self.engine.recent(frames.model, frames.end_s - RECENT_S, frames.microphone)
-        # Calm frames have no fault; calm ones may follow clipped sound at once.
-        faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
-        fault = int(np.bitwise_or.reduce(faults)) if faults else 0
+        fault, since_s = 0, frames.end_s - RECENT_S
+        if self.engine.histories[name].marked_s > since_s:
+            recent = self.engine.recent(frames.model, since_s, frames.microphone)
+            # Calm frames have no fault; calm ones may follow clipped sound at once.
+            faults = [np.bitwise_or.reduce(one.fault) for one in recent if one.calm_s < 0]
+            fault = int(np.bitwise_or.reduce(faults)) if faults else 0
         in_pascal = takes_pascal(self.engine.models[name])
         uncalibrated = in_pascal and not frames.calibrated
         settling = self._settling_after(frames) if frames.settling[-1] else ""
-        return ReadingStatus(fault, self.held, uncalibrated, settling, _is_off(frames))
+        return ReadingStatus(fault, self.held, uncalibrated, settling, bool(is_off(frames)[-1]))
 
     def _settling_after(self, frames: "Frames") -> str:
         """What the newest frame of a model is settling after, in words."""
@@ -199,11 +201,6 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 def _passes(engine: "Engine") -> bool:
     """Whether sound goes on that nobody may have measured: a file waits."""
     return not engine.source.can_wait and engine.device_state == "running"
-
-
-def _is_off(frames: "Frames") -> bool:
-    """Whether the model of these frames is switched off."""
-    return frames.calm_s < 0 and bool(frames.fault[-1] & Fault.OFF)
 
 
 def describe_source(engine: "Engine") -> dict[str, Any]:
