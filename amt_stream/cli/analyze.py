@@ -31,6 +31,7 @@ from amt_stream.core.words import counted
 from amt_stream.core.workbooks import XLSX, write_workbook
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.sources import SourceError
+from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import Rows, header_of_intervals
@@ -355,7 +356,7 @@ def _analyze(
     clipped_s = max((one["clipped_s"] or 0.0 for one in summary["statistics"].values()), default=0)
     if clipped_s:
         at_least = ": its levels and loudness are at least what they say"
-        words = at_least if any(one.input_unit == "pascal" for one in preset.entries) else ""
+        words = at_least if catalog.any_in_pascal(one.name for one in preset.entries) else ""
         note(f"{recording.name} is clipped for {clipped_s:.3g} s{words}")
     if in_intervals and target is None:
         summary["intervals"] = [row for part in intervals for row in part]

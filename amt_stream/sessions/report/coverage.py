@@ -21,11 +21,14 @@ def covered(parts: PartsOfRows, column: Column) -> str:
 
     Of a maximum also what was higher, and does not count.
     """
+    if not column.counted:
+        return ""
     begin_s, end_s = parts.results.begin_s, parts.results.duration_s
     counted = coverage(parts, column.model)
     # A summary goes on to the end of the sound, which may come long after the last row.
     whole_s = max(end_s - begin_s - parts.paused_s(begin_s, end_s), sum(counted.values()))
-    if not column.counted or (measured_s := measured_of(parts, column)) > COMPLETE * whole_s:
+    measured_s = measured_of(parts, column, counted[COUNTED_S[0]])
+    if measured_s > COMPLETE * whole_s:
         return ""
     words = f"measured {duration(measured_s)} of {duration(whole_s)}"
     return f"{words}{_above(parts, column)}"
@@ -49,13 +52,16 @@ def _above(parts: PartsOfRows, column: Column) -> str:
     )
 
 
-def measured_of(parts: PartsOfRows, column: Column) -> float:
-    """The measured time of a statistic, from the summary or from the rows."""
+def measured_of(parts: PartsOfRows, column: Column, usual_s: float) -> float:
+    """The measured time of a statistic, from the summary or from the rows.
+
+    usual_s: that of its model, where the statistic has none of its own
+    """
     results = parts.results
     own_s = of_summary(results, "statistics", column.model, "measured_of", column.name)
     if own_s is None and of_summary(results, "statistics", column.model, COUNTED_S[0]) is None:
         own_s = parts.measured_of(column, results.begin_s, results.duration_s)
-    return coverage(parts, column.model)[COUNTED_S[0]] if own_s is None else own_s
+    return usual_s if own_s is None else own_s
 
 
 def has_clipped(parts: PartsOfRows, column: Column) -> bool:
