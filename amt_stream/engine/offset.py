@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.channels import Columns
 from amt_stream.engine.gaps import is_missing
 from amt_stream.engine.sources import LARGEST_SAMPLE, Block
 
@@ -129,8 +128,8 @@ class KnownOffset:
         self._waiting: list[Block] | None = []
         self._places, self._means = [0], [np.zeros(channels)]
 
-    def hear(self, block: Block, pick: Columns) -> None:
-        """Take the next block of all channels, of which those of `pick` are measured."""
+    def hear(self, block: Block, chosen: Block) -> None:
+        """Take the next block of all channels, and of those that are measured."""
         skipped = begin_of(block) if self.begin is None else 0
         self._samples += skipped
         block = block[skipped:]
@@ -138,7 +137,7 @@ class KnownOffset:
             return
         if self.begin is None:
             self.begin = self._samples
-        chosen = valid_sound(block[:, pick])
+        chosen = valid_sound(chosen[skipped:])
         self._samples += len(block)
         if self._waiting is None:
             self._follow(chosen)

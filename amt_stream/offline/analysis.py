@@ -180,9 +180,9 @@ class CheckedFile:
         self._offset = KnownOffset(self.fs, len(self.channels)) if has_offset else None
         for whole in blocks:
             width = whole.shape[1]
-            if self._offset is not None:
-                self._offset.hear(whole, self._pick)
             block = whole[:, self._pick]
+            if self._offset is not None:
+                self._offset.hear(whole, block)
             invalid = ~_valid(block)
             if invalid.any() and not replace_invalid:
                 at, column = np.argwhere(invalid)[0]
