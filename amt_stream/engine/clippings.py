@@ -6,7 +6,7 @@ from collections.abc import Callable
 from amt_stream.engine.running_models import RunningModels
 
 REST_S = 10.0
-"""Seconds without clipped sound after which the next one is told again."""
+"""Seconds without clipped sound after which clipping is reported again."""
 
 
 class Clippings:

@@ -83,7 +83,7 @@ class HttpSender:
 
     @property
     def note(self) -> str:
-        """Its fault as one sentence, or ""; what was lost in an outage is told for a minute."""
+        """Its fault as one sentence, or ""; a loss in an outage is reported for a minute."""
         lost = self.lost - self._lost_before
         messages = f"; messages lost: {lost}" if lost else ""
         if self._trouble:

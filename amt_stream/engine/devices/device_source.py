@@ -207,7 +207,7 @@ class DeviceSource(Source):
         self._set_gain(replace(gain, turning=turned and self._held_s > 0))
 
     def forget_gain(self) -> None:
-        """Begin without knowing the gain, so that the first one is told."""
+        """Begin without knowing the gain, so that the first gain is reported."""
         self.description = replace(self.description, gain=None)
 
     def settle_gain(self) -> None:
