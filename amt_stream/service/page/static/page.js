@@ -21,8 +21,9 @@ const MOST = 12;
 const KEPT_S = 3600;
 const EVENTS = 50;
 const MOST_LINES = 4;
-const STALE_MS = 2000;
+const STALE_MS = 1000; // beyond the step of the rows; as LATE_S in apps/amt_monitor/view_state.py
 const RECENT_MS = 1000; // a fault is shown for so long
+const ANSWER_MS = 5000; // and why a command was refused
 const at = (id) => document.getElementById(id);
 const points = new Map(); // by microphone: times and rows, the newest KEPT_S of them
 const past = new Map(); // by microphone: earlier rows from the server, one per second
@@ -35,6 +36,7 @@ let patterns = [];
 let refused = false, tried = false;
 const limitTexts = new Map(); // by microphone: its limits in words
 const faults = new Map(); // by microphone: when each fault came last
+let answer = { text: "", came: -Infinity }; // to the last command that was refused
 let frozen = null; // while the readings are held: their row, and its limits in words
 
 document.body.classList.toggle("view", view.length > 0);
@@ -312,7 +314,8 @@ connection.addEventListener("state", ({ detail: state }) => {
   const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
   const why = waiting ? state.why.slice(1) : state.state === "starting" ? state.why : [];
   const said = troubleOf() ? [] : [state.error, health ? health.note : ""]; // else the banner says it
-  at("note").textContent = [...said, ...why, ...load, ...lost, ...logs].filter(Boolean).join(" · ");
+  const refusal = performance.now() - answer.came < ANSWER_MS ? [answer.text] : [];
+  at("note").textContent = [...refusal, ...said, ...why, ...load, ...lost, ...logs].filter(Boolean).join(" · ");
 });
 
 connection.addEventListener("event", ({ detail: event }) => {
@@ -341,7 +344,11 @@ connection.addEventListener("token", () => {
   refused = true;
   at("token").hidden = false;
 });
-connection.addEventListener("reply", ({ detail }) => { if (detail.error) at("note").textContent = detail.error; });
+connection.addEventListener("reply", ({ detail }) => {
+  if (!detail.error) return;
+  answer = { text: detail.error, came: performance.now() };
+  at("note").textContent = detail.error;
+});
 connection.subscribe(["header", "row", "event", "state", "summary", "limits", ...(view.length ? [] : ["specific"])]);
 
 at("token").addEventListener("submit", (event) => {
@@ -380,7 +387,7 @@ function showNumbers() {
   showState(connection.rows.get(whose));
   showBanner(troubleOf());
   const state = connection.state ? connection.state.state : "";
-  const late = (state === "measuring" || state === "paused" || !state || trouble) && row && performance.now() - row.came > STALE_MS;
+  const late = (state === "measuring" || state === "paused" || !state || trouble) && row && performance.now() - row.came > connection.header.step_ms + STALE_MS;
   const stale = Boolean(row) && !frozen && (late || reached() in AWAY);
   const still = Boolean(frozen) || reached() !== "running";
   const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
