@@ -1,7 +1,6 @@
 """The constant offset of a converter's samples, which is no sound."""
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -12,6 +11,9 @@ from amt_stream.engine.sources import LARGEST_SAMPLE, Block
 
 FOLLOW_HZ = 0.25
 """What is slower than this is removed: 0.001 dB at 20 Hz."""
+
+FORGOTTEN_S = 45.0
+"""After so much sound no bit of what the slow mean began with is left."""
 
 LISTEN_S, LEAST_S = 0.5, 0.1
 """Sound from which the first offset is estimated: so much, and at least so much."""
@@ -117,50 +119,34 @@ class KnownOffset:
     begin: the first sample that is not 0 in any channel; None before it came
     first: the offset (channel,) from there on
 
-    `hear` takes the sound in order, and then `end`; after it `at` gives the offset anywhere.
+    `hear` takes the sound in order, and then `end`; after it `before` tells the offset anywhere.
     """
 
     def __init__(self, fs: int, channels: int) -> None:
         self.begin: int | None = None
         self.first = np.zeros(channels)
-        self._fs, self._mean = fs, np.zeros(channels)
-        self._samples = 0
+        self._fs, self._samples = fs, 0
         self._waiting: list[Block] | None = []
-        self._places, self._means = [0], [np.zeros(channels)]
 
     def hear(self, block: Block, chosen: Block) -> None:
         """Take the next block of all channels, and of those that are measured."""
+        if self._waiting is None:
+            return
         skipped = begin_of(block) if self.begin is None else 0
         self._samples += skipped
-        block = block[skipped:]
-        if not len(block):
+        if skipped == len(block):
             return
         if self.begin is None:
             self.begin = self._samples
-        chosen = valid_sound(chosen[skipped:])
-        self._samples += len(block)
-        if self._waiting is None:
-            self._follow(chosen)
-            return
-        self._waiting.append(chosen.copy())
+        self._waiting.append(valid_sound(chosen[skipped:]).copy())
         if sum(map(len, self._waiting)) >= LISTEN_S * self._fs:
             self.end()
 
     def end(self) -> None:
         """Estimate the first offset, if there was too little sound for that before."""
         waiting, self._waiting = self._waiting, None
-        if waiting and self.begin is not None:
-            sound = np.concatenate(waiting)
-            self.first = offset_of(sound, self._fs)
-            self._places.append(self.begin)
-            self._means.append(self.first)
-            self._mean = self.first.copy()
-            self._follow(sound)
-
-    def _follow(self, sound: Block) -> None:
-        self.go_on(sound, self._mean)
-        self._places.append(self._samples)
-        self._means.append(self._mean.copy())
+        if waiting:
+            self.first = offset_of(np.concatenate(waiting), self._fs)
 
     def go_on(self, sound: Block, offset: NDArray[np.float64]) -> None:
         """Update an offset by sound (time, channel) in which invalid samples are 0."""
@@ -169,9 +155,13 @@ class KnownOffset:
         without_offset(sound, offset, follow_of(self._fs), np.empty(sound.T.shape, np.float32))
 
     def before(self, sample: int) -> tuple[int, NDArray[np.float64]]:
-        """The last place up to a sample at which the offset is known, and a copy of it."""
-        place = bisect_right(self._places, sample) - 1
-        return self._places[place], self._means[place].copy()
+        """A place up to a sample from which `go_on` finds the offset at it, and what to begin with.
+
+        Whatever it begins with is forgotten on the way.
+        """
+        if self.begin is None or sample < self.begin:
+            return sample, np.zeros_like(self.first)
+        return max(self.begin, sample - math.ceil(FORGOTTEN_S * self._fs)), self.first.copy()
 
 
 def begin_of(block: Block) -> int:

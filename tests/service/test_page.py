@@ -417,16 +417,16 @@ def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(
                 browser.until(THERE)
                 browser.until("location.hash === ''")
             browser.evaluate(press("stop"))
-            browser.until(
-                f"{text('note')}.startsWith('stop needs the token for commands; this one is for viewing')"
-            )
+            refusal = "stop needs the token for commands; this one is for viewing"
+            browser.until(f"{text('note')}.startsWith('{refusal}')")
         assert one.until(is_row)
 
 
 COLUMN = {"name": "laf_db", "unit": "dB", "quantity": "level", "statistic": "instantaneous"}
 LIMIT = {"name": "loud", "column": "laf_db", "above": 80}
 HEADER = {"columns": [COLUMN], "source": {"name": "UMIK-1"}, "limits": [LIMIT], "step_ms": 1000}
-LIGHTS = {"name": "loud", "state": "green", "word": "Within", "value": "", "more": "", "without": ""}
+LIGHTS = {"name": "loud", "state": "green", "word": "Within"}
+LIGHTS |= {"value": "", "more": "", "without": ""}
 ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "clipped_columns": ""}
 ROW |= {"calibrated": True, "fault": ""}
 HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
