@@ -157,13 +157,14 @@ class PartsOfRows:
     def measured_of(self, statistic: Column, begin_s: float, end_s: float) -> float | None:
         """Duration in which the reading behind a statistic counted; None if no row has it.
 
-        At the start a reading counts while it settles, and after a fault it does not.
+        At the start a reading counts while it settles and is not shown yet, and after a fault it
+        does not.
         """
         other = self.results.source_of(statistic)
         if not other:
             return None
-        there = self._within(begin_s, end_s) & np.isfinite(self.rows[other])
-        return float(np.count_nonzero(there & ~self._unsettled(other))) * self.results.step_s
+        counts = np.isfinite(self.rows[other]) & ~self._unsettled(other) | ~self._disturbed
+        return float(np.count_nonzero(counts & self._within(begin_s, end_s))) * self.results.step_s
 
     def above(
         self, statistic: Column, highest: float, begin_s: float, end_s: float
@@ -181,9 +182,14 @@ class PartsOfRows:
 
     def _unsettled(self, name: str) -> NDArray[np.bool_]:
         """At which rows a reading settles after a fault, and does not count."""
-        disturbed = np.logical_or.accumulate((self.rows["fault"] & (UNHEARD | Fault.OFF)) > 0)
-        unsettled: NDArray[np.bool_] = disturbed & self.results.named_in("settling_columns", name)
-        return unsettled
+        return self._disturbed & self.results.named_in("settling_columns", name)
+
+    @cached_property
+    def _disturbed(self) -> NDArray[np.bool_]:
+        """At which rows there was a fault already."""
+        disturbed = (self.rows["fault"] & (UNHEARD | Fault.OFF)) > 0
+        so_far: NDArray[np.bool_] = np.logical_or.accumulate(disturbed)
+        return so_far
 
     def paused_s(self, begin_s: float, end_s: float) -> float:
         """Duration of pauses."""

@@ -40,7 +40,7 @@ def _above(parts: PartsOfRows, column: Column) -> str:
     highest = (results.summary or results.last).get(column.name)
     if column.statistic != "maximum" or not isinstance(highest, int | float):
         return ""
-    above = parts.above(column, highest, results.begin_s, results.duration_s)
+    above = parts.above(column, highest, counted_from_s(results), results.duration_s)
     if above is None:
         return ""
     value, seconds = above
@@ -60,7 +60,7 @@ def measured_of(parts: PartsOfRows, column: Column, usual_s: float) -> float:
     results = parts.results
     own_s = of_summary(results, "statistics", column.model, "measured_of", column.name)
     if own_s is None and of_summary(results, "statistics", column.model, COUNTED_S[0]) is None:
-        own_s = parts.measured_of(column, results.begin_s, results.duration_s)
+        own_s = parts.measured_of(column, counted_from_s(results), results.duration_s)
     return usual_s if own_s is None else own_s
 
 
@@ -75,13 +75,18 @@ def has_clipped(parts: PartsOfRows, column: Column) -> bool:
     return is_named(column.name, str(results.last.get("clipped_columns", "")))
 
 
+def counted_from_s(results: Results) -> float:
+    """When the statistics of a measurement began."""
+    return max(results.begin_s, results.reset_s)
+
+
 def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
     """The measured, excluded and off time of a model, from the summary or from the rows."""
     results = parts.results
     known = [of_summary(results, "statistics", model, key) for key in COUNTED_S]
     if known[0] is not None:
         return {key: s or 0.0 for key, s in zip(COUNTED_S, known, strict=True)}
-    begin_s, end_s = max(results.begin_s, results.reset_s), results.duration_s
+    begin_s, end_s = counted_from_s(results), results.duration_s
     measured_s = parts.measured_s(begin_s, end_s, model)
     off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
     excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s

@@ -110,7 +110,8 @@ def untruths(truth, results, events, paused, limits):
         told = coverage(parts, model)["measured_s"]
         if not measured_s - near[0] <= told <= measured_s + near[1]:
             found.append(f"{model} measured {told} s, truly {measured_s}")
-        found += _averages(results, model, measured_s, whole_s, near)
+        begins = len([*_heard(truth), *truth.turned])
+        found += _averages(results, model, measured_s, whole_s, near, begins)
     near = _near(results, "spl", [*truth.missing, *paused], truth)
     return found + _verdicts(results, limits, truth.missing, paused, (begin_s, end_s), near[0])
 
@@ -168,8 +169,11 @@ def _gaps(truth, results):
     return found
 
 
-def _averages(results, model, measured_s, whole_s, near):
-    """A statistic of part of the time says of which."""
+def _averages(results, model, measured_s, whole_s, near, begins):
+    """A statistic of part of the time says of which.
+
+    begins: how often the sound began again; until its level has settled, it is in no maximum
+    """
     found = []
     for group in readings(results, 999).values():
         for one in group:
@@ -179,7 +183,8 @@ def _averages(results, model, measured_s, whole_s, near):
             if measured_s < 0.99 * whole_s - near[1] and not one.covered:
                 found.append(f"{one.name} covers {measured_s} of {whole_s} s and does not say so")
             told = seconds_in(one.covered.partition(" of ")[0])
-            least, most = measured_s - near[0], measured_s + near[1]
+            settles_s = begins * (column.counts_after_s or 0.0)
+            least, most = measured_s - near[0] - settles_s, measured_s + near[1]
             if one.covered and not 0.99 * least <= told <= 1.01 * most:
                 found.append(f"{one.name} is {one.covered}, truly {measured_s}")
     return found
