@@ -25,7 +25,7 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "meter": ("app", ["-m", "amt_stream.cli", "meter"]),
     "test": ("app,dev,rl", ["-m", "pytest", "-n", "4"]),
     "check": ("app,dev,rl", ["tools/check.py"]),
-    "soak": ("app,dev,ray,rl", ["-m", "pytest", "-sm", "soak", *UNTIMED]),
+    "soak": ("app,dev,rl", ["-m", "pytest", "-sm", "soak", *UNTIMED]),
     "bench": ("app,dev,peers,rl", ["-m", "pytest", "-s", "-m", "bench", "tests/bench"]),
     "cuda": ("dev", ["-m", "tests.cuda"]),
     "frozen": ("app-pyside,frozen,lsl,serve", ["tools/frozen/build.py"]),

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,7 @@ from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import Rows, header_of_intervals
-from amt_stream.offline.jobs import WorkerLost, as_done, on_ray
+from amt_stream.offline.jobs import WorkerLost, as_done
 from amt_stream.sessions.manifest import Manifest, ManifestError
 from amt_stream.sessions.outputs import LiveWriter
 
@@ -64,8 +63,6 @@ def run_analyze(args: AnalyzeOptions) -> int:
             "--local-time needs the time when the recording began: add --began, such as "
             "2026-11-20T22:00:00"
         )
-    if args.ray is not None:
-        _require_ray(args)
     with pipes_as_files(args.files) as piped:
         files = [piped.get(name, name) for name in args.files]
         return _analyze_each(args, files, {*map(Path, piped.values())}, summary_path, in_table)
@@ -204,35 +201,14 @@ def _measured(
         def report(part: float) -> None:
             progress.update(done, part)
 
-        here = min(args.jobs, len(tasks)) == 1 and args.ray is None
+        here = min(args.jobs, len(tasks)) == 1
         function = partial(_outcome, alone, preset, report if here else None)
-        for place, outcome in _by_workers(function, tasks, args):
+        for place, outcome in as_done(function, tasks, args.jobs):
             done += 1
             progress.done(place)
             if isinstance(outcome, WorkerLost):
                 outcome = Outcome(refusal=f"{tasks[place].file}: {outcome}")
             yield place, outcome
-
-
-def _by_workers(
-    function: Callable[[Task], Outcome], tasks: Sequence[Task], args: AnalyzeOptions
-) -> Iterator[tuple[int, Outcome | WorkerLost]]:
-    if args.ray is None:
-        yield from as_done(function, tasks, args.jobs)
-        return
-    try:
-        yield from on_ray(function, tasks, args.ray)
-    except ConnectionError as error:
-        raise Mistake(f"--ray {args.ray}: there is no such cluster ({error})") from error
-
-
-def _require_ray(args: AnalyzeOptions) -> None:
-    if args.jobs > 1:
-        raise WrongUsage("--jobs is for this computer, and --ray for a cluster: leave one out")
-    if args.out in (None, "-"):
-        raise WrongUsage("--ray needs a folder that all computers see: name it with --out")
-    if find_spec("ray") is None:
-        raise Mistake('--ray needs Ray, which is not installed: pip install "amt_stream[ray]"')
 
 
 def _record(manifest: Manifest, task: Task, outcome: Outcome) -> None:
@@ -248,8 +224,7 @@ Report = Callable[[float], None]
 
 def _outcome(args: AnalyzeOptions, preset: Preset, report: Report | None, task: Task) -> Outcome:
     """Analyze a sound; `report` is called with the share that is done, 0 to 1."""
-    if args.ray is None:
-        ending.begin()  # worker processes have temporary files to remove too
+    ending.begin()  # worker processes have temporary files to remove too
     notes: list[str] = []
     try:
         jobs = 1 if report is None else args.jobs

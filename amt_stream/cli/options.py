@@ -578,13 +578,6 @@ class AnalyzeOptions(
         Number(1, 1024, "processes", whole=True),
         default=1,
     )
-    ray: str | None = setting(
-        "--ray ADDRESS",
-        "analyze on a Ray cluster that sees the same folders (extra `ray`): the one at ADDRESS, or "
-        "without it the one at RAY_ADDRESS or on this computer; local starts one for this run",
-        nargs="?",
-        const="auto",
-    )
     progress_s: float | None = setting(
         "--progress S",
         "seconds between lines of progress on standard error",

@@ -1,9 +1,7 @@
 """What a stage declares about itself as a model, and the rules for these attributes."""
 
-import difflib
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -47,29 +45,6 @@ RULES: dict[str, Rule] = {
 }
 """The contract of a model; `Stage` documents each attribute and gives its default."""
 
-NAMES = (
-    *RULES,
-    *("block_size", "ratio", "latency", "time_dim", "out_time_dim", "keeps_double"),
-    *("fixed_axes", "shape_remedy"),
-)
-"""Every attribute that a stage declares."""
-
-_NEAR = 0.85
-
-_APART = ("n_channels", "channel", "ratios", "latency_s", "settled", "memory")
-"""Names similar to a declared one that mean something else."""
-
-
-@lru_cache(maxsize=4096)
-def meant(name: str) -> str | None:
-    """The declared attribute that `name` misspells, or None."""
-    if name in (*NAMES, *_APART) or name.startswith("_"):
-        return None
-    # settle_seconds and settling_time are not close enough for difflib.
-    if name.startswith("settl"):
-        return "settle_s"
-    return next(iter(difflib.get_close_matches(name, NAMES, 1, _NEAR)), None)
-
 
 def hertz(owner: str, fs: Any) -> Any:
     """The sampling rate `fs`; raises ValueError, naming `owner`, unless it is a number above 0."""
@@ -86,29 +61,17 @@ def whole_hertz(owner: str, fs: Any, least: int = 1) -> int:
 
 
 def refuse(owner: str, name: str, value: object) -> None:
-    """Raise for an attribute that `owner` must not have.
-
-    AttributeError for a misspelled name, which would be ignored; ValueError for an invalid value.
-    """
-    if (rule := RULES.get(name)) is not None:
-        if not rule.allows(value):
-            raise ValueError(f"{owner}: {name} is {value!r}: give {rule.words}")
-    elif (near := meant(name)) is not None:
-        raise AttributeError(
-            f"{owner}: {name} = {value!r} is not used: did you mean {near}? Otherwise choose a "
-            "less similar name"
-        )
+    """Raise ValueError for an invalid value of an attribute of the contract."""
+    if (rule := RULES.get(name)) is not None and not rule.allows(value):
+        raise ValueError(f"{owner}: {name} is {value!r}: give {rule.words}")
 
 
 def refuse_class(kind: type) -> None:
-    """Raise as `refuse` does for the attributes in a class body; methods may have any name."""
+    """Raise as `refuse` does for the attributes in a class body."""
     for name, value in vars(kind).items():
-        computed = isinstance(value, property)
-        method = callable(value) or isinstance(value, (classmethod, staticmethod))
         # A property has a value only on an instance: `check_contract` checks it.
-        if computed if name in RULES else method:
-            continue
-        refuse(kind.__name__, name, value)
+        if not isinstance(value, property):
+            refuse(kind.__name__, name, value)
 
 
 def check_contract(model: Any) -> None:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from amt_stream.dsp.functional.gpu import refuse_short_products
 from amt_stream.dsp.functional.threads import one_thread
-from amt_stream.dsp.hooks import EVERYWHERE
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, Stream, fields, map_fields, with_time
 
 Work = Callable[[], None]
@@ -114,8 +113,7 @@ class HostedStream(Stream):
     @property
     def _hooked(self) -> bool:
         """Whether a hook sees, and may change, each block."""
-        own = any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
-        return own or any(EVERYWHERE)
+        return any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
 
     @torch.no_grad()
     def capture(self, length: int) -> bool:

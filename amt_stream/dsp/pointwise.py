@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from amt_stream.dsp.streaming import Pointwise
 
@@ -104,7 +104,7 @@ def _tried(module: nn.Module) -> tuple[int | None, bool]:
     """
     name = type(module).__name__
     weights = [*module.parameters(), *module.buffers()]
-    if any(is_lazy(w) for w in weights):
+    if any(isinstance(w, (UninitializedBuffer, UninitializedParameter)) for w in weights):
         raise TypeError(f"{name} makes its weights at the first call: give one that has them")
     if any(w.is_complex() for w in weights):
         raise TypeError(f"{name} has complex weights: a stage passes real tensors on, {_SHAPE}")
@@ -137,7 +137,14 @@ class _Trial:
         self.name, self.writes_input = type(module).__name__, False
         self.noise = torch.Generator().manual_seed(1)
         with torch.inference_mode(False), torch.no_grad():
-            fresh = copy.deepcopy(module, _computed(module))
+            try:
+                fresh = copy.deepcopy(module)
+            except RuntimeError as error:
+                raise self.refusal(
+                    f"cannot be copied ({_first_line(error)})",
+                    "give weights that are not computed from others, after pruning those of "
+                    "torch.nn.utils.prune.remove",
+                ) from error
             blank = any(w.is_meta for w in (*fresh.parameters(), *fresh.buffers()))
             self.module = (fresh.to_empty(device="cpu") if blank else fresh.cpu()).double()
             # Random weights: an untrained filter may be the identity, and a scale zero.
@@ -201,12 +208,6 @@ class _Trial:
             ) from error
         if not _same(y, whole):
             raise self.refusal(f"looks at other {parts}", remedy)
-
-
-def _computed(module: nn.Module) -> dict[int, Any]:
-    """Copies of computed weights, as pruning makes them: deepcopy cannot copy non-leaf tensors."""
-    values = (value for part in module.modules() for value in vars(part).values())
-    return {id(v): v.detach().clone() for v in values if isinstance(v, Tensor) and not v.is_leaf}
 
 
 def _first_line(error: Exception) -> str:

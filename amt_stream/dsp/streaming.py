@@ -162,8 +162,7 @@ class Stage(Checkpointed):
         ring, windows pass the end, and slow averages still follow fast ones
     frames_stand_for_end: a frame stands for the end of its analysis window, not its start
 
-    Raises AttributeError, when a class is defined or an attribute set, for a misspelled name of
-    these, and ValueError for an invalid value.
+    Raises ValueError, when a class is defined or an attribute set, for an invalid value of these.
 
     Integers are taken at face value; the output is floating point. NaN propagates to every output
     that depends on the sample, until the state is reset if the state depends on it too. The engine
@@ -197,9 +196,7 @@ class Stage(Checkpointed):
         refuse_class(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A submodule may have any unused name; assigning a buffer keeps its name.
-        if not isinstance(value, nn.Module) and name not in vars(self).get("_buffers", ()):
-            refuse(type(self).__name__, name, value)
+        refuse(type(self).__name__, name, value)
         super().__setattr__(name, value)
 
     def __init__(self) -> None:
@@ -250,7 +247,7 @@ class Stage(Checkpointed):
 
         Torch runs hooks only when a module is called, but the stages of a container are stepped.
         Forward hooks see each block, `hook(stage, (x,), y)`, and may replace x or y, as in torch;
-        backward and global hooks work too.
+        full backward hooks work too. Hooks of all modules do not see the stages of a container.
         """
         if not hooked(self):
             return self.step(x, state)

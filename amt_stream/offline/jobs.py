@@ -1,13 +1,10 @@
-"""Parallel work on many items, in processes or on a cluster."""
+"""Parallel work on many items, in processes."""
 
-import contextlib
-import logging
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -111,56 +108,6 @@ def as_done(
 def _pool(jobs: int, items: int) -> ProcessPoolExecutor:
     # A forked child would have torch's locks without the threads that hold them.
     return ProcessPoolExecutor(max(1, min(jobs, items)), get_context("spawn"), _prepare)
-
-
-def on_ray(
-    function: Callable[[Item], Found], items: Sequence[Item], address: str = "auto"
-) -> Iterator[tuple[int, Found | WorkerLost]]:
-    """`as_done` on a Ray cluster, one core per item: pip install "amt_stream[ray]".
-
-    Every machine needs this package, and the same files at the same paths. Items of a lost machine
-    or process are repeated elsewhere.
-
-    address: address of the cluster; "auto" is that of RAY_ADDRESS, or the one on this computer;
-        "local" starts one for this call
-    """
-    import ray
-    from ray.exceptions import RayError, RayTaskError
-
-    with contextlib.ExitStack() as stack:
-        if not ray.is_initialized():
-            if address == "local":
-                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
-            stack.callback(ray.shutdown)
-        task: Any = ray.remote(num_cpus=1, max_retries=TRIES - 1)(_in_folder)
-        folder, shared = os.getcwd(), ray.put(function)  # noqa: PTH109 (a text for another machine)
-        at_once = 2 * max(1, round(ray.cluster_resources().get("CPU", 1)))
-        left = iter(enumerate(items))
-        running: dict[Any, int] = {}
-        while True:
-            for place, item in left:
-                running[task.remote(folder, shared, item)] = place
-                if len(running) >= at_once:
-                    break
-            if not running:
-                return
-            for done in ray.wait([*running])[0]:
-                place = running.pop(done)
-                try:
-                    found = ray.get(done)
-                except RayTaskError:  # an error of the function
-                    raise
-                except RayError:
-                    found = WorkerLost()
-                yield place, found
-
-
-def _in_folder(folder: str, function: Callable[[Item], Found], item: Item) -> Found:
-    """The result of a function, run in the caller's working directory."""
-    os.chdir(folder)
-    _prepare()
-    return function(item)
 
 
 def _prepare() -> None:

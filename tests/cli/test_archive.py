@@ -332,12 +332,6 @@ def test_parquet_that_cannot_be_written(said, day, arguments, words):
     ("arguments", "module", "words"),
     [
         (["--format", "parquet"], "pyarrow", 'not installed: pip install "amt_stream[data]", or'),
-        (["--ray"], "ray", 'not installed: pip install "amt_stream[ray]"'),
-        (
-            ["--ray", "--jobs", "2"],
-            "ray",
-            "--jobs is for this computer, and --ray for a cluster: le",
-        ),
     ],
 )
 def test_what_is_not_installed_is_told(said, day, monkeypatch, arguments, module, words):

@@ -1,6 +1,5 @@
-"""Ten hours of sound in two hundred files, killed and gone on with; and the same on Ray."""
+"""Ten hours of sound in two hundred files, killed and gone on with."""
 
-import contextlib
 import json
 import os
 import resource
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.offline.jobs import WorkerLost, on_ray
 from amt_stream.sessions.manifest import NAME
 
 pytestmark = pytest.mark.soak
@@ -117,67 +115,3 @@ def test_memory_does_not_grow_with_a_file(tmp_path, record):
         f"{peaks[0]:.0f} and {peaks[1]:.0f} MB",
     )
     assert peaks[1] - peaks[0] < 20
-
-
-def descendants(pid):
-    """Processes below one, with their command lines."""
-    listed = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], check=True, capture_output=True, text=True
-    ).stdout
-    parents = [(int(a), int(b), c) for a, b, c in (v.split(None, 2) for v in listed.splitlines())]
-    found, above = [], {pid}
-    while above:
-        below = [(own, args) for own, parent, args in parents if parent in above]
-        found += below
-        above = {own for own, _ in below}
-    return found
-
-
-def at_work(pid):
-    """Processes of Ray below one that work on a sound."""
-    return [own for own, args in descendants(pid) if args.startswith("ray::_in_folder")]
-
-
-def test_on_ray_the_rows_are_the_same(tmp_path, record):
-    """A worker that is killed in the middle of a sound is replaced, and its sound done again."""
-    pytest.importorskip("ray")
-    files = 10
-    archive(tmp_path / "archive", files, 60)
-    call = [*ANALYZE, "archive", "--model", "spl", *SETTINGS]
-    subprocess.run([*call, "--out", "here"], cwd=tmp_path, check=True)
-    began = time.monotonic()
-    on = [*call, "--out", "rows", "--ray", "local"]
-    killed = 0
-    with subprocess.Popen(on, cwd=tmp_path, stderr=subprocess.DEVNULL) as run:
-        while run.poll() is None:
-            drafts = list((tmp_path / "rows").glob(".*.draft"))
-            if killed < 2 and drafts and (workers := at_work(run.pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(workers[0], signal.SIGKILL)
-                    killed += 1
-                time.sleep(0.5)
-            time.sleep(0.02)
-    assert (run.returncode, killed) == (0, 2)
-    require_whole(tmp_path / "rows", files)
-    assert rows_in(tmp_path / "rows") == rows_in(tmp_path / "here")
-    record(
-        f"{files} files on Ray of which two workers were killed: parts that differ from those "
-        "made here, are missing or told twice",
-        f"0, in {time.monotonic() - began:.0f} s",
-    )
-
-
-def test_what_kills_every_worker_of_ray_is_given_up(tmp_path):
-    pytest.importorskip("ray")
-
-    def killed_once(name):
-        if not name or not (tmp_path / name).exists():
-            (tmp_path / (name or "none")).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return name
-
-    found = dict(on_ray(killed_once, ["a", "", "b"], "local"))
-    assert isinstance(found.pop(1), WorkerLost)
-    assert found == {0: "a", 2: "b"}
-    with pytest.raises(ZeroDivisionError):
-        list(on_ray(lambda x: 1 / x, [0], "local"))

@@ -16,7 +16,6 @@ from amt_stream.dsp.functional.ahead import Ahead, compile_kernel
 from amt_stream.dsp.functional.call_table import WIDTH, KernelCall
 from amt_stream.dsp.functional.dispatch import compilable, compiled
 from amt_stream.dsp.functional.threads import SMALL
-from amt_stream.dsp.hooks import EVERYWHERE
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, _autocast
 
 TOGETHER = 8192
@@ -232,7 +231,6 @@ class Fused:
         # Hooks that would see intermediate results, and the hooks of the chain itself, which run
         # around a step.
         self.hooks = [h for one in stages for h in (one._forward_hooks, one._forward_pre_hooks)]
-        self.hooks += EVERYWHERE
         self.watchers = [*self.hooks, chain._forward_hooks, chain._forward_pre_hooks]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]

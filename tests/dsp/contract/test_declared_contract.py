@@ -1,4 +1,4 @@
-"""What a stage says of itself as a model: a slip or a value without meaning does not pass."""
+"""What a stage says of itself as a model: a value without meaning does not pass."""
 
 import inspect
 from fractions import Fraction
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from amt_stream.dsp.compose import Chain, Delay, Parallel
-from amt_stream.dsp.contract import NAMES, RULES, check_contract, meant
+from amt_stream.dsp.contract import RULES, check_contract
 from amt_stream.dsp.stages import (
     BS1770,
     Gain,
@@ -35,67 +35,6 @@ class Energy(Stage):
 
     def step(self, x, state):
         return x.square(), state
-
-
-SLIPS = {
-    "settle_seconds": "settle_s",
-    "settling_time": "settle_s",
-    "settle": "settle_s",
-    "input_units": "input_unit",
-    "inputunit": "input_unit",
-    "frame_stand_for_end": "frames_stand_for_end",
-    "frames_stands_for_end": "frames_stand_for_end",
-    "per_channels": "per_channel",
-    "chanels": "channels",
-    "latancy": "latency",
-    "blocksize": "block_size",
-}
-
-
-@pytest.mark.parametrize(("slip", "right"), SLIPS.items())
-def test_a_slip_names_what_was_meant(slip, right):
-    said = f"{slip} = 1.0 is not used: did you mean {right}?"
-    with pytest.raises(AttributeError, match=f"Slipped: {said}"):
-        type("Slipped", (Energy,), {slip: 1.0})
-    with pytest.raises(AttributeError, match=f"Slipped: {slip} = .*did you mean {right}"):
-        type("Slipped", (Energy,), {slip: property(lambda self: 1.0)})
-    stage = Energy()
-    with pytest.raises(AttributeError, match=f"Energy: {said}"):
-        setattr(stage, slip, 1.0)
-    assert not hasattr(stage, slip)
-
-
-APART = ("channel", "ratios", "latency_s", "settled")
-
-
-def test_names_of_ones_own_stay_free():
-    for name in (
-        "fc",
-        "fs_in",
-        "per_channel_init",
-        "time_constant",
-        "channel_dim",
-        "n_erb",
-        "sr",
-        *APART,
-    ):
-        assert meant(name) is None, name
-    assert all(meant(name) is None for name in NAMES)
-
-    class Own(Energy):
-        centers = (1.0, 2.0)
-
-        def settled(self):
-            """A method is no declaration."""
-
-        def __init__(self):
-            super().__init__()
-            self.channel = torch.nn.PReLU()  # a member by any name
-            self._settle = 1
-
-    Energy().channel = 3
-
-    Own()
 
 
 WRONG = {
