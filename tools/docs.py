@@ -26,6 +26,7 @@ OUTSIDE = ("torch", "torch.nn", "numpy", "threading", "asyncio", "numba", "sys",
 # Extras, verbs, system packages, the words of rows.
 WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py", "amt_stream/dsp/data/rows.schema.json")
 OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__", "hook"}
+OTHERS |= {"MultiStep", "MultiStepTransform", "remove"}  # of torchrl and torch
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(?=\(|$)")
 PATH = re.compile(r"([\w.-]+(/[\w.*-]+)+/?|[\w-]+\.(pyi?|md|toml|csv|cff|json|txt))(::\w+)?")
