@@ -10,11 +10,13 @@ CHOSEN = dict(zip(CONDITIONS, ("s16", "f32", "u8", "s24", "ulaw"), strict=True))
 
 
 def chosen(condition):
-    """Each plain container in one encoding, with another length each time, and two packed ones."""
+    """Half of the plain containers in one encoding, with several lengths, and two packed ones."""
     shift = list(CONDITIONS).index(condition)
     for n, container in enumerate(PLAIN):
-        length = LENGTHS[(n + shift) % len(LENGTHS)]
-        encoding = "f64" if CHOSEN[condition] == "f32" and n % 2 else CHOSEN[condition]
+        if (n + shift) % 2:
+            continue
+        length = LENGTHS[(n // 2 + 4 * shift) % len(LENGTHS)]
+        encoding = "f64" if CHOSEN[condition] == "f32" and n % 4 == 1 else CHOSEN[condition]
         yield Source(container, coded(encoding, container), length)
     packed = list(PACKED)
     yield Source(packed[shift])
