@@ -7,7 +7,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from amt_monitor.measurement_control import MeasurementRequest
 from amt_stream.cli.ending import ending
 from amt_stream.cli.events import close_keeper
 from amt_stream.cli.limits import report_limits, require_limits
@@ -27,6 +26,7 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows, header_of_intervals
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.outputs import LatestReadings, LiveRows, LiveWriter
+from amt_stream.views.measurement_control import MeasurementRequest
 
 if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine

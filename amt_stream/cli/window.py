@@ -28,8 +28,8 @@ from amt_stream.sessions.events import tables_of_files
 from amt_stream.sessions.outputs import FollowedReadings
 
 if TYPE_CHECKING:
-    from amt_monitor.measurement_control import MeasurementRequest
     from amt_stream.engine.engine import Engine
+    from amt_stream.views.measurement_control import MeasurementRequest
 
 
 SHOWS_SPECIFIC = "moore2016"

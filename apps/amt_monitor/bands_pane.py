@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from amt_monitor.bar_layer import BarLayer
-from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.spectrum_pane import with_unit
 from amt_monitor.widgets import combo_box
@@ -17,11 +15,13 @@ from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import Column, column_named
 from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.peak_hold import PeakHold
+from amt_stream.views.reading_cell import ReadingCell
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
 
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
 LINES = ("no line", "hold 2 s", "maximum")

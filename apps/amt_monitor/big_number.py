@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.settling_words import ABOUT, SETTLING, UNCOUNTED
 from amt_monitor.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import UNCALIBRATED, Caption
 from amt_stream.meters.rows.column import UNCERTAIN
 from amt_stream.meters.rows.words import SIGNS
+from amt_stream.views.settling_words import ABOUT, SETTLING, UNCOUNTED
 
 WIDEST = {
     "sone": "88.88",

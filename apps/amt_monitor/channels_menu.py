@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.measurement_control import Channels, MeasurementControl
 from amt_stream.dsp.channel_layout import LAYOUTS, layout_named
 from amt_stream.engine import StdinSource
+from amt_stream.views.measurement_control import Channels, MeasurementControl
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

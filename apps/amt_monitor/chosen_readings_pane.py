@@ -7,13 +7,13 @@ from pyqtgraph.Qt import QtCore
 
 from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
 from amt_monitor.pane import Pane
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_monitor.widgets import tool_button
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.reading_cell import ReadingCell
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 LARGE = 3
 """So many numbers are large; the others stand in the table."""

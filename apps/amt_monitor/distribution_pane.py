@@ -9,7 +9,6 @@ from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.bar_layer import BarLayer
 from amt_monitor.curve_layers import CurveLayer
-from amt_monitor.distribution import Distribution
 from amt_monitor.history_traces import (
     DECIBELS,
     first_of,
@@ -21,14 +20,15 @@ from amt_monitor.history_traces import (
 from amt_monitor.line_layers import MarkerLayer
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.time_plot import clock_text
 from amt_monitor.widgets import combo_box
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows.captions import row_text
+from amt_stream.views.distribution import Distribution
+from amt_stream.views.reading_history import ReadingHistory
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 PERCENTS = tuple((float(v), f"{v} %") for v in range(0, 101, 20))
 LEAST_CLASSES = 20

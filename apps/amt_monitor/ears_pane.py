@@ -11,7 +11,7 @@ from amt_monitor.pane import Pane
 from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 EARS = ("left", "right")
 QUIETEST_SONE = 0.01

@@ -14,7 +14,7 @@ from amt_stream.core.words import counted
 from amt_stream.meters.frames import Event
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 WORDS = {
     "mark": "Marker",

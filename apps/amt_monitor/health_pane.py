@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.health_text import HealthLine, health_lines
-from amt_monitor.log_status import LogStatus, log_in
 from amt_monitor.pane import Pane
 from amt_monitor.theme import set_font
 from amt_monitor.widgets import plain_label
+from amt_stream.views.health_text import HealthLine, health_lines
+from amt_stream.views.log_status import LogStatus, log_in
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 
 class HealthPane(Pane):

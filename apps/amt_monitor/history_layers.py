@@ -6,10 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from amt_monitor.counted_time import pauses
 from amt_monitor.curve_layers import CurveLayer, FillBelowLayer, FillBetweenLayer
-from amt_monitor.history_pyramid import FACTOR, PyramidCells
-from amt_monitor.history_states import (
+from amt_monitor.history_traces import DECIBELS, GrowingScale, HistoryTrace, symbol_of, unit_of
+from amt_monitor.line_layers import (
+    CursorLayer,
+    MarkerLayer,
+    Threshold,
+    ThresholdLayer,
+)
+from amt_monitor.plot import LegendEntry
+from amt_monitor.scrolling_layer import Lined, Lines, ScrollingLayer
+from amt_monitor.theme import Role
+from amt_monitor.time_plot import TimePlot
+from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
+from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.limits import Limit
+from amt_stream.meters.state_signs import SIGNS
+from amt_stream.views.counted_time import pauses
+from amt_stream.views.history_pyramid import FACTOR, PyramidCells
+from amt_stream.views.history_states import (
     BELOW,
     GAP,
     OF_FAULT,
@@ -20,22 +35,7 @@ from amt_monitor.history_states import (
     STARTING,
     PlotState,
 )
-from amt_monitor.history_traces import DECIBELS, GrowingScale, HistoryTrace, symbol_of, unit_of
-from amt_monitor.line_layers import (
-    CursorLayer,
-    MarkerLayer,
-    Threshold,
-    ThresholdLayer,
-)
-from amt_monitor.plot import LegendEntry
-from amt_monitor.reading_history import CAME, ReadingHistory
-from amt_monitor.scrolling_layer import Lined, Lines, ScrollingLayer
-from amt_monitor.theme import Role
-from amt_monitor.time_plot import TimePlot
-from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
-from amt_stream.meters.frames import Event, Fault
-from amt_stream.meters.limits import Limit
-from amt_stream.meters.state_signs import SIGNS
+from amt_stream.views.reading_history import CAME, ReadingHistory
 
 PER_PIXEL = 1.5
 """At most so many cells."""

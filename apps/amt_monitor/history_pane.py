@@ -9,12 +9,9 @@ import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.history_layers import HistoryLayers
-from amt_monitor.history_states import PlotState
 from amt_monitor.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.pane import Pane
 from amt_monitor.plot_export import EXPORTS, offer
-from amt_monitor.reading_history import ReadingHistory
-from amt_monitor.settling_words import SETTLING, UNCOUNTED
 from amt_monitor.theme import Colors, ThemedLabel
 from amt_monitor.time_plot import TimePlot, clock_text
 from amt_monitor.widgets import SteadyBox, add_all, plain_label, tool_button
@@ -23,9 +20,12 @@ from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Rows, maxima_of, reading_text
 from amt_stream.meters.rows.captions import row_text
 from amt_stream.meters.state_signs import SIGNS, is_away
+from amt_stream.views.history_states import PlotState
+from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.settling_words import SETTLING, UNCOUNTED
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 28800.0}
 

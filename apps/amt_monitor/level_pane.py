@@ -12,7 +12,7 @@ from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 LOW, HIGH, TICK = 20.0, 130.0, 10
 """Of the scale, in dB SPL."""

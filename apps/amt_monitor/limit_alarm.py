@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from amt_monitor.measurement_control import MeasurementControl
 from amt_monitor.tray_icon import TrayIcon
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.limit_words import (
@@ -14,6 +13,7 @@ from amt_stream.meters.rows.limit_words import (
     worst,
 )
 from amt_stream.meters.rows.limited import ends_in
+from amt_stream.views.measurement_control import MeasurementControl
 
 
 class LimitAlarm:

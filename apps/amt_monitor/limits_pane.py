@@ -15,7 +15,7 @@ from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 SHAPES = {"green": "circle", "amber": "triangle", "red": "square"}
 """Shapes show the state without color."""

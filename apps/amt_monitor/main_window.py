@@ -9,10 +9,8 @@ from amt_monitor.enter_key_filter import EnterKeyFilter
 from amt_monitor.file_actions import FileActions
 from amt_monitor.layouts_menu import LayoutsMenu
 from amt_monitor.limit_alarm import LimitNotifier
-from amt_monitor.log_status import log_in
 from amt_monitor.main_menu import MainMenu
 from amt_monitor.measurement_actions import ChangeLimits, MakeLog, MeasurementActions
-from amt_monitor.measurement_control import MakeEngine, MeasurementControl
 from amt_monitor.models_menu import ModelsMenu, running_models
 from amt_monitor.pane_area import PaneArea
 from amt_monitor.pane_docks import PaneDock, color_tabs, on_screen
@@ -23,7 +21,6 @@ from amt_monitor.settings import Settings
 from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.shortcuts_dialog import ShortcutsDialog
 from amt_monitor.state_view import StateView
-from amt_monitor.status_text import title_text
 from amt_monitor.theme import theme
 from amt_monitor.tray_icon import TrayIcon
 from amt_monitor.venue_pane import NAME as VENUE
@@ -31,6 +28,9 @@ from amt_monitor.wall_view import WallMenu, WallView, wall_numbers
 from amt_monitor.widgets import SteadyBox
 from amt_monitor.window_actions import WindowActions
 from amt_monitor.window_commands import WindowCommand
+from amt_stream.views.log_status import log_in
+from amt_stream.views.measurement_control import MakeEngine, MeasurementControl
+from amt_stream.views.status_text import title_text
 
 if TYPE_CHECKING:
     from amt_stream.meters.presets import Preset

@@ -12,8 +12,6 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.background_task import BackgroundTask
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.device_combo_box import DeviceComboBox
-from amt_monitor.log_status import log_in
-from amt_monitor.measurement_control import Channels, MeasurementControl, MeasurementRequest
 from amt_monitor.models_menu import swap_models
 from amt_monitor.presets_menu import PRESET
 from amt_monitor.settings import Settings
@@ -28,6 +26,8 @@ from amt_stream.meters.limits import Limit, limit_of
 from amt_stream.meters.rows import columns_of
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.log_status import log_in
+from amt_stream.views.measurement_control import Channels, MeasurementControl, MeasurementRequest
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

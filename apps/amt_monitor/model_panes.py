@@ -6,7 +6,6 @@ from typing import Any
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.level_bar import LevelBar, LevelBarScale
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import tint
 from amt_monitor.widgets import combo_box
@@ -14,6 +13,7 @@ from amt_stream.meters.accumulators import EBU_9, EBU_18
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import band_texts, signed_text
 from amt_stream.meters.rows.annoyance import USUAL as ANNOYANCE
+from amt_stream.views.reading_cell import ReadingCell
 
 TARGET_LUFS = -23.0
 """0 LU (EBU R 128)."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.measurement_control import has_ended
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters import catalog
 from amt_stream.sessions.events import tables_of_files
+from amt_stream.views.measurement_control import has_ended
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

@@ -12,7 +12,7 @@ from amt_monitor.theme import tint
 from amt_stream.meters.rows import NO_READING, SIDES, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.view_state import ViewState
 
 
 LONGEST = "88.8 Hz in 18888 Hz"

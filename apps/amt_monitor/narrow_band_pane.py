@@ -10,9 +10,7 @@ from amt_monitor.bands_pane import LINES, LOWEST_PLOT
 from amt_monitor.curve_layers import CurveLayer
 from amt_monitor.frequency_plot import FrequencyColumns, FrequencyPlot
 from amt_monitor.line_layers import LabelledMaximum, MarkerLayer, MaximumLayer
-from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import SIDES, PlotAxis, sides_text
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.theme import Role, ThemedLabel
 from amt_monitor.widgets import combo_box
@@ -21,11 +19,13 @@ from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.peak_hold import PeakHold
+from amt_stream.views.reading_cell import ReadingCell
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
 
 Levels = NDArray[np.floating]
 

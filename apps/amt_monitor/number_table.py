@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.big_number import WIDEST_SIGN, Extent, label_in, resize_text, text_width
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.theme import tint
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.words import SIGNS
+from amt_stream.views.reading_cell import ReadingCell
 
 LINE = 1.35
 """Height of a line relative to its letters."""

@@ -9,10 +9,10 @@ from amt_monitor.plot_export import PICTURES, offer
 from amt_monitor.theme import set_font, tint
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.meters.rows import Rows
     from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
 
 
 FEW = 4

@@ -10,7 +10,7 @@ from amt_monitor.pane_docks import VERSION, PaneDock, lay_out, on_screen
 from amt_monitor.pane_kinds import limits_kind, pane_kinds
 from amt_monitor.reading_pane import ReadingPane
 from amt_monitor.settings import Settings
-from amt_monitor.view_state import ViewState
+from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

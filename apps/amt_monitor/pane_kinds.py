@@ -14,7 +14,6 @@ from amt_monitor.level_pane import LevelPane
 from amt_monitor.limits_pane import LimitsPane
 from amt_monitor.modulation_panes import ModulationMapsPane, StrongestModulationPane
 from amt_monitor.pane import Pane
-from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.settings import Settings
 from amt_monitor.shares_pane import SharesPane, shared_in
@@ -29,9 +28,10 @@ from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.venue_pane import MODEL as VENUE_MODEL
 from amt_monitor.venue_pane import NAME as VENUE
 from amt_monitor.venue_pane import VenuePane, venue_limit
-from amt_monitor.view_state import ViewState
 from amt_monitor.waterfall_pane import WaterfallPane
 from amt_stream.meters import catalog
+from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.view_state import ViewState
 
 Make = Callable[[], Pane]
 

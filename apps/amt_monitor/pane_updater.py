@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore
 
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.live_results import results_of
-from amt_monitor.measurement_control import MeasurementControl
 from amt_monitor.pane_area import PaneArea
-from amt_monitor.view_state import ViewState
+from amt_stream.views.live_results import results_of
+from amt_stream.views.measurement_control import MeasurementControl
+from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:
     from amt_stream.engine import Frames

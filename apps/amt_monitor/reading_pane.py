@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.pane import ElidedLabel, Pane
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_grid import ReadingGrid
 from amt_stream.meters import catalog
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.reading_cell import ReadingCell
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.meters.plugin import MakesPane
+    from amt_stream.views.view_state import ViewState
 
 
 class ReadingPane(Pane):

@@ -9,7 +9,6 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.background_task import BackgroundTask
 from amt_monitor.badge import Badge
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.widgets import DialogButtons, plain_label, read_only_table, table_cell
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.limits import limit_of
@@ -26,6 +25,7 @@ from amt_stream.sessions.report.curves import is_followed
 from amt_stream.sessions.report.happened import fault_lines
 from amt_stream.sessions.report.times import Clock
 from amt_stream.sessions.results import Results, read_results
+from amt_stream.views.reading_history import ReadingHistory
 
 ALL_READINGS = 20 * MOST_READINGS
 

@@ -12,11 +12,11 @@ from pyqtgraph.util.garbage_collector import GarbageCollector
 from amt_monitor.application import application
 from amt_monitor.main_window import MainWindow
 from amt_monitor.measurement_actions import ChangeLimits, MakeLog
-from amt_monitor.measurement_control import MakeEngine
 from amt_monitor.presets_menu import PresetOf
 from amt_monitor.settings import Settings
 from amt_monitor.theme import theme
 from amt_stream.core.start_memory import give_back_code
+from amt_stream.views.measurement_control import MakeEngine
 
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 ONE_S = 0.1

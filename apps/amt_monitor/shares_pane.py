@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_monitor.effects_run import Effects, EffectsRun
-from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import ElidedLabel, Pane
 from amt_monitor.share_table import EARS, ShareColumn, ShareTable
 from amt_monitor.specific_pane import SPECIFIC, SpecificQuality
@@ -27,10 +26,11 @@ from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows.readings import fully_heard
 from amt_stream.meters.state_signs import is_away
 from amt_stream.sessions.events import keeper_in
+from amt_stream.views.frame_follower import FrameFollower
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine, Frames
+    from amt_stream.views.view_state import ViewState
 
 SHARED = ("loudness", "tonality", "roughness")
 KEPT = 6

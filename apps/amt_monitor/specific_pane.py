@@ -16,8 +16,8 @@ from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine, Frames
+    from amt_stream.views.view_state import ViewState
 
 
 class SpecificQuality(NamedTuple):

@@ -19,8 +19,8 @@ from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 from amt_stream.meters.rows import reading_text
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
+    from amt_stream.views.view_state import ViewState
 
 LINES = 240
 """Rows of a narrow-band spectrum, each as high in lg of hertz as any other."""

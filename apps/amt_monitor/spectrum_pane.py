@@ -10,19 +10,19 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.curve_layers import CurveLayer, FillBelowLayer, FillBetweenLayer
 from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.pane import Pane
-from amt_monitor.peak_hold import PeakHold
 from amt_monitor.plot import SIDES, Plot, PlotAxis, Ticks, sides_text
 from amt_monitor.theme import ThemedLabel
-from amt_monitor.view_state import specific_in
 from amt_monitor.widgets import tool_button
 from amt_stream.dsp.scales import hz_to_erb_number
 from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.peak_hold import PeakHold
+from amt_stream.views.view_state import specific_in
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine
     from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
 
 CAM_LOW, CAM_HIGH = 1.75, 39.0
 CAM_TICKS = range(5, 36, 5)

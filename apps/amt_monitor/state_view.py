@@ -7,13 +7,9 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.calibration_reason import uncalibrated_words
 from amt_monitor.getting_started_panel import GettingStartedPanel
-from amt_monitor.log_status import LogStatus, log_in
-from amt_monitor.measurement_control import MeasurementControl
 from amt_monitor.message_bar import Banner, MessageBar
 from amt_monitor.settings import Settings
-from amt_monitor.status_text import status_text
 from amt_monitor.top_bar import TopBar, elapsed_text
-from amt_monitor.view_state import ViewState
 from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
@@ -21,6 +17,10 @@ from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.calibration import Calibration, calibration_words, reminder_of
 from amt_stream.meters.rows.limit_words import alarm_words
 from amt_stream.meters.state_signs import AWAY, away_sentence, rank_states
+from amt_stream.views.log_status import LogStatus, log_in
+from amt_stream.views.measurement_control import MeasurementControl
+from amt_stream.views.status_text import status_text
+from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Event, Health

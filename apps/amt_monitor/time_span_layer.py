@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.history_states import PlotState
 from amt_monitor.plot import ItemLayer
 from amt_monitor.state_shape import paint_shape
 from amt_monitor.theme import Colors, hatching
 from amt_stream.meters.state_signs import SIGNS
+from amt_stream.views.history_states import PlotState
 
 LEAST = 2.0
 """Pixels of the narrowest span."""

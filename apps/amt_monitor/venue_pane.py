@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from amt_monitor.reading_cell import ReadingCell
 from amt_monitor.reading_pane import ReadingPane
 from amt_stream.meters import catalog
 from amt_stream.meters.audience import PLACE
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limited import columns_of
+from amt_stream.views.reading_cell import ReadingCell
 
 if TYPE_CHECKING:
     from amt_stream.sessions.outputs import FollowedReadings

@@ -11,18 +11,18 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.curve_layers import polygon, runs
 from amt_monitor.history_layers import GREY, reaching, thresholds_of
-from amt_monitor.history_pyramid import FACTOR
 from amt_monitor.history_traces import range_of, style_of, symbol_of, ticks_of, unit_of
 from amt_monitor.line_layers import paint_thresholds
 from amt_monitor.plot import PlotAxis
-from amt_monitor.reading_history import missing_in
 from amt_monitor.theme import Role, colors_of
 from amt_monitor.time_plot import STEPS_S, ago
 from amt_monitor.time_span_layer import paint_missing
 from amt_stream.meters.limits import Limit
+from amt_stream.views.history_pyramid import FACTOR
+from amt_stream.views.reading_history import missing_in
 
 if TYPE_CHECKING:
-    from amt_monitor.reading_history import ReadingHistory
+    from amt_stream.views.reading_history import ReadingHistory
 
 SHORTEST_S, LONGEST_S = 10.0, 900.0
 """Seconds that the strip covers at least and at most: all of the measurement in between."""

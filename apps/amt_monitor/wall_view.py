@@ -35,8 +35,8 @@ from amt_stream.meters.rows.limit_words import (
 from amt_stream.meters.state_signs import is_away
 
 if TYPE_CHECKING:
-    from amt_monitor.reading_history import ReadingHistory
-    from amt_monitor.view_state import ViewState
+    from amt_stream.views.reading_history import ReadingHistory
+    from amt_stream.views.view_state import ViewState
 
 MOST = 3
 """Numbers at most."""

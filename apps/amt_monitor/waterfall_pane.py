@@ -8,22 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.color_range import EasedRange
-from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz_text
 from amt_monitor.time_plot import ago
-from amt_monitor.view_state import specific_in
 from amt_monitor.waterfall_layer import WaterfallLayer
 from amt_monitor.widgets import combo_box
 from amt_stream.dsp.scales import hz_to_erb_number
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.color_range import EasedRange
+from amt_stream.views.frame_follower import FrameFollower
+from amt_stream.views.view_state import specific_in
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine, Frames
     from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
 
 CHANNELS, COLUMNS, COLUMN_S = 150, 600, 0.1
 SPAN_S = COLUMNS * COLUMN_S

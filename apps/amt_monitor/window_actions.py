@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.measurement_control import MeasurementControl
 from amt_monitor.window_commands import COMMANDS, WindowCommand
+from amt_stream.views.measurement_control import MeasurementControl
 
 
 class WindowActions(dict[str, QtGui.QAction]):

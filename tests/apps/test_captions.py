@@ -3,10 +3,10 @@
 import pytest
 
 from amt_monitor.number_table import NumberTable
-from amt_monitor.reading_cell import ReadingCell
 from amt_stream.meters import catalog
 from amt_stream.meters.rows import Column, readings_of
 from amt_stream.meters.rows.captions import caption_of, caption_of_column
+from amt_stream.views.reading_cell import ReadingCell
 
 METERS = catalog.models_side_by_side()
 

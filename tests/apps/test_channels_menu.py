@@ -6,12 +6,12 @@ import soundfile
 from pyqtgraph.Qt import QtGui
 
 from amt_monitor.channels_menu import channels_words
-from amt_monitor.health_text import health_lines
 from amt_monitor.main_window import MainWindow
 from amt_monitor.settings import Settings
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker
+from amt_stream.views.health_text import health_lines
 
 FS = 48000
 

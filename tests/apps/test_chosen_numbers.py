@@ -6,11 +6,11 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.choose_readings_dialog import ChooseReadingsDialog
 from amt_monitor.pane_kinds import pane_kinds
 from amt_monitor.settings import Settings
-from amt_monitor.view_state import ViewState
 from amt_stream.dsp.stages import BS1770, SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.rows import JoinedRows, reading_text, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.view_state import ViewState
 
 FS = 48000
 Key = QtCore.Qt.Key

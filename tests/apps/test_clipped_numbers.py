@@ -8,7 +8,6 @@ import soundfile
 
 from amt_monitor.big_number import CLIPPED, BigNumber
 from amt_monitor.reading_pane import ReadingPane
-from amt_monitor.status_text import title_text
 from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.engine import Engine, FileSource
 from amt_stream.meters.calibration import Calibration
@@ -27,6 +26,7 @@ from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.sessions.report import report_page
 from amt_stream.sessions.report.content import readings
 from amt_stream.sessions.results import read_results
+from amt_stream.views.status_text import title_text
 
 FS = 48000
 LEVEL = Calibration(144.0, "calibrator", "2026-11-01", True, 0.3)

@@ -7,12 +7,12 @@ import pytest
 
 from amt_monitor.distribution_pane import DistributionPane
 from amt_monitor.history_traces import MOST, first_of, style_of, traces_of, unit_of
-from amt_monitor.reading_history import ReadingHistory, kept_of
 from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT
 from amt_monitor.wall_strip import LastMinutes
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import load_preset
 from amt_stream.meters.rows import readings_of
+from amt_stream.views.reading_history import ReadingHistory, kept_of
 from tests.apps.test_history_pane import rows_of
 from tests.apps.test_theme import contrast
 

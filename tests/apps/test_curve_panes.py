@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.counted_time import counted_from, pauses
 from amt_monitor.distribution_pane import DistributionPane, percentiles_of
 from amt_monitor.ears_pane import inhibited_text
 from amt_monitor.image_layers import color_table
-from amt_monitor.peak_hold import PeakHold
-from amt_monitor.reading_history import ReadingHistory, kept_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.theme import theme
 from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import Rows, SoundLevelReadings, readings_of
+from amt_stream.views.counted_time import counted_from, pauses
+from amt_stream.views.peak_hold import PeakHold
+from amt_stream.views.reading_history import ReadingHistory, kept_of
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.events_pane import EventsPane, line_of
 from amt_monitor.health_pane import HealthPane
-from amt_monitor.health_text import health_lines
-from amt_monitor.view_state import ViewState
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event
+from amt_stream.views.health_text import health_lines
+from amt_stream.views.view_state import ViewState
 
 FS = 48000
 

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.counted_time import counted_from
-from amt_monitor.frame_follower import FrameFollower
 from amt_monitor.reading_pane import pane_of
 from amt_monitor.spectrum_pane import SpectrumPane
 from amt_monitor.waterfall_pane import COLUMN_S, WaterfallPane
@@ -13,6 +11,8 @@ from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.counted_time import counted_from
+from amt_stream.views.frame_follower import FrameFollower
 
 FS = 48000
 CONTROL = QtCore.Qt.KeyboardModifier.ControlModifier

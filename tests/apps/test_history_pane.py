@@ -10,18 +10,18 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor import curve_layers
 from amt_monitor.history_pane import HistoryPane
-from amt_monitor.history_states import GAP, OF_FAULT, SETTLING
 from amt_monitor.history_traces import GrowingScale, top_of
 from amt_monitor.line_layers import rooms_at_lines, rooms_beside
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.plot_export import COPY_PICTURE, COPY_ROWS, PlotExporter, copy, save
-from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.theme import LIGHT
 from amt_monitor.time_plot import ago, clock_text
 from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import LoudnessReadings, Rows, SoundLevelReadings
+from amt_stream.views.history_states import GAP, OF_FAULT, SETTLING
+from amt_stream.views.reading_history import ReadingHistory
 
 Key = QtCore.Qt.Key
 BEGUN = np.datetime64("2026-11-22T08:00:00", "ms")

@@ -7,7 +7,6 @@ import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.limits_dialog import LimitsDialog
-from amt_monitor.log_status import log_in
 from amt_monitor.main_window import MainWindow
 from amt_monitor.pane import ElidedLabel
 from amt_monitor.settings import Settings
@@ -19,6 +18,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset, read_preset, shipped_presets
 from amt_stream.sessions.results import read_results
+from amt_stream.views.log_status import log_in
 from tests.apps.texts import engine_of
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton

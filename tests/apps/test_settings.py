@@ -10,7 +10,6 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.calibration_pages import spin
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.limit_alarm import LimitAlarm
-from amt_monitor.measurement_control import MeasurementRequest
 from amt_monitor.settings import VERSION, Settings
 from amt_monitor.settings_dialog import SettingsDialog
 from amt_monitor.theme import theme
@@ -20,6 +19,7 @@ from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.window import Maker
 from amt_stream.meters.limits import Limit
 from amt_stream.sessions.events import keeper_in
+from amt_stream.views.measurement_control import MeasurementRequest
 
 Button = QtCore.Qt.MouseButton.LeftButton
 

@@ -13,7 +13,6 @@ import pytest
 from amt_monitor.effects_run import Effects
 from amt_monitor.share_table import ShareColumn, ShareTable
 from amt_monitor.shares_pane import SharesPane
-from amt_monitor.view_state import ViewState
 from amt_stream import ECMA418, ECMALoudness, ECMARoughness
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.band_shares import as_shares, band_limits, band_weights, binaural_parts
@@ -23,6 +22,7 @@ from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions.events import SoundKeeper
 from amt_stream.sessions.results import ResultsError
+from amt_stream.views.view_state import ViewState
 from tests.apps.test_followed_panes import FS, heard
 
 SOUND = [

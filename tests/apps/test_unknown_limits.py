@@ -7,8 +7,6 @@ import pytest
 from textual.app import App
 
 from amt_monitor.limits_pane import LimitsPane
-from amt_monitor.status_text import title_text
-from amt_monitor.view_state import ViewState
 from amt_monitor.wall_view import WallView
 from amt_stream.cli.terminal.palette import COLORS
 from amt_stream.cli.terminal.panes import LimitPane
@@ -22,6 +20,8 @@ from amt_stream.meters.table import Sound, Table
 from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import Message
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.status_text import title_text
+from amt_stream.views.view_state import ViewState
 
 FS = 48000
 LIMITS = [limit_from_text("laf_db>80"), limit_from_text("laeq_15min_db>85,name=venue")]

@@ -7,7 +7,6 @@ from pyqtgraph.Qt import QtCore, QtGui
 from amt_monitor.calibration_list import CalibrationList
 from amt_monitor.calibration_wizard import CalibrationWizard
 from amt_monitor.history_traces import range_of
-from amt_monitor.reading_history import ReadingHistory
 from amt_monitor.report_dialog import ReportDialog
 from amt_monitor.theme import CONTRAST_DARK, DARK, LIGHT, theme
 from amt_monitor.wall_strip import LastMinutes
@@ -18,6 +17,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.reading_history import ReadingHistory
 from tests.apps.test_history_pane import rows_of
 from tests.apps.texts import recorded
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.log_status import log_in
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
@@ -14,6 +13,7 @@ from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.reading import Session
+from amt_stream.views.log_status import log_in
 
 FS = 48000
 LEVEL = Calibration(100.0, "calibrator", "2026-11-01", True, 0.3)

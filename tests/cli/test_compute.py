@@ -87,8 +87,8 @@ def test_the_log_of_another_device_is_replayed_with_a_word_of_it(said, sound):
 
 
 def test_the_window_says_in_its_status_line_where_the_models_run(monkeypatch):
-    from amt_monitor.status_text import status_text
     from amt_stream.dsp.stages import SoundLevel
+    from amt_stream.views.status_text import status_text
 
     monkeypatch.setattr(engine_module, "device_words", lambda device: "cuda:0 (a GPU)")
     engine = Engine(SignalSource(), SoundLevel(48000))

@@ -17,7 +17,6 @@ import soundfile
 from rich.color import ColorSystem
 from textual.widgets import Input
 
-from amt_monitor.measurement_control import MeasurementRequest
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.terminal import TerminalMeter
@@ -43,6 +42,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows, fault_words, phon_text, readings_of
 from amt_stream.meters.state_signs import SIGNS
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.measurement_control import MeasurementRequest
 from tests.service.browser import Browser
 
 FS = 48000

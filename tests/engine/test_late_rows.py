@@ -4,7 +4,6 @@ import threading
 
 import pytest
 
-from amt_monitor.view_state import ViewState
 from amt_stream.engine import Engine, SignalSource
 from amt_stream.meters.limits import limit_from_text
 from amt_stream.meters.presets import Preset
@@ -12,6 +11,7 @@ from amt_stream.meters.signals import Tone
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions.outputs import LatestReadings
+from amt_stream.views.view_state import ViewState
 from tests.engine.conftest import FULL_SCALE
 from tests.engine.slow_models import FS
 

@@ -11,10 +11,21 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"amt_stream": ROOT / "amt_stream", "amt_monitor": ROOT / "apps" / "amt_monitor"}
-ROOMS = ("core", "dsp", "meters", "engine", "offline", "sessions", "service", "amt_monitor", "cli")
+ROOMS = (
+    "core",
+    "dsp",
+    "meters",
+    "engine",
+    "offline",
+    "sessions",
+    "views",
+    "service",
+    "amt_monitor",
+    "cli",
+)
 FACE = ("common", "__main__", "")
 """Names for users, and the command: no room imports them, but for the version of the package."""
-ARROWS = 33
+ARROWS = 40
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 
 

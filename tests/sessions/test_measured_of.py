@@ -7,7 +7,6 @@ import jsonschema
 import numpy as np
 import pytest
 
-from amt_monitor.view_state import ViewState
 from amt_stream.cli.terminal.panes import covered_words
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event
@@ -15,6 +14,7 @@ from amt_stream.meters.rows import header, summary
 from amt_stream.sessions.outputs import LatestReadings
 from amt_stream.sessions.report.content import readings
 from amt_stream.sessions.results import Results
+from amt_stream.views.view_state import ViewState
 from tests.meters.threadless import FS, Meters
 
 MODELS = ["spl", "moore2016", "ecma"]

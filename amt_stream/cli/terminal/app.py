@@ -12,9 +12,6 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from amt_monitor.log_status import LogStatus
-from amt_monitor.reading_history import ReadingHistory
-from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.cli.terminal.cells import first_numbers, number_cells
@@ -39,6 +36,9 @@ from amt_stream.core.words import counted
 from amt_stream.meters.calibration import calibration_words
 from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.state_signs import SIGNS, away_sentence, rank_states, states_text
+from amt_stream.views.log_status import LogStatus
+from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.view_state import ViewState
 
 DRAW_S = 0.1
 SLOW = 3

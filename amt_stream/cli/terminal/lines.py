@@ -7,7 +7,6 @@ from functools import reduce
 from operator import or_
 from typing import Any, TextIO
 
-from amt_monitor.view_state import ViewState
 from amt_stream.cli.ending import ending
 from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.cli.terminal.meter import Spectrum, TerminalMeter
@@ -17,6 +16,7 @@ from amt_stream.meters.rows import NO_READING, band_texts, fault_words, phon_tex
 from amt_stream.meters.rows.captions import row_text, sign_in
 from amt_stream.meters.rows.limit_words import state_words, value_words
 from amt_stream.meters.rows.words import with_sign
+from amt_stream.views.view_state import ViewState
 
 TURN_S = 0.1
 LINE_S = 1.0

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.counted_time import counted_from
-from amt_monitor.view_state import ViewState
 from amt_stream.cli.terminal.keys import WHEN_STOPPED
 from amt_stream.cli.watch import SILENT
 from amt_stream.core.errors import Refusal
@@ -22,6 +20,8 @@ from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.counted_time import counted_from
+from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine

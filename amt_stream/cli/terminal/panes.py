@@ -14,8 +14,6 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from amt_monitor.reading_history import CAME, ReadingHistory
-from amt_monitor.view_state import ReadingStatus, ViewState
 from amt_stream.cli.terminal.cells import Cell
 from amt_stream.cli.terminal.meter import Spectrum
 from amt_stream.cli.terminal.palette import COLORS, TerminalColors
@@ -47,6 +45,8 @@ from amt_stream.meters.rows.captions import UNCALIBRATED, caption_of, row_text
 from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.offline.measure import axis_of
+from amt_stream.views.reading_history import CAME, ReadingHistory
+from amt_stream.views.view_state import ReadingStatus, ViewState
 
 SHRINK_S = 5.0
 NOTED_S = 1.0

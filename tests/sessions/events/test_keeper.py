@@ -147,7 +147,7 @@ def test_what_cannot_be_a_folder_is_refused(tmp_path):
 
 
 def test_the_window_says_that_sound_is_kept(heard):
-    from amt_monitor.status_text import status_text
+    from amt_stream.views.status_text import status_text
 
     keeper, _ = heard(bursts(0.1))
     engine = Engine(PushSource(FS, 2), SoundLevel(FS), [keeper])

@@ -21,7 +21,7 @@ const MOST = 12;
 const KEPT_S = 3600;
 const EVENTS = 50;
 const MOST_LINES = 4;
-const STALE_MS = 1000; // beyond the step of the rows; as LATE_S in apps/amt_monitor/view_state.py
+const STALE_MS = 1000; // beyond the step of the rows; as LATE_S in amt_stream/views/view_state.py
 const RECENT_MS = 1000; // a fault is shown for so long
 const ANSWER_MS = 5000; // and why a command was refused
 const at = (id) => document.getElementById(id);

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.history_pyramid import HistoryPyramid, PyramidCells
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import ALL
+from amt_stream.views.history_pyramid import HistoryPyramid, PyramidCells
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
@@ -254,7 +254,8 @@ def missing_in(cells: PyramidCells) -> NDArray[np.bool_]:
     """In which cells nothing was measured of one of their columns."""
     gone = np.isnan(cells.mean).any(axis=0) & (cells.marks & np.uint64(Fault.OFF) > 0)
     faulty = cells.marks & np.uint64(Fault.GAP | Fault.SILENT) > 0
-    return gone | faulty | (cells.marks & np.uint64(CAME) == 0)
+    missing: NDArray[np.bool_] = gone | faulty | (cells.marks & np.uint64(CAME) == 0)
+    return missing
 
 
 def settling_mark(place: int) -> int:

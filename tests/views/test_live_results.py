@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from amt_monitor.live_results import results_of
-from amt_monitor.reading_history import ReadingHistory
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import limit_from_text
@@ -16,6 +14,8 @@ from amt_stream.sessions import save_session
 from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.sessions.report import report_page
 from amt_stream.sessions.results import read_results
+from amt_stream.views.live_results import results_of
+from amt_stream.views.reading_history import ReadingHistory
 from tests.data.synth import render
 
 FS = 48000

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.frame_follower import FrameFollower
 from amt_stream.meters.frames import Frames, undone_with
+from amt_stream.views.frame_follower import FrameFollower
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

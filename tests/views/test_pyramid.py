@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from amt_monitor.history_pyramid import FACTOR, LEVELS, HistoryPyramid
+from amt_stream.views.history_pyramid import FACTOR, LEVELS, HistoryPyramid
 from tests.soak.memory import resident_mb
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from amt_monitor.settling_words import AFTER_GAP, AGAIN, SETTLING
-from amt_monitor.view_state import ViewState
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING
+from amt_stream.views.view_state import ViewState
 
 FS = 48000
 STEP = 4800

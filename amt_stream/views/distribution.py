@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.counted_time import counted_from, pauses
-from amt_monitor.reading_history import CAME, FAULTS, SETTLING, ReadingHistory
 from amt_stream.meters.frames import Event
+from amt_stream.views.counted_time import counted_from, pauses
+from amt_stream.views.reading_history import CAME, FAULTS, SETTLING, ReadingHistory
 
 
 class Distribution:

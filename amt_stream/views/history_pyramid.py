@@ -130,7 +130,7 @@ class HistoryPyramid:
     def oldest(self) -> int:
         """Number of the oldest row in any level, or 0."""
         size = FACTOR ** (LEVELS - 1)
-        return max(0, (self.newest // size - self._levels[-1].size + 1) * size)
+        return int(max(0, (self.newest // size - self._levels[-1].size + 1) * size))
 
     def add(
         self,

@@ -8,8 +8,8 @@ from amt_stream.meters.rows.captions import HEADLINES, caption_of, row_text
 from amt_stream.sessions.events import keeper_in
 
 if TYPE_CHECKING:
-    from amt_monitor.view_state import ViewState
     from amt_stream.engine import Engine, Health
+    from amt_stream.views.view_state import ViewState
 
 
 def status_text(engine: "Engine", health: "Health") -> str:

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from amt_monitor.reading_history import ReadingHistory
-from amt_monitor.view_state import describe_models, describe_source
 from amt_stream.meters.rows import header
 from amt_stream.sessions.results import Results
 from amt_stream.sessions.saving import whole_rows
+from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.view_state import describe_models, describe_source
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from amt_monitor.log_status import log_in
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.audience import Audience
 from amt_stream.meters.limits import Limit
 from amt_stream.sessions.outputs import FollowedReadings
+from amt_stream.views.log_status import log_in
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
@@ -26,7 +26,7 @@ Work = tuple[Callable[[], "Engine | None"], "Future[Engine | None]"]
 ENDED = ("ended", "stopped")
 CLOSE_S = 1.0
 
-log = logging.getLogger("amt_monitor")
+log = logging.getLogger(__name__)
 
 
 Channels = tuple[int, ...] | None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from amt_monitor.settling_words import AFTER_GAP, AGAIN, SETTLING
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.limits import STATES, UNKNOWN
@@ -16,6 +15,7 @@ from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.joined import is_off
 from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.state_signs import rank_states
+from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
