@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.core.safe_text import plain
-from amt_stream.core.words import counted
+from amt_stream.core.words import counted, rough_time
 
 BEAT_S = 60.0
 """Time between lines if standard error is not a terminal."""
@@ -75,6 +75,4 @@ class Progress:
 
     def _left(self, now: float) -> str:
         seconds = (now - self._began) * (self._total / self._bytes - 1.0) if self._bytes else 0.0
-        if seconds < 90:
-            return f"{seconds:.0f} s"
-        return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+        return rough_time(seconds)

@@ -1,4 +1,4 @@
-"""Counts in sentences."""
+"""Counts and times in sentences."""
 
 
 def counted(count: int, one: str, several: str = "") -> str:
@@ -11,3 +11,10 @@ def counted(count: int, one: str, several: str = "") -> str:
 
 def times(count: int) -> str:
     return "once" if count == 1 else "never" if not count else f"{count} times"
+
+
+def rough_time(seconds: float) -> str:
+    """As "40 s", "12 min" or "2.5 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

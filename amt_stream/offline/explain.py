@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import SIDES, JoinedRows, readings_of
 from amt_stream.offline.jobs import each
-from amt_stream.offline.measure import measure
+from amt_stream.offline.measure import Report, measure
 from amt_stream.offline.whole_sound import WholeSound, read_whole
 
 if TYPE_CHECKING:
@@ -104,6 +104,15 @@ class Explanation:
         """Where there is less, in `changes`: in both ears, left, right; of one channel in both."""
         return (BOTH, *SIDES) if len(self.changes["laeq"]) > 1 else (BOTH,)
 
+    @property
+    def effects(self) -> dict[str, NDArray[np.float64]]:
+        """`changes` in percent, of LAeq in dB; NaN where there is nothing that could change."""
+        percent = {
+            name: 1.0 if QUALITIES[name].unit == "dB" else 100 / value if value else math.nan
+            for name, value in self.values.items()
+        }
+        return {name: percent[name] * change for name, change in self.changes.items()}
+
     def to_dict(self) -> JsonDict:
         """Everything as JSON has it; None for NaN."""
         return {
@@ -135,7 +144,7 @@ def explain(
     lowest_hz: float = LOWEST_HZ,
     highest_hz: float = HIGHEST_HZ,
     jobs: int = 1,
-    report: Callable[[int, int], None] = lambda done, runs: None,
+    report: Report = lambda done, runs: None,
     channels: Sequence[int] | None = None,
     layout: Layout | str | None = None,
 ) -> Explanation:

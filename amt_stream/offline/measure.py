@@ -5,7 +5,7 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, tzinfo
 from functools import partial
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 Level = float | Calibration | Literal["pascal"]
 Response = Correction | str | Path
+Report = Callable[[float, float], object]
 
 PASCAL = 4096.0
 """Full scale in pascal for sound in pascal: a power of two, so that nothing is rounded."""
@@ -249,6 +250,7 @@ def measure(
     fs: int | None = None,
     models: str | Sequence[str] | None = None,
     calibration: Level | Sequence[Level] | None = None,
+    report: Report = lambda done, whole: None,
     **settings: Unpack[MeasureSettings],
 ) -> Measured:
     """Measure a whole sound; the numbers are those of `amt-stream analyze`.
@@ -262,6 +264,7 @@ def measure(
     calibration: level in dB SPL of a full-scale sine, a `Calibration`, "pascal" for an array in
         pascal, or one of these for each channel. Without it, the calibration in the comment of a
         file recorded by amt_stream is used; other sound is uncalibrated
+    report: called now and then, with the seconds measured so far and those of the sound
     settings: those of `MeasureSettings`, such as step_ms=100 or field="diffuse"
 
     Warns if channels have a layout that nobody said, or if models hear only some of them. Raises
@@ -276,7 +279,7 @@ def measure(
 
     wanted = _wanted(models, calibration, settings)
     with flushing_denormals():
-        return _measured(x, fs, wanted, settings.get("jobs", 1))
+        return _measured(x, fs, wanted, settings.get("jobs", 1), report)
 
 
 def measure_files(
@@ -372,7 +375,13 @@ def _measured_or_why(path: str | Path, wanted: _Wanted) -> Measured | Exception:
         return error
 
 
-def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measured:
+def _measured(
+    x: Any,
+    fs: int | None,
+    wanted: _Wanted,
+    jobs: int = 1,
+    report: Report = lambda done, whole: None,
+) -> Measured:
     with uncollected():
         from amt_stream.offline.split import analyze_split
 
@@ -405,6 +414,7 @@ def _measured(x: Any, fs: int | None, wanted: _Wanted, jobs: int = 1) -> Measure
         parts.append(joined(frames))
         for track in tracks.values():
             track.until(parts[-1]["time_s"])
+        report(min(frames.end_s, recording.duration_s), recording.duration_s)
         if joined.covered:
             break
     parts.append(joined.rest(recording.duration_s))

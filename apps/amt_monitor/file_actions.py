@@ -30,7 +30,7 @@ class FileActions(QtCore.QObject):
     play: measures a sound file in real time
     now: returns what was measured so far, or None
     logged: returns the folder of the log that has all of it, or None
-    options: returns options of `amt-stream analyze`, for files
+    models: returns the names of the models that analyze a file, or None for the usual one
     tell: shows a sentence
     """
 
@@ -43,13 +43,13 @@ class FileActions(QtCore.QObject):
         play: Callable[[Path], object],
         now: Callable[[], Results | None],
         logged: Callable[[], Path | None],
-        options: Callable[[], Sequence[str]],
+        models: Callable[[], Sequence[str] | None],
         tell: Callable[[str], object],
     ) -> None:
         super().__init__(over)
         self._front, self._settings = front, settings
         self._play, self._now, self._logged = play, now, logged
-        self._options, self._tell = options, tell
+        self._models, self._tell = models, tell
         self._opened = ResultsLoader(self)
         self._opened.opened.connect(self._show)
         self._opened.refused.connect(tell)
@@ -81,7 +81,7 @@ class FileActions(QtCore.QObject):
         elif kind == KEPT:
             self._opened.read(path)
         else:
-            dialog = OpenSoundDialog(path, self._options(), self._front())
+            dialog = OpenSoundDialog(path, self._models(), self._front())
             dialog.played.connect(self._play)
             dialog.analyzed.connect(self.show_results)
             _open(dialog)

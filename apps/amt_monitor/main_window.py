@@ -150,7 +150,7 @@ class MainWindow(QtWidgets.QMainWindow):
             play=self.controls.play,
             now=self.updater.results,
             logged=lambda: self.controls.log_of_all,
-            options=self._options,
+            models=self._running,
             tell=self.say,
         )
 
@@ -275,11 +275,9 @@ class MainWindow(QtWidgets.QMainWindow):
         self.docks["history"].raise_()
         pane.save.showMenu()
 
-    def _options(self) -> list[str]:
-        """Options of `amt-stream analyze` for a file: the models that run here."""
+    def _running(self) -> list[str] | None:
         engine = self.measurement.engine
-        names = [] if engine is None else [*running_models(engine)]
-        return ["--model", ",".join(names)] if names else []
+        return None if engine is None else [*running_models(engine)] or None
 
     def quit(self) -> None:
         self.close()

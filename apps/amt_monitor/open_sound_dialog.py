@@ -1,17 +1,22 @@
 """Asks whether to play a sound file or to analyze it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.file_analysis import FileAnalysis
 from amt_monitor.theme import tint
 from amt_monitor.widgets import Button, DialogButtons, add_all, plain_label
+from amt_monitor.worker_run import WorkerRun
 from amt_stream.core.safe_text import plain
 from amt_stream.sessions.results import Results
 
+if TYPE_CHECKING:
+    from amt_stream.offline.measure import Measured
+
+STEP_MS = 100
 ABOUT = (
     "Play measures the file in real time, as if it came from a microphone. Analyze measures the "
     "whole file as fast as possible, while the running measurement continues."
@@ -21,7 +26,7 @@ ABOUT = (
 class OpenSoundDialog(QtWidgets.QDialog):
     """Asks for one file [main-thread].
 
-    options: of `amt-stream analyze`, for the models and the calibration
+    models: those that analyze it, by default that of `measure`
 
     `played` has the path, `analyzed` the `Results`; then the dialog closes.
     """
@@ -30,14 +35,18 @@ class OpenSoundDialog(QtWidgets.QDialog):
     analyzed = QtCore.Signal(object)
 
     def __init__(
-        self, path: Path, options: Sequence[str] = (), parent: QtWidgets.QWidget | None = None
+        self,
+        path: Path,
+        models: Sequence[str] | None = None,
+        parent: QtWidgets.QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.path = path
         self.setObjectName("open_dialog")
         self.setWindowTitle(f"Open {plain(path.name)}")
         self.setMinimumWidth(420)
-        self.analysis = FileAnalysis(path, options, self)
+        self._models = models
+        self.analysis = WorkerRun(self)
         self.analysis.came.connect(self._came)
         self.analysis.done.connect(self._done)
         self.analysis.refused.connect(self._refused)
@@ -59,7 +68,10 @@ class OpenSoundDialog(QtWidgets.QDialog):
         self.bar.setRange(0, 0)  # until the progress is known
         self.bar.show()
         self.message.setText(f"{plain(self.path.name)} is being analyzed: preparing the models")
-        self.analysis.start()
+        # Imported here, the window starts sooner.
+        from amt_stream.offline.measure import measure
+
+        self.analysis.start(partial(measure, self.path, models=self._models, step_ms=STEP_MS))
 
     def _play(self) -> None:
         self.played.emit(self.path)
@@ -70,8 +82,8 @@ class OpenSoundDialog(QtWidgets.QDialog):
         self.bar.setValue(percent)
         self.message.setText(f"{plain(self.path.name)} is being analyzed: {left} left")
 
-    def _done(self, results: Results) -> None:
-        self.analyzed.emit(replace(results, name=self.path.name))
+    def _done(self, measured: "Measured") -> None:
+        self.analyzed.emit(Results.of_measured(measured, self.path.name))
         self.accept()
 
     def _refused(self, why: str) -> None:

@@ -1,17 +1,21 @@
 """Which bands of which ear make the sound loud, tonal and rough, each second."""
 
 import math
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_monitor.effects_run import Effects, EffectsRun
 from amt_monitor.pane import ElidedLabel, Pane
 from amt_monitor.share_table import EARS, ShareColumn, ShareTable
 from amt_monitor.specific_pane import SPECIFIC, SpecificQuality
 from amt_monitor.widgets import combo_box, tool_button
+from amt_monitor.worker_run import WorkerRun
+from amt_stream.core.safe_text import sentence
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.band_shares import (
     BARK,
@@ -25,6 +29,7 @@ from amt_stream.meters.band_shares import (
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows.readings import fully_heard
 from amt_stream.meters.state_signs import is_away
+from amt_stream.sessions import SessionError
 from amt_stream.sessions.events import keeper_in
 from amt_stream.views.frame_follower import FrameFollower
 
@@ -33,6 +38,10 @@ if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState
 
 SHARED = ("loudness", "tonality", "roughness")
+SECONDS = 5.0
+"""Of sound that are measured again. The standard leaves out the first 0.3 s; each costs 11 times
+its measurement."""
+
 KEPT = 6
 """Seconds that wait until all models have reached them; models differ by less than 2 s."""
 
@@ -45,6 +54,10 @@ NO_SOUND = "No sound is in memory: turn that on in File > Settings and start a n
 
 EQUAL = 0.05
 """Ears whose shares differ by less, relative to them, are named together."""
+
+
+Effects = Mapping[str, NDArray[np.float64]]
+"""`Explanation.effects`: the change of each quality (place, band) with 3 dB less in a band."""
 
 
 class _Second(NamedTuple):
@@ -138,7 +151,8 @@ class SharesPane(Pane):
         self.body.addWidget(self.table, 1)
         self.body.addWidget(self.note)
         self._engine = view.engine
-        self._run: EffectsRun | None = None
+        self._run: WorkerRun | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.effects: Effects | None = None
         (first, *_) = self._of.values()
         value = getattr(view.frames[first.model].values, first.quality.value)
@@ -183,20 +197,32 @@ class SharesPane(Pane):
         if keeper is None:
             self._say(NO_SOUND)
             return
+        # Imported here, the window starts sooner.
+        from amt_stream.offline.explain import explain
+
+        self._folder = tempfile.TemporaryDirectory(prefix="amt-stream-")
+        try:
+            sound = keeper.write_last(Path(self._folder.name), SECONDS)
+        except (SessionError, OSError) as error:
+            self._end(sentence(error))
+            return
         (model, *_) = (self._engine.models[one.model] for one in self._of.values())
-        self._run = EffectsRun(keeper, str(model.arguments()["field"]), self)
+        self._run = WorkerRun(self)
         self._run.came.connect(lambda percent, left: self._say(f"{MEASURING}: {percent} %"))
         self._run.refused.connect(self._end)
-        self._run.done.connect(self._show_effects)
+        self._run.done.connect(lambda explanation: self._show_effects(explanation.effects))
         self.button.setText("Cancel")
         self._say(MEASURING)
-        self._run.start()
+        self._run.start(partial(explain, sound, field=str(model.arguments()["field"])))
 
     def _end(self, words: str) -> None:
         run, self._run = self._run, None
         if run is not None:
             run.cancel()
             run.deleteLater()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
         self.button.setText(TRY)
         self._say(words)
 
@@ -208,7 +234,7 @@ class SharesPane(Pane):
     def _show_effects(self, effects: Effects | None) -> None:
         self._end("" if effects is None else effect_words(effects, self.bands))
         self.effects = effects
-        two = effects is not None and len(effects.changes["laeq"]) > 1
+        two = effects is not None and len(effects["laeq"]) > 1
         self.beside.blockSignals(True)
         self.beside.clear()
         self.beside.addItems([SHARE, *([IN_EAR, IN_BOTH] if two else [LESS])])
@@ -258,8 +284,8 @@ class SharesPane(Pane):
         if effects is None or chosen <= 0:
             return [[share_text(v) for v in ear] for ear in shares]
         # At a low sampling rate there are fewer bands.
-        rest = [""] * (len(self.bands) - effects.changes[name].shape[1])
-        places = [[*map(change_text, place), *rest] for place in effects.changes[name]]
+        rest = [""] * (len(self.bands) - effects[name].shape[1])
+        places = [[*map(change_text, place), *rest] for place in effects[name]]
         if len(places) == 1:
             return places  # of one channel
         both, *of_ears = places
@@ -279,14 +305,13 @@ def change_text(change: float) -> str:
 
 def effect_words(effects: Effects, bands: Sequence[str]) -> str:
     """What 3 dB less does in the band of the ear where loudness falls most."""
-    changes = effects.changes
-    loudness = np.nan_to_num(changes["loudness"])
+    loudness = np.nan_to_num(effects["loudness"])
     of_ears = loudness[1:] if len(loudness) > 1 else loudness
     ear, band = np.unravel_index(int(of_ears.argmin()), of_ears.shape)
     place = int(ear) + (len(loudness) > 1)
     where = f" in the {EARS[int(ear)]} ear" if len(loudness) > 1 else ""
     units = dict.fromkeys(SHARED, "%") | {"laeq": "dB"}
-    found = {name: float(changes[name][place, band]) for name in units}
+    found = {name: float(effects[name][place, band]) for name in units}
     differences = [
         f"{'LAeq' if name == 'laeq' else name} {change:+.1f} {units[name]}"
         for name, change in found.items()

@@ -20,6 +20,7 @@ from amt_monitor.recent_menu import RecentMenu
 from amt_monitor.report_dialog import ReportDialog, asked_page
 from amt_monitor.results_dialog import ResultsDialog, ResultsLoader
 from amt_monitor.settings import Settings
+from amt_stream.cli.command import run_command
 from amt_stream.sessions.compare import Difference
 from amt_stream.sessions.results import read_results
 from tests.sessions.report.conftest import FS, MARK, NAMELESS, measure_into
@@ -238,7 +239,7 @@ def left_behind(tmp_path, monkeypatch):
 
 
 def test_a_file_is_analyzed_with_progress_and_nothing_is_left(qtbot, shown, sound, left_behind):
-    dialog = shown(OpenSoundDialog(sound, ["--model", "spl", "--full-scale-db", "100"]))
+    dialog = shown(OpenSoundDialog(sound, ["spl"]))
     with qtbot.waitSignal(dialog.analyzed, timeout=WAIT_MS) as found:
         dialog.begin()
     results = found.args[0]
@@ -246,6 +247,14 @@ def test_a_file_is_analyzed_with_progress_and_nothing_is_left(qtbot, shown, soun
     assert len(results.rows) == 21
     assert not dialog.isVisible()
     assert left_behind() == []
+    file = sound.with_suffix(".jsonl")
+    options = ["--model", "spl", "--step-ms", "100", "--format", "jsonl", "--out", str(file)]
+    assert run_command(["analyze", str(sound), *options]) == 0
+    analyzed = read_results(file)
+    assert (results.header, results.summary) == (analyzed.header, analyzed.summary)
+    assert results.rows.columns == analyzed.rows.columns
+    for name in results.rows.columns:
+        np.testing.assert_array_equal(results.rows[name], analyzed.rows[name])
 
 
 def test_an_analysis_that_is_cancelled_leaves_no_process_and_no_file(
@@ -253,15 +262,14 @@ def test_an_analysis_that_is_cancelled_leaves_no_process_and_no_file(
 ):
     path = tmp_path / "long.wav"
     soundfile.write(path, np.tile(NOISE, (120, 1)), FS, subtype="FLOAT")
-    dialog = shown(OpenSoundDialog(path, ["--model", "moore2016", "--full-scale-db", "100"]))
+    dialog = shown(OpenSoundDialog(path))
     dialog.begin()
     with qtbot.waitSignal(dialog.analysis.came, timeout=WAIT_MS):
         pass
-    assert len(left_behind()) == 1
-    process = dialog.analysis._process
-    assert process.processId() > 0
+    worker = dialog.analysis.worker
+    assert worker.running
     dialog.reject()
-    assert process.state() == QtCore.QProcess.ProcessState.NotRunning
+    assert not worker.running
     assert not dialog.analysis.running
     assert left_behind() == []
 
@@ -269,7 +277,7 @@ def test_an_analysis_that_is_cancelled_leaves_no_process_and_no_file(
 def test_a_file_that_is_no_sound_is_said_and_may_be_tried_again(qtbot, shown, tmp_path):
     path = tmp_path / "text.wav"
     path.write_text("nothing to hear")
-    dialog = shown(OpenSoundDialog(path, ["--model", "spl"]))
+    dialog = shown(OpenSoundDialog(path, ["spl"]))
     with qtbot.waitSignal(dialog.analysis.refused, timeout=WAIT_MS):
         dialog.begin()
     assert "text.wav" in dialog.message.text()
@@ -339,7 +347,7 @@ def desk(qtbot, tmp_path):
         play=made.played.append,
         now=lambda: made.now,
         logged=lambda: made.log,
-        options=lambda: ["--model", "spl"],
+        models=lambda: ["spl"],
         tell=made.said.append,
     )
     return made

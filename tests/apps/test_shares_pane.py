@@ -3,14 +3,12 @@
 With AMT_PICTURES=FOLDER in the environment it leaves a picture of the pane there.
 """
 
-import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from amt_monitor.effects_run import Effects
 from amt_monitor.share_table import ShareColumn, ShareTable
 from amt_monitor.shares_pane import SharesPane
 from amt_stream import ECMA418, ECMALoudness, ECMARoughness
@@ -20,8 +18,8 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
+from amt_stream.offline.explain import Explanation
 from amt_stream.sessions.events import SoundKeeper
-from amt_stream.sessions.results import ResultsError
 from amt_stream.views.view_state import ViewState
 from tests.apps.test_followed_panes import FS, heard
 
@@ -106,21 +104,23 @@ def test_numbers_do_not_overlap_and_the_greatest_stay(qtbot):
     assert not table.grab().isNull()
 
 
-EFFECTS = {
-    "values": {"loudness": 4.0, "tonality": 2.0, "roughness": 0.0, "laeq": 60.0},
-    "units": {"loudness": "sone", "tonality": "tu", "roughness": "asper", "laeq": "dB"},
-    "changes": {
-        "loudness": [[0.0, -0.4], [0.0, -0.1], [0.0, -0.3]],
-        "tonality": [[0.0, 0.1], [0.0, 0.0], [0.0, 0.1]],
-        "roughness": [[0.0, 0.0]] * 3,
-        "laeq": [[0.0, -2.0], [0.0, 0.0], [0.0, -2.0]],
-    },
+VALUES = {"loudness": 4.0, "tonality": 2.0, "roughness": 0.0, "laeq": 60.0}
+CHANGES = {
+    "loudness": [[0.0, -0.4], [0.0, -0.1], [0.0, -0.3]],
+    "tonality": [[0.0, 0.1], [0.0, 0.0], [0.0, 0.1]],
+    "roughness": [[0.0, 0.0]] * 3,
+    "laeq": [[0.0, -2.0], [0.0, 0.0], [0.0, -2.0]],
 }
 
 
+def explanation(changes):
+    arrays = {name: np.array(rows) for name, rows in changes.items()}
+    return Explanation(np.zeros((0, 3)), VALUES, {}, {}, arrays, True, 1.0)
+
+
 def test_effects_are_told_beside_the_bars_and_in_words(pane):
-    told = {name: [row * 5 for row in rows] for name, rows in EFFECTS["changes"].items()}
-    pane._show_effects(Effects.of(json.dumps(EFFECTS | {"changes": told})))
+    told = {name: [row * 5 for row in rows] for name, rows in CHANGES.items()}
+    pane._show_effects(explanation(told).effects)
     loudness, tonality, roughness, laeq = pane.table.columns
     assert loudness.numbers[0][:2] == ["", "-2.5"]
     assert loudness.numbers[1][:2] == ["", "-7.5"]
@@ -136,13 +136,11 @@ def test_effects_are_told_beside_the_bars_and_in_words(pane):
     pane.beside.setCurrentIndex(0)
     assert len(pane.table.columns) == 3
     # Of a lower sampling rate, and of one channel.
-    few = {name: [rows[0]] for name, rows in EFFECTS["changes"].items()}
-    pane._show_effects(Effects.of(json.dumps(EFFECTS | {"changes": few})))
+    few = {name: [rows[0]] for name, rows in CHANGES.items()}
+    pane._show_effects(explanation(few).effects)
     assert pane.table.columns[0].numbers == [["", "-10.0", *[""] * 8]]
     assert pane.note.text().startswith("3 dB less at 63 Hz: loudness -10.0 %")
     assert not pane.table.grab().isNull()
-    with pytest.raises(ResultsError, match="what explain printed is invalid"):
-        Effects.of("{}")
 
 
 def test_effects_need_sound_in_memory(pane):
@@ -175,8 +173,10 @@ def test_a_run_can_be_canceled(remembering):
     assert remembering.button.text() == "Cancel"
     run = remembering._run
     assert run.running
+    process = run.worker
     remembering.button.click()
     assert not run.running
+    assert not process.running
     assert remembering.note.text() == ""
 
 

@@ -12,7 +12,6 @@ from functools import partial
 
 import pytest
 
-from amt_monitor.file_analysis import FileAnalysis
 from amt_stream import measure
 from amt_stream.cli.command import run_command
 from amt_stream.engine import SourceError
@@ -124,20 +123,9 @@ def by_pipe(path, settings):
     return by_meter("-", settings, stdin=path.read_bytes())
 
 
-def by_window(path, settings):
-    """What the window's analysis of a file gives: its command, whose result it reads back."""
-    folder = path.parent / "window"
-    folder.mkdir()
-    analysis = FileAnalysis(path, settings.typed)
-    status, _, err = command(*analysis.command(folder))
-    rows = folder / "rows.jsonl"
-    return Answer(status, err, analysis.result(rows).summary if rows.exists() else {})
-
-
 WAYS = {
     "analyze": by_analyze,
     "measure": by_measure,
     "meter": partial(by_meter),
     "pipe": by_pipe,
-    "window": by_window,
 }

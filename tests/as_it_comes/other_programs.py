@@ -34,9 +34,7 @@ def two_channels():
 def by_table(place, number, what, table):
     """The levels of two channels, which a table of calibrations says; `analyze` reads these."""
     measured = Settings("spl", None), ("laeq_db",)
-    return Report(
-        place, number, what, two_channels, *measured, table=table, ways=("analyze", "window")
-    )
+    return Report(place, number, what, two_channels, *measured, table=table, ways=("analyze",))
 
 
 REPORTS = [
