@@ -251,7 +251,8 @@ def test_a_file_is_analyzed_with_progress_and_nothing_is_left(qtbot, shown, soun
     options = ["--model", "spl", "--step-ms", "100", "--format", "jsonl", "--out", str(file)]
     assert run_command(["analyze", str(sound), *options]) == 0
     analyzed = read_results(file)
-    assert (results.header, results.summary) == (analyzed.header, analyzed.summary)
+    assert results.header == analyzed.header
+    assert {**results.summary, "date": None} == {**analyzed.summary, "date": None}
     assert results.rows.columns == analyzed.rows.columns
     for name in results.rows.columns:
         np.testing.assert_array_equal(results.rows[name], analyzed.rows[name])
