@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from amt_monitor.bar_layer import BarLayer
+from amt_monitor.frequency_plot import with_unit
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.reading_pane import ReadingPane
-from amt_monitor.spectrum_pane import with_unit
 from amt_monitor.widgets import combo_box
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.catalog import Entry

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.pane import Pane
-from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import combo_box
 from amt_stream.core.safe_text import plain
-from amt_stream.core.words import counted
+from amt_stream.core.words import counted, elapsed_text
 from amt_stream.meters.frames import Event
 
 if TYPE_CHECKING:

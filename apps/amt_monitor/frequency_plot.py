@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.spectrum_pane import hertz_text, with_unit
+from amt_monitor.plot import Plot, PlotAxis, Ticks
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 
 Levels = NDArray[np.floating]
@@ -91,3 +90,13 @@ class FrequencyColumns:
 
     def highest(self, level_db: Levels) -> Levels:
         return np.maximum.reduceat(level_db[self.shown], self._first)
+
+
+def with_unit(ticks: Ticks, unit: str) -> Ticks:
+    """The same ticks; the first one, for which there is always room, names the unit."""
+    (value, text), *others = ticks
+    return [(value, f"{text} {unit}"), *others]
+
+
+def hertz_text(f: int) -> str:
+    return f"{f // 1000}k" if f >= 1000 else str(f)

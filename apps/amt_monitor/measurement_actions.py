@@ -15,10 +15,10 @@ from amt_monitor.device_combo_box import DeviceComboBox
 from amt_monitor.models_menu import swap_models
 from amt_monitor.presets_menu import PRESET
 from amt_monitor.settings import Settings
-from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import ask, ask_text
 from amt_stream.core.errors import Refusal
 from amt_stream.core.settings import presets_folder
+from amt_stream.core.words import elapsed_text
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience
 from amt_stream.meters.frames import Event

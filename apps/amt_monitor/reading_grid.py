@@ -9,8 +9,8 @@ from amt_monitor.big_number import BigNumber
 from amt_monitor.number_grid import NumberGrid
 from amt_monitor.number_table import NumberTable
 from amt_monitor.theme import tint
-from amt_monitor.top_bar import elapsed_text
 from amt_monitor.widgets import SteadyBox, plain_label
+from amt_stream.core.words import elapsed_text
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.views.reading_cell import ReadingCell

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_monitor.frequency_plot import hertz_text
 from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.plot import Plot, PlotAxis
 from amt_monitor.spectrogram_pane import CHANNELS
-from amt_monitor.spectrum_pane import HZ_TICKS, hertz_text
+from amt_monitor.spectrum_pane import HZ_TICKS
 from amt_monitor.waterfall_pane import CurvesOf, LastMinutePane
 from amt_monitor.widgets import plain_label
 from amt_stream.meters.band_shares import LEAST_VALUE

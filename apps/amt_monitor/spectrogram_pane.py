@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.frequency_plot import HZ_TICKS
+from amt_monitor.frequency_plot import HZ_TICKS, hertz_text
 from amt_monitor.history_traces import ticks_of
 from amt_monitor.image_layers import FrameLayer
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.spectrum_pane import hertz_text
 from amt_monitor.time_plot import clock_text
 from amt_monitor.waterfall_pane import COLUMN_S, SPAN_S, CurvesOf, LastMinutePane
 from amt_monitor.widgets import plain_label

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.curve_layers import CurveLayer, FillBelowLayer, FillBetweenLayer
+from amt_monitor.frequency_plot import hertz_text, with_unit
 from amt_monitor.history_traces import ticks_of, top_of
 from amt_monitor.pane import Pane
-from amt_monitor.plot import SIDES, Plot, PlotAxis, Ticks, sides_text
+from amt_monitor.plot import SIDES, Plot, PlotAxis, sides_text
 from amt_monitor.theme import ThemedLabel
 from amt_monitor.widgets import tool_button
 from amt_stream.dsp.scales import hz_to_erb_number
@@ -141,13 +142,3 @@ class SpectrumPane(Pane):
 def _each(curves: NDArray[np.floating] | None) -> Sequence[NDArray[np.floating]]:
     """The curve of each ear; empty ones for None."""
     return [np.empty(0)] * 2 if curves is None else [*curves]
-
-
-def with_unit(ticks: Ticks, unit: str) -> Ticks:
-    """The same ticks; the first one, for which there is always room, names the unit."""
-    (value, text), *others = ticks
-    return [(value, f"{text} {unit}"), *others]
-
-
-def hertz_text(f: int) -> str:
-    return f"{f // 1000}k" if f >= 1000 else str(f)

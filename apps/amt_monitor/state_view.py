@@ -9,10 +9,11 @@ from amt_monitor.calibration_reason import uncalibrated_words
 from amt_monitor.getting_started_panel import GettingStartedPanel
 from amt_monitor.message_bar import Banner, MessageBar
 from amt_monitor.settings import Settings
-from amt_monitor.top_bar import TopBar, elapsed_text
+from amt_monitor.top_bar import TopBar
 from amt_monitor.widgets import add_all, plain_label
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import elapsed_text
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.meters.calibration import Calibration, calibration_words, reminder_of
 from amt_stream.meters.rows.limit_words import alarm_words

@@ -283,9 +283,3 @@ class _Button(QtWidgets.QToolButton):
 
     def sizeHint(self) -> QtCore.QSize:
         return QtCore.QSize(max(super().sizeHint().width(), self._checked_width()), 32)
-
-
-def elapsed_text(seconds: float) -> str:
-    """As 00:12:34."""
-    whole = int(seconds)
-    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"

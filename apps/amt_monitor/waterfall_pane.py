@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pyqtgraph.Qt import QtWidgets
 
+from amt_monitor.frequency_plot import hertz_text
 from amt_monitor.pane import Pane
 from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT, hertz_text
+from amt_monitor.spectrum_pane import CAM_HIGH, CAM_LOW, HZ_TICKS, UNIT
 from amt_monitor.time_plot import ago
 from amt_monitor.waterfall_layer import WaterfallLayer
 from amt_monitor.widgets import combo_box
