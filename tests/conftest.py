@@ -601,6 +601,6 @@ def qapp_args(xvfb) -> list[str]:
 @pytest.fixture(scope="session")
 def qapp(qapp):
     """The application of the tests looks as the program does."""
-    from amt_monitor.application import application
+    from amt_monitor.window.application import application
 
     return application()

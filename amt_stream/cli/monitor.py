@@ -48,7 +48,7 @@ def _monitor(argv: Sequence[str] | None) -> int:
 
 def _refuse_without_window() -> None:
     try:
-        import amt_monitor.run  # noqa: F401 (is it there?)
+        import amt_monitor.window.run  # noqa: F401 (is it there?)
     except ImportError as error:
         raise Mistake(
             f'the window is not installed ({error}): pip install "amt_stream[app]"'

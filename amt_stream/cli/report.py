@@ -85,7 +85,7 @@ def write_page(out: Path, page: str) -> None:
 def _write_pdf(out: Path, page: str) -> None:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     try:
-        from amt_monitor.report_pdf import pdf_of
+        from amt_monitor.dialogs.report_pdf import pdf_of
     except ImportError as error:
         raise Mistake(
             f"a PDF needs the window's libraries, which are not installed ({error}): pip install "

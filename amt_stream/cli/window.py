@@ -186,7 +186,7 @@ def show_window(args: MeterOptions, preset: Preset) -> tuple[int, Maker] | None:
         say("there is no display: the meter runs in the terminal")
         return None
     try:
-        from amt_monitor.run import run_window
+        from amt_monitor.window.run import run_window
     except ImportError as error:
         say(
             f"the window is not installed ({error}), so the meter runs in the terminal: "

@@ -190,7 +190,7 @@ SHIPPED = (
         view="loudness",
         row_step_ms=1,
         checks="amt_stream.offline.selftest.moore2016",
-        pane="amt_monitor.model_panes:moore2016_pane",
+        pane="amt_monitor.panes.model_panes:moore2016_pane",
     ),
     Entry(
         name="gm2002",
@@ -209,7 +209,7 @@ SHIPPED = (
             "gm2002_ltl_ears": Output("ltl_ears", "sone", ("ear",)),
         },
         checks="amt_stream.offline.selftest.glasberg2002",
-        pane="amt_monitor.model_panes:gm2002_pane",
+        pane="amt_monitor.panes.model_panes:gm2002_pane",
     ),
     Entry(
         name="zwicker",
@@ -225,7 +225,7 @@ SHIPPED = (
             ),
         },
         checks="amt_stream.offline.selftest.zwicker",
-        pane="amt_monitor.model_panes:zwicker_pane",
+        pane="amt_monitor.panes.model_panes:zwicker_pane",
     ),
     Entry(
         name="ecma_loudness",
@@ -236,7 +236,7 @@ SHIPPED = (
         settings={"field": ("free", "diffuse")},
         outputs=_in_barks("ecma_specific_loudness"),
         checks="amt_stream.offline.selftest.ecma_loudness",
-        pane="amt_monitor.model_panes:ecma_loudness_pane",
+        pane="amt_monitor.panes.model_panes:ecma_loudness_pane",
     ),
     Entry(
         name="ecma_tonality",
@@ -247,7 +247,7 @@ SHIPPED = (
         settings={"field": ("free", "diffuse")},
         outputs=_in_barks("ecma_specific_tonality"),
         checks="amt_stream.offline.selftest.ecma_tonality",
-        pane="amt_monitor.model_panes:ecma_tonality_pane",
+        pane="amt_monitor.panes.model_panes:ecma_tonality_pane",
     ),
     Entry(
         name="ecma_roughness",
@@ -259,7 +259,7 @@ SHIPPED = (
         outputs=_in_barks("ecma_specific_roughness"),
         row_step_ms=20,
         checks="amt_stream.offline.selftest.ecma_roughness",
-        pane="amt_monitor.model_panes:ecma_roughness_pane",
+        pane="amt_monitor.panes.model_panes:ecma_roughness_pane",
     ),
     Entry(
         name="ecma_fluctuation",
@@ -272,7 +272,7 @@ SHIPPED = (
         outputs=_in_barks("ecma_specific_fluctuation"),
         row_step_ms=20,
         checks="amt_stream.offline.selftest.ecma_fluctuation",
-        pane="amt_monitor.model_panes:ecma_fluctuation_pane",
+        pane="amt_monitor.panes.model_panes:ecma_fluctuation_pane",
     ),
     Entry(
         name="ecma",
@@ -287,7 +287,7 @@ SHIPPED = (
         | _in_barks("ecma_specific_roughness", "specific_r")
         | _in_barks("ecma_specific_fluctuation", "specific_f"),
         checks="amt_stream.offline.selftest.ecma",
-        pane="amt_monitor.model_panes:ecma_pane",
+        pane="amt_monitor.panes.model_panes:ecma_pane",
         includes=("ecma_loudness", "ecma_tonality", "ecma_roughness", "ecma_fluctuation"),
     ),
     Entry(
@@ -303,7 +303,7 @@ SHIPPED = (
         },
         row_step_ms=100,
         checks="amt_stream.offline.selftest.daniel_weber",
-        pane="amt_monitor.model_panes:daniel_weber_pane",
+        pane="amt_monitor.panes.model_panes:daniel_weber_pane",
     ),
     Entry(
         name="bs1770",
@@ -316,7 +316,7 @@ SHIPPED = (
         readings_take=("target_lufs", "dual_mono"),
         most_channels=MOST_CHANNELS,
         checks="amt_stream.offline.selftest.bs1770",
-        pane="amt_monitor.model_panes:ProgrammePane",
+        pane="amt_monitor.panes.model_panes:ProgrammePane",
     ),
     Entry(
         name="spl",
@@ -326,7 +326,7 @@ SHIPPED = (
         readings="amt_stream.meters.rows.sound_level:SoundLevelReadings",
         readings_take=("audience",),
         checks="amt_stream.offline.selftest.sound_level",
-        pane="amt_monitor.model_panes:sound_level_pane",
+        pane="amt_monitor.panes.model_panes:sound_level_pane",
     ),
     Entry(
         name="third_octave",
@@ -336,7 +336,7 @@ SHIPPED = (
         readings="amt_stream.meters.rows.third_octave:ThirdOctaveReadings",
         readings_take=("model",),
         checks="amt_stream.offline.selftest.third_octave",
-        pane="amt_monitor.bands_pane:BandsPane",
+        pane="amt_monitor.panes.bands_pane:BandsPane",
     ),
     Entry(
         name="octave",
@@ -346,7 +346,7 @@ SHIPPED = (
         readings="amt_stream.meters.rows.third_octave:OctaveReadings",
         readings_take=("model",),
         checks="amt_stream.offline.selftest.octave",
-        pane="amt_monitor.bands_pane:BandsPane",
+        pane="amt_monitor.panes.bands_pane:BandsPane",
     ),
     Entry(
         name="spectrum",
@@ -357,7 +357,7 @@ SHIPPED = (
         readings_take=("model",),
         outputs={"spectrum_db": Output("level_db", "dB", ("channel", "hz"))},
         checks="amt_stream.offline.selftest.spectrum",
-        pane="amt_monitor.narrow_band_pane:NarrowBandPane",
+        pane="amt_monitor.panes.narrow_band_pane:NarrowBandPane",
     ),
     Entry(
         name="king2019",

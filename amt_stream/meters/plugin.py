@@ -38,7 +38,7 @@ class MakesReadings(Protocol):
 
 
 class MakesPane(Protocol):
-    """`Entry.pane`: a class or function that makes an `amt_monitor.reading_pane.ReadingPane`.
+    """`Entry.pane`: a class or function that makes an `amt_monitor.panes.reading_pane.ReadingPane`.
 
     entry: entry of the model
     names: names of the readings that the pane can show: columns and headlines

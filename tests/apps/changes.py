@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from amt_monitor.pane_updater import COLLECT_MS
-from amt_monitor.theme import CHOICES
+from amt_monitor.base.theme import CHOICES
+from amt_monitor.window.pane_updater import COLLECT_MS
 from amt_stream.dsp.models import Moore2016
 from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone

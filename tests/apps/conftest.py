@@ -16,7 +16,7 @@ def model():
 @pytest.fixture(autouse=True)
 def devices(request, monkeypatch):
     """Devices are looked for where a test has one: that takes two processes for each window."""
-    from amt_monitor.device_combo_box import DeviceComboBox
+    from amt_monitor.base.device_combo_box import DeviceComboBox
 
     if "virtual_mic" not in request.fixturenames:
         monkeypatch.setattr(DeviceComboBox, "refresh", lambda self: None)
@@ -36,8 +36,8 @@ def tone_engine(model):
 @pytest.fixture
 def open_window(qtbot, tmp_path):
     """Opens a window, waits until it is on the screen, closes it in the end."""
-    from amt_monitor.main_window import MainWindow
-    from amt_monitor.settings import Settings
+    from amt_monitor.base.settings import Settings
+    from amt_monitor.window.main_window import MainWindow
 
     windows = []
 

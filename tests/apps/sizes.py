@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.pane import ElidedLabel
+from amt_monitor.panes.pane import ElidedLabel
 
 
 def cut(window):
@@ -37,9 +37,9 @@ def cut(window):
 
 
 def main(folder, size, *words):
-    from amt_monitor.application import application
-    from amt_monitor.main_window import MainWindow
-    from amt_monitor.settings import Settings
+    from amt_monitor.base.settings import Settings
+    from amt_monitor.window.application import application
+    from amt_monitor.window.main_window import MainWindow
     from amt_stream.cli.command import build_parser
     from amt_stream.cli.preset import chosen_preset, with_microphones
     from amt_stream.cli.window import Maker

@@ -7,14 +7,14 @@ import json
 
 import pytest
 
-from amt_monitor.history_pane import SPANS
+from amt_monitor.panes.history_pane import SPANS
 from amt_stream.meters.state_signs import SIGNS
 from tests.apps.pyside import run_by_pyside
 
 PROGRAM = """
 import json
 import sys
-from amt_monitor.application import application
+from amt_monitor.window.application import application
 from amt_stream.cli.monitor import run_monitor
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from amt_monitor.application import application
+from amt_monitor.window.application import application
 from tools.icon import ICONS, drawn
 
 

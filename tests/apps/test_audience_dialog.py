@@ -3,7 +3,7 @@
 import pytest
 from pyqtgraph.Qt import QtWidgets
 
-from amt_monitor.audience_dialog import AudienceDialog
+from amt_monitor.dialogs.audience_dialog import AudienceDialog
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.audience import Audience
 from amt_stream.meters.presets import Preset

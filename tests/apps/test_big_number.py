@@ -3,8 +3,8 @@
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.big_number import SMALLEST_CAPTION, SMALLEST_UNIT, BigNumber
-from amt_monitor.theme import theme
+from amt_monitor.base.big_number import SMALLEST_CAPTION, SMALLEST_UNIT, BigNumber
+from amt_monitor.base.theme import theme
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.views.settling_words import ABOUT, AFTER_GAP, AGAIN, SETTLING, UNCOUNTED
 

@@ -9,9 +9,9 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.calibration_list import CalibrationList
-from amt_monitor.calibration_run import Target
-from amt_monitor.calibration_wizard import CalibrationWizard
+from amt_monitor.dialogs.calibration_list import CalibrationList
+from amt_monitor.dialogs.calibration_run import Target
+from amt_monitor.dialogs.calibration_wizard import CalibrationWizard
 from amt_stream.engine import Engine, MicrophoneSource
 from amt_stream.meters.calibration import (
     UNCALIBRATED,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amt_monitor.number_table import NumberTable
+from amt_monitor.base.number_table import NumberTable
 from amt_stream.meters import catalog
 from amt_stream.meters.rows import Column, readings_of
 from amt_stream.meters.rows.captions import caption_of, caption_of_column

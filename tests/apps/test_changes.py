@@ -7,8 +7,8 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.models_menu import swap_models
-from amt_monitor.theme import theme
+from amt_monitor.actions.models_menu import swap_models
+from amt_monitor.base.theme import theme
 from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, FileSource, SignalSource, Tone
 from amt_stream.meters.presets import Preset

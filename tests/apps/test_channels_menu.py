@@ -5,9 +5,9 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtGui
 
-from amt_monitor.channels_menu import channels_words
-from amt_monitor.main_window import MainWindow
-from amt_monitor.settings import Settings
+from amt_monitor.actions.channels_menu import channels_words
+from amt_monitor.base.settings import Settings
+from amt_monitor.window.main_window import MainWindow
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_monitor.big_number import CLIPPED, BigNumber
-from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.base.big_number import CLIPPED, BigNumber
+from amt_monitor.panes.reading_pane import ReadingPane
 from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.engine import Engine, FileSource
 from amt_stream.meters.calibration import Calibration

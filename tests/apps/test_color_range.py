@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from amt_monitor.image_layers import numbers_of
-from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane, log_ticks
+from amt_monitor.panes.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane, log_ticks
+from amt_monitor.plot.image_layers import numbers_of
 from amt_stream.views.color_range import LEAST, MOST, EasedRange, range_heard
 from tests.apps.texts import recorded
 

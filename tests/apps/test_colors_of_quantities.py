@@ -5,10 +5,10 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from amt_monitor.distribution_pane import DistributionPane
-from amt_monitor.history_traces import MOST, first_of, style_of, traces_of, unit_of
-from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT
-from amt_monitor.wall_strip import LastMinutes
+from amt_monitor.base.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT
+from amt_monitor.panes.distribution_pane import DistributionPane
+from amt_monitor.plot.history_traces import MOST, first_of, style_of, traces_of, unit_of
+from amt_monitor.window.wall_strip import LastMinutes
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import load_preset
 from amt_stream.meters.rows import readings_of

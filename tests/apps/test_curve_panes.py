@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.distribution_pane import DistributionPane, percentiles_of
-from amt_monitor.ears_pane import inhibited_text
-from amt_monitor.image_layers import color_table
-from amt_monitor.spectrum_pane import SpectrumPane
-from amt_monitor.theme import theme
-from amt_monitor.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
+from amt_monitor.base.theme import theme
+from amt_monitor.panes.distribution_pane import DistributionPane, percentiles_of
+from amt_monitor.panes.ears_pane import inhibited_text
+from amt_monitor.panes.spectrum_pane import SpectrumPane
+from amt_monitor.panes.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
+from amt_monitor.plot.image_layers import color_table
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import Rows, SoundLevelReadings, readings_of

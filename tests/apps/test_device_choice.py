@@ -2,7 +2,7 @@
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.device_combo_box import DeviceComboBox
+from amt_monitor.base.device_combo_box import DeviceComboBox
 
 
 def test_the_wheel_over_the_closed_list_chooses_nothing(qtbot):

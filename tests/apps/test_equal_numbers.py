@@ -3,7 +3,7 @@
 import numpy as np
 import soundfile
 
-from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.panes.reading_pane import ReadingPane
 from amt_stream.engine import Engine, FileSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset

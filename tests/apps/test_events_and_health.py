@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.events_pane import EventsPane, line_of
-from amt_monitor.health_pane import HealthPane
+from amt_monitor.panes.events_pane import EventsPane, line_of
+from amt_monitor.panes.health_pane import HealthPane
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event

@@ -13,9 +13,9 @@ START = """
 import json, sys, time
 from pathlib import Path
 from pyqtgraph.Qt import QtCore, QtWidgets
-from amt_monitor.application import application
-from amt_monitor.main_window import MainWindow
-from amt_monitor.settings import Settings
+from amt_monitor.window.application import application
+from amt_monitor.window.main_window import MainWindow
+from amt_monitor.base.settings import Settings
 from amt_stream.core.errors import Refusal
 
 class NoInput(Refusal, RuntimeError): pass

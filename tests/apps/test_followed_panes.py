@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.reading_pane import pane_of
-from amt_monitor.spectrum_pane import SpectrumPane
-from amt_monitor.waterfall_pane import COLUMN_S, WaterfallPane
+from amt_monitor.panes.reading_pane import pane_of
+from amt_monitor.panes.spectrum_pane import SpectrumPane
+from amt_monitor.panes.waterfall_pane import COLUMN_S, WaterfallPane
 from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event

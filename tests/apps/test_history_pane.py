@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor import curve_layers
-from amt_monitor.history_pane import HistoryPane
-from amt_monitor.history_traces import GrowingScale, top_of
-from amt_monitor.line_layers import rooms_at_lines, rooms_beside
-from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.plot_export import COPY_PICTURE, COPY_ROWS, PlotExporter, copy, save
-from amt_monitor.theme import LIGHT
-from amt_monitor.time_plot import ago, clock_text
-from amt_monitor.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
+from amt_monitor.base.theme import LIGHT
+from amt_monitor.panes.history_pane import HistoryPane
+from amt_monitor.plot import curve_layers
+from amt_monitor.plot.history_traces import GrowingScale, top_of
+from amt_monitor.plot.line_layers import rooms_at_lines, rooms_beside
+from amt_monitor.plot.plot import Plot, PlotAxis
+from amt_monitor.plot.plot_export import COPY_PICTURE, COPY_ROWS, PlotExporter, copy, save
+from amt_monitor.plot.time_plot import ago, clock_text
+from amt_monitor.plot.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import LoudnessReadings, Rows, SoundLevelReadings

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from amt_monitor.window_commands import COMMANDS
+from amt_monitor.actions.window_commands import COMMANDS
 from amt_stream.cli.terminal.keys import KEYS
 
 

@@ -2,8 +2,8 @@
 
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.level_pane import LevelMeters
-from amt_monitor.theme import theme
+from amt_monitor.base.theme import theme
+from amt_monitor.panes.level_pane import LevelMeters
 
 
 def test_the_meters_use_the_width_of_a_narrow_pane(qtbot):

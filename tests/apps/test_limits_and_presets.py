@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.limits_dialog import LimitsDialog
-from amt_monitor.main_window import MainWindow
-from amt_monitor.pane import ElidedLabel
-from amt_monitor.settings import Settings
+from amt_monitor.base.settings import Settings
+from amt_monitor.dialogs.limits_dialog import LimitsDialog
+from amt_monitor.panes.pane import ElidedLabel
+from amt_monitor.window.main_window import MainWindow
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker

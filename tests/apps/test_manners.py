@@ -3,10 +3,10 @@
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.badge import LEAST_ENDS, Badge
-from amt_monitor.message_bar import MessageBar
-from amt_monitor.theme import theme
-from amt_monitor.top_bar import DEVICE, StateChip, TopBar
+from amt_monitor.base.badge import LEAST_ENDS, Badge
+from amt_monitor.base.message_bar import MessageBar
+from amt_monitor.base.theme import theme
+from amt_monitor.window.top_bar import DEVICE, StateChip, TopBar
 from tests.apps.sizes import cut
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton

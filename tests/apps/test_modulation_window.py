@@ -5,7 +5,7 @@ import pytest
 import torch
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.modulation_panes import LONGEST, StrongestModulationPane
+from amt_monitor.panes.modulation_panes import LONGEST, StrongestModulationPane
 from amt_stream.dsp.models import ModulationSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
 from amt_stream.meters.calibration import UNCALIBRATED

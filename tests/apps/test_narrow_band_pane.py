@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.frequency_plot import FrequencyColumns
-from amt_monitor.reading_pane import pane_of
+from amt_monitor.panes.reading_pane import pane_of
+from amt_monitor.plot.frequency_plot import FrequencyColumns
 from amt_stream import NarrowBandSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.rows import readings_of

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor import curve_layers
-from amt_monitor.curve_layers import CurveLayer, FillBetweenLayer
-from amt_monitor.image_layers import ImageLayer, color_table
-from amt_monitor.plot import Plot, PlotAxis
-from amt_monitor.theme import DARK, LIGHT, theme
+from amt_monitor.base.theme import DARK, LIGHT, theme
+from amt_monitor.plot import curve_layers
+from amt_monitor.plot.curve_layers import CurveLayer, FillBetweenLayer
+from amt_monitor.plot.image_layers import ImageLayer, color_table
+from amt_monitor.plot.plot import Plot, PlotAxis
 
 DECADES = [(float(v), str(v)) for v in range(0, 101, 20)]
 

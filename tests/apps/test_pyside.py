@@ -5,7 +5,7 @@ from tests.apps.pyside import run_by_pyside
 # A second after it is there it is looked at.
 PROGRAM = """
 import sys
-from amt_monitor.application import application
+from amt_monitor.window.application import application
 from amt_stream.cli.monitor import run_monitor
 from pyqtgraph.Qt import QT_LIB, QtCore, QtWidgets
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amt_monitor.reading_pane import ReadingPane
+from amt_monitor.panes.reading_pane import ReadingPane
 from tests.apps.texts import LAYOUTS, engine_of
 
 SIZES = (1280, 800), (1920, 1080), (3840, 2160)

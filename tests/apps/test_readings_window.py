@@ -5,14 +5,14 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.big_number import BigNumber
-from amt_monitor.limit_alarm import LimitAlarm
-from amt_monitor.model_panes import lu_text
-from amt_monitor.pane_docks import AREA, PaneDock
-from amt_monitor.pane_kinds import PaneKind
-from amt_monitor.reading_pane import pane_of
-from amt_monitor.run import run_window
-from amt_monitor.theme import theme
+from amt_monitor.base.big_number import BigNumber
+from amt_monitor.base.theme import theme
+from amt_monitor.panes.model_panes import lu_text
+from amt_monitor.panes.reading_pane import pane_of
+from amt_monitor.window.limit_alarm import LimitAlarm
+from amt_monitor.window.pane_docks import AREA, PaneDock
+from amt_monitor.window.pane_kinds import PaneKind
+from amt_monitor.window.run import run_window
 from amt_stream.engine import Engine, FaultSource, FileSource, SignalSource, Tone
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters import catalog

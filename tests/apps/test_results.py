@@ -12,14 +12,14 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QT_LIB, QtCore, QtGui, QtWidgets
 
-from amt_monitor.comparison_dialog import ComparisonDialog, cells_of
-from amt_monitor.file_actions import FileActions
-from amt_monitor.file_drop_filter import KEPT, SOUND, FileDropFilter
-from amt_monitor.open_sound_dialog import OpenSoundDialog
-from amt_monitor.recent_menu import RecentMenu
-from amt_monitor.report_dialog import ReportDialog, asked_page
-from amt_monitor.results_dialog import ResultsDialog, ResultsLoader
-from amt_monitor.settings import Settings
+from amt_monitor.actions.file_actions import FileActions
+from amt_monitor.actions.recent_menu import RecentMenu
+from amt_monitor.base.file_drop_filter import KEPT, SOUND, FileDropFilter
+from amt_monitor.base.settings import Settings
+from amt_monitor.dialogs.comparison_dialog import ComparisonDialog, cells_of
+from amt_monitor.dialogs.open_sound_dialog import OpenSoundDialog
+from amt_monitor.dialogs.report_dialog import ReportDialog, asked_page
+from amt_monitor.dialogs.results_dialog import ResultsDialog, ResultsLoader
 from amt_stream.cli.command import run_command
 from amt_stream.sessions.compare import Difference
 from amt_stream.sessions.results import read_results

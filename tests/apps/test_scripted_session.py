@@ -15,13 +15,13 @@ import pytest
 from PIL import Image
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.calibration_wizard import CalibrationWizard
-from amt_monitor.limits_dialog import LimitsDialog
-from amt_monitor.main_window import MainWindow
-from amt_monitor.report_dialog import ReportDialog
-from amt_monitor.results_dialog import ResultsDialog
-from amt_monitor.settings import Settings
-from amt_monitor.theme import theme
+from amt_monitor.base.settings import Settings
+from amt_monitor.base.theme import theme
+from amt_monitor.dialogs.calibration_wizard import CalibrationWizard
+from amt_monitor.dialogs.limits_dialog import LimitsDialog
+from amt_monitor.dialogs.report_dialog import ReportDialog
+from amt_monitor.dialogs.results_dialog import ResultsDialog
+from amt_monitor.window.main_window import MainWindow
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.window import Maker

@@ -7,13 +7,13 @@ import sys
 
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.calibration_pages import spin
-from amt_monitor.calibration_wizard import CalibrationWizard
-from amt_monitor.limit_alarm import LimitAlarm
-from amt_monitor.settings import VERSION, Settings
-from amt_monitor.settings_dialog import SettingsDialog
-from amt_monitor.theme import theme
-from amt_monitor.tray_icon import TrayIcon, light_icon
+from amt_monitor.base.settings import VERSION, Settings
+from amt_monitor.base.theme import theme
+from amt_monitor.dialogs.calibration_pages import spin
+from amt_monitor.dialogs.calibration_wizard import CalibrationWizard
+from amt_monitor.dialogs.settings_dialog import SettingsDialog
+from amt_monitor.window.limit_alarm import LimitAlarm
+from amt_monitor.window.tray_icon import TrayIcon, light_icon
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.window import Maker
@@ -26,7 +26,7 @@ Button = QtCore.Qt.MouseButton.LeftButton
 WRITER = """
 import sys
 from pathlib import Path
-from amt_monitor.settings import Settings
+from amt_monitor.base.settings import Settings
 settings = Settings(Path(sys.argv[1]))
 print("ready", flush=True)
 for n in range(10**6):

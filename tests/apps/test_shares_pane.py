@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amt_monitor.share_table import ShareColumn, ShareTable
-from amt_monitor.shares_pane import SharesPane
+from amt_monitor.panes.share_table import ShareColumn, ShareTable
+from amt_monitor.panes.shares_pane import SharesPane
 from amt_stream import ECMA418, ECMALoudness, ECMARoughness
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.band_shares import as_shares, band_limits, band_weights, binaural_parts

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_monitor.specific_pane import SPECIFIC, SpecificQualityPane, band_at
+from amt_monitor.panes.specific_pane import SPECIFIC, SpecificQualityPane, band_at
 from amt_stream import ECMALoudness, ECMARoughness, ECMATonality
 from amt_stream.dsp.functional.ecma418 import CENTERS
 from amt_stream.dsp.models.ecma418_all import ECMA418Output

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.spectrogram_pane import SPAN_DB, SpectrogramPane
+from amt_monitor.panes.spectrogram_pane import SPAN_DB, SpectrogramPane
 from amt_stream import NarrowBandSpectrum
 from amt_stream.dsp.stages import Octaves, SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone

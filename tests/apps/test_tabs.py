@@ -2,7 +2,7 @@
 
 from pyqtgraph.Qt import QtCore
 
-from amt_monitor.theme import theme
+from amt_monitor.base.theme import theme
 from tests.apps.texts import engine_of, faults_of, tab_bars
 
 SMALL = 820, 560

@@ -3,9 +3,9 @@
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.pane import ElidedLabel
-from amt_monitor.plot import Plot
-from amt_monitor.reading_pane import pane_of
+from amt_monitor.panes.pane import ElidedLabel
+from amt_monitor.panes.reading_pane import pane_of
+from amt_monitor.plot.plot import Plot
 from amt_stream.meters.calibration import UNCALIBRATED
 from tests.apps.texts import THEMES, cut_texts, engine_of, faults_in, overlapping, texts_of
 

@@ -3,11 +3,11 @@
 import pytest
 from pyqtgraph.Qt import QtGui, QtWidgets
 
-from amt_monitor.application import FAMILY
-from amt_monitor.level_bar import LevelBar, LevelBarScale
-from amt_monitor.reading_pane import pane_of
-from amt_monitor.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
-from amt_monitor.widgets import DialogButtons, ask_text
+from amt_monitor.base.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, theme
+from amt_monitor.base.widgets import DialogButtons, ask_text
+from amt_monitor.panes.reading_pane import pane_of
+from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
+from amt_monitor.window.application import FAMILY
 
 THEMES = {
     "light": LIGHT,

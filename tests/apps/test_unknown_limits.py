@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from textual.app import App
 
-from amt_monitor.limits_pane import LimitsPane
-from amt_monitor.wall_view import WallView
+from amt_monitor.panes.limits_pane import LimitsPane
+from amt_monitor.window.wall_view import WallView
 from amt_stream.cli.terminal.palette import COLORS
 from amt_stream.cli.terminal.panes import LimitPane
 from amt_stream.engine import Engine, SignalSource, Tone

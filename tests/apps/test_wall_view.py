@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.calibration_list import CalibrationList
-from amt_monitor.calibration_wizard import CalibrationWizard
-from amt_monitor.history_traces import range_of
-from amt_monitor.report_dialog import ReportDialog
-from amt_monitor.theme import CONTRAST_DARK, DARK, LIGHT, theme
-from amt_monitor.wall_strip import LastMinutes
-from amt_monitor.wall_view import WallView
+from amt_monitor.base.theme import CONTRAST_DARK, DARK, LIGHT, theme
+from amt_monitor.dialogs.calibration_list import CalibrationList
+from amt_monitor.dialogs.calibration_wizard import CalibrationWizard
+from amt_monitor.dialogs.report_dialog import ReportDialog
+from amt_monitor.plot.history_traces import range_of
+from amt_monitor.window.wall_strip import LastMinutes
+from amt_monitor.window.wall_view import WallView
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.limits import Limit

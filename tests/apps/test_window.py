@@ -7,8 +7,8 @@ import pytest
 import soundfile
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.run import run_window
-from amt_monitor.theme import theme
+from amt_monitor.base.theme import theme
+from amt_monitor.window.run import run_window
 from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from tests.conftest import pactl

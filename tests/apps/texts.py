@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.plot import Plot
-from amt_monitor.theme import theme
+from amt_monitor.base.theme import theme
+from amt_monitor.plot.plot import Plot
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset

@@ -24,7 +24,7 @@ def rows_of(columns, first, count):
 
 def costs(qtbot, spans):
     """Seconds to take, draw and paint `FROM_ROWS` rows after eight hours, by the span shown."""
-    from amt_monitor.history_pane import HistoryPane
+    from amt_monitor.panes.history_pane import HistoryPane
     from amt_stream.views.reading_history import ReadingHistory
 
     columns = LoudnessReadings().columns

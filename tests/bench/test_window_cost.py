@@ -11,7 +11,7 @@ CHILD = """
 import json, resource, statistics, sys, time
 from pathlib import Path
 from pyqtgraph.Qt import QtCore, QtTest
-from amt_monitor.main_window import MainWindow
+from amt_monitor.window.main_window import MainWindow
 from amt_stream.cli import main
 from amt_stream.engine import Engine, demo_source
 from amt_stream.meters.presets import load_preset

@@ -11,8 +11,8 @@ import pytest
 CHILD = """
 import sys, time
 from pyqtgraph.Qt import QtCore
-from amt_monitor.pane_docks import on_screen
-from amt_monitor.main_window import MainWindow
+from amt_monitor.window.pane_docks import on_screen
+from amt_monitor.window.main_window import MainWindow
 from amt_stream.cli import main
 
 begun = float(sys.argv.pop(1))

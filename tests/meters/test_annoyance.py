@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amt_monitor.reading_pane import pane_of
+from amt_monitor.panes.reading_pane import pane_of
 from amt_stream import measure
 from amt_stream.engine import Engine, Noise, SignalSource, Tone
 from amt_stream.meters import catalog

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from amt_monitor.theme import DARK
+from amt_monitor.base.theme import DARK
 from amt_stream.cli.terminal.palette import COLORS
 from amt_stream.meters.rows import FAULT_NAMES
 from amt_stream.meters.state_signs import (

@@ -133,7 +133,9 @@ def test_a_light_import_stays_light(statement):
 
 
 def test_the_window_is_seen_before_models_are_imported():
-    program = "import sys, amt_monitor.main_window; print({'torch', 'numba'} & set(sys.modules))"
+    program = (
+        "import sys, amt_monitor.window.main_window; print({'torch', 'numba'} & set(sys.modules))"
+    )
     pytest.importorskip("pyqtgraph.Qt", reason="the window is not installed")
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True

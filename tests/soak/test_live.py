@@ -98,8 +98,8 @@ def test_on_the_virtual_microphone(record, virtual_mic, sound, run_in, seconds):
 
 
 def test_blocks_of_a_millisecond_below_a_window(record, qtbot, tmp_path, virtual_mic, sound):
-    from amt_monitor.main_window import MainWindow
-    from amt_monitor.settings import Settings
+    from amt_monitor.base.settings import Settings
+    from amt_monitor.window.main_window import MainWindow
 
     def make_engine(wanted):
         model = load_preset("moore2016").models(FS, 2, specific_loudness=True)

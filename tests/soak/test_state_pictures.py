@@ -21,8 +21,8 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.settings import Settings
-from amt_monitor.theme import theme
+from amt_monitor.base.settings import Settings
+from amt_monitor.base.theme import theme
 from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.cli.terminal.app import MeterApp
 from amt_stream.engine import Engine, FaultSource, Injection, SignalSource, Tone

@@ -7,8 +7,8 @@ import threading
 import pytest
 from pyqtgraph.Qt import QtCore, QtWidgets
 
-from amt_monitor.main_window import MainWindow
-from amt_monitor.settings import Settings
+from amt_monitor.base.settings import Settings
+from amt_monitor.window.main_window import MainWindow
 from amt_stream.engine import Engine, MicrophoneSource, SignalSource, Tone
 from amt_stream.meters.presets import Preset
 from tests.soak.memory import resident_mb

@@ -5,7 +5,7 @@ import gc
 import pytest
 from pyqtgraph.util.garbage_collector import GarbageCollector
 
-from amt_monitor.theme import theme
+from amt_monitor.base.theme import theme
 from tests.apps.changes import Changes
 from tests.apps.conftest import open_window  # noqa: F401 (a fixture)
 from tests.conftest import memory

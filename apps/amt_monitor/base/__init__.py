@@ -1,0 +1,1 @@
+"""What the whole window uses: the theme, widgets, numbers, background work, stored settings."""

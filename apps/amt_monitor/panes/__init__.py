@@ -1,0 +1,1 @@
+"""The panes: each shows one thing of a measurement."""

@@ -1,0 +1,127 @@
+"""Octave or third-octave levels: a bar for each band, with the number below."""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from amt_monitor.base.widgets import combo_box
+from amt_monitor.panes.reading_pane import ReadingPane
+from amt_monitor.plot.bar_layer import BarLayer
+from amt_monitor.plot.frequency_plot import with_unit
+from amt_monitor.plot.plot import Plot, PlotAxis
+from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.catalog import Entry
+from amt_stream.meters.rows import Column, column_named
+from amt_stream.meters.rows.limit_words import silence
+from amt_stream.meters.state_signs import is_away
+from amt_stream.views.peak_hold import PeakHold
+from amt_stream.views.reading_cell import ReadingCell
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
+
+STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
+LINES = ("no line", "hold 2 s", "maximum")
+LOWEST_PLOT = 110
+"""Pixels."""
+
+
+class BandsPane(ReadingPane):
+    """F levels in octaves or third octaves; of two channels the higher one.
+
+    The line of a bar is its maximum: of the last 2 s, or since the readings were reset.
+    """
+
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
+        columns = [column for column in map(column_named, names) if _is_shown(column)]
+        cells = [_cell(column) for column in columns]
+        super().__init__(entry, "IEC 61260-1, fast (F)", (), [[cell] for cell in cells], names)
+        self._names = [column.name for column in columns]
+        self._bands_hz = [column.band_hz for column in columns]
+        self.plot = Plot("bands_plot")
+        self.plot.setMinimumHeight(LOWEST_PLOT)
+        places = range(len(cells))
+        # Every third band is also the center of an octave: its number is a multiple of three.
+        named = [(k, cells[k].words.replace(" Hz", "").replace(" kHz", "k")) for k in places]
+        octaves = [
+            pair
+            for pair, hz in zip(named, self._bands_hz, strict=True)
+            if round(10 * np.log10(hz)) % 3 == 0
+        ]
+        self.plot.set_axes(
+            PlotAxis(-0.6, len(cells) - 0.4, with_unit(octaves, "Hz")),
+            PlotAxis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
+        )
+        self.plot.set_unit("dB", False)
+        self.bars = BarLayer("accent")
+        self.plot.add(self.bars)
+        self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
+        self._held = PeakHold()
+        self._found: Mapping[str, Any] = {}
+        self._lost = False
+        self.line = combo_box("line over the bars", LINES, lambda: self.draw(self._found))
+        self.head.addWidget(self.line)
+
+    def show_readings(self, found: Mapping[str, Any]) -> None:
+        super().show_readings(found)
+        self.draw(found)
+
+    def draw(self, found: Mapping[str, Any]) -> None:
+        """Move the bars; a band below 0 dB or without a level has none."""
+        self._found = found
+        levels = [None if self._lost else found.get(name) for name in self._names]
+        heights = np.array([max(0.0, v or 0.0) for v in levels])
+        lines = (None, self._held.held, self._held.greatest)
+        highest = lines[self.line.currentIndex()]
+        self.bars.set(heights, None if highest is None else np.fmax(0.0, level_db(highest)))
+
+    def move(self, view: "ViewState") -> None:
+        if self.line.currentIndex():
+            self.take_frames(view.engine, view.readings)
+        super().move(view)
+
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        model: Any = engine.models.get(self.model)
+        if not hasattr(model, "nominal"):
+            return
+        there = [*model.nominal]
+        if not {*self._bands_hz} <= {*there}:
+            return
+        places = [there.index(hz) for hz in self._bands_hz]
+        # Level F of the louder channel: (band, frame).
+        self._held.take_frames(
+            engine,
+            readings,
+            self.model,
+            lambda frames: frames.values.highest[:, 0].max(axis=0)[places],
+        )
+
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        self._held.stand_still("frozen" in view.held)
+        self.plot.rest(bool(silence(view.held)))
+        if self._lost != (is_away(view.held)):
+            self._lost = not self._lost
+            self.draw(self._found)
+
+    def restart(self) -> None:
+        self._held.clear()
+
+    def doubt(self, grey: bool, uncalibrated: bool) -> None:
+        super().doubt(grey, uncalibrated)
+        self.plot.set_unit("dB", uncalibrated)
+
+
+def _is_shown(column: Column | None) -> TypeGuard[Column]:
+    """Whether it is an F level of a band, of both channels together."""
+    if column is None or not column.band_hz or column.side:
+        return False
+    return column.statistic == "instantaneous" and column.symbol.startswith("LZF")
+
+
+def _cell(column: Column) -> ReadingCell:
+    hz = column.band_hz
+    return ReadingCell(column.name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")

@@ -1,0 +1,98 @@
+"""A pane of readings that the user has chosen, of all models."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from pyqtgraph.Qt import QtCore
+
+from amt_monitor.base.reading_grid import ReadingGrid
+from amt_monitor.base.widgets import tool_button
+from amt_monitor.panes.choose_readings_dialog import ChooseReadingsDialog
+from amt_monitor.panes.pane import Pane
+from amt_stream.meters.state_signs import is_away
+from amt_stream.views.reading_cell import ReadingCell
+
+if TYPE_CHECKING:
+    from amt_stream.views.view_state import ViewState
+
+LARGE = 3
+"""So many numbers are large; the others stand in the table."""
+
+USUAL = 2
+"""So many are shown if none were chosen."""
+
+
+class ChosenReadingsPane(Pane):
+    """The chosen readings, the first largest.
+
+    chosen: names from the settings; those of other models are preserved
+    keep: called with the names when others are chosen
+    """
+
+    def __init__(self, chosen: Sequence[str], keep: Callable[[list[str]], object]) -> None:
+        super().__init__("numbers", "Numbers")
+        self._chosen, self._keep = list(chosen), keep
+        self._model_of: dict[str, str] = {}
+        self._shown: list[str] | None = None
+        self.choose = tool_button("choose_numbers_button", "Choose...", "", self.ask)
+        self.head.addWidget(self.choose)
+        self.grid = ReadingGrid((), ())
+        self.head.addWidget(self.grid.elapsed_box)
+        self.body.addWidget(self.grid, 1)
+
+    def ask(self) -> None:
+        dialog = ChooseReadingsDialog(self._model_of, self._shown or [], self.window())
+        dialog.accepted.connect(lambda: self.take_names(dialog.chosen))
+        dialog.setAttribute(QtCore.Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
+
+    def take_names(self, names: Sequence[str]) -> None:
+        """Show these readings and store the choice; none stands for the default."""
+        others = [name for name in self._chosen if name not in self._model_of]
+        self._chosen = [*names, *others]
+        self._keep(self._chosen)
+        self._fill()
+
+    def read(self, view: "ViewState") -> None:
+        readings = view.readings
+        models = readings.models if readings is not None else ()
+        there = {name: one for one in models for name in (readings.of(one) if readings else ())}
+        if there != self._model_of or self._shown is None:
+            self._model_of = there
+            self._fill()
+        self.grid.show_readings(view.values)
+        self.grid.show_elapsed(
+            [view.measured_by(self._model_of[name], name) for name in self.grid.counted]
+        )
+
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        status = {
+            name: view.number_status(name, self._model_of[name]) for name in self._shown or ()
+        }
+        self.grid.doubt(
+            lambda name: (status[name].grey, status[name].uncalibrated, status[name].settling)
+        )
+        self.grid.lose(view.values if is_away(view.held) else None)
+
+    def texts(self) -> tuple[str, ...]:
+        return tuple(label.text() for _, label in self.grid.numbers)
+
+    def _fill(self) -> None:
+        """Rebuild the numbers if others are to be shown."""
+        wanted = [name for name in self._chosen if name in self._model_of]
+        names = wanted or [*self._model_of][:USUAL]
+        if names == self._shown:
+            return
+        self._shown = names
+        large, small = names[:LARGE], names[LARGE:]
+        old = self.grid
+        self.grid = ReadingGrid(
+            [[ReadingCell(name)] for name in large], [[ReadingCell(name)] for name in small]
+        )
+        self.body.replaceWidget(old, self.grid)
+        self.head.replaceWidget(old.elapsed_box, self.grid.elapsed_box)
+        old.elapsed_box.deleteLater()
+        old.hide()
+        old.deleteLater()
+        self.body.setStretchFactor(self.grid, 1)

@@ -1,0 +1,310 @@
+"""Levels and loudness against time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.base.theme import Colors, ThemedLabel
+from amt_monitor.base.widgets import SteadyBox, add_all, plain_label, tool_button
+from amt_monitor.panes.pane import Pane
+from amt_monitor.plot.history_layers import HistoryLayers
+from amt_monitor.plot.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
+from amt_monitor.plot.plot_export import EXPORTS, offer
+from amt_monitor.plot.time_plot import TimePlot, clock_text
+from amt_stream.core.words import counted
+from amt_stream.meters.frames import Event
+from amt_stream.meters.rows import Rows, maxima_of, reading_text
+from amt_stream.meters.rows.captions import row_text
+from amt_stream.meters.state_signs import SIGNS, is_away
+from amt_stream.views.history_states import PlotState
+from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.settling_words import SETTLING, UNCOUNTED
+
+if TYPE_CHECKING:
+    from amt_stream.views.view_state import ViewState
+
+SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 28800.0}
+
+LEGEND_BESIDE, LEGEND_INDENT = 1100, 12
+"""Pixels of width from which the legend stands in the title bar, and of the gap before it."""
+
+CAUSES = 3
+"""Lines at most of causes in the legend of a state."""
+
+FOLLOW = (
+    "Follow the end (End). In the plot: wheel, + and - zoom; a drag, Page Up and Page Down move; "
+    "Left and Right read a time"
+)
+
+
+class HistoryPane(Pane):
+    """The history of columns of one unit: their mean, and lightly their range.
+
+    history: shared with other panes; this pane adds the new rows
+    limited: the readings of limits, which are shown at first
+    """
+
+    def __init__(self, history: ReadingHistory, limited: Sequence[str] = ()) -> None:
+        super().__init__("history", "History")
+        self.history, self._limited = history, limited
+        self.plot = TimePlot("history_plot", strip=True)
+        self.plot.setAccessibleName("levels against time")
+        self.plot.viewed.connect(self._view)
+        self.plot.pointed.connect(self._point)
+        self.plot.tell = self._tell
+        self.layers = HistoryLayers(self.plot, self.history)
+        self._uncalibrated = False
+        self._values: Mapping[str, Any] = {}
+        self._maxima: dict[str, str] = {}
+        self._settling: dict[str, str] = {}
+        self._build()
+
+    def _build(self) -> None:
+        span, row = QtWidgets.QWidget(), QtWidgets.QHBoxLayout()
+        row.setContentsMargins(8, 0, 8, 0)
+        row.setSpacing(2)
+        span.setLayout(row)
+        self.spans = {
+            seconds: _span_button(text, partial(self._choose_span, seconds))
+            for text, seconds in SPANS.items()
+        }
+        # A span that was zoomed to.
+        self.zoomed = plain_label("zoomed_span")
+        add_all(row, *self.spans.values(), self.zoomed)
+        self.live = tool_button("live", "Live", FOLLOW, lambda: self.plot.show_until(None))
+        self.choice = tool_button("columns", "Show", "Choose the readings")
+        self.columns_menu = QtWidgets.QMenu(self.choice)
+        self.choice.setMenu(self.columns_menu)
+        self.save = tool_button("save", "Export", "Export the visible span")
+        menu = QtWidgets.QMenu(self.save)
+        offer(menu, EXPORTS, self.plot, self.head_of_export, self.visible)
+        self.save.setMenu(menu)
+        for button in (self.choice, self.save):
+            button.setPopupMode(QtWidgets.QToolButton.ToolButtonPopupMode.InstantPopup)
+        for place, widget in enumerate((span, self.live, self.choice, self.save)):
+            self.head.insertWidget(2 + place, widget)
+        self.legend = ThemedLabel(self._words)
+        self.legend.setObjectName("legend")
+        # The text at the cursor must not widen the pane.
+        policy = QtWidgets.QSizePolicy.Policy
+        self.legend.setSizePolicy(policy.Ignored, policy.Preferred)
+        self._legend_box = SteadyBox(self.legend, one_line=True)
+        self.body.addWidget(self.plot, 1)
+        self._place_legend()
+        self._fill_menu()
+        self._view()
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        self._place_legend()
+
+    def _place_legend(self) -> None:
+        """In the title bar where that is wide, else below it."""
+        beside, box = self.width() >= LEGEND_BESIDE, self._legend_box
+        if beside == (self.head.indexOf(box) >= 0) and box.parent() is not None:
+            return
+        if beside:
+            self.body.removeWidget(box)
+            self.head.insertWidget(6, box, 100)
+            self.legend.setIndent(LEGEND_INDENT)
+        else:
+            self.head.removeWidget(box)
+            self.legend.setIndent(0)
+            self.body.insertWidget(self.body.indexOf(self.plot), box)
+
+    def take(self, rows: Sequence[Rows]) -> None:
+        for part in rows:
+            self.history.add(part)
+
+    def read(self, view: "ViewState") -> None:
+        self.layers.events = view.events
+        self._values = view.values
+        if view.readings is not None:
+            self.layers.limits = view.readings.limits
+            if not self._maxima:
+                models = view.readings.rows.readings.values()
+                offered = [column for one in models for column in one.offered]
+                self._maxima = maxima_of(self.history.columns, offered)
+        self.draw()
+
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        self.show_uncalibrated(view.reading_status().uncalibrated)
+        self._settling = {name: view.number_status(name).settling for name in self.chosen}
+        self.layers.hold("frozen" in view.held)
+        self.layers.lose(is_away(view.held))
+
+    def restart(self) -> None:
+        self.history.clear()
+        self.plot.point(None)
+        self.plot.show_until(None)
+        self.layers.scale.reset()
+
+    def change_limits(self, view: "ViewState") -> None:
+        assert view.readings is not None
+        self.history.extend(view.readings.rows.columns)
+        limited = [limit.column for limit in view.readings.limits]
+        self.columns_menu.clear()
+        self._list_columns()
+        own = [name for name in limited if unit_of(name) == self.layers.unit]
+        self.choose([*(name for name in own if name not in self.chosen), *self.chosen])
+
+    def show_uncalibrated(self, uncalibrated: bool) -> None:
+        if uncalibrated != self._uncalibrated:
+            self._uncalibrated = uncalibrated
+            self._name_unit()
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Show these columns: those of the last one's unit, as many as there are colors."""
+        of_unit = [name for name in names if unit_of(name) == unit_of(names[-1])]
+        self.layers.show(traces_of(of_unit[-MOST:]))
+        self._name_unit()
+        for action in self.columns_menu.actions():
+            action.setChecked(action.data() in self.chosen)
+        self.legend.rewrite()
+        self.draw(again=True)
+
+    @property
+    def chosen(self) -> list[str]:
+        return [trace.name for trace in self.layers.traces]
+
+    def _toggle(self, name: str) -> None:
+        left = [one for one in self.chosen if one != name]
+        wanted = left if name in self.chosen else [*left, name]
+        self.choose(wanted or [name])
+
+    def _fill_menu(self) -> None:
+        self._list_columns()
+        self.choose(first_of(self.history.main_columns, self._limited))
+
+    def _list_columns(self) -> None:
+        columns = self.history.main_columns
+        for unit in dict.fromkeys(unit_of(one.name) for one in columns):
+            self.columns_menu.addSection(unit)
+            for one in columns:
+                if unit_of(one.name) == unit:
+                    act = partial(self._toggle, one.name)
+                    action = self.columns_menu.addAction(symbol_of(one.name), act)
+                    action.setCheckable(True)
+                    action.setData(one.name)
+                    action.setToolTip(f"{one.quantity}, {one.statistic}")
+
+    def draw(self, again: bool = False) -> None:
+        if self.layers.draw(again):
+            self._point()
+
+    def _view(self) -> None:
+        self.live.setEnabled(not self.plot.follows)
+        for seconds, button in self.spans.items():
+            button.setChecked(seconds == self.plot.span_s)
+        self.zoomed.setText(clock_text(round(self.plot.span_s, 1)))
+        self.zoomed.setVisible(self.plot.span_s not in self.spans)
+        self.layers.scale.reset()
+        self.draw(again=True)
+
+    def _choose_span(self, seconds: float) -> None:
+        self.plot.show_until(None if self.plot.follows else self.plot.end_s, seconds)
+        self.spans[seconds].setChecked(True)  # a click on the chosen one does not release it
+
+    def _name_unit(self) -> None:
+        self.plot.set_unit(self.layers.unit, self._uncalibrated)
+
+    def _point(self) -> None:
+        at = self.plot.cursor_s
+        self.layers.cursor.set(None if at is None else at - self.plot.reference_s)
+        self.legend.rewrite()
+
+    def _words(self, colors: Colors) -> str:
+        at, parts = self.plot.cursor_s, []
+        found = {} if at is None else self.layers.read_at(at)
+        for trace in self.layers.traces:
+            line = "&#9477;&#9477;" if trace.dashed else "&#9473;&#9473;"
+            value = self._now(trace.name) if at is None else ""
+            if trace.name in found:
+                low, high = (reading_text(trace.name, v) for v in found[trace.name])
+                value = f" {low if low == high else f'{low} to {high}'}"
+            color = getattr(colors, trace.role)
+            parts.append(
+                f"<span style='color:{color}'>{line}</span> {escape(trace.caption)}{value}"
+            )
+        if at is not None:
+            parts.append(escape(self._moment(at)))
+            parts += map(escape, self.layers.happened(at))
+        return " &nbsp; ".join(parts)
+
+    def _now(self, name: str) -> str:
+        """The newest reading and its maximum, as the numbers of the other panes.
+
+        A reading that does not count, and so can be above its maximum, says why.
+        """
+        values, highest = self._values, self._maxima.get(name, "")
+        text = "" if values.get(name) is None else f" {row_text(name, values)}"
+        if text and (why := self._settling.get(name, SETTLING)) in UNCOUNTED:
+            text += f" {why}"
+        if values.get(highest) is None:
+            return text
+        return f"{text}, max {row_text(highest, values)}"
+
+    def _moment(self, time_s: float) -> str:
+        clock = self._clock(time_s)
+        return f"at {clock_text(round(time_s, 1))}" + (f" ({clock})" if clock else "")
+
+    def _clock(self, time_s: float) -> str:
+        """The time of day of a row; "" if that is unknown."""
+        utc = self.history.utc(time_s)
+        if np.isnat(utc):
+            return ""
+        local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
+        return str(local.toString("HH:mm:ss"))
+
+    def _tell(self, time_s: float) -> str:
+        """The legend of the strip of states at a time, as rich text."""
+        return "<hr>".join(
+            "<br>".join((self._heading(state, start_s, end_s), *_causes(events), state.about))
+            for state, start_s, end_s, events in self.layers.story(time_s)
+        )
+
+    def _heading(self, state: PlotState, start_s: float, end_s: float) -> str:
+        start_s = max(0.0, start_s)
+        times = f"{clock_text(round(start_s, 1))} to {clock_text(round(end_s, 1))}"
+        clocks = [self._clock(one) for one in (start_s, end_s)]
+        if all(clocks):
+            times += f" ({' to '.join(clocks)})"
+        glyph = f"{SIGNS[state.sign].glyph} " if state.sign else ""
+        return f"<b>{glyph}{state.word}</b>, {times}"
+
+    def visible(self) -> Rows:
+        return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
+
+    def head_of_export(self) -> dict[str, Any]:
+        shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
+        return {**super().head_of_export(), "visible": shown}
+
+
+def _causes(events: Sequence[Event]) -> list[str]:
+    """The texts of events as lines of rich text: equal ones once, the first few.
+
+    Those of gaps say how long sound was missing.
+    """
+    by_text: dict[str, list[Event]] = {}
+    for event in events:
+        by_text.setdefault(event.text, []).append(event)
+    lines = []
+    for text, some in by_text.items():
+        missing_s = sum(one.samples * one.time_s / one.sample for one in some if one.sample)
+        notes = [counted(len(some), "time")] if len(some) > 1 else []
+        notes += [f"{missing_s:.2f} s"] if missing_s else []
+        lines.append(escape(text) + (f" ({', '.join(notes)})" if notes else ""))
+    more = len(lines) - CAUSES
+    return [*lines[:CAUSES], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _span_button(text: str, choose: Callable[[], object]) -> QtWidgets.QToolButton:
+    button = tool_button(f"span {text}", text, f"Show {text}", choose)
+    button.setAccessibleName(f"show {text}")
+    button.setCheckable(True)
+    button.setAutoRaise(True)
+    return button

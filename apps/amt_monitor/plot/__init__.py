@@ -1,0 +1,1 @@
+"""The plot, the layers that it draws, and its export."""

@@ -1,0 +1,1 @@
+"""The main window, its docks and states, the wall view, and the start of the program."""

@@ -1,0 +1,449 @@
+"""The main window: commands, panes and the state of one measurement."""
+
+from typing import TYPE_CHECKING, Any
+
+from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+
+from amt_monitor.actions.channels_menu import ChannelsMenu
+from amt_monitor.actions.file_actions import FileActions
+from amt_monitor.actions.layouts_menu import LayoutsMenu
+from amt_monitor.actions.measurement_actions import ChangeLimits, MakeLog, MeasurementActions
+from amt_monitor.actions.models_menu import ModelsMenu, running_models
+from amt_monitor.actions.presets_menu import PresetOf, PresetsMenu
+from amt_monitor.actions.recent_menu import RecentMenu
+from amt_monitor.actions.shortcuts_dialog import ShortcutsDialog
+from amt_monitor.actions.window_actions import WindowActions
+from amt_monitor.actions.window_commands import WindowCommand
+from amt_monitor.base.enter_key_filter import EnterKeyFilter
+from amt_monitor.base.settings import Settings
+from amt_monitor.base.theme import theme
+from amt_monitor.base.widgets import SteadyBox
+from amt_monitor.dialogs.settings_dialog import SettingsDialog
+from amt_monitor.panes.venue_pane import NAME as VENUE
+from amt_monitor.window.limit_alarm import LimitNotifier
+from amt_monitor.window.main_menu import MainMenu
+from amt_monitor.window.pane_area import PaneArea
+from amt_monitor.window.pane_docks import PaneDock, color_tabs, on_screen
+from amt_monitor.window.pane_updater import PaneUpdater, ShownTexts
+from amt_monitor.window.state_view import StateView
+from amt_monitor.window.tray_icon import TrayIcon
+from amt_monitor.window.wall_view import WallMenu, WallView, wall_numbers
+from amt_stream.views.log_status import log_in
+from amt_stream.views.measurement_control import MakeEngine, MeasurementControl
+from amt_stream.views.status_text import title_text
+
+if TYPE_CHECKING:
+    from amt_stream.meters.presets import Preset
+
+SEEN_MS, HIDDEN_MS = (33, 200, 400, 2000), (250, 1000, 1000, 2000)
+"""Between two updates of curves, numbers, state and stored layout, seen and hidden."""
+
+FIT_MS = 100
+"""From the last change of the window's size to a layout that has room in it."""
+
+USUAL = QtCore.QSize(1280, 800)
+
+LOST, FAILED = 3, 1
+
+ROOMY = 700
+"""Pixels of height: a lower window has no room for a message and the first steps together."""
+
+BUTTONS = ("pause", "stop", "reset_readings", "mark", "log", "freeze")
+
+
+class MainWindow(QtWidgets.QMainWindow):
+    """Panes in docks; the commands above them, the status line below.
+
+    It starts to measure at once; `close` stops the engine and waits for it.
+
+    make_engine: makes a new engine for a request, not yet started
+    make_log: makes a log; without it, only logs from the beginning of a measurement are possible
+    preset_of: returns the preset of an engine; without it, none can be saved
+    change_limits: lets other limits judge a running engine; without it, a new one begins
+    """
+
+    def __init__(
+        self,
+        make_engine: MakeEngine,
+        make_log: MakeLog | None = None,
+        settings: Settings | None = None,
+        preset_of: PresetOf | None = None,
+        change_limits: ChangeLimits | None = None,
+    ) -> None:
+        super().__init__()
+        self.setObjectName("amt_monitor")
+        self.setMinimumSize(800, 520)
+        # The frame is known only after the window is shown.
+        title_bar = self.style().pixelMetric(QtWidgets.QStyle.PixelMetric.PM_TitleBarHeight)
+        self.resize(USUAL.boundedTo(self.screen().availableSize() - QtCore.QSize(0, title_bar)))
+        self.settings = settings or Settings()
+        self.measurement = MeasurementControl(make_engine)
+        self._preset_of = preset_of
+        self.wall_view = WallView()
+        self.wall_view.closed.connect(self.activateWindow)
+        self.actions_by_name = WindowActions((self, self.wall_view), self._run)
+        self.area = PaneArea(self, self.settings, self.actions_by_name["choose_limits"].trigger)
+        self.updater = PaneUpdater(
+            self.area, self.measurement, lambda: self.menus.list_panes(self.docks.values())
+        )
+        tray = TrayIcon(self)
+        tray.asked.connect(self._come_back)
+        self.limits = LimitNotifier(tray, QtWidgets.QApplication.beep)
+        self._build_state_view()
+        self._build_actions(make_log, change_limits)
+        self._build_menus()
+        self._close_unasked = False
+        self._before_venue = ""
+        theme.changed.connect(self._color_tabs)
+        self._take_settings()
+        self._restore_place()
+        updates = self._draw, self._read, self.show_state, self._keep_layout
+        self._timers = [*map(self._timer, SEEN_MS, updates)]
+        self._seen = True
+        self._fit_timer = QtCore.QTimer(self, singleShot=True, interval=FIT_MS)
+        self._fit_timer.timeout.connect(self.area.fit_window)
+        # Else a button would have the focus at first, and Enter in haste would press it.
+        self.setFocus()
+        self.device.refresh()
+        self.controls.begin_first()
+
+    def _build_state_view(self) -> None:
+        buttons = [self.actions_by_name[name] for name in BUTTONS]
+        self.state_view = StateView(self.menuBar(), buttons, self.settings)
+        self.bar, self.message = self.state_view.bar, self.state_view.message
+        self.device, self.first_start = self.bar.device, self.state_view.getting_started
+        self.message.undo.clicked.connect(lambda _: self.controls.undo_reset())
+        self.first_start.closed.connect(self._has_started)
+        self.first_start.input_asked.connect(self._choose_input)
+        self.first_start.calibration_asked.connect(self.actions_by_name["calibrate"].trigger)
+        if not self.settings.get("started", False):
+            self.first_start.ask()
+        self.setMenuWidget(self.state_view)
+        self.setCentralWidget(self.state_view.waiting)
+        self.statusBar().addWidget(SteadyBox(self.state_view.line), 1)
+        self.statusBar().setContentsMargins(6, 0, 8, 0)
+        self.statusBar().setSizeGripEnabled(False)
+        EnterKeyFilter(self)
+
+    def _build_actions(self, make_log: MakeLog | None, change_limits: ChangeLimits | None) -> None:
+        self.controls = MeasurementActions(
+            self,
+            self.measurement,
+            self.settings,
+            self.device,
+            make_log=make_log,
+            change_limits=change_limits,
+            front=lambda: self._front,
+            preset=self._preset,
+        )
+        self.controls.changed.connect(self.show_state)
+        self.controls.message.connect(self.say)
+        self.controls.made.connect(self.first_start.finish)
+        self.device.chosen.connect(self.controls.change_input)
+        self.bar.calibration.clicked.connect(
+            lambda: self.controls.calibrate(self.state_view.why_uncalibrated)
+        )
+        self.files = FileActions(
+            self,
+            self.settings,
+            front=lambda: self._front,
+            play=self.controls.play,
+            now=self.updater.results,
+            logged=lambda: self.controls.log_of_all,
+            models=self._running,
+            tell=self.say,
+        )
+
+    def _build_menus(self) -> None:
+        wall = WallMenu(
+            lambda: self.updater.view, lambda: [*self.wall_view.numbers], self.choose_wall_numbers
+        )
+        self.menus = MainMenu(
+            self.state_view.menu_bar,
+            self.actions_by_name,
+            RecentMenu(self.settings, self),
+            ModelsMenu(
+                lambda: self.measurement.engine,
+                self.controls.choose_models,
+                self.controls.set_models,
+            ),
+            ChannelsMenu(
+                self.measurement, self.controls.choose_channels, self.controls.choose_layout
+            ),
+            PresetsMenu(self.settings, self._preset, self.controls.choose_preset, self.say),
+            wall,
+            LayoutsMenu(
+                self.settings,
+                lambda: self.area.name,
+                self.area.layout,
+                self.area.restore,
+                self.area.restore_default,
+            ),
+            self.choose_theme,
+        )
+        self.menus.recent.chosen.connect(self.files.open_path)
+        self.wall_view.customContextMenuRequested.connect(
+            lambda place: wall.popup(self.wall_view.mapToGlobal(place))
+        )
+
+    def _preset(self) -> "Preset | None":
+        engine = self.measurement.engine
+        if engine is None or self._preset_of is None:
+            return None
+        return self._preset_of(engine)
+
+    def _timer(self, milliseconds: int, action: Any) -> QtCore.QTimer:
+        timer = QtCore.QTimer(self)
+        timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        timer.timeout.connect(action)
+        timer.start(milliseconds)
+        return timer
+
+    def _run(self, command: WindowCommand) -> None:
+        targets = {"window": self, "measurement": self.controls, "files": self.files}
+        getattr(targets[command.target], command.name)()
+
+    @property
+    def docks(self) -> dict[str, PaneDock]:
+        return self.area.docks
+
+    @property
+    def shown(self) -> ShownTexts | None:
+        return self.updater.shown
+
+    @property
+    def frozen(self) -> bool:
+        return self.updater.frozen
+
+    @property
+    def _front(self) -> QtWidgets.QWidget:
+        """The window that dialogs stand over."""
+        return self.wall_view if self.wall_view.isVisible() else self
+
+    def choose_theme(self, choice: Any) -> None:
+        theme.choose(choice)
+        self.settings.put(theme=choice)
+
+    def freeze(self) -> None:
+        """Freeze the panes while the measurement continues, or release them."""
+        self.updater.freeze(not self.frozen)
+        self.actions_by_name["freeze"].setChecked(self.frozen)
+
+    def wall(self) -> None:
+        """Show two or three numbers on the whole screen, or close them."""
+        if self.wall_view.isVisible():
+            self.wall_view.close()
+        else:
+            self.wall_view.setGeometry(self.screen().geometry())
+            self.wall_view.showFullScreen()
+            self.wall_view.activateWindow()
+            self._show_wall()
+
+    def venue(self) -> None:
+        """Show the panes of a venue, or what was there before; measure what it needs first."""
+        if VENUE not in self.docks:
+            self._before_venue = ""
+            self.controls.choose_venue()
+        elif self._before_venue:
+            self.area.restore(self._before_venue)
+            self._before_venue = ""
+        else:
+            self._before_venue = self.area.layout()
+            self.area.restore_default()
+
+    def _show_wall(self) -> None:
+        if self.wall_view.isVisible() and (view := self.updater.held_view) is not None:
+            self.wall_view.choose(wall_numbers(view, self.settings.get("wall", [])))
+            pane = self.updater.history
+            state = self.state_view
+            self.wall_view.show_state(state.states, state.banner.text(), self.message.text)
+            self.wall_view.read(view, pane and pane.history)
+
+    def choose_wall_numbers(self, names: list[str]) -> None:
+        self.settings.put(wall=names)
+        self._show_wall()
+
+    def keys(self) -> None:
+        ShortcutsDialog(self._front).open()
+
+    def export(self) -> None:
+        pane = self.updater.history
+        if pane is None:
+            self.say("there is no history to export")
+            return
+        self.docks["history"].show()
+        self.docks["history"].raise_()
+        pane.save.showMenu()
+
+    def _running(self) -> list[str] | None:
+        engine = self.measurement.engine
+        return None if engine is None else [*running_models(engine)] or None
+
+    def quit(self) -> None:
+        self.close()
+
+    def close_now(self) -> None:
+        self._close_unasked = True
+        self.close()
+
+    def say(self, sentence: str) -> None:
+        self.state_view.say(sentence)
+        self.show_state()
+
+    def _restore_place(self) -> None:
+        if place := self.settings.get("place", ""):
+            # Qt moves a window from a screen that is gone to one that is there.
+            self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
+        else:
+            QtCore.QTimer.singleShot(FIT_MS, self._fit_screen)
+
+    def _fit_screen(self) -> None:
+        """Keep the frame, which the window system has put around it by now, on the screen."""
+        room = self.screen().availableGeometry()
+        self.resize(self.size().boundedTo(room.size() - self.frameGeometry().size() + self.size()))
+        place, frame = self.pos(), self.frameGeometry()
+        over = frame.bottomRight() - room.bottomRight()
+        place -= QtCore.QPoint(max(0, over.x()), max(0, over.y()))
+        self.move(max(room.left(), place.x()), max(room.top(), place.y()))
+
+    def _keep_layout(self) -> None:
+        """Store layout and place, often: a program that is killed loses nothing."""
+        self.area.keep()
+        self.settings.put(place=bytes(self.saveGeometry().toBase64().data()).decode())
+
+    def choose_settings(self) -> None:
+        available = QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
+        SettingsDialog(self.settings, self._take_settings, self._front, available).open()
+
+    def _choose_input(self) -> None:
+        self.device.setFocus()
+        self.device.showPopup()
+
+    def first_steps(self) -> None:
+        self.first_start.ask()
+
+    def _has_started(self) -> None:
+        if not self.settings.get("started", False):
+            self.settings.put(started=True)
+            self.area.restore_default()  # there is more room now
+
+    def _take_settings(self) -> None:
+        self.limits.tray.show_if(self.settings.get("tray", False))
+        if (choice := self.settings.get("theme", theme.choice)) != theme.choice:
+            theme.choose(choice)
+        self.menus.check_theme()
+
+    def _come_back(self) -> None:
+        self.setWindowState(self.windowState() & ~QtCore.Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def childEvent(self, event: QtCore.QChildEvent) -> None:
+        super().childEvent(event)
+        if event.polished() and isinstance(event.child(), QtWidgets.QTabBar):
+            self._color_tabs()  # Qt makes a tab bar when docks need one
+
+    def _color_tabs(self) -> None:
+        color_tabs(self)
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
+        super().paintEvent(event)
+        if theme.colors.framed:
+            painter = QtGui.QPainter(self)
+            painter.setPen(QtGui.QColor(theme.colors.outline))
+            for dock in self.docks.values():
+                if dock.isVisible():
+                    painter.drawRect(dock.geometry().adjusted(-1, -1, 0, 0))
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_timer.start()
+
+    def changeEvent(self, event: QtCore.QEvent) -> None:
+        super().changeEvent(event)
+        minimized = event.type() == QtCore.QEvent.Type.WindowStateChange and self.isMinimized()
+        # Without an icon, a hidden window could not be found again.
+        if minimized and self.limits.tray.is_there and self.settings.get("minimize_to_tray", False):
+            QtCore.QTimer.singleShot(0, self.hide)
+
+    def _draw(self) -> None:
+        if not self._seen:
+            self._pace()
+        self.updater.draw()
+
+    def _read(self) -> None:
+        self._pace()
+        self.read()
+
+    def _pace(self) -> None:
+        """Update slowly while nothing is seen; catch up at once when it is seen again."""
+        seen = self.area.is_seen or self.wall_view.isVisible() or on_screen(self)
+        if seen != self._seen:
+            self._seen = seen
+            for timer, milliseconds in zip(
+                self._timers, SEEN_MS if seen else HIDDEN_MS, strict=True
+            ):
+                timer.setInterval(milliseconds)
+            if seen:
+                self.read()
+                self.show_state()
+
+    def read(self) -> None:
+        self.updater.read()
+        self._show_wall()
+
+    def show_state(self) -> None:
+        """Show how the measurement stands, also while hidden: an engine may end by itself."""
+        measurement, updater = self.measurement, self.updater
+        measurement.poll()
+        if updater.is_outdated:
+            self.freeze()
+        self.actions_by_name.show_state(measurement)
+        self.state_view.show_state(measurement, self.height() < ROOMY, self.frozen)
+        if self.area.has_other_room:  # a banner or a message takes room too
+            self._fit_timer.start()
+        self._show_wall()
+        engine, state = measurement.engine, measurement.state
+        if engine is not None:
+            self.actions_by_name["log"].setChecked(log_in(engine) is not None)
+            title = title_text(engine, state, updater.view)
+            if title != self.windowTitle():  # Qt tells the window manager even of the same title
+                self.setWindowTitle(title)
+            if not measurement.measuring or self.frozen:
+                updater.show_status()  # panes that were opened meanwhile
+        sound = self.settings.get("limit_sound", False)
+        self.limits.show_state(measurement, updater.held, self.windowTitle(), sound)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
+        if not self._close_unasked:
+            asked = False
+
+            def close() -> None:
+                self._close_unasked = True
+                if asked:
+                    self.close()
+
+            self.controls.unless_lost("Close the meter?", "Close", close)
+            asked = True
+            if not self._close_unasked:
+                event.ignore()
+                return
+        self._keep_layout()
+        self.limits.tray.show_if(False)
+        self.wall_view.close()
+        for timer in self._timers:
+            timer.stop()
+        self.hide()
+        self.area.leave()
+        self.device.close_listing()
+        self.measurement.close()
+        event.accept()
+
+    def exit_code(self) -> int:
+        """The program's exit code if the window closes now."""
+        error, engine = self.measurement.error, self.measurement.engine
+        if error is None:
+            return 0
+        lost = engine is not None and engine.error is error and engine.device_state == "lost"
+        return LOST if lost else FAILED
