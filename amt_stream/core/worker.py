@@ -12,26 +12,26 @@ PATIENCE_S = 3.0
 """That a process may take to end once it was told to."""
 
 
-class Progress(NamedTuple):
+class WorkProgress(NamedTuple):
     """The part of the work that is done, 0 to 1, and an estimate of the seconds left."""
 
     part: float
     left_s: float
 
 
-class Done(NamedTuple):
+class WorkDone(NamedTuple):
     """What the work returned."""
 
     result: Any
 
 
-class Refused(NamedTuple):
+class WorkRefused(NamedTuple):
     """Why there is no result, in a sentence."""
 
     why: str
 
 
-Message = Progress | Done | Refused
+Message = WorkProgress | WorkDone | WorkRefused
 
 
 class Worker:
@@ -65,15 +65,15 @@ class Worker:
         with suppress(EOFError, OSError, pickle.UnpicklingError):  # the process ended too early
             self._process.stdin.write(pickle.dumps(self._work))
             self._process.stdin.flush()
-            while not isinstance(message, Done | Refused):
+            while not isinstance(message, WorkDone | WorkRefused):
                 message = pickle.load(messages)
                 if not self._ended:
                     yield message
         status = self._process.wait()
         self._process.stdin.close()
         messages.close()
-        if not self._ended and not isinstance(message, Done | Refused):
-            yield Refused(f"its process ended with status {status}")
+        if not self._ended and not isinstance(message, WorkDone | WorkRefused):
+            yield WorkRefused(f"its process ended with status {status}")
 
     def end(self) -> None:
         """End the process and wait for that; more than once does no harm [any-thread]."""

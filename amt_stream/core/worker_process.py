@@ -15,7 +15,7 @@ from typing import BinaryIO
 from amt_stream.core.errors import Refusal
 from amt_stream.core.processes import stand_back
 from amt_stream.core.safe_text import sentence
-from amt_stream.core.worker import Done, Message, Progress, Refused
+from amt_stream.core.worker import Message, WorkDone, WorkProgress, WorkRefused
 
 BEAT_S = 0.2
 """Least time between two reports of progress."""
@@ -32,7 +32,7 @@ class _Reports:
         now, part = time.monotonic(), done / whole
         if part > 0 and now - self._reported >= BEAT_S:
             self._reported = now
-            self._write(Progress(part, (now - self._began) * (1 / part - 1)))
+            self._write(WorkProgress(part, (now - self._began) * (1 / part - 1)))
 
 
 def _write(stream: BinaryIO, message: Message) -> None:
@@ -56,12 +56,12 @@ def main() -> None:
     try:
         work = pickle.load(sys.stdin.buffer)
         threading.Thread(target=_end_with_parent, daemon=True).start()
-        write(Done(work(report=_Reports(write))))
+        write(WorkDone(work(report=_Reports(write))))
     except (Refusal, OSError, ValueError) as error:
-        write(Refused(sentence(error) or type(error).__name__))
+        write(WorkRefused(sentence(error) or type(error).__name__))
     except Exception as error:
         traceback.print_exc()
-        write(Refused(sentence(f"{type(error).__name__}: {error}")))
+        write(WorkRefused(sentence(f"{type(error).__name__}: {error}")))
 
 
 if __name__ == "__main__":

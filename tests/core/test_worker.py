@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 from amt_stream.core.errors import Refusal
-from amt_stream.core.worker import Done, Progress, Refused, Worker
+from amt_stream.core.worker import WorkDone, Worker, WorkProgress, WorkRefused
 from amt_stream.core.worker_process import BEAT_S
 
 
@@ -39,16 +39,16 @@ def endless(report):
 
 def test_progress_and_the_result_come_as_values():
     *progress, done = Worker(partial(summed, 3)).messages()
-    assert done == Done(3)
+    assert done == WorkDone(3)
     assert [one.part for one in progress] == [1 / 3, 2 / 3, 1.0]
-    assert all(isinstance(one, Progress) for one in progress)
+    assert all(isinstance(one, WorkProgress) for one in progress)
     assert progress[0].left_s > progress[2].left_s == 0.0
 
 
 def test_a_refusal_comes_as_its_sentence_and_a_fault_with_its_kind():
-    assert [*Worker(refusing).messages()] == [Refused("there is nothing to sum")]
+    assert [*Worker(refusing).messages()] == [WorkRefused("there is nothing to sum")]
     assert [*Worker(failing).messages()] == [
-        Refused(
+        WorkRefused(
             "TypeError: int() argument must be a string, a bytes-like object or a real number, "
             "not 'list'"
         )
@@ -56,13 +56,13 @@ def test_a_refusal_comes_as_its_sentence_and_a_fault_with_its_kind():
 
 
 def test_a_process_that_is_killed_is_a_refusal():
-    assert [*Worker(killed).messages()] == [Refused("its process ended with status -9")]
+    assert [*Worker(killed).messages()] == [WorkRefused("its process ended with status -9")]
 
 
 def test_nothing_comes_after_the_end():
     worker = Worker(endless)
     messages = worker.messages()
-    assert isinstance(next(messages), Progress)
+    assert isinstance(next(messages), WorkProgress)
     worker.end()
     worker.end()
     assert not worker.running

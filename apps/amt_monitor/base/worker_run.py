@@ -8,7 +8,7 @@ from pyqtgraph.Qt import QtCore
 
 from amt_stream.core.processes import NoInterpreter
 from amt_stream.core.words import rough_time
-from amt_stream.core.worker import Done, Message, Progress, Worker
+from amt_stream.core.worker import Message, WorkDone, Worker, WorkProgress
 
 
 class WorkerRun(QtCore.QObject):
@@ -58,11 +58,11 @@ class WorkerRun(QtCore.QObject):
     def _tell(self, worker: Worker, message: Message) -> None:
         if worker is not self.worker:
             return
-        if isinstance(message, Progress):
+        if isinstance(message, WorkProgress):
             self.came.emit(round(100 * message.part), rough_time(message.left_s))
             return
         self.worker = None
-        if isinstance(message, Done):
+        if isinstance(message, WorkDone):
             self.done.emit(message.result)
         else:
             self.refused.emit(message.why)
