@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def main_window(argv: Sequence[str] | None = None) -> int:
     """The `amt-monitor` command, as `main`."""
     ending = _begun()
-    from amt_stream.cli.monitor import run_monitor
+    from amt_stream.cli.commands.monitor import run_monitor
 
     return ending.status(run_monitor(argv))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from amt_stream import __version__
-from amt_stream.cli import options
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import Options, OptionsParser
+from amt_stream.cli.options import live, sessions, sounds
+from amt_stream.cli.options.parser import ListsDevices, Options, OptionsParser
 from amt_stream.cli.output import OutputFailed, OutputStream, write_all
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import sentence
@@ -90,16 +90,16 @@ COMMANDS = {
     "meter": Subcommand(
         "show loudness or modulation live",
         "Show loudness or modulation live: in a window, in the terminal, or as rows of numbers.",
-        "amt_stream.cli.meter:run_meter",
-        options.MeterOptions,
+        "amt_stream.cli.commands.meter:run_meter",
+        live.MeterOptions,
         lists_models=True,
     ),
     "serve": Subcommand(
         "measure and send the readings to other programs",
         "Measure without a screen: send rows, events and state over any number of transports, and "
         "accept commands (docs/wire.md).",
-        "amt_stream.cli.serve:run_serve",
-        options.ServeOptions,
+        "amt_stream.cli.commands.serve:run_serve",
+        live.ServeOptions,
         lists_models=True,
     ),
     "run": Subcommand(
@@ -107,114 +107,114 @@ COMMANDS = {
         "Measure and serve with a preset and the options in its table [run], until the sound or a "
         "signal ends it. SIGTERM shuts it down in order; SIGHUP makes it reload the preset "
         "(docs/unattended.md).",
-        "amt_stream.cli.run:run_station",
-        options.RunOptions,
+        "amt_stream.cli.commands.run:run_station",
+        live.RunOptions,
     ),
     "devices": Subcommand(
         "list the input devices",
         "List the input devices and their stored calibrations.",
-        "amt_stream.cli.devices:run_devices",
-        options.ListsDevices,
+        "amt_stream.cli.commands.devices:run_devices",
+        ListsDevices,
     ),
     "calibrate": Subcommand(
         "measure the tone of an acoustic calibrator and store the result",
         "Put the calibrator on the microphone and switch it on. Once its tone is stable within 0.1 "
         "dB for 3 s, the level of a full-scale sine is stored for this channel of this device: "
         "channel 1, or the one that -c names. Calibrate two channels one by one: -c 1, then -c 2.",
-        "amt_stream.cli.calibrate:run_calibrate",
-        options.CalibrateOptions,
+        "amt_stream.cli.commands.calibrate:run_calibrate",
+        live.CalibrateOptions,
     ),
     "analyze": Subcommand(
         "measure sound files, frame by frame or in summary",
         "Measure loudness and other readings of sound files, in any format that libsndfile reads: "
         "rows for the whole file, or a summary.",
-        "amt_stream.cli.analyze:run_analyze",
-        options.AnalyzeOptions,
+        "amt_stream.cli.commands.analyze:run_analyze",
+        sounds.AnalyzeOptions,
         lists_models=True,
     ),
     "replay": Subcommand(
         "measure the sound of a session again, and compare",
         "Measure the recorded sound of a session again, with the same settings and gaps, and "
         "compare all rows with its log. On the same computer they are bit-identical.",
-        "amt_stream.cli.replay:run_replay",
-        options.ReplayOptions,
+        "amt_stream.cli.commands.replay:run_replay",
+        sessions.ReplayOptions,
     ),
     "report": Subcommand(
         "write a measurement report",
         "Write a report of a log or a file of rows: what was measured, where and when, "
         "calibration, limits, gaps and faults, readings, history and settings, as self-contained "
         "HTML or as PDF.",
-        "amt_stream.cli.report:run_report",
-        options.ReportOptions,
+        "amt_stream.cli.commands.report:run_report",
+        sessions.ReportOptions,
     ),
     "compare": Subcommand(
         "compare two measurements",
         "Compare two logs, files of rows or sound files: print the difference of each reading that "
         "both have, and its uncertainty. Errors common to both, such as that of one calibration, "
         "cancel.",
-        "amt_stream.cli.compare:run_compare",
-        options.CompareOptions,
+        "amt_stream.cli.commands.compare:run_compare",
+        sessions.CompareOptions,
     ),
     "match": Subcommand(
         "find the gains that make sounds equally loud",
         "Find the gain that makes each sound as loud as the first one, by a model of loudness, "
         "LUFS or LAeq, and write the sounds with their gains. How loud a sound is depends on its "
         "level: give --full-scale-db, unless the files have a calibration in their comments.",
-        "amt_stream.cli.match:run_match",
-        options.MatchOptions,
+        "amt_stream.cli.commands.match:run_match",
+        sounds.MatchOptions,
     ),
     "explain": Subcommand(
         "find which bands make a sound loud, rough and tonal",
         "Print the share of each band and ear in the loudness, roughness and tonality of a sound "
         "(ECMA-418-2), and how these and LAeq change with 3 dB less in the band. Each band takes a "
         "run of all models over the whole sound.",
-        "amt_stream.cli.explain:run_explain",
-        options.ExplainOptions,
+        "amt_stream.cli.commands.explain:run_explain",
+        sounds.ExplainOptions,
     ),
     "lden": Subcommand(
         "print day, evening and night levels",
         "Print Lday, Levening, Lnight and Lden (or Ldn) of logs, for each day and overall, and how "
         "much of each period was measured. Logs with --interval 15min are read fastest.",
-        "amt_stream.cli.lden:run_lden",
-        options.LdenOptions,
+        "amt_stream.cli.commands.lden:run_lden",
+        sessions.LdenOptions,
     ),
     "mark": Subcommand(
         "add a mark to a running log",
         "Add a mark with a text to the log of a running meter, such as one with --quiet. The mark "
         "has the time of this command, within a second.",
-        "amt_stream.cli.mark:run_mark",
-        options.MarkOptions,
+        "amt_stream.cli.commands.mark:run_mark",
+        sessions.MarkOptions,
     ),
     "verify": Subcommand(
         "check that a session is unchanged",
         "Compare the files of a session with the hashes in its folder. Says whether it is intact, "
         "edited or gapped, which parts are, and which sound was lost during the measurement.",
-        "amt_stream.cli.verify:run_verify",
-        options.VerifyOptions,
+        "amt_stream.cli.commands.verify:run_verify",
+        sessions.VerifyOptions,
     ),
     "selftest": Subcommand(
         "check the models against published values",
         "Play built-in reference signals to the models as files, through a pipe and as a device, "
         "and compare what a meter reads with published values, one row each; takes about 2 "
         "minutes, or 30 seconds with --way pcm16.",
-        "amt_stream.cli.selftest:run_selftest",
-        options.SelftestOptions,
+        "amt_stream.cli.commands.selftest:run_selftest",
+        sounds.SelftestOptions,
     ),
     "export": Subcommand(
         "export a model or a stage, with its state, as a torch program (experimental)",
         "Export a streaming model or stage with torch.export: a program that takes blocks of one "
         "length and carries its state from block to block. Experimental: load it with the same "
         "versions of torch and amt_stream.",
-        "amt_stream.cli.export:run_export",
-        options.ExportOptions,
+        "amt_stream.cli.commands.export:run_export",
+        sounds.ExportOptions,
     ),
     "bench": Subcommand(
         "time the models on this machine",
         "Time models and their stages on this machine, with various block lengths and numbers of "
         "listeners: CPU seconds per second of sound, and the same in units of a reference loop, to "
         "compare machines.",
-        "amt_stream.cli.bench:run_bench",
-        options.BenchOptions,
+        "amt_stream.cli.commands.bench:run_bench",
+        sounds.BenchOptions,
     ),
 }
 
@@ -240,7 +240,7 @@ def build_parser() -> Parser:
         "by its reader, 143 terminated",
     )
     parser.add_argument("--version", action="version", version=f"amt-stream {__version__}")
-    parser.add_options(options.ListsDevices)
+    parser.add_options(ListsDevices)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, command in COMMANDS.items():
         own = commands.add_parser(name, help=command.help, description=command.description)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.piped import STANDARD_INPUT
+from amt_stream.cli.sounds.piped import STANDARD_INPUT
 from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
 from amt_stream.core.words import counted, times

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from amt_stream.cli.inputs import Input
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import LiveOptions
+from amt_stream.cli.options.live import LiveOptions
 from amt_stream.core.formats import LOG_FORMATS
 from amt_stream.engine.sources import FileSource
 from amt_stream.meters.table import Table

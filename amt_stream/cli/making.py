@@ -11,7 +11,7 @@ from amt_stream.cli.events import kept_s, open_keeper
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.cli.log import logged, open_log
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import LiveOptions
+from amt_stream.cli.options.live import LiveOptions
 from amt_stream.cli.table import table_of
 from amt_stream.core.importing import import_ahead
 from amt_stream.core.json_types import JsonDict, JsonMap

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from amt_stream.cli.limits import typed_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import AnalyzeOptions, LiveOptions
+from amt_stream.cli.options.live import LiveOptions
+from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.core.values import ONE_OR_TWO
 from amt_stream.engine.channels import EARS
 from amt_stream.meters import catalog

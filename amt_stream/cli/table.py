@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, TextIO
 
 from amt_stream.cli.limits import refuse_uncalibrated
 from amt_stream.cli.messages import Mistake, WrongUsage
-from amt_stream.cli.options import AnalyzeOptions, LiveOptions, MeterOptions, Options
+from amt_stream.cli.options.live import LiveOptions, MeterOptions
+from amt_stream.cli.options.parser import Options
+from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.cli.output import OutputStream
 from amt_stream.core.clock import local_zone
 from amt_stream.core.safe_text import json_comment

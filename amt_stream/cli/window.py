@@ -14,7 +14,7 @@ from amt_stream.cli.inputs import open_input
 from amt_stream.cli.log import log_folder, logged, usual_folder
 from amt_stream.cli.making import SHOWN_MS, EngineSetup, input_from_window, metered_input
 from amt_stream.cli.messages import Mistake, say
-from amt_stream.cli.options import MeterOptions
+from amt_stream.cli.options.live import MeterOptions
 from amt_stream.cli.preset import needs_levels
 from amt_stream.meters.audience import at_microphone
 from amt_stream.meters.frames import LIMITS

@@ -15,7 +15,7 @@ PROGRAM = """
 import json
 import sys
 from amt_monitor.window.application import application
-from amt_stream.cli.monitor import run_monitor
+from amt_stream.cli.commands.monitor import run_monitor
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from pyqtgraph.Qt import QtCore, QtWidgets

@@ -6,7 +6,7 @@ from tests.apps.pyside import run_by_pyside
 PROGRAM = """
 import sys
 from amt_monitor.window.application import application
-from amt_stream.cli.monitor import run_monitor
+from amt_stream.cli.commands.monitor import run_monitor
 from pyqtgraph.Qt import QT_LIB, QtCore, QtWidgets
 
 app, ticks = application(), []

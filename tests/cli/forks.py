@@ -214,8 +214,8 @@ def warm_up(models: Sequence[str]) -> int:
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # OpenMP's pool is not in a fork, which would wait for it for ever
-    import amt_stream.cli.analyze
-    import amt_stream.cli.selftest  # noqa: F401
+    import amt_stream.cli.commands.analyze
+    import amt_stream.cli.commands.selftest  # noqa: F401
     from amt_stream.cli.command import run_command
     from amt_stream.cli.ending import ending
 

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from amt_stream.cli.calibration_table import calibration_table
 from amt_stream.cli.command import run_command
 from amt_stream.cli.messages import Mistake
+from amt_stream.cli.sounds.calibration_table import calibration_table
 from amt_stream.core.device_store import CalibrationError
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.calibration import Calibration, Record, read_records
@@ -429,7 +429,7 @@ def said(*words: str) -> int:
 
 
 def sessions() -> Trial:
-    from amt_stream.cli.verify import lines
+    from amt_stream.cli.commands.verify import lines
     from amt_stream.sessions import Session, SessionError, verify
 
     made = {format: _session(format) for format in ("sqlite", "csv", "jsonl")}

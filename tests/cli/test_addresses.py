@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from amt_stream.cli.options import address, origin
+from amt_stream.cli.options.arguments import address, origin
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from amt_stream import measure
-from amt_stream.cli.batch import BatchCalibration
 from amt_stream.cli.messages import Mistake
-from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.cli.options.sounds import AnalyzeOptions
+from amt_stream.cli.sounds.batch import BatchCalibration
 from amt_stream.dsp.compose import aligned
 from amt_stream.dsp.models import Moore2016
 from amt_stream.engine.sources import SourceError

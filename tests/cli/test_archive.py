@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from amt_stream import measure
-from amt_stream.cli import progress
-from amt_stream.cli.batch import BatchCalibration, tasks_of
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.messages import Mistake
+from amt_stream.cli.sounds import progress
+from amt_stream.cli.sounds.batch import BatchCalibration, tasks_of
 from amt_stream.offline.jobs import WorkerLost, as_done
 from amt_stream.sessions.manifest import NAME, Manifest, ManifestError
 from amt_stream.sessions.outputs import ParquetWriter

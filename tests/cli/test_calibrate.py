@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from amt_stream.cli.calibrate import _identity, _tones
 from amt_stream.cli.command import build_parser
-from amt_stream.cli.devices import run_devices
+from amt_stream.cli.commands.calibrate import _identity, _tones
+from amt_stream.cli.commands.devices import run_devices
 from amt_stream.cli.inputs import Input, open_input, open_microphone
 from amt_stream.engine import FaultSource, SignalSource, Tone
 from amt_stream.meters.calibration import UNCALIBRATED, Record, write_records

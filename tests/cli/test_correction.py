@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from amt_stream.cli.devices import run_devices
+from amt_stream.cli.commands.devices import run_devices
 from amt_stream.cli.inputs import open_microphone
 from amt_stream.meters.calibration import Calibration, Record, kept_channels, utc_now, write_records
 from amt_stream.meters.correction import keep_corrections, read_correction

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from amt_stream.cli.command import build_parser
+from amt_stream.cli.commands.meter import _ended
 from amt_stream.cli.making import input_from_window
-from amt_stream.cli.meter import _ended
 from amt_stream.cli.watch import Hanging, Watch
 from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, FileSource, StdinSource

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from amt_stream.cli.commands.monitor import build_monitor_parser, run_monitor
 from amt_stream.cli.desktop import install_desktop, remove_desktop
 from amt_stream.cli.messages import Mistake
-from amt_stream.cli.monitor import build_monitor_parser, run_monitor
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from openpyxl import Workbook
 
-from amt_stream.cli.batch import BatchCalibration
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.messages import Mistake
+from amt_stream.cli.sounds.batch import BatchCalibration
 from amt_stream.core.settings import PresetError
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset

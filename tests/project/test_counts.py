@@ -12,8 +12,8 @@ FEW = re.compile(r" ([a-z]+ )?(?!is\b|has\b|was\b|as\b|its\b|is\b|less\b)[a-z]{2
 
 ALWAYS_SEVERAL = {
     "dsp/functional/zwicker.py",  # arguments of a kernel
-    "cli/explain.py",  # a run for each band, and one more
-    "cli/meter.py",  # several microphones
+    "cli/commands/explain.py",  # a run for each band, and one more
+    "cli/commands/meter.py",  # several microphones
     "meters/accumulators/histogram.py",  # classes
     "meters/accumulators/programme.py",  # classes
     "service/udp.py",  # a datagram that is too large

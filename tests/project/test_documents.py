@@ -89,7 +89,7 @@ def test_a_broken_link_is_seen(docs, references, tmp_path, monkeypatch):
 
 def test_the_map_of_rooms_is_that_of_the_test_and_short():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    assert len(page.splitlines()) <= 150
+    assert len(page.splitlines()) <= 155
     table = page.partition("## Rooms")[2].partition("\n## ")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == ROOMS
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from amt_stream.cli.run import options_of
+from amt_stream.cli.commands.run import options_of
 from tests.service.served import ROOT, Served, is_row
 
 CONTAINERFILE = ROOT / "docs" / "unattended" / "Containerfile"
@@ -74,7 +74,7 @@ def test_only_what_is_copied_goes_to_whoever_builds():
     for path in copied:
         assert (ROOT / path).exists()
         assert not ignored(path)
-    assert not ignored("amt_stream/cli/run.py")
+    assert not ignored("amt_stream/cli/commands/run.py")
     for path in (".venv/bin/python", ".git/config", "tests/data/x", "docs/a.png", "apps/embed.py"):
         assert ignored(path), path
     assert ignored("amt_stream/engine/__pycache__/ring.pyc")

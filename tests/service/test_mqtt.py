@@ -11,8 +11,8 @@ import subprocess
 import aiomqtt
 import pytest
 
-from amt_stream.cli.options import broker as broker_of
-from amt_stream.cli.options import topic
+from amt_stream.cli.options.arguments import broker as broker_of
+from amt_stream.cli.options.arguments import topic
 from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import Message, Thinned
 from amt_stream.service.mqtt import PASSWORD, USER, Broker, problem

@@ -17,7 +17,7 @@ import pytest
 import soundfile
 from websockets.sync.client import connect
 
-from amt_stream.cli.run import options_of
+from amt_stream.cli.commands.run import options_of
 from amt_stream.meters.presets import load_preset, shipped_presets
 from amt_stream.service.message import Message
 from amt_stream.service.reference import read_tone

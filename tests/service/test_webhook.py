@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from amt_stream.cli.commands.serve import _posts
 from amt_stream.cli.messages import WrongUsage
-from amt_stream.cli.options import ServeOptions
-from amt_stream.cli.serve import _posts
+from amt_stream.cli.options.live import ServeOptions
 from amt_stream.core.values import NotAllowed
 from amt_stream.service.http_endpoint import Recipient, parse_kinds, parse_recipient
 from amt_stream.service.identity import Identity

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from amt_stream.cli.command import run_command
-from amt_stream.cli.verify import lines
+from amt_stream.cli.commands.verify import lines
 from amt_stream.meters.frames import Event
 from amt_stream.sessions import Session, SessionError, Verdict, verify
 from tests.sessions.conftest import HOUR

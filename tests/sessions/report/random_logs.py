@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from amt_stream.cli.limits import report_limits
-from amt_stream.cli.options import MeterOptions
+from amt_stream.cli.options.live import MeterOptions
 from amt_stream.engine import Engine
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit

@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from amt_stream import __version__
-from amt_stream.cli.batch import Task
 from amt_stream.cli.files import identities, not_to_write, path_kind
 from amt_stream.cli.messages import Mistake
-from amt_stream.cli.options import AnalyzeOptions
-from amt_stream.cli.targets import written
+from amt_stream.cli.options.sounds import AnalyzeOptions
+from amt_stream.cli.sounds.batch import Task
+from amt_stream.cli.sounds.targets import written
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import CsvSettings, RowSettings

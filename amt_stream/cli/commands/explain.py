@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import Mistake, say, text_table, warnings_said
-from amt_stream.cli.options import ExplainOptions
-from amt_stream.cli.progress import Progress
+from amt_stream.cli.options.sounds import ExplainOptions
+from amt_stream.cli.sounds.progress import Progress
 from amt_stream.cli.table import refuse_not_csv, write_with_header
 from amt_stream.core.safe_text import plain
 from amt_stream.core.tables import DIALECTS, CsvDialect

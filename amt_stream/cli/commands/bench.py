@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import product
 from typing import NamedTuple
 
-from amt_stream.cli.options import BenchOptions
+from amt_stream.cli.options.sounds import BenchOptions
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import plain
 from amt_stream.meters import catalog

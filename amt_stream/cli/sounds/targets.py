@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from amt_stream.cli.batch import Task
 from amt_stream.cli.files import identities, not_to_write, path_kind
 from amt_stream.cli.messages import Mistake, WrongUsage
-from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.cli.options.sounds import AnalyzeOptions
+from amt_stream.cli.sounds.batch import Task
 from amt_stream.core.formats import FILE_FORMATS, header_path
 from amt_stream.core.values import EACH
 from amt_stream.core.workbooks import XLSX, refuse_no_excel

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.messages import text_table
-from amt_stream.cli.options import LdenOptions
+from amt_stream.cli.options.sessions import LdenOptions
 from amt_stream.cli.table import refuse_not_csv, write_with_header
 from amt_stream.core.safe_text import plain
 from amt_stream.core.tables import DIALECTS, CsvDialect

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from amt_stream.cli.inputs import Input, open_input, typed_corrections
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import CalibrateOptions
+from amt_stream.cli.options.live import CalibrateOptions
 from amt_stream.cli.output import draws
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted

@@ -12,7 +12,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.log import logged, refuse_log_options
 from amt_stream.cli.making import EngineSetup, metered_input
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import ServeOptions
+from amt_stream.cli.options.live import ServeOptions
 from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_microphones
 from amt_stream.engine.sink_thread import Sink
 from amt_stream.meters.presets import Preset

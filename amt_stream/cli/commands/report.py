@@ -5,7 +5,7 @@ from pathlib import Path
 
 from amt_stream.cli.files import atomic_text_file, not_to_write, write_bytes
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import ReportOptions
+from amt_stream.cli.options.sessions import ReportOptions
 
 HTML, PDF = ".html", ".pdf"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from amt_stream.cli.files import identities, not_to_write, path_kind, write_bytes
 from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table, warnings_said
-from amt_stream.cli.options import MatchOptions
+from amt_stream.cli.options.sounds import MatchOptions
 from amt_stream.core.files import why
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import plain

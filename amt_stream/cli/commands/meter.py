@@ -13,7 +13,7 @@ from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.log import refuse_log_options
 from amt_stream.cli.making import EngineSetup, metered_input
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import MeterOptions
+from amt_stream.cli.options.live import MeterOptions
 from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.table import refuse_not_csv, writer_of

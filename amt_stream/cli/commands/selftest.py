@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from amt_stream.cli.files import atomic_text_file, not_to_write
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import SelftestOptions
+from amt_stream.cli.options.sounds import SelftestOptions
 from amt_stream.core.formats import WAYS
 from amt_stream.meters import catalog
 

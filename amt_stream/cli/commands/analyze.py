@@ -10,19 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amt_stream.cli.batch import BatchCalibration, Task, tasks_of
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
 from amt_stream.cli.limits import report_limits, require_limits
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import AnalyzeOptions
-from amt_stream.cli.piped import pipes_as_files
+from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.cli.preset import chosen_preset
-from amt_stream.cli.progress import Progress
-from amt_stream.cli.resuming import name_in_manifest, part_settings, split_done
-from amt_stream.cli.summaries import sheets_of, write_table
+from amt_stream.cli.sounds.batch import BatchCalibration, Task, tasks_of
+from amt_stream.cli.sounds.piped import pipes_as_files
+from amt_stream.cli.sounds.progress import Progress
+from amt_stream.cli.sounds.resuming import name_in_manifest, part_settings, split_done
+from amt_stream.cli.sounds.summaries import sheets_of, write_table
+from amt_stream.cli.sounds.targets import planned, row_format, summary_file
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
-from amt_stream.cli.targets import planned, row_format, summary_file
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.values import EACH

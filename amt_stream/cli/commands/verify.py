@@ -5,7 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from amt_stream.cli.options import VerifyOptions
+from amt_stream.cli.options.sessions import VerifyOptions
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.sessions import SessionError, Verdict, verify

@@ -9,11 +9,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
-from amt_stream.cli.calibration_table import calibration_table, name_in_table
 from amt_stream.cli.files import path_kind
 from amt_stream.cli.inputs import typed_corrections, with_uncertainty
 from amt_stream.cli.messages import Mistake, WrongUsage, say
-from amt_stream.cli.options import AnalyzeOptions
+from amt_stream.cli.options.sounds import AnalyzeOptions
+from amt_stream.cli.sounds.calibration_table import calibration_table, name_in_table
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import EACH
 from amt_stream.core.words import counted

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
+from amt_stream.cli.commands.serve import MeasurementPlan, serve, with_preset
 from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import OptionsParser, RunOptions, StationOptions
-from amt_stream.cli.serve import MeasurementPlan, serve, with_preset
+from amt_stream.cli.options.live import RunOptions, StationOptions
+from amt_stream.cli.options.parser import OptionsParser
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import brief, plain, sentence
 from amt_stream.meters.presets import load_preset

@@ -6,7 +6,7 @@ from amt_stream import __version__
 from amt_stream.cli.command import Parser, run_chosen, run_command
 from amt_stream.cli.desktop import NAME, install_desktop, remove_desktop, this_program
 from amt_stream.cli.messages import Mistake, say
-from amt_stream.cli.options import MonitorOptions
+from amt_stream.cli.options.live import MonitorOptions
 
 
 def run_monitor(argv: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """`amt-stream replay`: a session measured again from its sound."""
 
 from amt_stream.cli.messages import say
-from amt_stream.cli.options import ReplayOptions
+from amt_stream.cli.options.sessions import ReplayOptions
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 

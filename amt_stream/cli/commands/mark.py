@@ -1,7 +1,7 @@
 """`amt-stream mark`: a mark in a log that another process writes."""
 
 from amt_stream.cli.messages import say
-from amt_stream.cli.options import MarkOptions
+from amt_stream.cli.options.sessions import MarkOptions
 from amt_stream.sessions.marks import mark
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from amt_stream import __version__
 from amt_stream.cli.files import not_to_write, write_bytes
 from amt_stream.cli.messages import Mistake, say
-from amt_stream.cli.options import ExportOptions
+from amt_stream.cli.options.sounds import ExportOptions
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.settings import PresetError
 from amt_stream.meters.presets import load_preset, stage_types

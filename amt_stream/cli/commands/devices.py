@@ -1,7 +1,7 @@
 """`amt-stream devices`."""
 
 from amt_stream.cli.messages import say
-from amt_stream.cli.options import ListsDevices
+from amt_stream.cli.options.parser import ListsDevices
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.devices.listing import list_devices
 from amt_stream.meters.calibration import kept_channels

@@ -3,10 +3,10 @@
 import json
 from typing import TYPE_CHECKING
 
+from amt_stream.cli.commands.report import page_target, write_page
 from amt_stream.cli.inputs import with_uncertainty
 from amt_stream.cli.messages import Mistake, say, text_table, warnings_said
-from amt_stream.cli.options import CompareOptions
-from amt_stream.cli.report import page_target, write_page
+from amt_stream.cli.options.sessions import CompareOptions
 from amt_stream.core.safe_text import plain
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration

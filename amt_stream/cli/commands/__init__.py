@@ -1,0 +1,1 @@
+"""The commands of `amt-stream`, a file each."""

@@ -1,0 +1,1 @@
+"""The options of each command, and the parser that reads them."""

@@ -1,0 +1,1 @@
+"""Batches of sound files: what is read, what is written, how far it is."""
