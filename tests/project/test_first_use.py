@@ -153,7 +153,6 @@ MADE_TWICE = {
     "amt_stream/cli/terminal/palette.py": {"style"},
     "amt_stream/cli/terminal/panes.py": {"_columns_of"},
     "amt_stream/cli/terminal/pictures.py": {"digits"},
-    "amt_stream/dsp/contract.py": {"meant"},
     "amt_stream/dsp/data/__init__.py": {"table"},
     "amt_stream/dsp/functional/fourier.py": {"turns", "twists"},
     "amt_stream/dsp/functional/gammatone.py": {"_block_shapes"},

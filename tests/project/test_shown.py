@@ -97,7 +97,6 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("accuracy.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",
     ("adding.md", "# "): "tests/project/test_adding.py",
     ("architecture.md", " source's own thread"): "a drawing",
-    ("archives.md", "from functools import partial"): "needs Ray; tests/soak/test_archives.py",
     ("contributing.md", "make setup"): "tests/project/test_bootstrap.py",
     ("embedding.md", "import torch"): "tests/cli/test_export.py has such a program",
     ("embedding.md", '<script type="module"'): "tests/service/test_page.py",
