@@ -1,24 +1,26 @@
 """Psychoacoustic annoyance, from percentiles of loudness, sharpness and modulation."""
 
-import re
 from collections.abc import Mapping
+from itertools import product
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from amt_stream.meters.names import SIDES, NameForm
+
 Form = Literal["zwicker", "more", "di"]
 
 INPUTS = {
-    "n5": "zwicker_n5{}_sone",
-    "sharpness": "sharpness_s5{}_acum",
-    "roughness": "ecma_roughness_r5{}_asper",
-    "fluctuation": "ecma_fluctuation_f5{}_vacil",
+    "n5": NameForm("zwicker_n5{side}_sone"),
+    "sharpness": NameForm("sharpness_s5{side}_acum"),
+    "roughness": NameForm("ecma_roughness_r5{side}_asper"),
+    "fluctuation": NameForm("ecma_fluctuation_f5{side}_vacil"),
 }
-TONAL_INPUTS = INPUTS | {"tonality": "ecma_tonality_t5{}_tu"}
-"""The readings that annoyance is made of, by argument; {} stands for the side."""
+TONAL_INPUTS = INPUTS | {"tonality": NameForm("ecma_tonality_t5{side}_tu")}
+"""The readings that annoyance is made of, by argument."""
 
-NAME = re.compile(r"annoyance_(?P<form>zwicker|more|di)(?P<side>_left|_right)?")
+ANNOYANCE = NameForm("annoyance_{form}{side}", form=get_args(Form))
 
 
 def psychoacoustic_annoyance(
@@ -69,15 +71,15 @@ def psychoacoustic_annoyance(
 
 def inputs_of(name: str) -> dict[str, str]:
     """The readings that `annoyance_zwicker_left` and the like are made of, by argument."""
-    parts = NAME.fullmatch(name)
+    parts = ANNOYANCE.read(name)
     assert parts is not None
     inputs = INPUTS if parts["form"] == "zwicker" else TONAL_INPUTS
-    return {key: one.format(parts["side"] or "") for key, one in inputs.items()}
+    return {key: one.write(side=parts["side"]) for key, one in inputs.items()}
 
 
 def annoyance_from(name: str, readings: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
     """Annoyance of this name from its readings by name; NaN where one of them is not finite."""
-    parts, inputs = NAME.fullmatch(name), inputs_of(name)
+    parts, inputs = ANNOYANCE.read(name), inputs_of(name)
     assert parts is not None
     form: Form = parts["form"]  # type: ignore[assignment]
     given = np.stack([np.asarray(readings[one], np.float64) for one in inputs.values()])
@@ -93,9 +95,8 @@ def annoyances(readings: Mapping[str, float | None]) -> dict[str, float | None]:
     both ears and of each: of two channels, loudness, sharpness and tonality are the higher ones.
     """
     found: dict[str, float | None] = {}
-    for name in (
-        f"annoyance_{form}{side}" for side in ("", "_left", "_right") for form in get_args(Form)
-    ):
+    for side, form in product(("", *SIDES), get_args(Form)):
+        name = ANNOYANCE.write(form=form, side=side)
         inputs = inputs_of(name).values()
         if readings.keys() >= set(inputs):
             given = {one: np.nan if (v := readings[one]) is None else v for one in inputs}

@@ -11,10 +11,10 @@ from amt_stream import measure
 from amt_stream.dsp.models.ecma418_all import ECMA418Output
 from amt_stream.dsp.stages.ecma418_modulation import ECMARoughnessOutput
 from amt_stream.meters import catalog
-from amt_stream.meters.accumulators import ECMAMeter
-from amt_stream.meters.accumulators.ecma418 import LOUDNESS, TONALITY
 from amt_stream.meters.rows import choose, readings_of
+from amt_stream.meters.rows.ecma418 import LOUDNESS, TONALITY
 from tests.data.synth import render
+from tests.meters.one_quantity import ecma_meter
 from tests.meters.test_readings import frames
 
 DATA = Path(__file__).parents[1] / "data"
@@ -190,7 +190,7 @@ def test_outputs_by_band():
 def test_the_start_counts_in_nothing():
     """The standard leaves out 57 frames, also where they are loud."""
     values = np.where(np.arange(400) < 57, 9.0, 1.0)
-    meter = ECMAMeter(LOUDNESS, ["mean_sone", "max_sone", "n1_sone"])
+    meter = ecma_meter(LOUDNESS, ["mean_sone", "max_sone", "n1_sone"])
     columns = meter.update(np.arange(400) / 187.5, values)
     assert np.isfinite(columns).sum() == 3 * 343
     reading = meter.reading()
@@ -204,7 +204,7 @@ def test_means_are_those_of_the_standard():
     values = np.random.default_rng(0).uniform(0, 0.1, 500)
     values[values < 0.01] = 0
     late = np.arange(500) / 187.5 + 1
-    loudness, tonality = ECMAMeter(LOUDNESS), ECMAMeter(TONALITY)
+    loudness, tonality = ecma_meter(LOUDNESS), ecma_meter(TONALITY)
     for meter in (loudness, tonality):
         for part in np.array_split(np.arange(500), 7):
             meter.update(late[part], values[part])
@@ -213,7 +213,7 @@ def test_means_are_those_of_the_standard():
     assert loudness.reading()["mean_sone"] == pytest.approx(power_mean)
     assert tonality.reading()["mean_tu"] == pytest.approx(values[values > 0.02].mean())
     assert tonality.reading()["t99_tu"] == 0
-    silent = ECMAMeter(TONALITY)
+    silent = ecma_meter(TONALITY)
     assert silent.reading()["mean_tu"] is None
     silent.update(late, np.zeros(500))
     assert silent.reading()["mean_tu"] == 0

@@ -8,15 +8,9 @@ import pytest
 import soundfile
 
 from amt_stream import measure
-from amt_stream.meters.accumulators import (
-    ECMAMeter,
-    Histogram,
-    RollingHistogram,
-    SharpnessMeter,
-    SoundLevelMeter,
-    ZwickerMeter,
-)
-from amt_stream.meters.accumulators.ecma418 import LOUDNESS
+from amt_stream.meters.accumulators import Histogram, RollingHistogram, SoundLevelMeter
+from amt_stream.meters.rows.ecma418 import LOUDNESS
+from tests.meters.one_quantity import ecma_meter, sharpness_meter, zwicker_meter
 
 FS = 48000
 PERCENTS = (1, 5, 10, 50, 90, 95, 99)
@@ -95,10 +89,10 @@ def test_silence_has_no_level():
 @pytest.mark.parametrize(
     ("make", "name", "low", "high", "near"),
     [
-        (ZwickerMeter, "n{}_sone", 0.002, 0.01, 2e-4),
-        (ZwickerMeter, "n{}_sone", 900.0, 90_000.0, 2e-4),
-        (lambda: ECMAMeter(LOUDNESS), "n{}_sone", 900.0, 90_000.0, 2e-4),
-        (SharpnessMeter, "s{}_acum", 15.0, 60.0, 2e-4),
+        (zwicker_meter, "n{}_sone", 0.002, 0.01, 2e-4),
+        (zwicker_meter, "n{}_sone", 900.0, 90_000.0, 2e-4),
+        (lambda: ecma_meter(LOUDNESS), "n{}_sone", 900.0, 90_000.0, 2e-4),
+        (sharpness_meter, "s{}_acum", 15.0, 60.0, 2e-4),
     ],
 )
 def test_sones_and_acums_of_any_range(make, name, low, high, near):
@@ -112,7 +106,7 @@ def test_sones_and_acums_of_any_range(make, name, low, high, near):
 
 def test_what_is_beyond_all_classes_is_no_value():
     """As of Aures's sharpness at the levels of hydrophones."""
-    meter = SharpnessMeter(["s5_acum", "s90_acum"])
+    meter = sharpness_meter(["s5_acum", "s90_acum"])
     columns = meter.update(np.arange(6000) / 500 + 1, walk(400, 5000))
     reading = meter.reading()
     assert reading["s5_acum"] is None
@@ -122,7 +116,7 @@ def test_what_is_beyond_all_classes_is_no_value():
 
 
 def test_of_nothing_loudness_is_0():
-    meter = ZwickerMeter(["n90_sone"])
+    meter = zwicker_meter(["n90_sone"])
     sone = np.repeat([4.0, 0.0], 3000)
     columns = meter.update(np.arange(6000) / 500 + 1, sone)
     assert columns[0, -1] == meter.reading()["n90_sone"] == 0

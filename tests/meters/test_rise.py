@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from amt_stream.meters.accumulators import Histogram, LoudnessMeter, SharpnessMeter, ZwickerMeter
+from amt_stream.meters.accumulators import Histogram
 from amt_stream.meters.accumulators.sound_level import SoundLevelMeter
+from tests.meters.one_quantity import loudness_meter, sharpness_meter, zwicker_meter
 
 
 def counted(values, rising, width=0.0):
@@ -56,8 +57,8 @@ def spl(columns=()):
 
 def loudness(columns=()):
     return Case(
-        LoudnessMeter(1000, columns),
-        lambda meter, time_s, level: meter.update(time_s, level, level),
+        loudness_meter(columns),
+        lambda meter, time_s, level: meter.update(time_s, level),
         1000,
         0.5,
         0.03,
@@ -68,7 +69,7 @@ def loudness(columns=()):
 
 def zwicker(columns=()):
     return Case(
-        ZwickerMeter(columns),
+        zwicker_meter(columns),
         lambda meter, time_s, level: meter.update(time_s, level),
         500,
         0.5,
@@ -80,7 +81,7 @@ def zwicker(columns=()):
 
 def sharpness(columns=()):
     return Case(
-        SharpnessMeter(columns),
+        sharpness_meter(columns),
         lambda meter, time_s, level: meter.update(time_s, level / 10),
         500,
         0.5,

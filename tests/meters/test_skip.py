@@ -4,18 +4,15 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import (
-    ECMAMeter,
-    LoudnessMeter,
     ProgrammeLoudness,
     RollingHistogram,
     RollingLevel,
-    SharpnessMeter,
     SoundLevelMeter,
     SpectrumMeter,
     ThirdOctaveMeter,
-    ZwickerMeter,
 )
-from amt_stream.meters.accumulators.ecma418 import TONALITY
+from amt_stream.meters.rows.ecma418 import TONALITY
+from tests.meters.one_quantity import ecma_meter, loudness_meter, sharpness_meter, zwicker_meter
 
 COUNTS = [0, 1, 7, 99, 100, 101, 350, 399, 400, 401, 1234]
 
@@ -42,8 +39,8 @@ def test_windows_move_on(count, before):
 
 
 def of_loudness(meter, n, rng, valid):
-    phon = rng.uniform(40, 60, (2, n)) if rng else np.full((2, n), 50.0)
-    return meter.update(np.full(n, 9.0), *phon, valid)
+    phon = rng.uniform(40, 60, n) if rng else np.full(n, 50.0)
+    return meter.update(np.full(n, 9.0), phon, valid)
 
 
 def of_zwicker(meter, n, rng, valid):
@@ -86,10 +83,10 @@ def of_spectrum(meter, n, rng, valid):
 
 
 METERS = {
-    of_loudness: lambda: LoudnessMeter(1000, ["ltl_n5_1s_phon"]),
-    of_zwicker: lambda: ZwickerMeter(["n5_1s_sone"]),
-    of_sharpness: lambda: SharpnessMeter(["s5_1s_acum"]),
-    of_ecma: lambda: ECMAMeter(TONALITY, ["t5_1s_tu"]),
+    of_loudness: lambda: loudness_meter(["ltl_n5_1s_phon"]),
+    of_zwicker: lambda: zwicker_meter(["n5_1s_sone"]),
+    of_sharpness: lambda: sharpness_meter(["s5_1s_acum"]),
+    of_ecma: lambda: ecma_meter(TONALITY, ["t5_1s_tu"]),
     of_programme: ProgrammeLoudness,
     of_third_octaves: lambda: ThirdOctaveMeter((100.0, 1000.0), ["lzeq_100hz_1s_db"]),
     of_spectrum: lambda: SpectrumMeter(25.0),

@@ -5,20 +5,17 @@ import pytest
 
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.meters.accumulators import (
-    ECMAMeter,
     Histogram,
-    LoudnessMeter,
     ProgrammeLoudness,
     RollingHistogram,
     RollingLevel,
-    SharpnessMeter,
     SoundLevelMeter,
     SpectrumMeter,
     ThirdOctaveMeter,
-    ZwickerMeter,
 )
-from amt_stream.meters.accumulators.ecma418 import TONALITY
 from amt_stream.meters.accumulators.programme import COLUMNS
+from amt_stream.meters.rows.ecma418 import TONALITY
+from tests.meters.one_quantity import ecma_meter, loudness_meter, sharpness_meter, zwicker_meter
 
 
 def walk(count, seed=0):
@@ -28,25 +25,25 @@ def walk(count, seed=0):
 
 
 def of_loudness(count):
-    columns = ["ltl_n5_phon", "max_ltl_phon", "ltl_n90_2s_phon", "max_stl_phon"]
+    columns = ["ltl_n5_phon", "max_phon", "ltl_n90_2s_phon"]
     time_s, phon = np.arange(count) / 1000, walk(count)
-    return lambda: LoudnessMeter(1000, columns, limit_phon=60, hold_s=3), (time_s, phon, phon - 3)
+    return lambda: loudness_meter(columns), (time_s, phon)
 
 
 def of_zwicker(count):
-    columns = ["nmax_sone", "n5_sone", "n10_3s_sone"]
-    return lambda: ZwickerMeter(columns), (np.arange(count) / 500, np.exp2(walk(count) / 10 - 4))
+    columns = ["max_sone", "n5_sone", "n10_3s_sone"]
+    return lambda: zwicker_meter(columns), (np.arange(count) / 500, np.exp2(walk(count) / 10 - 4))
 
 
 def of_sharpness(count):
     columns = ["mean_acum", "max_acum", "s5_acum", "s10_3s_acum"]
-    return lambda: SharpnessMeter(columns), (np.arange(count) / 500, walk(count) / 30)
+    return lambda: sharpness_meter(columns), (np.arange(count) / 500, walk(count) / 30)
 
 
 def of_ecma(count):
     columns = ["mean_tu", "max_tu", "t5_tu", "t10_3s_tu"]
     values = np.maximum(walk(count) / 30 - 1.5, 0)
-    return lambda: ECMAMeter(TONALITY, columns), (np.arange(count) / 187.5, values)
+    return lambda: ecma_meter(TONALITY, columns), (np.arange(count) / 187.5, values)
 
 
 def of_programme(count):

@@ -16,9 +16,10 @@ from amt_stream import (
     Resample,
     measure,
 )
-from amt_stream.meters.accumulators import ECMAMeter, Histogram, SharpnessMeter, ZwickerMeter
-from amt_stream.meters.accumulators.ecma418 import LOUDNESS
+from amt_stream.meters.accumulators import Histogram
+from amt_stream.meters.rows.ecma418 import LOUDNESS
 from tests.meters import threadless
+from tests.meters.one_quantity import ecma_meter, sharpness_meter, zwicker_meter
 
 DOCS = Path(__file__).parents[2] / "docs"
 FS = 48000
@@ -95,7 +96,7 @@ def test_percentiles():
     (most,) = said("rows.md", "Sharpness has classes up to # acum")
     rng = np.random.default_rng(0)
     histogram = Histogram()
-    assert (histogram.low, SharpnessMeter().percentiles.histogram.high) == (least, most)
+    assert (histogram.low, sharpness_meter().rule.high) == (least, most)
     values = rng.uniform(-100, 200, 5001)
     histogram.add(values)
     percents = np.arange(1, 100)
@@ -103,9 +104,9 @@ def test_percentiles():
     assert 0.9 * level < np.abs(off).max() <= level + 1e-9
     values, time_s = rng.uniform(1, 30, 5001), np.arange(5001) / 500 + 1
     for meter, name, within in (
-        (ZwickerMeter(), "n{}_sone", share / 100 * values),
-        (ECMAMeter(LOUDNESS), "n{}_sone", share / 100 * values),
-        (SharpnessMeter(), "s{}_acum", np.full(5001, acum)),
+        (zwicker_meter(), "n{}_sone", share / 100 * values),
+        (ecma_meter(LOUDNESS), "n{}_sone", share / 100 * values),
+        (sharpness_meter(), "s{}_acum", np.full(5001, acum)),
     ):
         meter.update(time_s, values)
         for p in (1, 5, 10, 50, 90, 95, 99):

@@ -1,4 +1,4 @@
-"""Maxima: since the start, recent, and of each event; and time above a limit."""
+"""Maxima: since the start, and of each event of sound."""
 
 import math
 from collections import deque
@@ -38,49 +38,6 @@ class Maximum(Resumable):
     def known(self) -> float | None:
         """The maximum; None before the first value."""
         return None if self.time_s is None else self.value
-
-
-class Hold(Resumable):
-    """The maximum of the last `seconds`, a peak hold."""
-
-    kept = growing = ("tops",)
-
-    def __init__(self, seconds: float) -> None:
-        if not 0 < seconds < math.inf:
-            raise ValueError(f"a hold of {seconds} s: give more than 0")
-        self.seconds = seconds
-        # Times and decreasing values: the first is the maximum, the next one will be after the
-        # first is dropped.
-        self._next: deque[tuple[float, float]] = deque()
-
-    def add(self, time_s: Values, values: Values) -> None:
-        """Take `values` (n,) at `time_s` (n,) into account; NaN does not count."""
-        if not len(values):
-            return
-        known = ~np.isnan(values)
-        times, levels = time_s[known], values[known]
-        # A value that is lower than a later one will never be the highest.
-        tops = np.maximum.accumulate(levels[::-1])[::-1] if len(levels) else levels
-        for k in np.flatnonzero(levels >= tops):
-            while self._next and self._next[-1][1] <= levels[k]:
-                self._next.pop()
-            self._next.append((float(times[k]), float(levels[k])))
-        while self._next and self._next[0][0] <= time_s[-1] - self.seconds:
-            self._next.popleft()
-
-    @property
-    def tops(self) -> Values:
-        """Times and values (n, 2) that are, or can become, the maximum."""
-        return np.array(self._next, np.float64).reshape(-1, 2)
-
-    @tops.setter
-    def tops(self, given: Values) -> None:
-        self._next = deque((time_s, value) for time_s, value in given.tolist())
-
-    @property
-    def value(self) -> float | None:
-        """The maximum, or None without recent values."""
-        return self._next[0][1] if self._next else None
 
 
 @dataclass(frozen=True)
@@ -135,6 +92,11 @@ class Events(Resumable):
         return len(self.events)
 
     @property
+    def last(self) -> SoundEvent | None:
+        """The current event, or the last one."""
+        return self.present or (self.events[-1] if self.events else None)
+
+    @property
     def past(self) -> Values:
         """Start, end and maximum (n, 3) of past events."""
         return np.array([astuple(one) for one in self.events], np.float64).reshape(-1, 3)
@@ -152,21 +114,3 @@ class Events(Resumable):
     @under_way.setter
     def under_way(self, given: Values) -> None:
         self.present = SoundEvent(*given[-1].tolist()) if len(given) else None
-
-
-class TimeAbove(Resumable):
-    """Seconds with values above `limit`, of values `period_s` apart."""
-
-    kept = ("_count",)
-
-    def __init__(self, limit: float, period_s: float) -> None:
-        self.limit, self.period_s = limit, period_s
-        self._count = 0
-
-    def add(self, values: Values) -> None:
-        """Take `values` (n,); NaN is ignored."""
-        self._count += int(np.count_nonzero(values > self.limit))
-
-    @property
-    def seconds(self) -> float:
-        return self._count * self.period_s

@@ -13,7 +13,7 @@ from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators.dose import DAY_S
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.names import WINDOW
 
 PRESENT_S = 10.0
 """Seconds of the level that is assumed to continue."""

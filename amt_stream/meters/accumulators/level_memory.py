@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.accumulators.window import LONGEST_S
+from amt_stream.meters.names import LONGEST_S
 
 AT_ONCE = 60
 """Seconds that a rolling level takes in one call."""

@@ -1,17 +1,13 @@
 """Running percentiles, of all sound and of rolling windows."""
 
-import re
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.meters.accumulators.extremes import Maximum
 from amt_stream.meters.accumulators.histogram import Histogram, RollingHistogram, known
-from amt_stream.meters.accumulators.meter import Meter
-from amt_stream.meters.accumulators.window import WINDOW, window_s
+from amt_stream.meters.names import window_s
 
 PERCENTS = (1, 5, 10, 50, 90, 95, 99)
 """Percentiles that a meter has on demand, whatever its columns."""
@@ -20,6 +16,7 @@ RENEWED_S = 0.1
 """Seconds between updates of percentiles in columns."""
 
 Values = NDArray[np.float64]
+Numbers = NDArray[np.floating]
 
 
 def still_rising(time_s: Values, rise_s: float) -> int:
@@ -53,11 +50,10 @@ class Renewals(Resumable):
 
 
 class Percentiles(Resumable):
-    """Percentiles of one value, in columns that are named after a pattern.
+    """Percentiles of one value, of all that was counted and of rolling windows.
 
-    columns: names of columns; those that match `stem` are used, as `ltl_n5_phon` and, for the last
-        10 minutes, `ltl_n5_10min_phon` match ("ltl_n", "_phon")
-    stem: text before the percentage, and after the window
+    wanted: percentages and windows of those that `add` returns; a window is as in names, "10min",
+        or "" for all that was counted
     period_s: seconds between values
     classes: as in `Histogram`
 
@@ -67,22 +63,20 @@ class Percentiles(Resumable):
     kept = ("histogram", "rolling", "_held")
 
     def __init__(
-        self, columns: Sequence[str], stem: tuple[str, str], period_s: float, **classes: float
+        self, wanted: Sequence[tuple[int, str]], period_s: float, **classes: float
     ) -> None:
         self._classes = classes
-        pattern = rf"{stem[0]}(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?{stem[1]}"
-        found = [m for m in (re.fullmatch(pattern, name) for name in columns) if m]
-        self.names = tuple(m[0] for m in found)
-        self._percents: dict[str | None, list[int]] = {None: []}
+        self._wanted = tuple(wanted)
+        self._percents: dict[str, list[int]] = {"": []}
         self._places = []
-        for match in found:
-            of_window = self._percents.setdefault(match["window"], [])
-            self._places.append((match["window"], len(of_window)))
-            of_window.append(int(match["percent"]))
+        for percent, window in wanted:
+            of_window = self._percents.setdefault(window, [])
+            self._places.append((window, len(of_window)))
+            of_window.append(percent)
         self.rolling = {
             window: RollingHistogram(period_s, window_s(window), **classes)
             for window in self._percents
-            if window is not None
+            if window
         }
         self._held = {window: np.full(len(p), np.nan) for window, p in self._percents.items()}
         self.reset()
@@ -90,48 +84,45 @@ class Percentiles(Resumable):
     def reset(self) -> None:
         """Restart all but the windows."""
         self.histogram = Histogram(**self._classes)
-        self._held[None] = np.full(len(self._percents[None]), np.nan)
+        self._held[""] = np.full(len(self._percents[""]), np.nan)
 
     def take_over(self, before: "Percentiles") -> None:
         super().take_over(before)
         held = {
-            n: before._held[w][k] for n, (w, k) in zip(before.names, before._places, strict=True)
+            one: before._held[window][place]
+            for one, (window, place) in zip(before._wanted, before._places, strict=True)
         }
-        now = {**self._present(), **held}
-        for name, (window, place) in zip(self.names, self._places, strict=True):
-            self._held[window][place] = now[name]
+        for one, (window, place) in zip(self._wanted, self._places, strict=True):
+            percents = [self._percents[window][place]]
+            now = self._of(window).percentiles(percents)[0]
+            self._held[window][place] = held.get(one, now)
 
     def skip(self, count: int) -> None:
         """Skip missing values; windows move on."""
         for histogram in self.rolling.values():
             histogram.skip(count)
 
-    def add(
-        self, measured: Values, heard: Values, due: Sequence[int], rising: int
-    ) -> dict[str, Values]:
-        """Take values (n,), and return the percentiles (n,) by name.
+    def add(self, measured: Numbers, heard: Numbers, due: Sequence[int], rising: int) -> Values:
+        """Take values (n,), and return the percentiles (percentile, n) that are wanted.
 
         measured, heard: values for the whole measurement, and for the windows; NaN does not count
         due: indices of values with an update, in order; others have the percentiles of the last
             update
         rising: number of first values that are of the rise from silence (see `Histogram`)
         """
-        found: dict[str | None, Values] = {
-            None: self._follow(None, self.histogram, measured, due, rising)
-        }
-        for window, histogram in self.rolling.items():
-            found[window] = self._follow(window, histogram, heard, due, rising)
-        return {n: found[w][k] for n, (w, k) in zip(self.names, self._places, strict=True)}
+        found = {"": self._follow("", measured, due, rising)}
+        for window in self.rolling:
+            found[window] = self._follow(window, heard, due, rising)
+        told = np.empty((len(self._places), len(heard)))
+        for row, (window, place) in zip(told, self._places, strict=True):
+            row[:] = found[window][place]
+        return told
 
-    def _follow(
-        self,
-        window: str | None,
-        histogram: Histogram | RollingHistogram,
-        values: Values,
-        due: Sequence[int],
-        rising: int,
-    ) -> Values:
-        percents = self._percents[window]
+    def _of(self, window: str) -> Histogram | RollingHistogram:
+        return self.rolling[window] if window else self.histogram
+
+    def _follow(self, window: str, values: Numbers, due: Sequence[int], rising: int) -> Values:
+        percents, histogram = self._percents[window], self._of(window)
         if not percents:
             histogram.add(values, rising)
             return np.empty((0, len(values)))
@@ -147,60 +138,10 @@ class Percentiles(Resumable):
         found[:, at:] = self._held[window][:, None]
         return found
 
-    def reading(self) -> dict[str, float | None]:
-        """The present columns by name; None without values."""
-        return {name: known(value) for name, value in self._present().items()}
+    def readings(self) -> list[float | None]:
+        """The wanted percentiles now; None without values."""
+        return [self.reading(*one) for one in self._wanted]
 
-    def _present(self) -> dict[str, float]:
-        """The present columns by name."""
-        now: dict[str | None, Values] = {None: self.histogram.percentiles(self._percents[None])}
-        for window, histogram in self.rolling.items():
-            now[window] = histogram.percentiles(self._percents[window])
-        values = [float(now[window][place]) for window, place in self._places]
-        return dict(zip(self.names, values, strict=True))
-
-
-class PercentileMeter(Meter):
-    """A meter of one value over time: its maximum, and its percentiles.
-
-    columns, stem, period_s, classes: as in `Percentiles`
-    examples: names of further readings, and of percentiles that a message may suggest
-
-    Raises ValueError for a column that it does not have.
-    """
-
-    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "maximum", "_renewals", "_excluded")
-
-    def __init__(
-        self,
-        columns: Sequence[str],
-        examples: Sequence[str],
-        stem: tuple[str, str],
-        period_s: float,
-        **classes: float,
-    ) -> None:
-        super().__init__(columns)
-        self.percentiles = Percentiles(self.columns, stem, period_s, **classes)
-        self.refuse_unknown([*examples, *self.percentiles.names])
-        self._renewals = Renewals()
-        self.reset()
-
-    def reset(self) -> None:
-        """Restart all readings except rolling windows; a pause continues."""
-        self.percentiles.reset()
-        self.maximum = Maximum()
-        self._excluded = 0
-
-    def tail(self, time_s: Values, values: NDArray[np.floating]) -> None:
-        """Take frames (n,) after the end of the sound into account: in the maximum alone."""
-        if not self.paused:
-            self.maximum.add(time_s, values)
-
-    def skip(self, count: int) -> None:
-        super().skip(count)
-        self.percentiles.skip(count)
-
-    def percentile_readings(self, stem: str) -> dict[str, float | None]:
-        """The usual percentiles, of names such as `stem`.format(5), and the columns."""
-        usual = {stem.format(p): self.percentiles.histogram.exceeded(p) for p in PERCENTS}
-        return usual | self.percentiles.reading()
+    def reading(self, percent: int, window: str = "") -> float | None:
+        """A percentile now; None without values."""
+        return known(float(self._of(window).percentiles([percent])[0]))

@@ -16,7 +16,7 @@ from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.accumulators.window import WINDOW, window_s
+from amt_stream.meters.names import WINDOW, NameForm, window_s
 
 FRAME_S = 0.01
 RENEWED = round(RENEWED_S / FRAME_S)
@@ -105,6 +105,8 @@ RUNNING = (
 TOLD = len(RUNNING) + len(LEVELS) + 2
 """How much `loops.measure_frames` tells: after these the powers of `LEVELS`, a sum and a count."""
 
+EXCEEDED = NameForm("l{level}{percent}{window}_db", level=("", *(one[1:] for one in LEVELS)))
+
 DIFFERENCES = {
     f"{name}_minus_laeq_db": (RUNNING.index(f"{name}_db"), RUNNING.index("laeq_db"))
     for name in ("lceq", "laieq", "laft3eq", "laft5eq")
@@ -169,9 +171,15 @@ class SoundLevelMeter(Meter):
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
-        self.percentiles = self._percentiles("l(?:af)?")
-        others = ((level, self._percentiles(level)) for level in LEVELS[1:])
-        self.others = {level: percentiles for level, percentiles in others if percentiles.names}
+        asked: dict[str, dict[str, tuple[int, str]]] = {LEVELS[0]: {}}
+        for name in self.columns:
+            if (parts := EXCEEDED.read(name)) is not None:
+                level = f"l{parts['level'] or LEVELS[0][1:]}"
+                asked.setdefault(level, {})[name] = int(parts["percent"]), parts["window"]
+        self._exceeded = {level: tuple(asked[level]) for level in LEVELS if level in asked}
+        made = {level: Percentiles([*asked[level].values()], FRAME_S) for level in self._exceeded}
+        self.percentiles = made.pop(LEVELS[0])
+        self.others = made
         self.forecasts = Forecasts(self.columns, FRAME_S)
         self.rolling: dict[str, RollingLevel] = {}
         for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
@@ -185,8 +193,8 @@ class SoundLevelMeter(Meter):
         self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
         self._rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
         self._differences = [name for name in self.columns if name in DIFFERENCES]
-        offered = [*running, *self.rolling, *self.percentiles.names]
-        offered += [name for percentiles in self.others.values() for name in percentiles.names]
+        offered = [*running, *self.rolling]
+        offered += [name for names in self._exceeded.values() for name in names]
         for key in self.doses:
             offered += [f"dose_{key}_percent", f"twa_{key}_db"]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
@@ -207,9 +215,6 @@ class SoundLevelMeter(Meter):
                 continue
             if self.memory is not None:
                 self.memory.fill(level, WEIGHTINGS.index(name[1]))
-
-    def _percentiles(self, stem: str) -> Percentiles:
-        return Percentiles(self.columns, (stem, "_db"), FRAME_S)
 
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
@@ -268,12 +273,14 @@ class SoundLevelMeter(Meter):
         # A level that has settled is of a valid frame.
         *running, fast = level_db(out[[*self._rows, len(RUNNING)]])
         measured = np.full(count, np.nan) if self.paused else fast
-        found = self.percentiles.add(measured, fast, due, int(rising[0]))
+        told = self.percentiles.add(measured, fast, due, int(rising[0]))
+        found = dict(zip(self._exceeded[LEVELS[0]], told, strict=True))
         for level, percentiles in self.others.items():
             place = LEVELS.index(level)
             now = level_db(out[len(RUNNING) + place])
             measured = np.full(count, np.nan) if self.paused else now
-            found |= percentiles.add(measured, now, due, int(rising[place]))
+            told = percentiles.add(measured, now, due, int(rising[place]))
+            found |= zip(self._exceeded[level], told, strict=True)
         heard = int(np.count_nonzero(valid))
         if not self.paused:
             self._excluded += count - heard
@@ -381,8 +388,9 @@ class SoundLevelMeter(Meter):
         return self.rolling[column].covered_s
 
     def _percentile_columns(self) -> Iterator[tuple[str, float | None]]:
-        for percentiles in (self.percentiles, *self.others.values()):
-            yield from percentiles.reading().items()
+        for level, names in self._exceeded.items():
+            percentiles = self.others.get(level, self.percentiles)
+            yield from zip(names, percentiles.readings(), strict=True)
 
     def _dosed(self) -> Iterator[tuple[str, float]]:
         for key, dose in self.doses.items():

@@ -13,7 +13,7 @@ from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.accumulators.sound_level import FRAME_S, finite
-from amt_stream.meters.accumulators.window import WINDOW, window_s
+from amt_stream.meters.names import WINDOW, window_s
 
 LEVELS = ("lzf", "lzs")
 """Time-weighted levels, in the order of `ThirdOctaves`."""

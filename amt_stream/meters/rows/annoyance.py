@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from amt_stream.meters.annoyance import NAME, inputs_of
+from amt_stream.meters.annoyance import ANNOYANCE, inputs_of
 from amt_stream.meters.rows.column import Column, Meaning, counting
 
 FORMS = {
@@ -18,10 +18,10 @@ USUAL = tuple(f"annoyance_{form}" for form in FORMS)
 
 def annoyance_column(name: str, channels: int) -> Column | None:
     """The column of this name for a number of channels, or None."""
-    found = NAME.fullmatch(name)
-    if found is None or (found["side"] and channels < 2):
+    parts = ANNOYANCE.read(name)
+    if parts is None or (parts["side"] and channels < 2):
         return None
-    word, symbol, authors = FORMS[found["form"]]
+    word, symbol, authors = FORMS[parts["form"]]
     meaning = Meaning(
         f"psychoacoustic annoyance ({word})",
         "of values exceeded 5 % of the time",
@@ -30,5 +30,5 @@ def annoyance_column(name: str, channels: int) -> Column | None:
         "Of loudness, sharpness, roughness and fluctuation strength exceeded in 5 % of the time. "
         f"By {authors}.",
     )
-    column = meaning.column(name, "", "zwicker", found["side"], None, "")
+    column = meaning.column(name, "", "zwicker", parts["side"], "", "")
     return counting(replace(column, needs=tuple(inputs_of(name).values())), 0.0)

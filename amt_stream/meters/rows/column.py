@@ -1,14 +1,13 @@
 """Columns of rows: names, units and descriptions."""
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.meters.accumulators.window import window_s
 from amt_stream.meters.audience import PLACE
+from amt_stream.meters.names import window_s, window_words
 
 RENEWED = "renewed every 0.1 s of sound, held between"
 """The note of statistics that are expensive to compute."""
@@ -67,6 +66,10 @@ class Column:
     needs: names of the columns, of any models, that it is computed from
     counts_after_s: of a statistic of all sound, how many seconds after a fault it counts again;
         None for one that covers what its model says
+    of: key of its quantity, which all its statistics share: "n", "ltl", "laf"
+    kind: its statistic in a word: "now", "max", "mean", "exceeded"
+    percent: of "exceeded"
+    window: its rolling window as in its name: "10min"
     """
 
     name: str
@@ -86,6 +89,10 @@ class Column:
     band_hz: float = 0.0
     needs: tuple[str, ...] = ()
     counts_after_s: float | None = None
+    of: str = ""
+    kind: str = ""
+    percent: int = 0
+    window: str = ""
 
     @property
     def counted(self) -> bool:
@@ -116,6 +123,7 @@ class Column:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side", "label", "symbol"
         untold = {"window_s", "about", "bound_of", "band_hz", "needs", "counts_after_s"}
+        untold |= {"of", "kind", "percent", "window"}
         untold |= {name for name in may_be if not getattr(self, name)}
         data = {key: value for key, value in asdict(self).items() if key not in untold}
         return data | ({"if_clipped": self.if_clipped} if self.if_clipped else {})
@@ -140,11 +148,11 @@ class Meaning(NamedTuple):
         """
         quantity, statistic, label, symbol, about, note = self
         if window:
-            spaced = re.sub(r"(\d+)", r"\1 ", window)
+            spaced = window_words(window)
             statistic += f", last {window}"
             label, symbol = f"{label}, {spaced}", f"{symbol},{window}"
             about += f" Of the last {spaced}."
-        side = side[1:] if side else ""
+        side = side.removeprefix("_") if side else ""
         if side:
             label, symbol = f"{label}, {side}", symbol and f"{symbol} {side[0].upper()}"
             about += f" Of the {side} channel."
@@ -159,6 +167,7 @@ class Meaning(NamedTuple):
             label=label,
             symbol=symbol,
             about=about + SCALES.get(unit, ""),
+            window=window or "",
         )
 
 
@@ -168,13 +177,13 @@ def rising(column: Column, rise_s: float) -> Column:
     return replace(column, rise_s=rise_s) if lowered else column
 
 
-def counting(column: Column, settle_s: float, window: str | None = None) -> Column:
+def counting(column: Column, settle_s: float, window: str | None = "") -> Column:
     """The column of a statistic of a reading that settles within `settle_s`.
 
     A statistic of the whole sound excludes settling values and never settles itself; that of a
     window settles until the window is complete again. Raises ValueError for a window out of range.
     """
-    if window is None:
+    if not window:
         return replace(column, settle_s=0.0, counts_after_s=settle_s)
     seconds = window_s(window)
     return replace(column, settle_s=round(settle_s + seconds, 2), window_s=seconds)

@@ -1,23 +1,21 @@
 """Readings of roughness after Daniel & Weber (1997)."""
 
-from amt_stream.meters.accumulators.ecma418 import Metric
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.ecma418 import MetricReadings, Shown
+from amt_stream.meters.rows.ecma418 import RULE, Metric, MetricReadings, metric_quantity
+from amt_stream.meters.rows.quantity import Unit
 
-SHOWN = Shown(
+ROUGHNESS = metric_quantity(
     "daniel_weber",
-    Metric("r", "asper", 10, 0.1),
+    "r",
     "roughness",
-    "asper",
+    Unit("asper"),
     0.11,
     "How rough the sound is at this moment, as fast modulation makes it: a tone of 1 kHz and 60 "
     "dB, fully modulated by 70 Hz, has 1 asper.",
-    "The mean of all that was counted.",
-    ("r10", "max"),
-    binaural=False,
-    fields=("r", "specific"),
+    RULE(10, start_s=0.1),
     method="After Daniel & Weber (1997).",
 )
+METRIC = Metric("r", ROUGHNESS, ("r10", "max"), False, ("r", "specific"))
 
 
 class DanielWeberReadings(MetricReadings):
@@ -27,7 +25,7 @@ class DanielWeberReadings(MetricReadings):
     """
 
     def __init__(self, channels: int) -> None:
-        super().__init__(channels, SHOWN)
+        super().__init__(channels, METRIC)
 
     def tail(self, frames: Frames) -> None:
         pass

@@ -1,36 +1,43 @@
 """Readings of the Moore family of models: short-term and long-term loudness."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.core.json_types import JsonDict
 from amt_stream.dsp.scales import sone_to_phon
-from amt_stream.meters.accumulators import LoudnessMeter, Maximum
-from amt_stream.meters.accumulators.loudness import RISE_S
-from amt_stream.meters.accumulators.percentiles import PERCENTS
-from amt_stream.meters.accumulators.window import WINDOW
+from amt_stream.meters.accumulators import Events
+from amt_stream.meters.accumulators.histogram import HIGHEST, LOWEST
+from amt_stream.meters.accumulators.statistics import Rule
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.block import all_of
-from amt_stream.meters.rows.column import (
-    EXCEEDED,
-    HIGHEST,
-    QUANTITIES,
-    RENEWED,
-    Column,
-    Meaning,
-    counting,
-    rising,
+from amt_stream.meters.rows.column import QUANTITIES, Column
+from amt_stream.meters.rows.quantity import (
+    Quantity,
+    QuantityReadings,
+    Unit,
+    Values,
+    Words,
+    exceeded,
+    maximum,
 )
-from amt_stream.meters.rows.readings import MeteredReadings, Summary
+from amt_stream.meters.rows.readings import Summary
 
 LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
 """Outputs of a model with a level uncertainty."""
+
+LEVEL = "ltl_level"
+"""Long-term loudness level, whose percentiles are counted: classes are even on that scale."""
+
+RATE = 1000
+RISE_S = 0.5
+"""Five time constants of the rise of long-term loudness, after which it is within 1 %."""
+
+EVENT_PHON = 20.0
+"""Short-term loudness level at which an event of sound begins."""
 
 SETTLE_S = {"stl": 0.4, "ltl": 7.5}
 """Seconds after a fault. From 10 phon on, loudness 50 dB higher is up to 14,000 times 0.05 phon:
@@ -39,7 +46,7 @@ SETTLE_2002_S = {"stl": 0.6, "ltl": 20.0}
 """Settling time with releases of 50 ms and 2 s."""
 
 WORDS = {"stl": "short-term", "ltl": "long-term"}
-BOUNDS = {"low": ", lower bound", "high": ", upper bound"}
+BOUNDS = {"low": "lower bound", "high": "upper bound"}
 
 NOW = "How loud the sound is at this moment"
 REMEMBERED = "How loud the sound is as it is remembered"
@@ -55,7 +62,7 @@ ABOUT_2002 = {
 }
 
 
-class LoudnessReadings(MeteredReadings):
+class LoudnessReadings(QuantityReadings):
     """Short-term and long-term loudness of a model of the Moore family.
 
     prefix: prefix of all names
@@ -65,7 +72,7 @@ class LoudnessReadings(MeteredReadings):
         loudness
     """
 
-    kept = (*MeteredReadings.kept, "_maxima")
+    kept = (*QuantityReadings.kept, "_events")
 
     rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S}
 
@@ -79,140 +86,72 @@ class LoudnessReadings(MeteredReadings):
         about: Mapping[str, str] = ABOUT,
     ) -> None:
         self._prefix, self._edition = prefix, edition
-        self._settle_s, self._about = settle_s, about
-        # Columns name their model, while `Readings` is not made yet.
-        self.model = model
-        self._outputs = (*LOUDNESS, *EDGES) if band else LOUDNESS
-        ordered = [
-            (name, unit)
-            for names in (self._outputs[:2], self._outputs[2:])
-            for unit in QUANTITIES
-            for name in names
-        ]
-        of_the_moment = [
-            replace(
-                self._made(name, unit, "instantaneous"),
-                settle_s=settle_s[_base(name)],
-                rise_s=RISE_S,
-            )
-            for name, unit in ordered
-        ]
-        maxima = [
-            counting(self._made(name, unit, "maximum"), settle_s[_base(name)])
-            for name, unit in ordered
-        ]
-        percentiles = [self._percentile(f"{prefix}ltl_n{p}_phon", str(p)) for p in PERCENTS]
+        phon = Unit("phon", partial(_phon_of, edition=edition))
+        loudness = {
+            name: _loudness(prefix, name, phon, about[name], settle_s[name]) for name in LOUDNESS
+        }
+        bounds = [_bound(prefix, name, loudness) for name in (EDGES if band else ())]
+        level = _level(prefix, about["ltl"], settle_s["ltl"])
         wanted = ("max_stl_sone", "max_stl_phon", "max_ltl_sone", "max_ltl_phon", "ltl_n5_phon")
         self.headlines = tuple(f"{prefix}{name}" for name in wanted)
         chosen = ("max_ltl_phon", "ltl_n5_phon", "ltl_n10_phon", "ltl_n50_phon", "ltl_n90_phon")
         self.of_interval = tuple(f"{prefix}{name}" for name in chosen)
-        usual = [column.name for column in of_the_moment]
+        usual = [
+            one.name("now", unit=unit)
+            for names in (loudness.values(), bounds)
+            for unit in ("sone", "phon")
+            for one in names
+        ]
         usual += [f"{prefix}max_ltl_sone", f"{prefix}ltl_n5_phon"]
-        super().__init__(model, [*of_the_moment, *maxima, *percentiles], usual)
+        super().__init__(model, 1, [*loudness.values(), *bounds, level], usual)
 
-    def named(self, name: str) -> Column | None:
-        pattern = rf"{self._prefix}ltl_n(\d\d?)(?:_({WINDOW}))?_phon"
-        found = re.fullmatch(pattern, name)
-        if found is None:
-            return None
-        return self._percentile(name, found[1], found[2])
+    def ordered(self, offered: list[Column]) -> list[Column]:
+        kinds, units = ("now", "max", "exceeded"), ("sone", "phon")
 
-    def _made(self, name: str, unit: str, statistic: str) -> Column:
-        """The column of an output, as it is or the highest."""
-        base, _, bound = name.partition("_")
-        now, about = statistic == "instantaneous", self._about[base]
-        highest, prefix = "" if now else "max_", self._prefix
-        if bound:
-            label = f"{WORDS[base].capitalize()}{BOUNDS[bound]}"
-            about = (
-                f"The{BOUNDS[bound][1:]} that follows from the uncertainty of the level (k = 2). "
-                f"{about}"
-            )
-            words = label, "", about
-        elif now:
-            words = f"{QUANTITIES[unit].capitalize()}, {WORDS[base]}", base.upper(), about
-        else:
-            words = f"Highest, {WORDS[base]}", f"{base.upper()} max", f"{HIGHEST} {about}"
-        column = Meaning(_quantity(name, unit), statistic, *words).column(
-            f"{prefix}{highest}{name}_{unit}", unit, self.model, None, None, ""
-        )
-        bound_of = f"{prefix}{highest}{base}_{unit}" if bound else ""
-        return replace(column, bound_of=bound_of)
+        def place(column: Column) -> tuple[int, bool, int]:
+            return kinds.index(column.kind), bool(column.bound_of), units.index(column.unit)
 
-    def _percentile(self, name: str, percent: str, window: str | None = None) -> Column:
-        meaning = Meaning(
-            _quantity("ltl", "phon"),
-            f"exceeded {int(percent)} % of the time",
-            f"Exceeded {percent} % of time",
-            f"LTL N{percent}",
-            f"{EXCEEDED.format(percent=percent)} {self._about['ltl']}",
-            RENEWED,
-        )
-        column = meaning.column(name, "phon", self.model, None, window, "")
-        return rising(counting(column, self._settle_s["ltl"], window), RISE_S)
+        return sorted(offered, key=place)
 
-    def renew(self) -> None:
-        names = [column.name.removeprefix(self._prefix) for column in self.columns]
-        self._meters = [LoudnessMeter(columns=[n for n in names if n.startswith("ltl_n")])]
-        self.reset()
-
-    def reset(self) -> None:
-        # Beside the maxima of the meter, which end where the table from sone to phon ends.
-        self._maxima = {name: Maximum() for name in self._outputs}
-        super().reset()
+    def values(self, frames: Frames) -> Values:
+        values = {of: getattr(frames.values, of)[None] for of in self._active if of != LEVEL}
+        return values | {LEVEL: self._phon(values["ltl"])}
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        sone = {name: getattr(frames.values, name) for name in self._outputs}
-        phon = dict(zip(sone, self._phon(np.array(list(sone.values()))), strict=True))
-        counted = self._counted_of(frames)
-        (meter,) = self.meters
-        readings = meter.update(frames.time_s, phon["stl"], phon["ltl"], counted["ltl"])
-        found: dict[str, object] = dict(zip(meter.columns, readings, strict=True))
-        for name in self._outputs:
-            found[f"{name}_sone"], found[f"{name}_phon"] = sone[name], phon[name]
-            values, there = sone[name], counted[_base(name)]
-            if self.paused or not all_of(there):
-                values = np.where(there & (not self.paused), values, np.float32(np.nan))
-            found[f"max_{name}_sone"] = self._maxima[name].add(frames.time_s, values)
-        return self.stacked([self._column(column, found) for column in self.columns], frames)
-
-    def _counted_of(self, frames: Frames) -> dict[str, NDArray[np.bool_]]:
-        """Which frames count for short-term and for long-term loudness."""
-        slowest = self.counted(frames, max(self._settle_s.values()))
-        if all_of(slowest):
-            return dict.fromkeys(self._settle_s, slowest)
-        return {name: self.counted(frames, s) for name, s in self._settle_s.items()}
+        found = super().take(frames)
+        if not self.paused:
+            self._add_events(frames)
+        return found
 
     def tail(self, frames: Frames) -> None:
-        if self.paused:
-            return
-        counted = self._counted_of(frames)
-        for name in self._outputs:
-            sone = getattr(frames.values, name)
-            there = counted[_base(name)]
-            self._maxima[name].add(frames.time_s, np.where(there, sone, np.float32(np.nan)))
-        stl, ltl = (self._phon(getattr(frames.values, name)) for name in LOUDNESS)
-        self._meters[0].tail(frames.time_s, stl, ltl, counted["ltl"])
+        super().tail(frames)
+        if not self.paused:
+            self._add_events(frames)
 
-    def _column(self, column: Column, found: JsonDict) -> Any:
-        """A column (n,) from results by name; a maximum in phon comes from sone."""
-        name = column.name.removeprefix(self._prefix)
-        if name in found:
-            return found[name]
-        sone = found[name.removesuffix("phon") + "sone"]
-        return np.where(np.isfinite(sone), self._phon(np.maximum(sone, 0.0)), np.nan)
+    def _add_events(self, frames: Frames) -> None:
+        counted = self.counted(frames, self._active[LEVEL].settle_s)
+        stl, ltl = self._phon(np.array([frames.values.stl, frames.values.ltl]))
+        counted &= ~np.isnan(ltl)
+        self._events.add(frames.time_s, *np.where(counted, [stl, ltl], np.nan))
 
-    def summary(self) -> Summary:
-        summary: Summary = {}
-        for name, maximum in self._maxima.items():
-            sone = maximum.known
-            summary[f"max_{name}_sone"] = sone
-            summary[f"max_{name}_phon"] = None if sone is None else float(self._phon(sone))
-            if name in LOUDNESS:
-                summary[f"t_max_{name}_s"] = maximum.time_s
-        own = {*summary, "measured_s", "excluded_s"}
-        summary |= {name: v for name, v in self._meters[0].reading().items() if name not in own}
-        return {f"{self._prefix}{name}": value for name, value in summary.items()}
+    def reset(self) -> None:
+        super().reset()
+        self._events = Events(EVENT_PHON)
+
+    def renew(self) -> None:
+        super().renew()
+        self._events = Events(EVENT_PHON)
+
+    def _summary_of(self, quantity: Quantity, kind: str) -> Summary:
+        found = super()._summary_of(quantity, kind)
+        if quantity.of == LEVEL:
+            last = self._events.last
+            highest = None if last is None else last.maximum
+            return {f"{self._prefix}event_max_ltl_phon": highest} | found
+        if quantity.of in LOUDNESS:
+            time_s = self._statistics.time_of_maximum_s(quantity.of)
+            found[f"{self._prefix}t_max_{quantity.of}_s"] = time_s
+        return found
 
     def _phon(self, sone: Any) -> Any:
         return sone_to_phon(sone, self._edition)
@@ -228,11 +167,53 @@ def gm2002_readings(channels: int) -> LoudnessReadings:
     return LoudnessReadings("gm2002", "gm2002_", "ansi-s3.4", False, SETTLE_2002_S, ABOUT_2002)
 
 
-def _base(name: str) -> str:
-    """The loudness of a bound."""
-    return name.partition("_")[0]
+def _loudness(prefix: str, of: str, phon: Unit, about: str, settle_s: float) -> Quantity:
+    """Short-term or long-term loudness."""
+    return Quantity(
+        of,
+        f"{WORDS[of]} {{noun}}",
+        {"sone": Unit("sone"), "phon": phon},
+        {
+            "now": Words(
+                f"{prefix}{of}_{{unit}}", "instantaneous", f"{{Noun}}, {WORDS[of]}", of.upper()
+            ),
+            "max": maximum(
+                f"{prefix}max_{of}_{{unit}}", f"Highest, {WORDS[of]}", f"{of.upper()} max"
+            ),
+        },
+        about,
+        settle_s,
+        Rule(RATE, rise_s=RISE_S),
+    )
 
 
-def _quantity(name: str, unit: str) -> str:
-    output, _, bound = name.partition("_")
-    return f"{WORDS[output]} {QUANTITIES[unit]}{BOUNDS.get(bound, '')}"
+def _bound(prefix: str, of: str, loudness: Mapping[str, Quantity]) -> Quantity:
+    """A bound of one of these."""
+    base, _, which = of.partition("_")
+    main, bound = loudness[base], BOUNDS[which]
+    about = f"The {bound} that follows from the uncertainty of the level (k = 2)."
+    label = f"{WORDS[base].capitalize()}, {bound}"
+    words = {
+        kind: Words(f"{prefix}{before}{of}_{{unit}}", statistic, label, "", about)
+        for kind, before, statistic in (("now", "", "instantaneous"), ("max", "max_", "maximum"))
+    }
+    return replace(main, of=of, noun=f"{main.noun}, {bound}", words=words, bound_of=main)
+
+
+def _level(prefix: str, about: str, settle_s: float) -> Quantity:
+    """Percentiles of long-term loudness level, within 0.025 phon of the exact value."""
+    form = f"{prefix}ltl_n{{percent}}{{window}}_phon"
+    return Quantity(
+        LEVEL,
+        f"long-term {QUANTITIES['phon']}",
+        {"phon": Unit("phon")},
+        {"exceeded": exceeded(form, "Exceeded {percent} % of time", "LTL N{percent}")},
+        about,
+        settle_s,
+        Rule(RATE, LOWEST, HIGHEST, 0.05, rise_s=RISE_S),
+    )
+
+
+def _phon_of(sone: Any, edition: str) -> Any:
+    """Loudness level of a maximum too, which is infinite before the first value."""
+    return np.where(np.isfinite(sone), sone_to_phon(np.maximum(sone, 0.0), edition), np.nan)

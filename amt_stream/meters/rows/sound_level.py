@@ -25,9 +25,9 @@ from amt_stream.meters.accumulators.sound_level import (
     RISE_S,
     WEIGHTINGS,
 )
-from amt_stream.meters.accumulators.window import WINDOW
 from amt_stream.meters.audience import PLACE, Audience
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import WINDOW
 from amt_stream.meters.rows.block import all_of
 from amt_stream.meters.rows.column import (
     EXCEEDED,

@@ -1,61 +1,115 @@
 """Readings of Zwicker's loudness and sharpness, of each channel and of the higher one."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from amt_stream.dsp.scales import zwicker_phon
-from amt_stream.meters.accumulators import ZwickerMeter
-from amt_stream.meters.accumulators.percentiles import PERCENTS
-from amt_stream.meters.accumulators.window import WINDOW
-from amt_stream.meters.accumulators.zwicker import RISE_S
+from amt_stream.meters.accumulators.statistics import Rule
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows.annoyance import annoyance_column
-from amt_stream.meters.rows.column import (
-    EXCEEDED,
-    HIGHEST,
-    QUANTITIES,
-    RENEWED,
-    Column,
-    Meaning,
-    counting,
-    rising,
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.quantity import (
+    Quantity,
+    QuantityReadings,
+    Unit,
+    Values,
+    Words,
+    exceeded,
+    maximum,
 )
-from amt_stream.meters.rows.readings import (
-    Earlier,
-    MeteredReadings,
-    Summary,
-    by_side,
-    by_sides,
-    higher,
-    place_of,
-    sides_of,
-)
-from amt_stream.meters.rows.sharpness import STATISTICS, STEMS, Sharpnesses, sharpness_column
-
-NAME = re.compile(
-    rf"zwicker_n(?P<statistic>max|(?P<percent>\d\d?)(?:_(?P<window>{WINDOW}))?)?"
-    r"(?P<side>_left|_right)?_(?P<unit>sone|phon)"
-)
-
-METHOD = "By the method of ISO 532-1 for sounds that vary in time."
+from amt_stream.meters.rows.sharpness import SharpnessOfCores, Weighting
 
 SETTLE_S = 1.5
 """Seconds after a fault until a loudness level that has fallen by 50 dB is within 0.05 phon: 0.7 s,
 of a tone of 25 Hz, whose filter rings, 1.2 s."""
 
+RISE_S = 0.5
+"""Seven time constants of the slower of the two low-passes that loudness passes, 70 ms."""
 
-class ZwickerReadings(MeteredReadings):
+RATE = 500
+
+LOUDNESS = Quantity(
+    of="n",
+    noun="{noun}",
+    units={"sone": Unit("sone"), "phon": Unit("phon", zwicker_phon)},
+    words={
+        "now": Words(
+            "zwicker_n{side}_{unit}",
+            "instantaneous",
+            "{Noun}",
+            "N",
+            "How loud the sound is at this moment: low-passes of 3.5 ms and 70 ms.",
+        ),
+        "max": maximum("zwicker_nmax{side}_{unit}", "Highest loudness", "Nmax"),
+        "exceeded": exceeded(
+            "zwicker_n{percent}{window}{side}_{unit}",
+            "Exceeded {percent} % of time",
+            "N{percent}",
+        ),
+    },
+    method="By the method of ISO 532-1 for sounds that vary in time.",
+    settle_s=SETTLE_S,
+    # Within 0.02 % of the exact value; below 0.001 sone is 0.
+    rule=Rule(RATE, low=-10.0, high=30.0, width=0.0005, least=1e-9, rise_s=RISE_S),
+)
+
+
+def _sharpness(weighting: str, after: str) -> Quantity:
+    """Sharpness by a weighting, that of DIN 45692 or of an author."""
+    of = f"sharpness_{weighting}" if after else "sharpness"
+    form, by = f"{of}{{}}{{{{side}}}}_acum".format, f" {after}" * bool(after)
+    return Quantity(
+        of,
+        f"sharpness ({after})" if after else "sharpness",
+        {"acum": Unit("acum")},
+        {
+            "now": Words(
+                form(""),
+                "instantaneous",
+                f"Sharpness{by}",
+                "S",
+                "How much of the sound is high; narrow noise at 1 kHz has 1 acum.",
+            ),
+            "mean": Words(
+                form("_mean"),
+                "mean",
+                f"Average sharpness{by}",
+                "S mean",
+                "The mean of all that was counted.",
+            ),
+            "max": maximum(form("_max"), f"Highest sharpness{by}", "Smax"),
+            "exceeded": exceeded(
+                form("_s{percent}{window}"),
+                f"Sharpness exceeded {{percent}} % of time{by}",
+                "S{percent}",
+            ),
+        },
+        f"By the weighting of {after}." if after else "By the method of DIN 45692.",
+        SETTLE_S,
+        # Within 0.0025 acum of the exact value.
+        Rule(RATE, low=0.0, high=500.0, width=0.005, rise_s=RISE_S, averages=True),
+        optional=True,
+    )
+
+
+WEIGHTINGS: dict[str, Weighting] = {
+    "sharpness": "din",
+    "sharpness_aures": "aures",
+    "sharpness_bismarck": "bismarck",
+}
+SHARPNESS = (
+    _sharpness("din", ""),
+    _sharpness("aures", "Aures"),
+    _sharpness("bismarck", "von Bismarck"),
+)
+
+
+class ZwickerReadings(QuantityReadings):
     """Zwicker's loudness: the higher one of two channels, and each of them.
 
     Sharpness is computed and in the summary only if it has a column.
     """
-
-    kept = (*MeteredReadings.kept, "_sharpness")
 
     rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S, "sharpness": RISE_S}
 
@@ -63,117 +117,24 @@ class ZwickerReadings(MeteredReadings):
     of_interval = (*headlines, "zwicker_n10_sone", "zwicker_n90_sone")
 
     def __init__(self, channels: int) -> None:
-        self._channels = channels
-        sides = sides_of(channels)
-        statistics = ["", "max", *map(str, PERCENTS)]
-        names = [
-            f"zwicker_n{what}{side}_{unit}"
-            for what in statistics
-            for side in sides
-            for unit in QUANTITIES
+        usual = [
+            LOUDNESS.name("now", side=side, unit=unit)
+            for side in sides_of(channels)
+            for unit in LOUDNESS.units
         ]
-        usual = [*names[: 2 * len(sides)], "zwicker_nmax_sone", "zwicker_n5_sone"]
-        names += [f"{s}{what}{side}_acum" for s in STEMS for what in STATISTICS for side in sides]
-        offered = [column for column in map(self.named, names) if column is not None]
-        super().__init__("zwicker", offered, usual)
+        usual += ["zwicker_nmax_sone", "zwicker_n5_sone"]
+        super().__init__("zwicker", channels, (LOUDNESS, *SHARPNESS), usual)
 
     def named(self, name: str) -> Column | None:
-        found = NAME.fullmatch(name)
-        if found is None:
-            sharpness = sharpness_column(name, self._channels, SETTLE_S)
-            return sharpness or annoyance_column(name, self._channels)
-        if found["side"] and self._channels < 2:
-            return None
-        return _column(name, self._channels)
+        return super().named(name) or annoyance_column(name, self._channels)
 
     def renew(self) -> None:
-        # Loudness itself is first.
-        names, parts, others = [""], [], {}
-        for place, column in enumerate(self.columns):
-            found = NAME.fullmatch(column.name)
-            if column.needs:
-                continue
-            if found is None:
-                others[column.name] = place
-                continue
-            statistic = found["statistic"] or ""
-            if statistic not in names:
-                names.append(statistic)
-            parts.append((place, place_of(found["side"]), names.index(statistic)))
-        # Columns of loudness with their indices: side and statistic.
-        self._columns_of_n, *self._places = np.array(parts, np.int64).reshape(-1, 3).T
-        self._in_phon = np.array([self.columns[k].unit == "phon" for k, *_ in parts], np.bool_)
-        columns = [f"n{statistic}_sone" for statistic in names[1:]]
-        self._meters = [ZwickerMeter(columns) for _ in range(self._channels)]
-        self._others, self._sharpness = others, Sharpnesses(list(others), self._channels)
+        super().renew()
+        wanted = {of: WEIGHTINGS[of] for of in self._active if of in WEIGHTINGS}
+        self._sharpness = SharpnessOfCores(wanted) if wanted else None
 
-    def earlier(self, column: Column) -> Earlier:
-        counted = column.needs or NAME.fullmatch(column.name) or self._sharpness.has(column.name)
-        return super().earlier(column) if counted or self.has(column) else Earlier()
-
-    def reset(self) -> None:
-        super().reset()
-        self._sharpness.reset()
-
-    def take(self, frames: Frames) -> NDArray[np.float64]:
-        counted = self.counted(frames, SETTLE_S)
-        channels = []
-        for meter, sone in zip(self.meters, frames.values.n, strict=True):
-            channels.append(
-                np.concatenate([sone[None], meter.update(frames.time_s, sone, counted)])
-            )
-        loudness = by_sides(channels)[*self._places]
-        loudness[self._in_phon] = zwicker_phon(loudness[self._in_phon])
-        if len(loudness) == len(self.columns):
-            return loudness.T
-        # Annoyance, which needs other models too, is of `JoinedRows`.
-        found = np.full((len(frames), len(self.columns)), np.nan)
-        found[:, self._columns_of_n] = loudness.T
-        self._sharpness.pause(self.paused)
-        sharpness = self._sharpness.take(frames.time_s, frames.values.core, counted)
-        for name, place in self._others.items():
-            found[:, place] = sharpness[name]
-        return found
-
-    def tail(self, frames: Frames) -> None:
-        counted = self.counted(frames, SETTLE_S)
-        for meter, sone in zip(self.meters, frames.values.n, strict=True):
-            meter.tail(frames.time_s, np.where(counted, sone, np.nan))
-        self._sharpness.pause(self.paused)
-        self._sharpness.tail(frames.time_s, frames.values.core, counted)
-
-    def skip(self, count: int) -> None:
-        super().skip(count)
-        self._sharpness.pause(self.paused)
-        self._sharpness.skip(count)
-
-    def summary(self) -> Summary:
-        summary: Summary = {}
-        readings = [meter.reading() for meter in self._meters]
-        for name in readings[0]:
-            if not name.endswith("_sone"):
-                continue
-            for side, value in by_side([reading[name] for reading in readings]):
-                stem = f"zwicker_{name.removesuffix('_sone')}{side}"
-                summary[f"{stem}_sone"] = value
-                summary[f"{stem}_phon"] = None if value is None else float(zwicker_phon(value))
-        return summary | self._sharpness.summary()
-
-
-def _column(name: str, channels: int) -> Column:
-    found = NAME.fullmatch(name)
-    assert found is not None
-    unit, percent = found["unit"], found["percent"]
-    if found["statistic"] == "max":
-        words = "maximum", "Highest loudness", "Nmax", f"{HIGHEST} {METHOD}"
-    elif percent:
-        about = f"{EXCEEDED.format(percent=percent)} {METHOD}"
-        label = f"Exceeded {percent} % of time"
-        words = f"exceeded {percent} % of the time", label, f"N{percent}", about
-    else:
-        about = f"How loud the sound is at this moment: low-passes of 3.5 ms and 70 ms. {METHOD}"
-        words = "instantaneous", QUANTITIES[unit].capitalize(), "N", about
-    meaning = Meaning(QUANTITIES[unit], *words, RENEWED if percent else "")
-    given = name, unit, "zwicker", found["side"], found["window"], higher(channels)
-    column = rising(replace(meaning.column(*given), settle_s=SETTLE_S), RISE_S)
-    return counting(column, SETTLE_S, found["window"]) if found["statistic"] else column
+    def values(self, frames: Frames) -> Values:
+        loudness = {LOUDNESS.of: frames.values.n}
+        if self._sharpness is None:
+            return loudness
+        return loudness | self._sharpness(frames.values.core)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from amt_stream.meters.accumulators.ecma418 import TONALITY
+from amt_stream.meters.rows.ecma418 import TONALITY
 from amt_stream.offline.selftest.ecma418 import (
     DEFINITION,
     PLAIN,
@@ -21,7 +21,7 @@ T = read("ecma_tonality_mean_tu")
 
 def frequency(y: Any) -> float:
     """The median frequency of the strongest tone in Hz."""
-    return float(np.median(y.values.hz[0, y.frame(TONALITY.start_s) :]))
+    return float(np.median(y.values.hz[0, y.frame(TONALITY.rule.start_s) :]))
 
 
 def _t(tu: float) -> Requirement:
