@@ -1,7 +1,6 @@
 """The correction from the microphone, as at the mixing desk, to the audience."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -9,18 +8,11 @@ from typing import Any
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
+from amt_stream.meters.level_names import AHEAD, read
 from amt_stream.meters.limits import Limit
 
 MOST_DB = 40.0
 """The largest correction."""
-
-PLACE = "_audience"
-"""What names of corrected columns have before their side and their unit."""
-
-CORRECTED = re.compile(
-    r"(?P<stem>l[ac][a-z]+(?:_\d+(?:s|min|h))?|lex_8h)(?P<side>_left|_right)?_db"
-)
-"""Columns that a limit in the audience is about: levels A and C, not percentiles and doses."""
 
 TYPED = "given by the user"
 
@@ -61,9 +53,9 @@ class Audience:
         a_db, c_db = (round(far - near, 1) for near, far in zip(here, there, strict=True))
         return cls(a_db, c_db, f"measured {when}".rstrip())
 
-    def of(self, level: str) -> float:
-        """The correction of a column of levels, by the weighting in its name."""
-        return self.c_db if level.startswith("lc") else self.a_db
+    def of(self, weighting: str) -> float:
+        """The correction of a level of this weighting; A where it has none of its own."""
+        return self.c_db if weighting == "c" else self.a_db
 
     @property
     def words(self) -> str:
@@ -72,11 +64,10 @@ class Audience:
 
     def limit(self, limit: Limit) -> Limit:
         """The limit of the level in the audience, for one of a level at the microphone."""
-        found = CORRECTED.fullmatch(limit.column)
-        if found is None:
+        one = read(limit.column)
+        if one is None or one.kind in AHEAD or not one.has_audience or one.part("place"):
             return limit
-        column = f"{found['stem']}{PLACE}{found['side'] or ''}_db"
-        return replace(limit, column=column, name=limit.given_name)
+        return replace(limit, column=one.with_parts(place="audience"), name=limit.given_name)
 
     def to_dict(self) -> JsonDict:
         return asdict(self)
@@ -88,8 +79,10 @@ NO_AUDIENCE = Audience(0.0, 0.0, "none")
 
 def at_microphone(limit: Limit) -> Limit:
     """The limit of the level at the microphone, for one of the audience."""
-    column = limit.column.replace(PLACE, "", 1)
-    return limit if column == limit.column else replace(limit, column=column, name=limit.given_name)
+    one = read(limit.column)
+    if one is None or not one.part("place"):
+        return limit
+    return replace(limit, column=one.with_parts(place=""), name=limit.given_name)
 
 
 def as_audience(given: "Audience | Mapping[str, Any] | str | float | None") -> Audience | None:

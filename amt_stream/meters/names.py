@@ -11,8 +11,13 @@ LONGEST_S = 24 * 3600.0
 
 WINDOW = r"\d+(?:s|min|h)"
 PERCENT = r"(?P<percent>\d\d?)"
-OPTIONAL = {"window": WINDOW, "side": "|".join(SIDES), "place": "audience"}
-"""Parts with a "_" before them that a name may lack: "10min", "left", "audience"."""
+OPTIONAL = {
+    "window": WINDOW,
+    "side": "|".join(SIDES),
+    "place": "audience",
+    "threshold": r"\d\d\d?",
+}
+"""Parts with a "_" before them that a name may lack, such as "10min" and "left"."""
 
 
 def sides_of(channels: int) -> tuple[str, ...]:
@@ -28,9 +33,9 @@ def place_of(side: str) -> int:
 class NameForm:
     """A form of names, such as "zwicker_n{percent}{window}{side}_{unit}".
 
-    {percent} is one or two digits; {window}, {side} and {place} are as in OPTIONAL.
+    {percent} is one or two digits; others are as in OPTIONAL or in `choices`.
 
-    choices: the texts that each other part may be, or a pattern of them
+    choices: the texts that a part may be, or a pattern of them
     """
 
     def __init__(self, text: str, **choices: Iterable[str] | re.Pattern[str]) -> None:
@@ -79,6 +84,6 @@ def window_s(text: str) -> float:
     return seconds
 
 
-def window_words(text: str) -> str:
+def spaced_window(text: str) -> str:
     """A window as it is written: "15 min"."""
     return re.sub(r"(\d+)", r"\1 ", text)

@@ -27,8 +27,9 @@ from amt_stream.meters.band_shares import (
 )
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import SIDES
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import SIDES, JoinedRows, readings_of
+from amt_stream.meters.rows import JoinedRows, readings_of
 from amt_stream.offline.jobs import each
 from amt_stream.offline.measure import Report, measure
 from amt_stream.offline.whole_sound import WholeSound, read_whole

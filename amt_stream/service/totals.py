@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.engine.thread_check import thread_checked
-from amt_stream.meters.accumulators.sound_level import FRAME_S, MEMORY_S, WEIGHTINGS
+from amt_stream.meters.accumulators.sound_level import FRAME_S, MEMORY_S
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.level_names import WEIGHTINGS
+from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows import Readings
 from amt_stream.meters.rows.loudness import LoudnessReadings
-from amt_stream.meters.rows.readings import SIDES
 from amt_stream.meters.rows.sound_level import SoundLevelReadings
 from amt_stream.meters.rows.zwicker import ZwickerReadings
 
@@ -55,7 +56,7 @@ class Totals:
         counts = readings.counted(frames, MEMORY_S) & np.isfinite(squares).all((0, 1))
         of_each = np.where(counts, squares, 0.0).sum(axis=-1) * FRAME_S
         exposure, microphone = dict(self.exposure), frames.microphone
-        for side, of_one in zip(SIDES if len(of_each) == 2 else ("",), of_each, strict=True):
+        for side, of_one in zip(sides_of(len(of_each))[-len(of_each) :], of_each, strict=True):
             before = exposure.get((microphone, side), np.zeros(len(WEIGHTINGS)))
             exposure[microphone, side] = before + of_one
         measured = self.measured.get(microphone, 0) + int(np.count_nonzero(counts))

@@ -14,7 +14,8 @@ from amt_stream.core.safe_text import plain
 from amt_stream.core.tables import DIALECTS, CsvDialect
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
-from amt_stream.meters.rows import NO_READING, SIDES
+from amt_stream.meters.names import SIDES
+from amt_stream.meters.rows import NO_READING
 
 if TYPE_CHECKING:
     from amt_stream.offline.explain import Explanation

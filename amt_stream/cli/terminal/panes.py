@@ -39,7 +39,8 @@ from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters import catalog
 from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.rows import SIDES, band_texts, below_db, hz_text
+from amt_stream.meters.names import SIDES
+from amt_stream.meters.rows import band_texts, below_db, hz_text
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.captions import UNCALIBRATED, caption_of, row_text
 from amt_stream.meters.rows.joined import UNHEARD

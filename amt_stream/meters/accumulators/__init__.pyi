@@ -11,7 +11,7 @@ from .programme import ProgrammeLoudness as ProgrammeLoudness
 from .rolling import RollingLevel as RollingLevel
 from .sound_level import SoundLevelMeter as SoundLevelMeter
 from .spectrum import SpectrumMeter as SpectrumMeter
-from .statistics import Rule as Rule
+from .statistics import CountingRule as CountingRule
 from .statistics import Statistic as Statistic
 from .statistics import Statistics as Statistics
 from .third_octave import ThirdOctaveMeter as ThirdOctaveMeter

@@ -1,6 +1,5 @@
 """Noise dose of a dosimeter: the share of the exposure allowed in eight hours."""
 
-import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,12 +7,9 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.level_names import LevelName
 
 DAY_S = 8 * 3600.0
-DOSE = re.compile(
-    r"(?:dose|twa)_(?P<criterion>\d\d\d?)_(?P<exchange>[3-6])(?:_(?P<threshold>\d\d\d?))?"
-)
-"""Names without unit: criterion, exchange rate and threshold in dB, as in `twa_90_5_80_db`."""
 
 
 class Dose(Resumable):
@@ -32,11 +28,10 @@ class Dose(Resumable):
         self.reset()
 
     @classmethod
-    def named(cls, name: str) -> "Dose":
-        """Make a dose from a name that matches DOSE."""
-        found = DOSE.fullmatch(name)
-        assert found is not None
-        return cls(int(found[1]), int(found[2]), int(found[3] or 0))
+    def of(cls, name: LevelName) -> "Dose":
+        """The dose of a name of a dose or of its average, such as `twa_90_5_80_db`."""
+        parts = "criterion", "exchange", "threshold"
+        return cls(*(int(name.part(part) or 0) for part in parts))
 
     def reset(self) -> None:
         """Restart the dose."""

@@ -1,7 +1,6 @@
 """Forecasts of an equivalent level and its limit: the level still allowed, and the time left."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -13,28 +12,13 @@ from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators.dose import DAY_S
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.names import WINDOW
+from amt_stream.meters.level_names import AHEAD, EXPOSURE, read
 
 PRESENT_S = 10.0
 """Seconds of the level that is assumed to continue."""
 
 RENEWED_S = 1.0
-EXPOSURE = "lex_8h"
-LEVEL = rf"(?:l[acz]eq_{WINDOW}|{EXPOSURE})"
-"""Levels with forecasts: rolling levels, and the exposure level of a day."""
-
-FORECAST = re.compile(
-    rf"(?P<level>{LEVEL})_(?:(?P<what>allowed)|until)_(?P<limit>\d+(?:p\d+)?)(?(what)_db|_s)"
-)
-"""Names: `laeq_15min_allowed_100_db` and `laeq_15min_until_100_s`; 99p5 is 99.5."""
-
 Values = NDArray[np.float64]
-
-
-def forecasts(level: str, limit_db: float) -> tuple[str, str]:
-    """Names of both forecasts of a level (without unit) and a limit."""
-    number = f"{limit_db:g}".replace(".", "p")
-    return f"{level}_allowed_{number}_db", f"{level}_until_{number}_s"
 
 
 def limit_power(text: str) -> float:
@@ -51,7 +35,8 @@ class Forecasts(Resumable):
     until: seconds until the limit is exceeded if the level of the last 10 s continues; NaN if it is
         not
 
-    columns: names of columns; those that match FORECAST are used
+    columns: names of columns; those of forecasts are used, such as
+        `laeq_15min_allowed_99p5_db` and `laeq_15min_until_99p5_s`
     period_s: seconds between frames
     levels: levels with forecasts; `rolling` are the rolling ones among them
 
@@ -65,16 +50,14 @@ class Forecasts(Resumable):
         self._period_s = period_s
         self._due = round(RENEWED_S / period_s)
         limits_of: dict[str, list[str]] = {}
-        self.names = tuple(name for name in columns if FORECAST.fullmatch(name))
+        ahead = [(name, one) for name in columns if (one := read(name)) and one.kind in AHEAD]
+        self.names = tuple(name for name, _ in ahead)
         self._places: list[tuple[str, int, int]] = []
-        for name in self.names:
-            found = FORECAST.fullmatch(name)
-            assert found is not None
-            limits = limits_of.setdefault(found["level"], [])
-            if found["limit"] not in limits:
-                limits.append(found["limit"])
-            kind = 0 if found["what"] else 1
-            self._places.append((found["level"], limits.index(found["limit"]), kind))
+        for _, (kind, parts) in ahead:
+            limits = limits_of.setdefault(parts["of"], [])
+            if parts["limit"] not in limits:
+                limits.append(parts["limit"])
+            self._places.append((parts["of"], limits.index(parts["limit"]), AHEAD.index(kind)))
         self._powers = {k: [limit_power(one) for one in v] for k, v in limits_of.items()}
         self._held = {level: np.full((len(v), 2), np.nan) for level, v in limits_of.items()}
         self.levels = tuple(limits_of)

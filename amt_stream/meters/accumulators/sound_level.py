@@ -1,7 +1,6 @@
 """What a person reads off a sound level meter (IEC 61672-1:2013, and percentile levels)."""
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple, Self
 
@@ -9,18 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators import loops
-from amt_stream.meters.accumulators.dose import DAY_S, DOSE, Dose
-from amt_stream.meters.accumulators.forecast import EXPOSURE, Forecasts
+from amt_stream.meters.accumulators.dose import DAY_S, Dose
+from amt_stream.meters.accumulators.forecast import Forecasts
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.names import WINDOW, NameForm, window_s
+from amt_stream.meters.level_names import EXPOSURE, FORMS, WEIGHTINGS, read
+from amt_stream.meters.names import window_s
 
 FRAME_S = 0.01
 RENEWED = round(RENEWED_S / FRAME_S)
-WEIGHTINGS = ("a", "c", "z")
 LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai", "lci", "lzi")
 """Time-weighted levels, in the order of `SoundLevel`."""
 
@@ -105,8 +104,6 @@ RUNNING = (
 TOLD = len(RUNNING) + len(LEVELS) + 2
 """How much `loops.measure_frames` tells: after these the powers of `LEVELS`, a sum and a count."""
 
-EXCEEDED = NameForm("l{level}{percent}{window}_db", level=("", *(one[1:] for one in LEVELS)))
-
 DIFFERENCES = {
     f"{name}_minus_laeq_db": (RUNNING.index(f"{name}_db"), RUNNING.index("laeq_db"))
     for name in ("lceq", "laieq", "laft3eq", "laft5eq")
@@ -172,31 +169,36 @@ class SoundLevelMeter(Meter):
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
         asked: dict[str, dict[str, tuple[int, str]]] = {LEVELS[0]: {}}
-        for name in self.columns:
-            if (parts := EXCEEDED.read(name)) is not None:
-                level = f"l{parts['level'] or LEVELS[0][1:]}"
-                asked.setdefault(level, {})[name] = int(parts["percent"]), parts["window"]
+        self.forecasts = Forecasts(self.columns, FRAME_S)
+        self.rolling: dict[str, RollingLevel] = {}
+        # By the name of a dose: of its average, and of a rolling level its weighting.
+        self.doses: dict[str, Dose] = {}
+        self._averages: dict[str, str] = {}
+        self._weighted: dict[str, int] = {}
+        for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
+            if (one := read(name)) is None:
+                continue
+            window = one.part("window")
+            if one.kind == "exceeded":
+                asked.setdefault(one.timed, {})[name] = int(one.part("percent")), window
+            elif one.kind == "eq" and window:
+                self.rolling[name] = RollingLevel(window_s(window), FRAME_S)
+                self._weighted[name] = WEIGHTINGS.index(one.weighting)
+            elif one.kind in ("dose", "twa"):
+                dose = FORMS["dose"].write(**one.parts)
+                self.doses[dose] = Dose.of(one)
+                self._averages[dose] = FORMS["twa"].write(**one.parts)
         self._exceeded = {level: tuple(asked[level]) for level in LEVELS if level in asked}
         made = {level: Percentiles([*asked[level].values()], FRAME_S) for level in self._exceeded}
         self.percentiles = made.pop(LEVELS[0])
         self.others = made
-        self.forecasts = Forecasts(self.columns, FRAME_S)
-        self.rolling: dict[str, RollingLevel] = {}
-        for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
-            if match := re.fullmatch(rf"l[acz]eq_({WINDOW})_db", name):
-                self.rolling[name] = RollingLevel(window_s(match[1]), FRAME_S)
-        stems = [name.rpartition("_")[0] for name in self.columns]
-        self.doses = {
-            stem.partition("_")[2]: Dose.named(stem) for stem in stems if DOSE.fullmatch(stem)
-        }
         running = (*RUNNING, "lae_db", ON_REQUEST, *DIFFERENCES)
         self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
         self._rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
         self._differences = [name for name in self.columns if name in DIFFERENCES]
         offered = [*running, *self.rolling]
         offered += [name for names in self._exceeded.values() for name in names]
-        for key in self.doses:
-            offered += [f"dose_{key}_percent", f"twa_{key}_db"]
+        offered += [*self._averages.keys(), *self._averages.values()]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
         self.refuse_unknown([*offered, *self.forecasts.names, *examples])
         self._now = np.full(len(LEVELS), np.nan)
@@ -214,7 +216,7 @@ class SoundLevelMeter(Meter):
             if name in before.rolling or level.window_s < SHORTEST_S:
                 continue
             if self.memory is not None:
-                self.memory.fill(level, WEIGHTINGS.index(name[1]))
+                self.memory.fill(level, self._weighted[name])
 
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
@@ -292,10 +294,10 @@ class SoundLevelMeter(Meter):
         squares = frames[: len(WEIGHTINGS)]
         squares = squares if heard == count else np.where(valid, squares, np.nan)
         found |= self._roll(squares, out[-2], out[-1])
-        for key, dose in self.doses.items():
+        for name, dose in self.doses.items():
             measured = valid & (not self.paused)
             percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
-            found |= {f"dose_{key}_percent": percent, f"twa_{key}_db": dose.average_db(percent)}
+            found |= {name: percent, self._averages[name]: dose.average_db(percent)}
         return self.in_order(found, count)
 
     def tail(
@@ -351,10 +353,11 @@ class SoundLevelMeter(Meter):
         before = self._taken - squares.shape[1]
         if self.memory is not None:
             self.memory.add(squares, before)
+        levels = {f"{of}_db": of for of in self.forecasts.rolling}
         for name, level in self.rolling.items():
-            stem, weighted = name.removesuffix("_db"), squares[WEIGHTINGS.index(name[1])]
-            if stem in self.forecasts.rolling:
-                found[name], ahead[stem] = self.forecasts.follow(stem, level, weighted, before)
+            weighted, of = squares[self._weighted[name]], levels.get(name)
+            if of is not None:
+                found[name], ahead[of] = self.forecasts.follow(of, level, weighted, before)
             else:
                 found[name] = level.add(weighted)
             self._rolled[name] = float(found[name][-1])
@@ -393,9 +396,9 @@ class SoundLevelMeter(Meter):
             yield from zip(names, percentiles.readings(), strict=True)
 
     def _dosed(self) -> Iterator[tuple[str, float]]:
-        for key, dose in self.doses.items():
-            yield f"dose_{key}_percent", dose.percent
-            yield f"twa_{key}_db", dose.average_db(dose.percent)
+        for name, dose in self.doses.items():
+            yield name, dose.percent
+            yield self._averages[name], dose.average_db(dose.percent)
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence."""

@@ -16,7 +16,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Rule:
+class CountingRule:
     """How statistics of a quantity are counted.
 
     rate: values per second
@@ -84,7 +84,7 @@ class Statistics(Resumable):
     kept = ("paused", "_each", "_renewals")
 
     def __init__(
-        self, rules: Mapping[str, Rule], series: int, wanted: Sequence[Statistic] = ()
+        self, rules: Mapping[str, CountingRule], series: int, wanted: Sequence[Statistic] = ()
     ) -> None:
         self.paused = False
         self._rules, self._wanted = dict(rules), tuple(wanted)
@@ -162,7 +162,7 @@ class _Series(Resumable):
 
     kept = ("percentiles", "maximum", "mean", "measured", "excluded")
 
-    def __init__(self, rule: Rule, wanted: Sequence[Statistic]) -> None:
+    def __init__(self, rule: CountingRule, wanted: Sequence[Statistic]) -> None:
         self.rule, self.wanted = rule, tuple(wanted)
         self.percentiles = None
         if rule.width:
@@ -226,7 +226,7 @@ class RunningMean(Resumable):
     kept = ("_sum", "_counts", "_least", "_rise")
     growing = ("_rise",)
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: CountingRule) -> None:
         self._exponent, self._above = rule.exponent, rule.above
         # Numbers of values, and of those in the mean.
         self._sum, self._counts = 0.0, np.zeros(2, np.int64)

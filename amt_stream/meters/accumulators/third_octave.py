@@ -13,16 +13,16 @@ from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.accumulators.sound_level import FRAME_S, finite
-from amt_stream.meters.names import WINDOW, window_s
+from amt_stream.meters.names import NameForm, window_s
 
 LEVELS = ("lzf", "lzs")
 """Time-weighted levels, in the order of `ThirdOctaves`."""
 
 TIME_CONSTANTS_S = np.array([[0.125], [1.0]])
 
-NAME = re.compile(
-    rf"(?P<what>lz(?:eq|[fs](?:max)?))_(?P<band>\d+(?:_\d+)?hz)(?:_(?P<window>{WINDOW}))?_db"
-)
+WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
+BAND = re.compile(r"\d+(?:_\d+)?hz")
+NAME = NameForm("{what}_{band}{window}_db", what=WHATS, band=BAND)
 
 Powers = NDArray[np.floating]
 Values = NDArray[np.float64]
@@ -73,14 +73,15 @@ class ThirdOctaveMeter(Meter):
         self.nominal = tuple(nominal)
         self.bands = {band_name(f): k for k, f in enumerate(self.nominal)}
         self.rolling: dict[str, RollingLevel] = {}
-        whats = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
+        # The band of each.
+        self._rolls: dict[str, int] = {}
         known = {
             f"{what}_{band}_db": (place, k)
             for band, k in self.bands.items()
-            for place, what in enumerate(whats)
+            for place, what in enumerate(WHATS)
         }
         for name in self.columns:
-            match = NAME.fullmatch(name)
+            match = NAME.read(name)
             if (
                 match
                 and match["what"] == "lzeq"
@@ -88,6 +89,7 @@ class ThirdOctaveMeter(Meter):
                 and match["band"] in self.bands
             ):
                 self.rolling[name] = RollingLevel(window_s(match["window"]), FRAME_S)
+                self._rolls[name] = self.bands[match["band"]]
         self.refuse_unknown([*known, *self.rolling])
         # Which columns are of bands, and of each the kind of level and the band.
         self._of_bands = [k for k, name in enumerate(self.columns) if name in known]
@@ -153,7 +155,7 @@ class ThirdOctaveMeter(Meter):
         out = np.empty((len(self.columns), count))
         out[self._of_bands] = level_db(powers[*self._parts])
         for place, (name, level) in zip(self._of_windows, self.rolling.items(), strict=True):
-            band = self.bands[NAME.fullmatch(name)["band"]]  # type: ignore[index]
+            band = self._rolls[name]
             out[place] = level.add(np.where(there[band], mean_square[band], np.nan))
             self._rolled[name] = float(out[place, -1])
         return out

@@ -28,7 +28,6 @@ from .modulation import below_db as below_db
 from .modulation import hz_text as hz_text
 from .modulation import strongest as strongest
 from .programme import ProgrammeReadings as ProgrammeReadings
-from .readings import SIDES as SIDES
 from .readings import FieldReadings as FieldReadings
 from .readings import Readings as Readings
 from .readings import choose as choose

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.meters.audience import PLACE
-from amt_stream.meters.names import window_s, window_words
+from amt_stream.meters.level_names import read
+from amt_stream.meters.names import spaced_window, window_s
 
 RENEWED = "renewed every 0.1 s of sound, held between"
 """The note of statistics that are expensive to compute."""
@@ -69,6 +69,8 @@ class Column:
     of: key of its quantity, which all its statistics share: "n", "ltl", "laf"
     kind: its statistic in a word: "now", "max", "mean", "exceeded"
     percent: of "exceeded"
+    weighting: "A", "C" or "Z" if it is of a sound level
+    place: "audience" if it is of a level there
     window: its rolling window as in its name: "10min"
     """
 
@@ -92,6 +94,8 @@ class Column:
     of: str = ""
     kind: str = ""
     percent: int = 0
+    weighting: str = ""
+    place: str = ""
     window: str = ""
 
     @property
@@ -123,7 +127,7 @@ class Column:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side", "label", "symbol"
         untold = {"window_s", "about", "bound_of", "band_hz", "needs", "counts_after_s"}
-        untold |= {"of", "kind", "percent", "window"}
+        untold |= {"of", "kind", "percent", "weighting", "place", "window"}
         untold |= {name for name in may_be if not getattr(self, name)}
         data = {key: value for key, value in asdict(self).items() if key not in untold}
         return data | ({"if_clipped": self.if_clipped} if self.if_clipped else {})
@@ -139,20 +143,17 @@ class Meaning(NamedTuple):
     about: str
     note: str = ""
 
-    def column(
-        self, name: str, unit: str, model: str, side: str | None, window: str | None, both: str
-    ) -> Column:
-        """The column of one side, as "_left", and of a rolling window, where it is of these.
+    def column(self, name: str, unit: str, model: str, side: str, window: str, both: str) -> Column:
+        """The column of one side, as "left", and of a rolling window, where it is of these.
 
         both: what the quantity of a column that is of no side ends in
         """
         quantity, statistic, label, symbol, about, note = self
         if window:
-            spaced = window_words(window)
+            spaced = spaced_window(window)
             statistic += f", last {window}"
             label, symbol = f"{label}, {spaced}", f"{symbol},{window}"
             about += f" Of the last {spaced}."
-        side = side.removeprefix("_") if side else ""
         if side:
             label, symbol = f"{label}, {side}", symbol and f"{symbol} {side[0].upper()}"
             about += f" Of the {side} channel."
@@ -167,7 +168,7 @@ class Meaning(NamedTuple):
             label=label,
             symbol=symbol,
             about=about + SCALES.get(unit, ""),
-            window=window or "",
+            window=window,
         )
 
 
@@ -177,7 +178,7 @@ def rising(column: Column, rise_s: float) -> Column:
     return replace(column, rise_s=rise_s) if lowered else column
 
 
-def counting(column: Column, settle_s: float, window: str | None = "") -> Column:
+def counting(column: Column, settle_s: float, window: str = "") -> Column:
     """The column of a statistic of a reading that settles within `settle_s`.
 
     A statistic of the whole sound excludes settling values and never settles itself; that of a
@@ -205,7 +206,8 @@ def no_such_column(name: str, offered: Sequence[str], elsewhere: Sequence[str] =
     if elsewhere:
         models = ", ".join(elsewhere)
         return f"no column is called {name!r} here: add a model that has it, {models}"
-    if PLACE in name:
+    level = read(name)
+    if level is not None and level.part("place"):
         return f"no column is called {name!r} without a correction to the audience: give --audience"
     near = difflib.get_close_matches(name, offered, n=1, cutoff=0.5)
     remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(offered)}"

@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.meters.accumulators.statistics import Rule
+from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.band_shares import BARK
 from amt_stream.meters.frames import LATER, Frames
 from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.quantity import (
+    ColumnWords,
     Quantity,
     QuantityReadings,
     Unit,
     Values,
-    Words,
-    exceeded,
-    maximum,
+    maximum_words,
+    percentile_words,
 )
 from amt_stream.meters.rows.readings import Readings, Summary, fully_heard, higher
 
@@ -33,7 +33,9 @@ EARS = ", both ears"
 
 # Within 0.02 % of the exact value; below 0.00006 is 0.
 LEAST = 2.0**-14
-RULE = partial(Rule, low=np.log2(LEAST), high=30.0, width=0.0005, least=LEAST / 2, averages=True)
+RULE = partial(
+    CountingRule, low=np.log2(LEAST), high=30.0, width=0.0005, least=LEAST / 2, averages=True
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Metric:
     least: float = 0.0
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> CountingRule:
         """How its statistics are counted; the standard leaves out frames before `start_s`."""
         assert self.quantity.rule is not None
         return self.quantity.rule
@@ -76,7 +78,7 @@ def metric_quantity(
     unit: Unit,
     settle_s: float,
     now: str,
-    rule: Rule,
+    rule: CountingRule,
     mean: str = MEAN,
     both: str = higher(2),
     method: str = METHOD,
@@ -95,10 +97,12 @@ def metric_quantity(
         noun,
         {end: unit},
         {
-            "now": Words(form(""), "instantaneous", noun.capitalize(), symbol, now),
-            "mean": Words(form("_mean"), mean_kind, f"Average {noun}", f"{symbol} mean", mean),
-            "max": maximum(form("_max"), f"Highest {noun}", f"{symbol}max"),
-            "exceeded": exceeded(
+            "now": ColumnWords(form(""), "instantaneous", noun.capitalize(), symbol, now),
+            "mean": ColumnWords(
+                form("_mean"), mean_kind, f"Average {noun}", f"{symbol} mean", mean
+            ),
+            "max": maximum_words(form("_max"), f"Highest {noun}", f"{symbol}max"),
+            "exceeded": percentile_words(
                 form(f"_{letter}{{percent}}{{window}}"),
                 f"{noun.capitalize()} exceeded {{percent}} % of time",
                 f"{symbol}{{percent}}",
@@ -113,7 +117,7 @@ def metric_quantity(
 
 def _hz(of: Quantity, noun: str, label: str, symbol: str, about: str) -> Quantity:
     """The columns of a frequency that belongs to a metric."""
-    words = Words(f"{of.of}{{side}}_hz", "instantaneous", label, symbol, about)
+    words = ColumnWords(f"{of.of}{{side}}_hz", "instantaneous", label, symbol, about)
     both = ", of the channel where it is higher"
     return Quantity(
         f"{of.of}_hz", noun, {"hz": Unit("Hz")}, {"now": words}, METHOD, of.settle_s, both=both

@@ -1,13 +1,12 @@
 """Limits in rows: their columns, and events when states change."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.audience import PLACE
 from amt_stream.meters.frames import Event
+from amt_stream.meters.level_names import forecasts, read
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
 from amt_stream.meters.rows.captions import caption_of, row_text
@@ -49,16 +48,15 @@ def ends_in(limit: Limit, row: JsonMap) -> float | None:
 
 
 def _forecasts(limit: Limit) -> list[str]:
-    # Imported only with limits, as its compiled loops are slow to load.
-    from amt_stream.meters.accumulators.forecast import FORECAST, LEVEL, forecasts
-
-    found = re.fullmatch(rf"({LEVEL})({PLACE})?(_left|_right)?_db", limit.column)
-    if found is None or limit.below:
+    level = read(limit.column)
+    if level is None or limit.below:
         return []
-    level, place, side = found.groups(default="")
-    names = [name for name in forecasts(level, limit.threshold) if FORECAST.fullmatch(name)]
-    names = [name.replace(level, f"{level}{place}", 1) for name in names]
-    return [f"{stem}{side}_{unit}" for stem, _, unit in (name.rpartition("_") for name in names)]
+    windowed = level.kind == "eq" and level.part("window")
+    if not (windowed or level.kind == "day"):
+        return []
+    of, place, side = level.of, level.part("place"), level.part("side")
+    names = forecasts(of, limit.threshold, place, side)
+    return [name for name in names if read(name) is not None]
 
 
 def states_of(limits: Iterable[Limit]) -> list[Column]:

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from amt_stream.dsp.scales import sone_to_phon
 from amt_stream.meters.accumulators import Events
 from amt_stream.meters.accumulators.histogram import HIGHEST, LOWEST
-from amt_stream.meters.accumulators.statistics import Rule
+from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.column import QUANTITIES, Column
 from amt_stream.meters.rows.quantity import (
+    ColumnWords,
     Quantity,
     QuantityReadings,
     Unit,
     Values,
-    Words,
-    exceeded,
-    maximum,
+    maximum_words,
+    percentile_words,
 )
 from amt_stream.meters.rows.readings import Summary
 
@@ -174,16 +174,16 @@ def _loudness(prefix: str, of: str, phon: Unit, about: str, settle_s: float) -> 
         f"{WORDS[of]} {{noun}}",
         {"sone": Unit("sone"), "phon": phon},
         {
-            "now": Words(
+            "now": ColumnWords(
                 f"{prefix}{of}_{{unit}}", "instantaneous", f"{{Noun}}, {WORDS[of]}", of.upper()
             ),
-            "max": maximum(
+            "max": maximum_words(
                 f"{prefix}max_{of}_{{unit}}", f"Highest, {WORDS[of]}", f"{of.upper()} max"
             ),
         },
         about,
         settle_s,
-        Rule(RATE, rise_s=RISE_S),
+        CountingRule(RATE, rise_s=RISE_S),
     )
 
 
@@ -194,7 +194,7 @@ def _bound(prefix: str, of: str, loudness: Mapping[str, Quantity]) -> Quantity:
     about = f"The {bound} that follows from the uncertainty of the level (k = 2)."
     label = f"{WORDS[base].capitalize()}, {bound}"
     words = {
-        kind: Words(f"{prefix}{before}{of}_{{unit}}", statistic, label, "", about)
+        kind: ColumnWords(f"{prefix}{before}{of}_{{unit}}", statistic, label, "", about)
         for kind, before, statistic in (("now", "", "instantaneous"), ("max", "max_", "maximum"))
     }
     return replace(main, of=of, noun=f"{main.noun}, {bound}", words=words, bound_of=main)
@@ -207,10 +207,10 @@ def _level(prefix: str, about: str, settle_s: float) -> Quantity:
         LEVEL,
         f"long-term {QUANTITIES['phon']}",
         {"phon": Unit("phon")},
-        {"exceeded": exceeded(form, "Exceeded {percent} % of time", "LTL N{percent}")},
+        {"exceeded": percentile_words(form, "Exceeded {percent} % of time", "LTL N{percent}")},
         about,
         settle_s,
-        Rule(RATE, LOWEST, HIGHEST, 0.05, rise_s=RISE_S),
+        CountingRule(RATE, LOWEST, HIGHEST, 0.05, rise_s=RISE_S),
     )
 
 

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import SIDES
 from amt_stream.meters.rows.block import in_seven_digits
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.readings import SIDES, Uncounted
+from amt_stream.meters.rows.readings import Uncounted
 
 RANGE_DB = 30.0
 """Displayed range in dB below the strongest cell."""

@@ -68,7 +68,17 @@ MEANINGS = {
         "The largest sample, full scale being 0 dB; of all channels the largest.",
     ),
 }
-UNITS = {unit.lower(): unit for unit in ("LUFS", "LU", "dBTP", "dBFS")}
+UNITS = dict.fromkeys(MEANINGS, "LUFS")
+UNITS |= {"lra_lu": "LU", "true_peak_dbtp": "dBTP", "sample_peak_dbfs": "dBFS"}
+RELATIVE = {
+    "momentary_lufs": "momentary_lu",
+    "short_term_lufs": "short_term_lu",
+    "integrated_lufs": "integrated_lu",
+    "max_momentary_lufs": "max_momentary_lu",
+    "max_short_term_lufs": "max_short_term_lu",
+}
+"""Names of the same, relative to a target."""
+
 USUAL = ("momentary_lufs", "short_term_lufs", "integrated_lufs", "lra_lu", "true_peak_dbtp")
 
 
@@ -111,7 +121,7 @@ class ProgrammeReadings(MeteredReadings):
         if target_lufs is not None:
             for column in tuple(offered):
                 if column.unit == "LUFS":
-                    name = column.name.removesuffix("lufs") + "lu"
+                    name = RELATIVE[column.name]
                     self._relative[name] = column.name
                     quantity = f"{column.quantity}, re {target_lufs:g} LUFS"
                     about = f"{column.about} Relative to the target."
@@ -157,6 +167,5 @@ class ProgrammeReadings(MeteredReadings):
 
 
 def _column(name: str) -> Column:
-    unit = UNITS[name.rpartition("_")[2]]
-    column = MEANINGS[name].column(name, unit, "bs1770", None, None, "")
+    column = MEANINGS[name].column(name, UNITS[name], "bs1770", "", "", "")
     return replace(column, settle_s=SETTLES_S.get(name, 0.0))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators.percentiles import PERCENTS
-from amt_stream.meters.accumulators.statistics import Rule, Statistic, Statistics
+from amt_stream.meters.accumulators.statistics import CountingRule, Statistic, Statistics
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.names import NameForm, place_of, sides_of
 from amt_stream.meters.rows.block import all_of
@@ -33,7 +33,7 @@ Values = Mapping[str, NDArray[np.floating]]
 """Values (series, n) of quantities by key."""
 
 
-class Words(NamedTuple):
+class ColumnWords(NamedTuple):
     """One statistic of a quantity as a column.
 
     form: of its name
@@ -49,12 +49,12 @@ class Words(NamedTuple):
     note: str = ""
 
 
-def maximum(form: str, label: str, symbol: str) -> Words:
-    return Words(form, "maximum", label, symbol, HIGHEST)
+def maximum_words(form: str, label: str, symbol: str) -> ColumnWords:
+    return ColumnWords(form, "maximum", label, symbol, HIGHEST)
 
 
-def exceeded(form: str, label: str, symbol: str) -> Words:
-    return Words(form, "exceeded {percent} % of the time", label, symbol, EXCEEDED, RENEWED)
+def percentile_words(form: str, label: str, symbol: str) -> ColumnWords:
+    return ColumnWords(form, "exceeded {percent} % of the time", label, symbol, EXCEEDED, RENEWED)
 
 
 Converter = Callable[[Any], Any]
@@ -72,7 +72,7 @@ class Quantity:
     """One quantity over time: how its columns are named, described and counted.
 
     of: its key, as in `Column.of`
-    noun: what it is called; {noun} as in `Words`
+    noun: what it is called; {noun} as in `ColumnWords`
     units: by the end of names; the first is the one that is counted
     words: its statistics by kind, in the order of the summary
     method: sentence on the method, after that of the statistic
@@ -86,10 +86,10 @@ class Quantity:
     of: str
     noun: str
     units: Mapping[str, Unit]
-    words: Mapping[str, Words]
+    words: Mapping[str, ColumnWords]
     method: str
     settle_s: float
-    rule: Rule | None = None
+    rule: CountingRule | None = None
     both: str = higher(2)
     optional: bool = False
     bound_of: "Quantity | None" = None

@@ -16,11 +16,11 @@ from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
 from amt_stream.meters.audience import NO_AUDIENCE
 from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames, scalar_field
+from amt_stream.meters.names import SIDES
 from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
 
 Summary = dict[str, float | None]
-SIDES = ("left", "right")
 
 WITHOUT = "lost and invalid samples, and what settles after them"
 
@@ -457,7 +457,7 @@ def by_side(values: Sequence[float | None]) -> list[tuple[str, float | None]]:
     highest = max(there) if there else None
     if len(values) == 1:
         return [("", highest)]
-    return [("", highest), *((f"_{side}", v) for side, v in zip(SIDES, values, strict=True))]
+    return [("", highest), *zip(SIDES, values, strict=True)]
 
 
 def by_sides(channels: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
@@ -465,23 +465,6 @@ def by_sides(channels: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     if len(channels) == 1:
         return np.asarray(channels, np.float64)
     return np.stack([np.fmax(*channels), *channels], dtype=np.float64)
-
-
-def sides_of(channels: int) -> list[str]:
-    """The ends of names: "" and, of two channels, that of each."""
-    return ["", *(f"_{side}" for side in SIDES)] if channels == 2 else [""]
-
-
-def place_of(side: str | None) -> int:
-    """The index in `by_sides` of "_left", "_right" or the higher ones."""
-    return SIDES.index(side[1:]) + 1 if side else 0
-
-
-def of_side(channels: Sequence[NDArray[np.floating]], side: str | None) -> NDArray[np.floating]:
-    """The values (n,) of "_left" or "_right", or the higher ones."""
-    if side:
-        return channels[SIDES.index(side[1:])]
-    return channels[0] if len(channels) == 1 else np.fmax(*channels)
 
 
 def higher(channels: int) -> str:

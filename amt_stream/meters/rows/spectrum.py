@@ -1,24 +1,17 @@
 """Readings of a narrow-band spectrum: the strongest line, now and over time."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.accumulators.spectrum import COLUMNS, Line, SpectrumMeter, strongest_line
+from amt_stream.meters.accumulators.spectrum import Line, SpectrumMeter, strongest_line
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import NameForm, place_of, sides_of
 from amt_stream.meters.rows.column import HIGHEST, Column, Meaning, counting
-from amt_stream.meters.rows.readings import (
-    MeteredReadings,
-    Summary,
-    fully_heard,
-    place_of,
-    sides_of,
-)
+from amt_stream.meters.rows.readings import MeteredReadings, Summary, fully_heard
 
-NAME = re.compile(r"spectrum_(?P<what>peak|max)(?P<side>_left|_right)?_(?P<unit>hz|db)")
 UNITS = {"hz": "Hz", "db": "dB"}
 QUANTITIES = {
     "hz": "frequency of the strongest line of the spectrum",
@@ -26,6 +19,7 @@ QUANTITIES = {
 }
 STRONGER = ", of the channel where it is stronger"
 STATISTICS = {"peak": "instantaneous", "max": "maximum"}
+NAME = NameForm("spectrum_{what}{side}_{unit}", what=STATISTICS, unit=UNITS)
 LINE = (
     "The strongest line of the spectrum from 20 Hz to 20 kHz, between the bins of a Fourier "
     "transform too: Hann window of 0.2 s, with a time constant of 125 ms (F)."
@@ -34,7 +28,7 @@ WORDS = {
     "peak": ("Strongest line", LINE),
     "max": ("Strongest line so far", f"{HIGHEST} {LINE}"),
 }
-ORDER = [f"{what}_{unit}" for what in STATISTICS for unit in UNITS]
+ORDER = [(kind, unit) for kind in ("now", "max") for unit in UNITS.values()]
 
 
 class SpectrumReadings(MeteredReadings):
@@ -53,17 +47,16 @@ class SpectrumReadings(MeteredReadings):
         # The window, and 16 time constants of F: 1 % remains of a power 50 dB higher.
         self._settle_s = round(1 / self._bin_hz + 2.0, 2)
         self._sides = sides_of(channels)
-        names = [f"spectrum_{w}{s}_{u}" for w in STATISTICS for s in self._sides for u in UNITS]
-        offered = [_column(name, channels, self._settle_s) for name in names]
-        super().__init__("spectrum", offered, [f"spectrum_{name}" for name in ORDER])
+        offered = [
+            _column(channels, self._settle_s, what=what, side=side, unit=unit)
+            for what in STATISTICS
+            for side in self._sides
+            for unit in UNITS
+        ]
+        super().__init__("spectrum", offered, [c.name for c in offered if not c.side])
 
     def renew(self) -> None:
-        found = [NAME.fullmatch(column.name) for column in self.columns]
-        places = [
-            (place_of(one["side"]), ORDER.index(f"{one['what']}_{one['unit']}"))
-            for one in found
-            if one is not None
-        ]
+        places = [(place_of(c.side), ORDER.index((c.kind, c.unit))) for c in self.columns]
         self._places = np.array(places, np.int64).reshape(-1, 2).T
         self._meters = [SpectrumMeter(self._frame_rate) for _ in self._sides]
 
@@ -85,9 +78,9 @@ class SpectrumReadings(MeteredReadings):
     def summary(self) -> Summary:
         readings = zip(self._sides, (meter.reading() for meter in self._meters), strict=True)
         return {
-            f"spectrum_max{side}_{name.removeprefix('max_')}": reading[name]
+            NAME.write(what="max", side=side, unit=unit): reading[f"max_{unit}"]
             for side, reading in readings
-            for name in COLUMNS
+            for unit in UNITS
         }
 
 
@@ -104,14 +97,12 @@ def _by_sides(lines: Line) -> list[Line]:
     ]
 
 
-def _column(name: str, channels: int, settle_s: float) -> Column:
-    found = NAME.fullmatch(name)
-    assert found is not None
-    what, unit = found["what"], found["unit"]
+def _column(channels: int, settle_s: float, what: str, side: str, unit: str) -> Column:
     label, about = WORDS[what]
     meaning = Meaning(QUANTITIES[unit], STATISTICS[what], label, "", about)
     both = STRONGER * (channels == 2)
-    column = meaning.column(name, UNITS[unit], "spectrum", found["side"], None, both)
+    name = NAME.write(what=what, side=side, unit=unit)
+    column = meaning.column(name, UNITS[unit], "spectrum", side, "", both)
     if what == "max":
-        return counting(column, settle_s)
-    return replace(column, settle_s=settle_s)
+        return counting(replace(column, of="line", kind="max"), settle_s)
+    return replace(column, of="line", kind="now", settle_s=settle_s)

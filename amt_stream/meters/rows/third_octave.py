@@ -1,6 +1,6 @@
 """Readings of octaves and third octaves, of each channel and of the higher one."""
 
-import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -9,23 +9,21 @@ from numpy.typing import NDArray
 
 from amt_stream.dsp.design import nominal_midband, octave_midbands
 from amt_stream.meters.accumulators import ThirdOctaveMeter
-from amt_stream.meters.accumulators.third_octave import LEVELS, NAME, band_name, forgotten_s
-from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import HIGHEST, TIMES, Column, Meaning, counting
-from amt_stream.meters.rows.readings import (
-    MeteredReadings,
-    Summary,
-    by_side,
-    by_sides,
-    higher,
-    place_of,
-    sides_of,
+from amt_stream.meters.accumulators.third_octave import (
+    BAND,
+    LEVELS,
+    NAME,
+    WHATS,
+    band_name,
+    forgotten_s,
 )
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import NameForm, place_of, sides_of
+from amt_stream.meters.rows.column import HIGHEST, TIMES, Column, Meaning, counting
+from amt_stream.meters.rows.readings import MeteredReadings, Summary, by_side, by_sides, higher
 
-SIDED = re.compile(r"(?P<stem>.*?)(?P<side>_left|_right)?_db")
 NORM = "IEC 61260-1."
 TIMED = {"f": "fast (F)", "s": "slow (S)"}
-WHATS = (*LEVELS, "lzeq", *(f"{level}max" for level in LEVELS))
 
 
 class ThirdOctaveReadings(MeteredReadings):
@@ -53,29 +51,40 @@ class ThirdOctaveReadings(MeteredReadings):
             np.round(v, 2) for v in forgotten_s(np.array(self._nominal), self.fraction)
         )
         self._forgotten = dict(zip(self._nominal, zip(memory, timed.T, strict=True), strict=True))
-        sides = sides_of(channels)
-        whats = [f"{self.before}{what}" for what in WHATS]
-        names = [f"{what}_{band}{side}_db" for what in whats for band in self._hz for side in sides]
-        offered = [column for column in map(self.named, names) if column is not None]
-        usual = [f"{self.before}lzf_{band}_db" for band in self._hz]
+        self._form = NameForm(
+            f"{self.before}{{what}}_{{band}}{{window}}{{side}}_db", what=WHATS, band=BAND
+        )
+        offered = [
+            self._column({"what": what, "band": band, "side": side, "window": ""})
+            for what in WHATS
+            for band in self._hz
+            for side in sides_of(channels)
+        ]
+        usual = [self._form.write(what="lzf", band=band) for band in self._hz]
         super().__init__(self.called.replace(" ", "_"), offered, usual)
 
     def named(self, name: str) -> Column | None:
-        sided = SIDED.fullmatch(name.removeprefix(self.before))
-        found = sided and NAME.fullmatch(f"{sided['stem']}_db")
-        if not (name.startswith(self.before) and sided and found) or found["band"] not in self._hz:
+        parts = self._form.read(name)
+        if parts is None or parts["band"] not in self._hz:
             return None
-        if (sided["side"] and self._channels < 2) or (found["window"] and found["what"] != "lzeq"):
+        if (parts["side"] and self._channels < 2) or (parts["window"] and parts["what"] != "lzeq"):
             return None
-        column = self._column(name, found, sided["side"])
-        return replace(column, band_hz=self._hz[found["band"]])
+        return self._column(parts)
 
     def renew(self) -> None:
-        names = [column.name.removeprefix(self.before) for column in self.columns]
-        sided = [SIDED.fullmatch(name) for name in names]
-        parts = [(f"{one['stem']}_db", place_of(one["side"])) for one in sided if one]
-        columns = list(dict.fromkeys(name for name, _ in parts))
-        places = [(side, columns.index(name)) for name, side in parts]
+        names = [
+            NAME.write(
+                what=c.of + ("max" if c.kind == "max" else ""),
+                band=band_name(c.band_hz),
+                window=c.window,
+            )
+            for c in self.columns
+        ]
+        columns = list(dict.fromkeys(names))
+        places = [
+            (place_of(column.side), columns.index(name))
+            for column, name in zip(self.columns, names, strict=True)
+        ]
         # Indices of each column: side, and column of the meters.
         self._places = np.array(places, np.int64).reshape(-1, 2).T
         self._meters = [
@@ -98,39 +107,44 @@ class ThirdOctaveReadings(MeteredReadings):
         readings = [meter.reading() for meter in self._meters]
         summary: Summary = {}
         for name in readings[0]:
-            if name.endswith("_s") or name.startswith(tuple(f"{level}_" for level in LEVELS)):
+            parts = NAME.read(name)
+            if parts is None or parts["what"] in LEVELS:
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
-                summary[f"{self.before}{name.removesuffix('_db')}{side}_db"] = value
+                summary[self._form.write(**parts, side=side)] = value
         return summary
 
-    def _column(self, name: str, found: re.Match[str], side: str | None) -> Column:
-        what, hz = found["what"], self._hz[found["band"]]
+    def _column(self, parts: Mapping[str, str]) -> Column:
+        what, hz, window = parts["what"], self._hz[parts["band"]], parts["window"]
         place = f" in the {self.called} of {hz:g} Hz"
         hertz = f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
         label = f"{'Octave ' if self.before else ''}{hertz}"
         memory, timed = self._forgotten[hz]
-        given = name, "dB", self.called.replace(" ", "_"), side, found["window"]
-        both = higher(self._channels)
+        given = self._form.write(**parts), "dB", self.called.replace(" ", "_"), parts["side"]
+
+        def column(of: str, kind: str, *words: str) -> Column:
+            made = Meaning(*words).column(*given, window, higher(self._channels))
+            return replace(made, band_hz=hz, of=of, kind=kind)
+
         if what == "lzeq":
             about = (
                 f"The steady level with the same energy, of the {self.called} at {hertz}. {NORM}"
             )
             quantity = f"equivalent continuous sound pressure level{place}"
-            words = f"{label}, average", f"LZeq {hertz}", about
-            column = Meaning(quantity, "equivalent", *words).column(*given, both)
-            return counting(column, float(memory), found["window"])
-        quantity = f"sound pressure level, {TIMED[what[2]]}{place}"
-        settle_s = float(timed[LEVELS.index(what[:3])])
-        time, smoothed = TIMES[what[2]]
+            words = quantity, "equivalent", f"{label}, average", f"LZeq {hertz}", about
+            return counting(column(what, "eq", *words), float(memory), window)
+        level, kind = what[:3], what[3:] or "now"
+        quantity = f"sound pressure level, {TIMED[level[2]]}{place}"
+        settle_s = float(timed[LEVELS.index(level)])
+        time, smoothed = TIMES[level[2]]
         about = f"Level of the {self.called} at {hertz}, {smoothed}. {NORM}"
-        symbol = f"LZ{what[2].upper()}"
-        if what.endswith("max"):
-            words = f"{label}, highest, {time}", f"{symbol}max {hertz}", f"{HIGHEST} {about}"
-            return counting(Meaning(quantity, "maximum", *words).column(*given, both), settle_s)
-        words = f"{label}, {time}", f"{symbol} {hertz}", about
-        column = Meaning(quantity, "instantaneous", *words).column(*given, both)
-        return replace(column, settle_s=settle_s)
+        symbol = f"LZ{level[2].upper()}"
+        if kind == "max":
+            about = f"{HIGHEST} {about}"
+            words = quantity, "maximum", f"{label}, highest, {time}", f"{symbol}max {hertz}", about
+            return counting(column(level, kind, *words), settle_s)
+        words = quantity, "instantaneous", f"{label}, {time}", f"{symbol} {hertz}", about
+        return replace(column(level, kind, *words), settle_s=settle_s)
 
 
 class OctaveReadings(ThirdOctaveReadings):

@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from amt_stream.dsp.scales import zwicker_phon
-from amt_stream.meters.accumulators.statistics import Rule
+from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows.annoyance import annoyance_column
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.quantity import (
+    ColumnWords,
     Quantity,
     QuantityReadings,
     Unit,
     Values,
-    Words,
-    exceeded,
-    maximum,
+    maximum_words,
+    percentile_words,
 )
 from amt_stream.meters.rows.sharpness import SharpnessOfCores, Weighting
 
@@ -34,15 +34,15 @@ LOUDNESS = Quantity(
     noun="{noun}",
     units={"sone": Unit("sone"), "phon": Unit("phon", zwicker_phon)},
     words={
-        "now": Words(
+        "now": ColumnWords(
             "zwicker_n{side}_{unit}",
             "instantaneous",
             "{Noun}",
             "N",
             "How loud the sound is at this moment: low-passes of 3.5 ms and 70 ms.",
         ),
-        "max": maximum("zwicker_nmax{side}_{unit}", "Highest loudness", "Nmax"),
-        "exceeded": exceeded(
+        "max": maximum_words("zwicker_nmax{side}_{unit}", "Highest loudness", "Nmax"),
+        "exceeded": percentile_words(
             "zwicker_n{percent}{window}{side}_{unit}",
             "Exceeded {percent} % of time",
             "N{percent}",
@@ -51,7 +51,7 @@ LOUDNESS = Quantity(
     method="By the method of ISO 532-1 for sounds that vary in time.",
     settle_s=SETTLE_S,
     # Within 0.02 % of the exact value; below 0.001 sone is 0.
-    rule=Rule(RATE, low=-10.0, high=30.0, width=0.0005, least=1e-9, rise_s=RISE_S),
+    rule=CountingRule(RATE, low=-10.0, high=30.0, width=0.0005, least=1e-9, rise_s=RISE_S),
 )
 
 
@@ -64,22 +64,22 @@ def _sharpness(weighting: str, after: str) -> Quantity:
         f"sharpness ({after})" if after else "sharpness",
         {"acum": Unit("acum")},
         {
-            "now": Words(
+            "now": ColumnWords(
                 form(""),
                 "instantaneous",
                 f"Sharpness{by}",
                 "S",
                 "How much of the sound is high; narrow noise at 1 kHz has 1 acum.",
             ),
-            "mean": Words(
+            "mean": ColumnWords(
                 form("_mean"),
                 "mean",
                 f"Average sharpness{by}",
                 "S mean",
                 "The mean of all that was counted.",
             ),
-            "max": maximum(form("_max"), f"Highest sharpness{by}", "Smax"),
-            "exceeded": exceeded(
+            "max": maximum_words(form("_max"), f"Highest sharpness{by}", "Smax"),
+            "exceeded": percentile_words(
                 form("_s{percent}{window}"),
                 f"Sharpness exceeded {{percent}} % of time{by}",
                 "S{percent}",
@@ -88,7 +88,7 @@ def _sharpness(weighting: str, after: str) -> Quantity:
         f"By the weighting of {after}." if after else "By the method of DIN 45692.",
         SETTLE_S,
         # Within 0.0025 acum of the exact value.
-        Rule(RATE, low=0.0, high=500.0, width=0.005, rise_s=RISE_S, averages=True),
+        CountingRule(RATE, low=0.0, high=500.0, width=0.005, rise_s=RISE_S, averages=True),
         optional=True,
     )
 

@@ -15,7 +15,8 @@ from amt_monitor.base.big_number import (
 from amt_monitor.base.theme import tint
 from amt_monitor.panes.modulation_map_pane import ColorScale, ModulationMapPane
 from amt_monitor.panes.pane import Pane
-from amt_stream.meters.rows import NO_READING, SIDES, Strongest, below_db, strongest
+from amt_stream.meters.names import SIDES
+from amt_stream.meters.rows import NO_READING, Strongest, below_db, strongest
 
 if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from amt_monitor.panes.reading_pane import ReadingPane
 from amt_stream.meters import catalog
-from amt_stream.meters.audience import PLACE
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.meters.rows.limited import columns_of
@@ -47,17 +46,18 @@ class VenuePane(ReadingPane):
         level, self._allowed, self._until = columns_of([limit])
         self._longest_s = columns[level].window_s
         names = list(columns)
-        peaks = [name for name in (f"lcpeak{PLACE}_db", "lcpeak_db") if name in names]
+        peaks = [name for name in ("lcpeak_audience_db", "lcpeak_db") if name in names]
         left = ReadingCell(self._until, text=self._minutes, words="Time left", unit="min")
         # Symbols, as five captions in words would not fit beside each other.
         large = [[_by_symbol(level)], [ReadingCell(self._allowed)], [left], [_by_symbol(LOW)]]
         large += [[_by_symbol(name)] for name in peaks[:1]]
-        place = PLACE if PLACE in level else ""
-        small = [[ReadingCell(f"{name}{place}_db")] for name in ("laf", "laeq")]
+        in_audience = columns[level].place == "audience"
+        beside = ("laf_audience_db", "laeq_audience_db") if in_audience else ("laf_db", "laeq_db")
+        small = [[ReadingCell(name)] for name in beside]
         shown = {cell.name for line in (*large, *small) for cell in line}
         names = [name for name in columns if name in shown]
         about = f"{limit.threshold_words} dB"
-        if place:
+        if in_audience:
             about += f"; in the audience: {columns[level].note}"
         entry = replace(catalog.entry(MODEL), name=NAME, title=TITLE)
         super().__init__(entry, about, large, small, names)
