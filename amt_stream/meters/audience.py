@@ -8,7 +8,7 @@ from typing import Any
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
-from amt_stream.meters.level_names import AHEAD, read
+from amt_stream.meters.level_names import AHEAD, read_level
 from amt_stream.meters.limits import Limit
 
 MOST_DB = 40.0
@@ -64,7 +64,7 @@ class Audience:
 
     def limit(self, limit: Limit) -> Limit:
         """The limit of the level in the audience, for one of a level at the microphone."""
-        one = read(limit.column)
+        one = read_level(limit.column)
         if one is None or one.kind in AHEAD or not one.has_audience or one.part("place"):
             return limit
         return replace(limit, column=one.with_parts(place="audience"), name=limit.given_name)
@@ -79,7 +79,7 @@ NO_AUDIENCE = Audience(0.0, 0.0, "none")
 
 def at_microphone(limit: Limit) -> Limit:
     """The limit of the level at the microphone, for one of the audience."""
-    one = read(limit.column)
+    one = read_level(limit.column)
     if one is None or not one.part("place"):
         return limit
     return replace(limit, column=one.with_parts(place=""), name=limit.given_name)

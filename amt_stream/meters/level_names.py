@@ -87,7 +87,7 @@ class LevelName(NamedTuple):
     @property
     def level_ahead(self) -> "LevelName":
         """The level that a forecast is of."""
-        level = read(f"{self.part('of')}_db")
+        level = read_level(f"{self.part('of')}_db")
         assert level is not None
         return level
 
@@ -102,7 +102,7 @@ class LevelName(NamedTuple):
         return self.with_parts(side="", place="")
 
 
-def read(name: str) -> LevelName | None:
+def read_level(name: str) -> LevelName | None:
     """What a name says, or None if it is of no sound level."""
     for kind, form in FORMS.items():
         if (parts := form.read(name)) is not None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import SoundLevelMeter
-from amt_stream.meters.accumulators.forecast import forecasts
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.level_names import forecasts
 
 
 def frames(level):

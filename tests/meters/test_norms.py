@@ -8,6 +8,7 @@ import pytest
 from amt_stream.dsp.stages import SoundLevelOutput
 from amt_stream.meters.accumulators.dose import Dose
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.level_names import read_level
 from amt_stream.meters.norms import load_norm, norms_folder, shipped_norms
 from amt_stream.meters.presets import PresetError, load_preset
 from amt_stream.meters.rows import JoinedRows, choose, columns_of, readings_of
@@ -68,7 +69,7 @@ def made(limit, more_db):
     if stem == "lex_8h":  # in six minutes what is for eight hours
         return 360, limit.threshold + more_db + 10 * np.log10(80)
     if stem.startswith("dose"):
-        dose = Dose.named(stem)
+        dose = Dose.of(read_level(limit.column))
         times = 80 * limit.threshold / 100
         return 360, dose.criterion_db + dose.exchange_db * np.log2(times) + more_db
     if stem == "lcpeak":

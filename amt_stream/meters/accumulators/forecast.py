@@ -12,7 +12,7 @@ from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators.dose import DAY_S
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.level_names import AHEAD, EXPOSURE, read
+from amt_stream.meters.level_names import AHEAD, EXPOSURE, read_level
 
 PRESENT_S = 10.0
 """Seconds of the level that is assumed to continue."""
@@ -50,7 +50,7 @@ class Forecasts(Resumable):
         self._period_s = period_s
         self._due = round(RENEWED_S / period_s)
         limits_of: dict[str, list[str]] = {}
-        ahead = [(name, one) for name in columns if (one := read(name)) and one.kind in AHEAD]
+        ahead = [(name, one) for name in columns if (one := read_level(name)) and one.kind in AHEAD]
         self.names = tuple(name for name, _ in ahead)
         self._places: list[tuple[str, int, int]] = []
         for _, (kind, parts) in ahead:

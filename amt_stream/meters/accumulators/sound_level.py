@@ -15,7 +15,7 @@ from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.level_names import EXPOSURE, FORMS, WEIGHTINGS, read
+from amt_stream.meters.level_names import EXPOSURE, FORMS, WEIGHTINGS, read_level
 from amt_stream.meters.names import window_s
 
 FRAME_S = 0.01
@@ -176,7 +176,7 @@ class SoundLevelMeter(Meter):
         self._averages: dict[str, str] = {}
         self._weighted: dict[str, int] = {}
         for name in (*self.columns, *(f"{level}_db" for level in self.forecasts.rolling)):
-            if (one := read(name)) is None:
+            if (one := read_level(name)) is None:
                 continue
             window = one.part("window")
             if one.kind == "exceeded":

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.meters.level_names import read
+from amt_stream.meters.level_names import read_level
 from amt_stream.meters.names import spaced_window, window_s
 
 RENEWED = "renewed every 0.1 s of sound, held between"
@@ -206,7 +206,7 @@ def no_such_column(name: str, offered: Sequence[str], elsewhere: Sequence[str] =
     if elsewhere:
         models = ", ".join(elsewhere)
         return f"no column is called {name!r} here: add a model that has it, {models}"
-    level = read(name)
+    level = read_level(name)
     if level is not None and level.part("place"):
         return f"no column is called {name!r} without a correction to the audience: give --audience"
     near = difflib.get_close_matches(name, offered, n=1, cutoff=0.5)

@@ -12,7 +12,7 @@ from amt_stream.meters.accumulators.sound_level import (
     MEMORY_S,
     RISE_S,
 )
-from amt_stream.meters.level_names import AHEAD, LevelName, read
+from amt_stream.meters.level_names import AHEAD, LevelName, read_level
 from amt_stream.meters.rows.column import (
     EXCEEDED,
     HIGHEST,
@@ -121,7 +121,7 @@ IN_AUDIENCE = (
 @lru_cache(maxsize=2048)
 def level_column(name: str, channels: int) -> Column:
     """The column of a sound level, without the correction to the audience."""
-    one = read(name)
+    one = read_level(name)
     assert one is not None
     kind, side, window = one.kind, one.part("side"), one.part("window")
     unit = {"dose": "percent", "until": "s"}.get(kind, "dB")

@@ -6,7 +6,7 @@ import numpy as np
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.frames import Event
-from amt_stream.meters.level_names import forecasts, read
+from amt_stream.meters.level_names import forecasts, read_level
 from amt_stream.meters.limits import AMBER, COLORS, GREEN, STATES, UNKNOWN, Limit, LimitError
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
 from amt_stream.meters.rows.captions import caption_of, row_text
@@ -48,7 +48,7 @@ def ends_in(limit: Limit, row: JsonMap) -> float | None:
 
 
 def _forecasts(limit: Limit) -> list[str]:
-    level = read(limit.column)
+    level = read_level(limit.column)
     if level is None or limit.below:
         return []
     windowed = level.kind == "eq" and level.part("window")
@@ -56,7 +56,7 @@ def _forecasts(limit: Limit) -> list[str]:
         return []
     of, place, side = level.of, level.part("place"), level.part("side")
     names = forecasts(of, limit.threshold, place, side)
-    return [name for name in names if read(name) is not None]
+    return [name for name in names if read_level(name) is not None]
 
 
 def states_of(limits: Iterable[Limit]) -> list[Column]:

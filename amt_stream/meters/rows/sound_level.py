@@ -27,7 +27,7 @@ from amt_stream.meters.level_names import (
     WEIGHTINGS,
     LevelName,
     forecasts,
-    read,
+    read_level,
 )
 from amt_stream.meters.names import place_of, sides_of
 from amt_stream.meters.rows.block import all_of
@@ -87,7 +87,7 @@ class SoundLevelReadings(MeteredReadings):
         super().__init__("spl", offered, usual)
 
     def named(self, name: str) -> Column | None:
-        one = read(name)
+        one = read_level(name)
         if one is None or (one.part("side") and self._channels < 2):
             return None
         if one.part("place") and self._audience is None:
@@ -181,7 +181,7 @@ class SoundLevelReadings(MeteredReadings):
         readings = [meter.reading() for meter in self._meters]
         summary: Summary = {}
         for name in readings[0]:
-            one = read(name)
+            one = read_level(name)
             if one is None or one.kind in ("now", "until"):
                 continue
             for side, value in by_side([reading[name] for reading in readings]):
@@ -196,7 +196,7 @@ class SoundLevelReadings(MeteredReadings):
 
 def _read(name: str) -> LevelName:
     """What a name of a column of sound levels says."""
-    one = read(name)
+    one = read_level(name)
     assert one is not None
     return one
 
