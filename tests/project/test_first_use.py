@@ -166,9 +166,9 @@ MADE_TWICE = {
     "amt_stream/engine/readers/flac.py": {"_table"},
     "amt_stream/engine/readers/mpeg.py": {"frame_of"},
     "amt_stream/meters/catalog.py": {"_installed"},
+    "amt_stream/meters/rows/level_columns.py": {"level_column"},
     "amt_stream/meters/rows/quantity.py": {"_form"},
     "amt_stream/meters/rows/readings.py": {"_column_named", "_widest"},
-    "amt_stream/meters/rows/sound_level.py": {"_column"},
     "amt_stream/meters/rows/words.py": {"_writer_of"},
     "amt_stream/service/osc.py": {"address_of"},
 }
