@@ -40,10 +40,11 @@ from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.engine.together import Together
 from amt_stream.meters.calibration import Calibration, calibration_words
-from amt_stream.meters.frames import UNDO_S, Event, Frames
+from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows
+from amt_stream.meters.since_reset import UNDO_S
 
 RECENT_S = 4.0
 NOTHING_TO_UNDO = f"no readings were reset in the last {UNDO_S:g} s: nothing to undo"

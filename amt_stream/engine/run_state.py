@@ -1,12 +1,11 @@
 """The state of an engine's run, shared by its threads, and its resets that can be undone."""
 
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from amt_stream.core.errors import Refusal
-from amt_stream.meters.frames import UNDO_S
+from amt_stream.meters.since_reset import SinceReset
 
 
 class EngineEnded(Refusal):
@@ -73,18 +72,22 @@ class Resets:
 
     def __init__(self, fs: int) -> None:
         self.lock = threading.Lock()
-        self._longest = UNDO_S * fs
-        self._at: dict[str, int] = {}
+        self._fs = fs
+        # Of each microphone the sample of its last reset.
+        self._samples: dict[str, SinceReset[int]] = {}
 
     def note(self, names: Iterable[str], position: int) -> None:
         """Record a reset at `position`."""
-        self._at.update(dict.fromkeys(names, position))
+        for name in names:
+            sample = self._samples.setdefault(name, SinceReset(0))
+            sample.reset(position / self._fs, position)
 
     def can_undo(self, names: Iterable[str], position: int) -> bool:
-        """Whether all of these were reset in the last UNDO_S of sound [any-thread]."""
-        return all(self._at.get(name, -math.inf) >= position - self._longest for name in names)
+        """Whether all of these have a reset that can be undone [any-thread]."""
+        resets, time_s = [self._samples.get(name) for name in names], position / self._fs
+        return all(one is not None and one.can_undo(time_s) for one in resets)
 
     def undo(self, names: Iterable[str]) -> None:
         """Remove the resets of these."""
         for name in names:
-            del self._at[name]
+            self._samples[name].undo()

@@ -41,6 +41,10 @@ class Fault(enum.IntFlag):
     SILENT = 64
 
 
+UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
+"""Faults of sound that no model measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event of a measurement.
@@ -75,23 +79,11 @@ class Event:
 SAME_TIME_S = 1e-6
 """Times that differ by less are equal; those of models may, in the last digit."""
 
-UNDO_S = 10.0
-"""Seconds of sound within which a reset of readings can be undone."""
-
-
 LIMITS = "limits"
 """The kind of events after which other limits judge."""
 
 COUNTING = ("paused", "continued", "readings_reset", "reset_undone")
 """Kinds of events that change which sound is counted."""
-
-
-def undone_with(earlier_s: float, later_s: float) -> bool:
-    """Whether undoing a reset also undoes the one before it, which could still be undone then.
-
-    earlier_s, later_s: times of both resets in seconds
-    """
-    return later_s <= earlier_s + UNDO_S
 
 
 @dataclass(frozen=True, slots=True, eq=False)

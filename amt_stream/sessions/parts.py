@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import SAME_S, Interval, Moment, NoSuchTime, local_text, zone_text
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import Fault
+from amt_stream.meters.frames import UNHEARD, Fault
 from amt_stream.meters.rows import Column, Rows
 from amt_stream.meters.rows.block import FAULT_TEXTS, unix_s, utc_text
 from amt_stream.meters.rows.column import EQUIVALENT
-from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.sessions.results import (
     UNCALIBRATED_SOUND,
     FaultySpan,

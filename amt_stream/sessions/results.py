@@ -24,7 +24,7 @@ from amt_stream.core.tables import TableError
 from amt_stream.core.workbooks import XLSX
 from amt_stream.dsp.channel_layout import Layout, LayoutError
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import COUNTING, LIMITS, SAME_TIME_S, Event, Fault, undone_with
+from amt_stream.meters.frames import COUNTING, LIMITS, SAME_TIME_S, UNHEARD, Event, Fault
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
 from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, LimitError, limit_of
 from amt_stream.meters.rows import (
@@ -40,9 +40,9 @@ from amt_stream.meters.rows import (
 from amt_stream.meters.rows.block import MICROPHONE, is_named
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
-from amt_stream.meters.rows.joined import UNHEARD
 from amt_stream.meters.rows.limit_monitor import VERDICTS, LimitMonitor
 from amt_stream.meters.rows.limited import until_of
+from amt_stream.meters.since_reset import SinceReset
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import as_session_error
@@ -413,25 +413,23 @@ def _counting(
 ) -> list[tuple[str, float]]:
     """Kind and time of each pause and reset, from events.
 
-    A reset that was undone is left out, as are resets before it that could still be undone then.
+    A reset that was undone is left out, as are resets that were undone with it.
 
     uncounted: times that a restored run does not know
     """
-    found: list[tuple[str, float]] = []
-    resets: list[tuple[str, float]] = []
+    found = SinceReset[list[tuple[str, float]]]([])
     for event in events:
         kind, at_s = event.kind, event.time_s
         if kind not in COUNTING or any(from_s < at_s <= to_s for from_s, to_s in uncounted):
             continue
         if kind == "reset_undone":
-            found = [one for one in found if one not in resets]
-            resets = []
-            continue
-        found.append((kind, at_s))
-        if kind == "readings_reset":
-            resets = resets if resets and undone_with(resets[-1][1], at_s) else []
-            resets.append(found[-1])
-    return found
+            found.undo()
+        elif kind == "readings_reset":
+            found.reset(at_s, [*found.now, (kind, at_s)])
+        else:
+            for turns in found.states:
+                turns.append((kind, at_s))
+    return found.now
 
 
 def column_of(data: JsonMap) -> Column:

@@ -3,21 +3,19 @@
 import math
 from collections.abc import Sequence
 
-from amt_stream.meters.frames import Event, undone_with
+from amt_stream.meters.frames import Event
+from amt_stream.meters.since_reset import SinceReset
 
 
 def counted_from(events: Sequence[Event]) -> float:
     """The time of the last reset in seconds, except for one that was undone."""
-    began_s = before_s = 0.0
-    reset_s = -math.inf
+    began_s = SinceReset(0.0)
     for event in events:
         if event.kind == "readings_reset":
-            if not undone_with(reset_s, event.time_s):
-                before_s = began_s
-            began_s = reset_s = event.time_s
+            began_s.reset(event.time_s, event.time_s)
         elif event.kind == "reset_undone":
-            began_s, reset_s = before_s, -math.inf
-    return began_s
+            began_s.undo()
+    return began_s.now
 
 
 def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:

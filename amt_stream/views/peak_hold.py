@@ -1,12 +1,13 @@
 """Maxima of curves: of the last seconds, and since the last reset."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.frames import Frames, undone_with
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.since_reset import SinceReset
 from amt_stream.views.frame_follower import FrameFollower
 
 if TYPE_CHECKING:
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 HOLD_S, SLOTS = 2.0, 8
 
 Curves = NDArray[np.floating]
+
+
+class _Greatest(NamedTuple):
+    """The greatest of the curves from a time on; None without curves."""
+
+    from_s: float
+    curves: Curves | None = None
 
 
 class PeakHold:
@@ -30,10 +38,8 @@ class PeakHold:
 
     def clear(self) -> None:
         self._follower.clear()
-        self._greatest: Curves | None = None
+        self._greatest = SinceReset(_Greatest(0.0))
         self._still: tuple[Curves | None, Curves | None] | None = None
-        self._from_s = 0.0
-        self._before: tuple[float, Curves | None] = 0.0, None
         self._slots: list[tuple[int, Curves]] = []
 
     def take_frames(
@@ -65,15 +71,10 @@ class PeakHold:
         """
         whole = np.fmax.reduce(curves, axis=axis)
         self._hold(time_s, whole)
-        if from_s > self._from_s:
-            if undone_with(self._from_s, from_s):
-                self._before = self._before[0], _greater(self._before[1], self._greatest)
-            else:
-                self._before = self._from_s, self._greatest
-            self._greatest = None
-        elif from_s == self._before[0] < self._from_s:
-            self._greatest = _greater(self._before[1], self._greatest)
-        self._from_s = from_s
+        if from_s > self._greatest.now.from_s:
+            self._greatest.reset(from_s, _Greatest(from_s))
+        elif from_s < self._greatest.now.from_s:
+            self._greatest.undo()
         if counts.all():
             self._count(whole)
         elif counts.any():
@@ -91,7 +92,7 @@ class PeakHold:
             slots.pop(0)
 
     def _count(self, curves: Curves) -> None:
-        self._greatest = _greater(self._greatest, curves)
+        self._greatest.change(lambda one: _Greatest(one.from_s, _greater(one.curves, curves)))
 
     def stand_still(self, still: bool) -> None:
         """Freeze the output; the hold still takes new curves."""
@@ -103,7 +104,7 @@ class PeakHold:
     @property
     def greatest(self) -> Curves | None:
         """The maximum since the last reset; None without curves."""
-        return self._greatest if self._still is None else self._still[1]
+        return self._greatest.now.curves if self._still is None else self._still[1]
 
     @property
     def held(self) -> Curves | None:

@@ -12,8 +12,8 @@ from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.limits import STATES, UNKNOWN
 from amt_stream.meters.rows import FAULT_NAMES, header
 from amt_stream.meters.rows.block import ALL
-from amt_stream.meters.rows.joined import is_off
 from amt_stream.meters.rows.limit_words import state_of
+from amt_stream.meters.rows.track import is_off
 from amt_stream.meters.state_signs import rank_states
 from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING
 

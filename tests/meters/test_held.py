@@ -12,7 +12,7 @@ from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event, Fault
-from amt_stream.meters.rows import JoinedRows, joined, readings_of
+from amt_stream.meters.rows import JoinedRows, frame_queue, readings_of
 
 FS = 48000
 FAR = Calibration(110.0, source="test")
@@ -46,7 +46,7 @@ def heard():
 
 def rows_of(frames, step_ms, held_s, monkeypatch):
     """Rows, the summary, and how often readings were asked; paused for a while."""
-    monkeypatch.setattr(joined, "HELD_S", held_s)
+    monkeypatch.setattr(frame_queue, "HELD_S", held_s)
     readings = readings_of(("moore2016", "spl"), 2)
     calls = []
     for one in readings.values():
@@ -77,7 +77,7 @@ def test_rows_and_statistics_are_those_of_every_block_alone(heard, step_ms, monk
 
 @pytest.mark.quick
 def test_a_row_comes_with_the_frames_that_complete_it(heard, monkeypatch):
-    monkeypatch.setattr(joined, "HELD_S", 5.0)
+    monkeypatch.setattr(frame_queue, "HELD_S", 5.0)
     table = JoinedRows(readings_of(("moore2016", "spl"), 2), 100, FS)
     reached = dict.fromkeys(("moore2016", "spl"), -1.0)
     given = 0
@@ -92,7 +92,7 @@ def test_a_row_comes_with_the_frames_that_complete_it(heard, monkeypatch):
 
 def test_rows_are_of_what_frames_made_of_others_say(heard, monkeypatch):
     """Of each its own clock and marks, though the engine's frames would be held together."""
-    monkeypatch.setattr(joined, "HELD_S", 5.0)
+    monkeypatch.setattr(frame_queue, "HELD_S", 5.0)
     table = JoinedRows(readings_of(("spl",), 2), 100, FS)
     rows = []
     for one in heard:

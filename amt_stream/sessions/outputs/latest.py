@@ -10,10 +10,11 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot, undone_with
+from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot
 from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, Stood, maxima_of, summary
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.readings import Summary
+from amt_stream.meters.since_reset import SinceReset
 
 SUMMARY_S = 0.5
 UNTAKEN = 6000
@@ -42,10 +43,7 @@ class LatestReadings:
         self.totals: Summary = {}
         self.counted_s: dict[str, Summary] = {}
         self.measured_of: dict[str, Summary] = {}
-        self.measured_s = 0.0
-        """Seconds counted since the start or the last reset, without pauses and gaps."""
-        # Seconds counted before the resets that can be undone, and the time of the last one.
-        self._before_s, self._reset_s = 0.0, -math.inf
+        self._measured_s = SinceReset(0.0)
         self._use(rows)
         self._next: JoinedRows | None = None
         self._summed_s = -SUMMARY_S
@@ -65,6 +63,11 @@ class LatestReadings:
         "limits" [any-thread].
         """
         self._next = rows
+
+    @property
+    def measured_s(self) -> float:
+        """Seconds counted since the start or the last reset, without pauses and gaps."""
+        return self._measured_s.now
 
     @property
     def needed(self) -> Collection[str]:
@@ -87,7 +90,8 @@ class LatestReadings:
         if not len(rows):
             return
         if not self.rows.paused:
-            self.measured_s += len(rows) * self.rows.step_ms / 1000
+            added_s = len(rows) * self.rows.step_ms / 1000
+            self._measured_s.change(lambda measured_s: measured_s + added_s)
         self._keep(rows)
         (row,) = rows.where(slice(-1, None))
         time_s = float(rows["time_s"][-1])
@@ -109,13 +113,9 @@ class LatestReadings:
         with self._lock:
             self.rows.event(event)
             if event.kind == "readings_reset":
-                if not undone_with(self._reset_s, event.time_s):
-                    self._before_s = 0.0
-                self._before_s += self.measured_s
-                self.measured_s, self._reset_s = 0.0, event.time_s
+                self._measured_s.reset(event.time_s, 0.0)
             elif event.kind == "reset_undone":
-                self.measured_s += self._before_s
-                self._before_s, self._reset_s = 0.0, -math.inf
+                self._measured_s.undo()
             elif event.kind == LIMITS and self._next is not None:
                 rows, self._next = self._next, None
                 assert isinstance(self.rows, JoinedRows)
