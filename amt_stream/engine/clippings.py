@@ -31,7 +31,7 @@ class Clippings:
         found = dict.fromkeys(self._models.names or ("",), 0)
         for model in self._models:
             for listener in model.listeners:
-                found[listener.name] += listener.clipped
+                found[listener.name] += listener.ends.count
         return found
 
     def look(self) -> None:

@@ -19,6 +19,11 @@ def suspect_from(description: SourceDescription) -> np.float32:
     return TOO_LARGE if description.clips_at is None else np.float32(description.clips_at)
 
 
+def fits_together(chunk: NDArray[np.float32], suspect_from: np.float32) -> bool:
+    """Whether no sample is clipped or invalid: each such fault is marked in its own block."""
+    return bool(np.abs(chunk).max(initial=0.0) < suspect_from)
+
+
 class ConverterEnds(Resumable):
     """Finds runs of two or more samples of a channel at the same end of its converter's range.
 

@@ -12,6 +12,7 @@ from amt_stream.core.safe_text import brief, sentence
 from amt_stream.dsp.compute_device import device_words
 from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.backlog import Backlog
+from amt_stream.engine.calibration_in_use import each_ear
 from amt_stream.engine.delivery import InCallback, IntoRing
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.feed import RowFeed, RowSink
@@ -20,7 +21,6 @@ from amt_stream.engine.health_report import HealthReport, missing_s
 from amt_stream.engine.history import History
 from amt_stream.engine.ladder import Ladder
 from amt_stream.engine.microphone_correction import corrections_of, ready_stage
-from amt_stream.engine.microphone_input import each_ear
 from amt_stream.engine.microphones import refuse_no_gain
 from amt_stream.engine.model_runner import WATCH_S, Work
 from amt_stream.engine.options import EngineKeywords, EngineOptions
@@ -237,7 +237,8 @@ class Engine:
         index = self._models.index_of(microphone)
         for measurement in self._models:
             for listener in measurement.listeners if ears else ():
-                if wanted := corrections_of(listener.input.own(ears), listener.input.channels):
+                own = listener.input.in_use.own(ears)
+                if wanted := corrections_of(own, listener.input.channels):
                     ready_stage(wanted, self.source.fs)  # so that the engine's thread need not
         parts = [calibration_words(ears)] if ears else []
         parts += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
@@ -405,7 +406,7 @@ class Engine:
 
         With several microphones that of the first; `health.microphones` has all.
         """
-        return self._models.widest.calibration
+        return self._models.widest.listeners[0].input.in_use.now
 
     @property
     def heard(self) -> HeardChannels | None:

@@ -1,9 +1,10 @@
 """Collects an engine's health from its parts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.clock import STEP_S
+from amt_stream.engine.gaps import Gaps
 from amt_stream.engine.health import Health, MicrophoneHealth
 from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.model_runner import Work
@@ -19,10 +20,16 @@ BEHIND_S = 0.5
 STOPPED_S = 0.5
 
 
+def missing_of(gaps: Collection[Gaps]) -> tuple[int, int]:
+    """Missing samples, in the row that lacks most, and how many of them this program dropped."""
+    lost = max(one.lost for one in gaps)
+    return lost, min(lost, max(min(one.dropped, one.lost) for one in gaps))
+
+
 def missing_s(measurement: Measurement) -> Mapping[str, float]:
     """The seconds of sound that are missing so far, by cause."""
-    fs, lost = measurement.ready.clock.fs, measurement.lost
-    dropped = min(lost, measurement.dropped)
+    fs = measurement.ready.clock.fs
+    lost, dropped = missing_of([one.gaps for one in measurement.listeners])
     return {DEVICE: (lost - dropped) / fs, BUFFER: dropped / fs}
 
 
@@ -46,7 +53,8 @@ class HealthReport:
         """A snapshot of the engine's health."""
         source, measurement, load = self._source, self._models.first, self._work.load
         arrivals, utc = self._timeline.arrivals, self._timeline.utc
-        ready, queue_s, lost = measurement.ready, self._backlog.seconds, measurement.lost
+        ready, queue_s = measurement.ready, self._backlog.seconds
+        lost, dropped = missing_of([one.gaps for one in measurement.listeners])
         median, p99, highest = load.shares()
         ppm, uncertainty, observed_s = arrivals.clock()
         model_s = float(ready.clock.latency + ready.block) / source.fs
@@ -58,8 +66,8 @@ class HealthReport:
             device_state=self.device_state,
             uncalibrated=self._work.gains.note,
             note=self._note(silent),
-            samples=measurement.samples - lost,
-            frames=measurement.frames,
+            samples=measurement.position.samples - lost,
+            frames=max(one.frames for one in measurement.listeners),
             load=load.smoothed,
             load_max=load.highest,
             processor_used=shares.used,
@@ -76,7 +84,7 @@ class HealthReport:
             overruns=self._backlog.overruns,
             overloaded=ladder.active,
             lost_samples=lost,
-            dropped_samples=min(lost, measurement.dropped),
+            dropped_samples=dropped,
             device_overflows=source.overflows,
             callbacks=arrivals.callbacks,
             late_callbacks=arrivals.late if paced else 0,
@@ -87,7 +95,7 @@ class HealthReport:
             utc_ahead_s=utc.ahead_s if source.live else 0.0,
             behind_s=arrivals.behind_s if paced else source.behind_s,
             non_finite=max(one.non_finite for one in listeners),
-            clipped=max(one.clipped for one in listeners),
+            clipped=max(one.ends.count for one in listeners),
             broken_frames=sum(one.broken for one in listeners),
             silent=silent or source.state == "silent",
             sink_errors=sum(sink_thread.errors for sink_thread in self._sinks),
@@ -99,24 +107,25 @@ class HealthReport:
     @property
     def _silent(self) -> bool:
         """Whether there is only silence, by a model that runs."""
-        return next((one for one in self._models if not one.off), self._models.first).silent
+        runs = next((one for one in self._models if not one.off), self._models.first)
+        return all(listener.input.silent for listener in runs.listeners)
 
     def _microphones(self) -> dict[str, MicrophoneHealth]:
         """Health per microphone: input by the first model, broken frames by all."""
         by_microphone = zip(*(one.listeners for one in self._models), strict=True)
-        samples = self._models.first.samples
+        samples = self._models.first.position.samples
         return {
             of_models[0].name: MicrophoneHealth(
                 samples=samples - of_models[0].gaps.lost,
                 lost_samples=of_models[0].gaps.lost,
                 dropped_samples=min(of_models[0].gaps.lost, of_models[0].gaps.dropped),
                 non_finite=of_models[0].non_finite,
-                clipped=of_models[0].clipped,
+                clipped=of_models[0].ends.count,
                 broken_frames=sum(one.broken for one in of_models),
                 silent=of_models[0].input.silent or of_models[0].gaps.silent,
                 missing=of_models[0].gaps.missing,
-                calibration=of_models[0].input.calibration,
-                gain_db=of_models[0].input.gain_db,
+                calibration=of_models[0].input.in_use.now,
+                gain_db=of_models[0].input.in_use.gain_db,
             )
             for of_models in by_microphone
         }

@@ -14,7 +14,7 @@ from amt_stream.engine.converter_ends import ConverterEnds
 from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing, is_silent
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone_input import MicrophoneInput
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.position import Position
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Fault, Frames
@@ -65,35 +65,25 @@ class Listener(Resumable):
         self.frames = self.non_finite = self.broken = 0
         self._stretch = 0
 
-    @property
-    def clipped(self) -> int:
-        """Number of samples at the end of the converter's range, in runs [any-thread]."""
-        return self.ends.count
-
-    def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
-        """Use a model from the next sample on; `into` (ear, time) is its input row."""
-        self._ready = ready
-        self.input.enter(ready, into)
-
-    def begin(self, position: int, given: int) -> None:
-        """Begin at the first sample; frames up to `given` do not count."""
-        ready = self._ready
+    def begin(self, position: Position) -> None:
+        """Begin at the first sample of a position, which all rows share."""
+        ready, self._position = position.ready, position
         self.input.begin()
-        self._begin, self._given = position, given
-        self.marks = Marks(ready.clock, position + ready.start, ready.forget)
+        self._given = position.given
+        self.marks = Marks(ready.clock, position.begin + ready.start, ready.forget)
 
-    def change(self, given: int) -> None:
-        """Continue with another model, after frames up to `given`."""
-        ready, self._given = self._ready, given
-        self.marks.clock = ready.clock
-        self.marks.start, self.marks.forget = self._begin + ready.start, ready.forget
+    def change_model(self) -> None:
+        """Continue with another model."""
+        ready, self._given = self._position.ready, self._position.given
+        self.marks.clock, self.marks.forget = ready.clock, ready.forget
+        self.marks.start = self._position.begin + ready.start
 
-    def begin_anew(self, position: int) -> None:
+    def begin_anew(self) -> None:
         """Start a new stretch, after which readings settle."""
         self._stretch += 1
-        self.marks.add(0, position, position)
+        self.marks.add(0, self._position.sample, self._position.sample)
 
-    def know_gain(self, gains: Sequence[InputGain | None], position: int) -> bool:
+    def know_gain(self, gains: Sequence[InputGain | None]) -> bool:
         """Take the gain of each channel's input, if known.
 
         True if the calibration holds no longer, or again; readings then settle.
@@ -101,22 +91,29 @@ class Listener(Resumable):
         gain = gains[np.arange(len(gains))[self.input.columns][0]]
         changed = gain is not None and self.input.know_gain(gain)
         if changed:
-            self.begin_anew(position)
+            self.begin_anew()
         return changed
 
-    def feed(self, block: NDArray[np.float32], position: int) -> None:
+    def hear(self, block: NDArray[np.float32], off: bool = False) -> None:
         """Take sound into the model's input: invalid samples become 0, mono goes to both ears.
 
-        block: (time, channel) from the sample `position` on
+        block: the next samples (time, channel)
+        off: whether the model does not run: then only what is missing or invalid counts
         """
         part = block[:, self.input.columns]
-        if self.input.feed(part) == SUSPECT:
-            self.input.feed_checked(self.inspect(part, position))
+        if off:
+            if np.isnan(part).any():
+                self._inspect(part)
+            else:
+                self.close_hole()
+        elif self.input.feed(part) == SUSPECT:
+            self.input.feed_checked(self._inspect(part))
         elif self.gaps.missing:
             self.close_hole()
 
-    def inspect(self, part: NDArray[np.float32], position: int) -> NDArray[np.float32]:
+    def _inspect(self, part: NDArray[np.float32]) -> NDArray[np.float32]:
         """The block with invalid samples replaced by 0, counted and marked."""
+        position = self._position.sample
         missing = is_missing(part)
         if self.gaps.missing or missing.any():
             self._miss_some(part, missing, position)
@@ -151,40 +148,40 @@ class Listener(Resumable):
 
     def close_hole(self) -> None:
         """End the present gap of this row, if any; after a long one the model restarts."""
-        hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._ready.clock.fs)
+        hole = self.gaps.close(LONGEST_FILLED_GAP_S * self._position.ready.clock.fs)
         if hole is not None and self._tell_gap is not None:
             self._tell_gap(self.name, hole.start, hole.stop - hole.start, hole.fault)
 
-    def pieces(self, first: int, stop: int, end: int | None) -> Iterator[tuple[int, int]]:
-        """The ranges of frames within [first, stop) that lie outside gaps.
+    def pieces(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
+        """The ranges of frames within [first, stop) that lie outside gaps."""
+        position, ready = self._position, self._position.ready
+        after, clock = ready.model.frames_stand_for_end, ready.clock
+        frame_at = clock.first_after if after else clock.first_from
+        return self.gaps.pieces(first, stop, position.end, frame_at)
 
-        end: where the sound has ended, or None
-        """
-        clock, after = self._ready.clock, self._ready.model.frames_stand_for_end
-        return self.gaps.pieces(first, stop, end, clock.first_after if after else clock.first_from)
+    def count_broken(self, values: object, frames: int) -> None:
+        """Count and mark frames in which the model gave no number."""
+        ready, position = self._position.ready, self._position.sample
+        if broken := count_broken(values, ready.model.out_time_dim):
+            self.broken += broken
+            span = max(ready.block, math.ceil(frames / ready.clock.ratio))
+            self.marks.add(Fault.NON_FINITE, position - span, position)
 
     def make_frames(
         self,
-        values: object,
         low: int,
         high: int,
-        position: int,
+        values: object,
         epoch: float,
         model: str,
-        off: bool,
         ended: int | None = None,
         cut: bool = False,
     ) -> Frames:
         """`Frames` [low, high) of these values, with times, marks and gaps.
 
-        position: samples so far; off: the model did not run
         ended, cut: for frames after the end: where the sound ended, and whether it was cut off
         """
-        ready, clock = self._ready, self._ready.clock
-        if not off and (broken := count_broken(values, ready.model.out_time_dim)):
-            self.broken += broken
-            span = max(ready.block, math.ceil((high - low) / clock.ratio))
-            self.marks.add(Fault.NON_FINITE, position - span, position)
+        ready, clock = self._position.ready, self._position.ready.clock
         skipped, self._given = low - self._given - 1, high - 1
         after: dict[str, object] = {}
         if ended is None:
@@ -202,7 +199,7 @@ class Listener(Resumable):
             gaps,
             values=values,
             calibrated=self.input.calibrated,
-            start_s=(self._begin + ready.start) / clock.fs,
+            start_s=self.marks.start / clock.fs,
             gaps=tuple((gap.start, gap.stop) for gap in gaps),
             skipped=skipped,
             stretch=self._stretch,
@@ -216,7 +213,7 @@ class Listener(Resumable):
 
     def _timed(self, low: int, high: int, epoch: float, passed: list[Gap], **given: Any) -> Frames:
         """Frames [low, high) after these gaps; without any mark, their times are computed later."""
-        clock = self._ready.clock
+        clock = self._position.ready.clock
         calm = None if passed else self.marks.calm(low, high, epoch, self.input.level)
         if calm is not None:
             return Frames.lazy(calm, **given)

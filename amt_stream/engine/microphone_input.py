@@ -7,17 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
 from amt_stream.engine.calibration_in_use import CalibrationInUse
-from amt_stream.engine.channels import EARS, Columns, number_of
+from amt_stream.engine.channels import Columns, number_of
 from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.history import Level
 from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, corrections_of
 from amt_stream.engine.offset import follow_of
 from amt_stream.engine.ready_model import ReadyModel
-from amt_stream.meters.calibration import Calibration, with_corrections
+from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.source_description import InputGain, SourceDescription
 
 LOWEST_DB = -100.0
@@ -34,8 +33,7 @@ class MicrophoneInput(Resumable):
     columns: its channels in a block, `channels` of them
     places: their places among `measured` channels, of which calibrations may be given for each
     description: what the source knows of its sound; by default computed sound
-    offset: slow mean of each channel, which is removed if the description says so
-    calibrated: whether the level is known or not needed
+    offset: slow mean of each channel, which is removed if the source's samples may have one
     level: gives the level of each ear at frames, each that of its block; one ear counts as both
     """
 
@@ -54,19 +52,18 @@ class MicrophoneInput(Resumable):
         measured: int = 0,
         description: SourceDescription | None = None,
     ) -> None:
+        about = description or SourceDescription.of_signal(offered)
         self.columns, self.channels = columns, number_of(columns, offered)
-        self._places, self._measured = places, measured
-        self._about = description or SourceDescription.of_signal(offered)
-        self._suspect_from = suspect_from(self._about)
+        self.in_use = CalibrationInUse(calibration, gain_db, self.channels, places, measured)
+        self.has_offset, self._suspect_from = about.has_offset, suspect_from(about)
         self.offset, self._follow = np.zeros(self.channels), 0.0
-        self.in_use, self.gain_db = CalibrationInUse(self.own(calibration)), gain_db
         self.zeros_run = 0
         self._corrected: Corrected | None = None
 
     def enter(self, ready: ReadyModel, into: NDArray[np.float32]) -> None:
         """Feed a model from the next sample on; `into` (ear, time) is its input."""
         self._ready = ready
-        follows = self._about.has_offset and ready.in_pascal
+        follows = self.has_offset and ready.in_pascal
         self._follow = follow_of(ready.clock.fs) if follows else 0.0
         self.write_to(into)
         self._energy = np.zeros((ready.rows, 1))
@@ -87,30 +84,8 @@ class MicrophoneInput(Resumable):
         keep_corrections: bool,
     ) -> None:
         """Change calibration and gain from here on; None leaves them."""
-        if calibration is not None:
-            given = self.own(calibration)
-            if keep_corrections:
-                before = [one.correction for one in self.calibration]
-                given = tuple(with_corrections(given, before))
-            self.in_use.give(given)
-        if gain_db is not None:
-            self.gain_db = gain_db
+        self.in_use.give(calibration, gain_db, keep_corrections)
         self._set_scale()
-
-    def own(self, calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
-        """The calibration of its channels, from one for all or one for each measured channel.
-
-        Raises ValueError for another number of them.
-        """
-        given = each_ear(calibration)
-        if self._places and len(given) == self._measured:
-            return tuple(given[place] for place in self._places)
-        if len(given) not in (1, max(EARS, self.channels)):
-            raise ValueError(
-                f"{counted(len(given), 'calibration')} given: give one, or one for each "
-                f"{'ear' if self.channels <= EARS else 'channel'}"
-            )
-        return given
 
     def know_gain(self, gain: InputGain) -> bool:
         """Take the gain of its input; True if the calibration holds no longer, or again."""
@@ -120,9 +95,9 @@ class MicrophoneInput(Resumable):
         return bool(before) != bool(self.in_use.why)
 
     @property
-    def calibration(self) -> tuple[Calibration, ...]:
-        """The calibration of both ears or of each; uncalibrated while it does not hold."""
-        return self.in_use.now
+    def calibrated(self) -> bool:
+        """Whether the level is known or not needed."""
+        return not self._ready.in_pascal or all(one.calibrated for one in self.in_use.now)
 
     @property
     def began_at(self) -> str:
@@ -133,22 +108,6 @@ class MicrophoneInput(Resumable):
     def began_at(self, given: str) -> None:
         self.in_use.began_at = given
         self._set_scale()
-
-    @property
-    def form(self) -> str:
-        """The calibration and gain, in words."""
-        words = "; ".join(f"{c} ({c.full_scale_db_spl!r})" for c in self.in_use.given)
-        return f"{words}, {self.gain_db:+g} dB" if self.gain_db else words
-
-    @property
-    def has_offset(self) -> bool:
-        """Whether the source's samples may have an offset."""
-        return self._about.has_offset
-
-    @property
-    def gain(self) -> float:
-        """The gain before the model, as a factor."""
-        return float(10.0 ** (self.gain_db / 20.0))
 
     @property
     def silent(self) -> bool:
@@ -187,17 +146,14 @@ class MicrophoneInput(Resumable):
 
     def _set_scale(self) -> None:
         """Set the model's input value of a full-scale sample, per ear."""
-        ready = self._ready
-        wanted = corrections_of(self.calibration, self.channels)
+        ready, now = self._ready, self.in_use.now
+        wanted = corrections_of(now, self.channels)
         if wanted != (() if self._corrected is None else self._corrected.corrections):
             self._corrected = Corrected(wanted, ready.clock.fs) if wanted else None
-        self._scale_and_check = scale_and_check if self._corrected is None else self._corrected
-        self.calibrated = not ready.in_pascal or all(c.calibrated for c in self.calibration)
+        scale = np.ones((1, 1), np.float32)
         if ready.in_pascal:
-            scale, self._reference = pascal_per_ear(self.calibration)[: ready.rows], P0
-        else:
-            scale, self._reference = np.ones((1, 1), np.float32), FULL_SCALE_SINE
-        self._scale = np.float32(self.gain) * scale
+            scale = np.array([[one.pascal_per_unit] for one in now[: ready.rows]], np.float32)
+        self._scale = np.float32(self.in_use.gain) * scale
 
     def feed(self, part: NDArray[np.float32]) -> int:
         """Take samples (time, channel) of a block, or whole blocks, mono to both ears.
@@ -217,15 +173,17 @@ class MicrophoneInput(Resumable):
     def _run(self, part: NDArray[np.float32], limit: np.float32) -> int:
         offset, follow = self.offset, self._follow
         given = part, self._scale, limit, offset, follow, self._input, self._energy
-        return self._scale_and_check(*given)
+        return (self._corrected or scale_and_check)(*given)
 
     def take_level(self, count: int, first: int) -> None:
         """Set the level of the last blocks, of which `count` samples were sound.
 
         first: index of their first frame
         """
-        energy, self._energy = self._energy, np.zeros((self._ready.rows, 1))
-        self.level = _BlockLevel(energy, count, self._reference, first, self._ready.frames)
+        ready, energy = self._ready, self._energy
+        self._energy = np.zeros((ready.rows, 1))
+        reference = P0 if ready.in_pascal else FULL_SCALE_SINE
+        self.level = _BlockLevel(energy, count, reference, first, ready.frames)
 
 
 class _BlockLevel:
@@ -251,21 +209,3 @@ class _BlockLevel:
             level = level[:, np.clip((index - self._first) // self._frames, 0, blocks - 1)]
         rows[:] = level
         return rows
-
-
-def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibration, ...]:
-    """The calibration for both ears, or one for each ear or channel, as a tuple."""
-    if isinstance(calibration, Calibration):
-        return (calibration,)
-    given = tuple(calibration) if isinstance(calibration, Sequence) else (calibration,)
-    for one in given:
-        if not isinstance(one, Calibration):
-            raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
-    if not given:
-        raise ValueError("0 calibrations given: give one, or one for each ear")
-    return given
-
-
-def pascal_per_ear(calibration: Calibration | Sequence[Calibration]) -> NDArray[np.float32]:
-    """Pascal per full scale `(1 or 2, 1)`, for both ears or each."""
-    return np.array([[c.pascal_per_unit] for c in each_ear(calibration)], np.float32)

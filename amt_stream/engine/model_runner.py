@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from amt_stream.dsp.functional.threads import work_alone
 from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.clippings import Clippings
-from amt_stream.engine.converter_ends import suspect_from
+from amt_stream.engine.converter_ends import fits_together, suspect_from
 from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
 from amt_stream.engine.input_gains import InputGains
 from amt_stream.engine.ladder import Ladder
-from amt_stream.engine.measurement import fits_together
 from amt_stream.engine.offset import FirstSound, offset_words
 from amt_stream.engine.program_end import stop_if_nobody_is_left
 from amt_stream.engine.run_state import RunState
@@ -115,7 +114,7 @@ class Work:
         while not state.stopping.is_set():
             self._bus.pass_on()
             self._watch_in_time()
-            wanted = min(measurement.wanted for measurement in self._models)
+            wanted = min(measurement.position.wanted for measurement in self._models)
             ended = state.ended.is_set()  # read before `fill`, as the last samples precede the end
             fill, enough = ring.fill, min(wanted, ring.capacity // 2)
             if fill < enough and not ended:
@@ -175,7 +174,8 @@ class Work:
             return
         # A model that hangs in its callback has no consistent state.
         if self._state.models_run.acquire(timeout=max(0.0, until - time.monotonic())):
-            self._models.first.close_holes()
+            for listener in self._models.first.listeners:
+                listener.close_hole()
             self._snapshots.now()
             self._state.models_run.release()
 
@@ -211,13 +211,10 @@ class Work:
         if self._source.run_in == "callback":
             self.ladder.slowness.idle_s += wall_at - self._left_at
         self._bus.block(block, lost, flags, self._note_dropped(lost))
-        began = time.perf_counter()
         together = self._several and fits_together(block, self._suspect_from)
         for measurement in self._models:
             measurement.late = self.ladder.active
             measurement.take(block, lost, flags, together)
-            measurement.took((ended := time.perf_counter()) - began)
-            began = ended
         self._clippings.look()
         cpu_at = time.thread_time()
         self._wall_s += time.perf_counter() - wall_at
@@ -235,7 +232,8 @@ class Work:
             return 0
         dropped = min(lost, self._backlog.dropped - self._dropped)
         self._dropped += dropped
-        self._models.first.note_dropped(dropped)
+        for listener in self._models.first.listeners:
+            listener.gaps.dropped += dropped
         return dropped
 
     def _lose(self, samples: int) -> None:

@@ -1,12 +1,15 @@
 """A model prepared to run: its stream, block size and frame times."""
 
 import math
+from collections.abc import Mapping
 from copy import copy
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import torch
 
+from amt_stream.core.saved_state import Resumable
 from amt_stream.core.words import counted
 from amt_stream.dsp.checkpoints import fingerprint
 from amt_stream.dsp.compose import Rebuffer
@@ -23,13 +26,16 @@ def refuse_no_model(model: object, fs: float) -> None:
         raise TypeError(f"the model is {model!r}: give a Stage, such as Moore2016(fs={fs})")
 
 
-class ReadyModel:
+class ReadyModel(Resumable):
     """A model prepared to run: its stream, block size and frame times.
 
     `channels` of the source go to its `rows`, one to both ears if it has two, for each listener of
     a `batch`. The model is moved to `device`; input and output stay on the CPU. Built outside
     inference mode, by the thread that starts or swaps; used by the engine's thread alone.
     """
+
+    kept = ("memory",)
+    input: np.ndarray
 
     def __init__(
         self,
@@ -52,7 +58,6 @@ class ReadyModel:
             raise ValueError(f"block_ms is {block_ms}: give 1 to 1000 ms")
         blocks = max(1, round(block_ms * 1e-3 * fs / model.block_size))
         self.model, self.fingerprint = model, fingerprint(model)
-        self.block_ms = block_ms
         self.block = self.usual_block = blocks * model.block_size
         lead = 1 / model.ratio if model.frames_stand_for_end else Fraction(0)
         self.clock = FrameClock(model.ratio, model.latency - lead, fs)
@@ -90,10 +95,53 @@ class ReadyModel:
         if isinstance(self.stream, HostedStream):
             self.stream.capture(self.block)
 
+    def make_input(self, samples: int) -> None:
+        """Make `input` (listener, row, time), from which `run` takes the next blocks."""
+        self.input = np.zeros((*self.shape, samples), np.float32)
+        self._tensor = torch.from_numpy(self.input)
+
+    def run(self, n: int) -> Any:
+        """The output for the next `n` samples of `input`; None until a block is complete."""
+        if n == self.input.shape[-1]:
+            return self.stream(self._tensor)
+        return self.rebuffer.push(self._tensor[..., :n])  # it copies its remainder
+
+    def be_silent(self, row: int | None) -> None:
+        """Set the state of silence, of one listener or all."""
+        mask = None
+        if row is not None and self.shape[0] > 1:
+            mask = torch.zeros(self.shape[0], dtype=torch.bool)
+            mask[row] = True
+        self.stream.reset(mask)
+
+    def begin_with_input(self) -> None:
+        """Begin as if the present `input` had always been there."""
+        settled = math.ceil(self.model.settle_s * self.clock.fs / self.block)
+        with torch.inference_mode():
+            for _ in range(settled if self.input.any() else 0):
+                self.stream(self._tensor)
+        self.stream.begin_now()
+
+    @property
+    def memory(self) -> dict[str, np.ndarray]:
+        """The model's state and the samples buffered for its next block, by name."""
+        return {name: v.cpu().numpy().copy() for name, v in self._buffers.items()}
+
+    @memory.setter
+    def memory(self, given: Mapping[str, np.ndarray]) -> None:
+        with torch.no_grad():
+            for name, buffer in self._buffers.items():
+                buffer.copy_(torch.from_numpy(given[name]))
+
+    @property
+    def _buffers(self) -> dict[str, torch.Tensor]:
+        return {"held": self.rebuffer.held, "count": self.rebuffer.count} | self.stream.state
+
     def of(self, model: Stage) -> "ReadyModel":
         """Another model, prepared for the same input in the same blocks."""
         fs, batch = self.clock.fs, self.shape[0]
-        return ReadyModel(model, fs, self.block_ms, self.channels, self.device, batch)
+        block_ms = 1000.0 * self.block / fs
+        return ReadyModel(model, fs, block_ms, self.channels, self.device, batch)
 
     def lasting(self, samples: int) -> "ReadyModel":
         """The same model on the same stream, with blocks of about `samples` samples."""
@@ -101,7 +149,6 @@ class ReadyModel:
         other = copy(self)
         other.block = blocks * self.model.block_size
         other.frames = int(other.block * self.model.ratio)
-        other.block_ms = 1000.0 * other.block / self.clock.fs
         other.rebuffer = Rebuffer(self.stream, blocks)
         return other
 

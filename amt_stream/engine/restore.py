@@ -27,5 +27,5 @@ class Standing(Resumable):
             if was != mine:
                 raise Unfitting(f"the {name} was {was!r:.40}, and is {mine!r}: go on with the same")
         super().load_state_dict(state)
-        if len({one.position for one in self.models.values()}) > 1:
+        if len({one.position.sample for one in self.models.values()}) > 1:
             raise Unfitting("the models of the state are at different samples")

@@ -147,4 +147,4 @@ class RowSinks:
         return lambda wanted: sink.ended(self._end_s() if wanted else None)
 
     def _end_s(self) -> float | None:
-        return self._models.first.samples / self._source.fs if self._state.played else None
+        return self._models.first.position.samples / self._source.fs if self._state.played else None

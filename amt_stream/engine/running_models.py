@@ -8,12 +8,12 @@ from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.compute_device import compute_device
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.dsp.streaming import Stage
+from amt_stream.engine.calibration_in_use import each_ear
 from amt_stream.engine.channels import EARS, block_columns, heard_channels, layout_said
 from amt_stream.engine.feed import FeedMicrophone, RowModel
 from amt_stream.engine.history import History
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.microphone_input import each_ear
 from amt_stream.engine.microphones import Microphone, microphones_of_source
 from amt_stream.engine.options import EngineOptions
 from amt_stream.engine.ready_model import ReadyModel, refuse_no_model
@@ -149,7 +149,7 @@ class RunningModels:
     @property
     def position(self) -> int:
         """The position of the first model [any-thread]."""
-        return self.first.position
+        return self.first.position.sample
 
     @property
     def names(self) -> tuple[str, ...]:

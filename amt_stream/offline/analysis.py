@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import torch
@@ -34,8 +34,6 @@ from amt_stream.meters.table import Sound
 
 BLOCK_MS = 100.0
 READ_S = 1.0
-
-Measured = TypeVar("Measured", bound=Measurement)
 
 
 class InvalidSample(SourceError):
@@ -340,8 +338,8 @@ def measurements_of(
     emit: Callable[[Frames], None],
     began_utc_s: float = math.nan,
     begin: int = 0,
-    kind: type[Measured] = Measurement,  # type: ignore[assignment]
-) -> list[Measured]:
+    kind: type[ReadyModel] = ReadyModel,
+) -> list[Measurement]:
     """Make a measurement of each model on a recording, from sample `begin` on."""
     count = len(recording.channels)
 
@@ -354,8 +352,8 @@ def measurements_of(
         )
 
     return [
-        kind(
-            _ready(one, recording.fs, len(recording.heard.places_of(name))),
+        Measurement(
+            _ready(kind, one, recording.fs, len(recording.heard.places_of(name))),
             [listener(name)],
             emit=emit,
             epoch=lambda audio_s: began_utc_s,
@@ -398,9 +396,9 @@ def sound_for(
         position += len(block)
 
 
-def _ready(model: Stage, fs: int, heard: int) -> ReadyModel:
+def _ready(kind: type[ReadyModel], model: Stage, fs: int, heard: int) -> ReadyModel:
     place = ComputeDevice(model.device)
-    ready = ReadyModel(model, fs, BLOCK_MS, heard, place)
+    ready = kind(model, fs, BLOCK_MS, heard, place)
     if not place.on_cpu:
         ready.warm()
     return ready

@@ -11,14 +11,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.dsp.streaming import Stage, fields, joined, map_fields
-from amt_stream.engine.measurement import Measurement
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
@@ -75,13 +74,14 @@ class _Made:
     calibration: Sequence[Calibration]
 
 
-class _Apart(Measurement):
-    """Stores the output of the model without making frames."""
+class _Apart(ReadyModel):
+    """Stores the output of the model, so that no frames are made of it."""
 
     outputs: list[Any]
 
-    def _emit(self, y: object, blocks: int = 1) -> None:
-        self.outputs.append(map_fields(torch.clone, y))
+    def run(self, n: int) -> None:
+        if (y := super().run(n)) is not None:
+            self.outputs.append(map_fields(torch.clone, y))
 
 
 _models: dict[str, Mapping[str, Stage]] = {}
@@ -102,8 +102,9 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
     runs = measurements_of(
         recording, models, made.calibration, lambda f: None, begin=part.begin, kind=_Apart
     )
-    for run in runs:
-        run.outputs = []
+    apart = {run.name: cast(_Apart, run.ready) for run in runs}
+    for ready in apart.values():
+        ready.outputs = []
     position = part.begin
     with torch.inference_mode():
         for block in sound_for(recording, runs):
@@ -111,16 +112,17 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
             for run in runs:
                 run.take(block[:cut])
                 if position + cut == part.start and run.name not in found.before:
-                    run.outputs.clear()
+                    ready = apart[run.name]
+                    ready.outputs.clear()
                     if memory is not None:
-                        run.memory = memory[run.name]
-                    found.before[run.name] = run.memory
+                        ready.memory = memory[run.name]
+                    found.before[run.name] = ready.memory
                 run.take(block[cut:])
             position += len(block)
-    for run in runs:
-        whole = joined(*run.outputs, dims=run.ready.model.out_time_dim)
-        found.outputs[run.name] = map_fields(lambda v: v.numpy(), whole)
-        found.after[run.name] = run.memory
+    for name, ready in apart.items():
+        whole = joined(*ready.outputs, dims=ready.model.out_time_dim)
+        found.outputs[name] = map_fields(lambda v: v.numpy(), whole)
+        found.after[name] = ready.memory
     return found
 
 
@@ -155,33 +157,36 @@ def _goes_on(after: Mapping[str, Memory], before: Mapping[str, Memory]) -> bool:
     )
 
 
-class _Fed(Measurement):
-    """Uses outputs from elsewhere up to sample `until`, and then runs the model."""
+class _Fed(ReadyModel):
+    """Gives outputs from elsewhere up to sample `until`, and then runs the model."""
 
+    name: str
     until: int
     parts: _Parts
     all: "list[_Fed]"
     waiting: deque[Any]
     memory_then: Memory
+    at = 0
 
-    def _run(self, n: int) -> Any:
-        if self.position > self.until:
-            return super()._run(n)
-        if self.wanted != self.ready.block:
+    def run(self, n: int) -> Any:
+        self.at += n
+        if self.at > self.until:
+            return super().run(n)
+        if self.at % self.block:
             return None
         if not self.waiting:
             found = next(self.parts)
             for one in self.all:
                 one.hear(found)
         y = self.waiting.popleft()
-        if self.position == self.until:
+        if self.at == self.until:
             self.memory = self.memory_then
         return y
 
     def hear(self, found: _PartOutput) -> None:
         """Take the output of the model for a part."""
         whole = map_fields(torch.from_numpy, found.outputs[self.name])
-        dims, frames = self.ready.model.out_time_dim, self.ready.frames
+        dims, frames = self.model.out_time_dim, self.frames
         count = fields(whole)[0].shape[dims[0] if isinstance(dims, tuple) else dims]
         for low in range(0, count, frames):
             block = map_fields(lambda v, dim, low=low: v.narrow(dim, low, frames), whole, dims)
@@ -216,8 +221,10 @@ def analyze_split(
         yield from analyze(recording, models, calibration, began_utc_s, tail=True)
         return
     coming = _Parts(_Made(preset, takes or {}, calibration), parts, jobs)
-    for run in runs:
-        run.until, run.parts, run.all, run.waiting = parts[-1].stop, coming, runs, deque()
+    fed = [cast(_Fed, run.ready) for run in runs]
+    for ready, run in zip(fed, runs, strict=True):
+        ready.name, ready.until, ready.parts = run.name, parts[-1].stop, coming
+        ready.all, ready.waiting = fed, deque()
     try:
         yield from frames_of(recording, runs, arrived, tail=True)
     finally:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine import Engine, ladder, model_runner, slowness, source_runner
+from amt_stream.engine import Engine, ladder, measurement, model_runner, slowness, source_runner
 from amt_stream.engine.ring import SampleRing
 from amt_stream.engine.sources import Deliver, Source
 from amt_stream.meters.calibration import Calibration
@@ -173,7 +173,7 @@ class Processor:
 def give_time(monkeypatch: pytest.MonkeyPatch) -> GivenTime:
     """Time that the test gives, of an engine on its `source`."""
     clock = GivenTime()
-    for module in (model_runner, slowness, ladder, source_runner):
+    for module in (model_runner, measurement, slowness, ladder, source_runner):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(source_runner, "since_boot_s", clock.monotonic)
     monkeypatch.setattr(slowness, "processor_time", Processor)

@@ -102,18 +102,18 @@ def test_what_is_clipped_or_no_number_is_judged_as_it_came(measure, collector):
     x[6000] = np.nan
     measurement = measure(CORRECTED)
     measurement.take(x)
-    assert (measurement.listeners[0].clipped, measurement.listeners[0].non_finite) == (4, 2)
+    assert (measurement.listeners[0].ends.count, measurement.listeners[0].non_finite) == (4, 2)
     louder = tone(50, peak=0.8)
     measurement = measure(CORRECTED)
     measurement.take(louder)  # above full scale once it is corrected
-    assert measurement.listeners[0].clipped == 0
+    assert measurement.listeners[0].ends.count == 0
 
 
 def test_silence_is_seen_through_it(measure):
     measurement = measure(CORRECTED)
     measurement.take(tone(50))
     measurement.take(np.zeros((2 * FS, 2), np.float32))
-    assert measurement.silent
+    assert measurement.listeners[0].input.silent
 
 
 def test_it_rings_on_through_a_short_gap_and_begins_anew_after_a_long_one(measure, collector):

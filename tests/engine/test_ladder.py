@@ -170,7 +170,7 @@ def test_a_model_that_is_off_gives_nan_marked_as_off_and_settles_when_it_is_on(
     assert np.isfinite(column[sample > 33600 + 24000]).all()
     told = readings.summary()
     assert all(value is None or np.isfinite(value) for value in told.values())
-    assert measurement.lost == 0
+    assert measurement.listeners[0].gaps.lost == 0
 
 
 def kinds_of(engine):

@@ -222,7 +222,7 @@ def test_every_value_that_does_not_fit_is_refused(saved):
             going_on({key: v for key, v in state.items() if key != name})
     for position in (-1, 2**70, saved[0].sample + 1):
         with pytest.raises(Unfitting):
-            going_on(state | {"models/spl/position": position})
+            going_on(state | {"models/spl/position/sample": position})
 
 
 def test_the_time_between_two_moments():

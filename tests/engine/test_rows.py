@@ -98,9 +98,10 @@ def push_together(scripts, source, engine):
 def reset_in_time(scripts, at, engine):
     """Once all blocks that were pushed have been heard."""
     due = [script for script in scripts if script.reset_at == at]
-    measurement = engine._models.first
+    models = engine._models
     give_up = time.monotonic() + 120
-    while due and measurement.position < at // measurement.ready.block * measurement.ready.block:
+    block = models.first.ready.block
+    while due and models.position < at // block * block:
         assert time.monotonic() < give_up
         time.sleep(0.0005)
     for script in due:
@@ -192,7 +193,7 @@ def pushed(power_meter, rows, x, act=lambda engine: None, **options):
         half = len(x) // 2
         source.push(x[:half])
         give_up = time.monotonic() + 20
-        while engine._models.first.position < half:
+        while engine._models.position < half:
             assert time.monotonic() < give_up
             time.sleep(0.0005)
         act(engine)

@@ -32,7 +32,7 @@ def test_a_call_from_the_wrong_thread_is_told(power_meter, scripted, noise, unti
     with Engine(scripted(script), power_meter(), [heard.append]) as engine:
         until(lambda: len(heard) > 2)
         with pytest.raises(WrongThread, match=r"\[model-thread\] was called in MainThread"):
-            engine._models.first.close_holes()
+            engine._models.first.flush()
         done.append(True)
     assert engine.error is None
 

@@ -108,7 +108,7 @@ def test_kill_and_go_on(forks, sound, whole, tmp_path, seed, format):
         time.sleep(np.random.default_rng(seed).uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
     Session(folder)
-    at = read_snapshot(folder).engine["models/spl/position"]
+    at = read_snapshot(folder).engine["models/spl/position/sample"]
     table = measured(sound, folder, restore=True, format=format)
     assert_whole(folder, whole)
     assert table.rows.summary() == whole[1]
@@ -127,7 +127,7 @@ def test_one_broken_off_before_its_first_row_keeps_those_before_it(
     write(*taken[0])
     table = table_of(FileSource(sound), NAMES)[1]
     with SessionLog(folder, table, restore=True) as kept:
-        assert kept.engine_state["models/spl/position"] < DURATION_S * FS
+        assert kept.engine_state["models/spl/position/sample"] < DURATION_S * FS
         kept.snapshot(Snapshot(taken[0][1].sample, 0.0, kept.engine_state))
     measured(sound, folder, restore=True)
     assert_whole(folder, whole)
