@@ -4,4 +4,4 @@ from .commands import CommandRefused as CommandRefused
 from .commands import understood as understood
 from .message import Message as Message
 from .station import Station as Station
-from .transport import Transport as Transport
+from .transports.transport import Transport as Transport

@@ -17,7 +17,7 @@ from amt_stream.meters.state_signs import is_away
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, WAITING, Message
 from amt_stream.service.totals import EDGES_SONE, Totals
-from amt_stream.service.transport import Unhindered, Wire, missing
+from amt_stream.service.transports.transport import Unhindered, Wire, missing
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -2,7 +2,7 @@
 
 import io
 
-from amt_stream.service.transport import missing
+from amt_stream.service.transports.transport import missing
 
 
 def square(address: str) -> str:

@@ -27,7 +27,7 @@ from amt_stream.service.identity import Identity
 from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
 from amt_stream.service.specific import specific
-from amt_stream.service.transport import Transport
+from amt_stream.service.transports.transport import Transport
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import SoundKeeper, keeper_in, tables_of_files
 

@@ -9,7 +9,7 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.state_signs import AWAY
 from amt_stream.service.message import RUNNING, WAITING, Message
-from amt_stream.service.transport import Unhindered, Wire
+from amt_stream.service.transports.transport import Unhindered, Wire
 
 ALIVE_S = 1.0
 START_S = 300.0

@@ -13,8 +13,8 @@ from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.page.entrance import Entrance, PageError
 from amt_stream.service.page.pipe import LONGEST, parts, pipe_line
-from amt_stream.service.stdio import asked_in
-from amt_stream.service.transport import Unhindered, Wire, host_and_port, missing
+from amt_stream.service.transports.stdio import asked_in
+from amt_stream.service.transports.transport import Unhindered, Wire, host_and_port, missing
 
 START_S = 30.0
 AGAIN_S = 1.0

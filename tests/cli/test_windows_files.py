@@ -10,8 +10,8 @@ from amt_stream.cli.sounds.batch import BatchCalibration
 from amt_stream.core.settings import PresetError
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import load_preset
-from amt_stream.service.mqtt import Broker
 from amt_stream.service.page.entrance import token_in
+from amt_stream.service.transports.mqtt import Broker
 
 EXCEL = """file;channel;full_scale_db;;
 Bühne.wav;1;120,5;;

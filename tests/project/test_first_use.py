@@ -170,7 +170,7 @@ MADE_TWICE = {
     "amt_stream/meters/rows/quantity.py": {"_form"},
     "amt_stream/meters/rows/readings.py": {"_column_named", "_widest"},
     "amt_stream/meters/rows/words.py": {"_writer_of"},
-    "amt_stream/service/osc.py": {"address_of"},
+    "amt_stream/service/transports/osc.py": {"address_of"},
 }
 """Functions with a cache of functools, which several threads may run at once for one value, by
 file: each gives the same whichever of its results is kept. `made_once` is for all others."""

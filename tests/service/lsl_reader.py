@@ -6,7 +6,7 @@ import time
 
 import pylsl
 
-from amt_stream.service.lsl import LOOPBACK
+from amt_stream.service.transports.lsl import LOOPBACK
 
 pylsl.set_config_content(LOOPBACK)
 found = pylsl.resolve_bypred(f"starts-with(name, '{sys.argv[1]}')", 2, 20)

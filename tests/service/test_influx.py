@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from line_protocol_parser import parse_line
 
 from amt_stream.core.values import NotAllowed
-from amt_stream.service.http_endpoint import Endpoint, influx_endpoint, influx_url
-from amt_stream.service.http_sender import MOST_WAITING, HttpSender, token_from
 from amt_stream.service.identity import Identity
-from amt_stream.service.influx import Influx, protocol_line
 from amt_stream.service.message import Message
-from amt_stream.service.transport import ServiceError
+from amt_stream.service.transports.http_endpoint import Endpoint, influx_endpoint, influx_url
+from amt_stream.service.transports.http_sender import MOST_WAITING, HttpSender, token_from
+from amt_stream.service.transports.influx import Influx, protocol_line
+from amt_stream.service.transports.transport import ServiceError
 from tests.service.receiver import Receiver
 from tests.service.served import PATIENCE_S, Served, is_row
 

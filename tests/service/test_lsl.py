@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from amt_stream.meters.frames import Fault
-from amt_stream.service.lsl import Lsl, _Clock, _open_to_all
-from amt_stream.service.transport import ServiceError
+from amt_stream.service.transports.lsl import Lsl, _Clock, _open_to_all
+from amt_stream.service.transports.transport import ServiceError
 from tests.service.served import ROOT, Served, is_row
 
 COLUMNS = ("laf_db", "lafmax_db")

@@ -13,10 +13,10 @@ import pytest
 
 from amt_stream.cli.options.arguments import broker as broker_of
 from amt_stream.cli.options.arguments import topic
-from amt_stream.service.home_assistant import discovery
 from amt_stream.service.message import Message, Thinned
-from amt_stream.service.mqtt import PASSWORD, USER, Broker, problem
-from amt_stream.service.transport import ServiceError
+from amt_stream.service.transports.home_assistant import discovery
+from amt_stream.service.transports.mqtt import PASSWORD, USER, Broker, problem
+from amt_stream.service.transports.transport import ServiceError
 from tests.service.broker import RealBroker, mosquitto, until
 from tests.service.served import Served, is_row
 

@@ -12,7 +12,7 @@ from pythonosc.osc_message_builder import OscMessageBuilder
 from pythonosc.osc_packet import OscPacket
 
 from amt_stream.service.message import Message
-from amt_stream.service.osc import Osc, commands_in
+from amt_stream.service.transports.osc import Osc, commands_in
 from tests.service.served import Served, is_row
 
 

@@ -10,7 +10,7 @@ from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.service import Station
 from amt_stream.service.station import MOST_ON_WAY
-from amt_stream.service.transport import Unhindered
+from amt_stream.service.transports.transport import Unhindered
 
 
 class Keeping(Unhindered):

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from amt_stream.service import http_request, http_sender, mqtt
-from amt_stream.service.http_endpoint import Endpoint, Recipient
-from amt_stream.service.http_request import HttpRequest
-from amt_stream.service.http_sender import HttpSender
 from amt_stream.service.identity import Identity
-from amt_stream.service.influx import Influx
 from amt_stream.service.message import Message
 from amt_stream.service.metrics import Metrics
-from amt_stream.service.mqtt import Broker, Mqtt
-from amt_stream.service.transport import ServiceError
-from amt_stream.service.webhook import Webhook
+from amt_stream.service.transports import http_request, http_sender, mqtt
+from amt_stream.service.transports.http_endpoint import Endpoint, Recipient
+from amt_stream.service.transports.http_request import HttpRequest
+from amt_stream.service.transports.http_sender import HttpSender
+from amt_stream.service.transports.influx import Influx
+from amt_stream.service.transports.mqtt import Broker, Mqtt
+from amt_stream.service.transports.transport import ServiceError
+from amt_stream.service.transports.webhook import Webhook
 from tests.service.served import Served
 from tests.service.stuck import (
     EACH,

@@ -8,8 +8,8 @@ import socket
 import pytest
 
 from amt_stream.service.message import Message
-from amt_stream.service.transport import ServiceError
-from amt_stream.service.udp import Udp
+from amt_stream.service.transports.transport import ServiceError
+from amt_stream.service.transports.udp import Udp
 from tests.service.served import PATIENCE_S, Served, is_row
 
 

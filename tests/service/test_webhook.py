@@ -8,10 +8,10 @@ from amt_stream.cli.commands.serve import _posts
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.cli.options.live import ServeOptions
 from amt_stream.core.values import NotAllowed
-from amt_stream.service.http_endpoint import Recipient, parse_kinds, parse_recipient
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import Message
-from amt_stream.service.webhook import Webhook
+from amt_stream.service.transports.http_endpoint import Recipient, parse_kinds, parse_recipient
+from amt_stream.service.transports.webhook import Webhook
 from tests.service.receiver import Receiver
 from tests.service.served import Served
 

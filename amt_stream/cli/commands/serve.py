@@ -17,24 +17,29 @@ from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_mi
 from amt_stream.engine.sink_thread import Sink
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
-from amt_stream.service.http_endpoint import INFLUX_TOKEN, POST_TOKEN, Endpoint, influx_endpoint
-from amt_stream.service.http_sender import token_from
-from amt_stream.service.influx import Influx
-from amt_stream.service.lsl import NAME, Lsl
 from amt_stream.service.metrics import Metrics
-from amt_stream.service.mqtt import Broker, Mqtt, topic_of
-from amt_stream.service.osc import Osc, OscIn
 from amt_stream.service.page.entrance import token_in
 from amt_stream.service.reference import ReferenceTone
 from amt_stream.service.share import square
 from amt_stream.service.specific import asks
 from amt_stream.service.station import Await, Made, Station
-from amt_stream.service.stdio import Stdio
 from amt_stream.service.systemd import manager
-from amt_stream.service.transport import Transport
-from amt_stream.service.udp import Udp
+from amt_stream.service.transports.http_endpoint import (
+    INFLUX_TOKEN,
+    POST_TOKEN,
+    Endpoint,
+    influx_endpoint,
+)
+from amt_stream.service.transports.http_sender import token_from
+from amt_stream.service.transports.influx import Influx
+from amt_stream.service.transports.lsl import NAME, Lsl
+from amt_stream.service.transports.mqtt import Broker, Mqtt, topic_of
+from amt_stream.service.transports.osc import Osc, OscIn
+from amt_stream.service.transports.stdio import Stdio
+from amt_stream.service.transports.transport import Transport
+from amt_stream.service.transports.udp import Udp
+from amt_stream.service.transports.webhook import Webhook
 from amt_stream.service.web import Web
-from amt_stream.service.webhook import Webhook
 
 Follower = Callable[[Station], Awaitable[None]]
 """A coroutine function that runs beside a station until it is cancelled."""

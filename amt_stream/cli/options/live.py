@@ -30,7 +30,8 @@ from amt_stream.meters.specification import (
     setting,
     switch,
 )
-from amt_stream.service.http_endpoint import (
+from amt_stream.service.identity import Identity, parse_label, parse_station
+from amt_stream.service.transports.http_endpoint import (
     INFLUX_TOKEN,
     POST_TOKEN,
     Recipient,
@@ -38,7 +39,6 @@ from amt_stream.service.http_endpoint import (
     parse_kinds,
     parse_recipient,
 )
-from amt_stream.service.identity import Identity, parse_label, parse_station
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import threading
 from typing import BinaryIO, TextIO
 
 from amt_stream.service.message import LeftOut, Message
-from amt_stream.service.transport import Wire
+from amt_stream.service.transports.transport import Wire
 
 ROWS_WAIT = 1000
 ROOM_S = 0.005

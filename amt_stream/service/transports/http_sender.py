@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Sequence
 
 from amt_stream.core.safe_text import sentence
-from amt_stream.service.http_endpoint import Endpoint
-from amt_stream.service.http_request import HttpRequest
-from amt_stream.service.transport import ServiceError, Wire, secret_in
+from amt_stream.service.transports.http_endpoint import Endpoint
+from amt_stream.service.transports.http_request import HttpRequest
+from amt_stream.service.transports.transport import ServiceError, Wire, secret_in
 
 log = logging.getLogger("amt_stream")
 

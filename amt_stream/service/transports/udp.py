@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 from amt_stream.service.message import LeftOut, Message
-from amt_stream.service.transport import ServiceError, Unhindered, Wire, host_and_port
+from amt_stream.service.transports.transport import ServiceError, Unhindered, Wire, host_and_port
 
 LONGEST = 65_507
 """Largest payload of a datagram in bytes."""

@@ -16,7 +16,7 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import COLORS, STATE
 from amt_stream.meters.rows.block import FAULTS_OF, column_type
 from amt_stream.service.message import LeftOut, Message
-from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
+from amt_stream.service.transports.transport import ServiceError, Unhindered, Wire, missing
 
 if TYPE_CHECKING:
     from pylsl import StreamInfo, StreamOutlet

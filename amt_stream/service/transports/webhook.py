@@ -5,10 +5,10 @@ import socket
 from collections.abc import Collection
 
 from amt_stream.core.json_types import JsonDict, JsonMap
-from amt_stream.service.http_endpoint import Endpoint, Recipient
-from amt_stream.service.http_sender import ByHttp, HttpSender
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import Message
+from amt_stream.service.transports.http_endpoint import Endpoint, Recipient
+from amt_stream.service.transports.http_sender import ByHttp, HttpSender
 
 FAILED = "failed"
 """Kind under which the failure of a measurement is posted."""

@@ -11,11 +11,11 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.words import counted
 from amt_stream.meters.limits import STATE
 from amt_stream.meters.rows.block import MICROPHONE
-from amt_stream.service.http_endpoint import Endpoint
-from amt_stream.service.http_sender import ByHttp, HttpSender
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, LeftOut, Message
 from amt_stream.service.metrics import COUNTERS, GAUGES
+from amt_stream.service.transports.http_endpoint import Endpoint
+from amt_stream.service.transports.http_sender import ByHttp, HttpSender
 
 ROWS, EVENTS, STATES = "amt", "amt_event", "amt_state"
 """Measurements, in InfluxDB's sense."""

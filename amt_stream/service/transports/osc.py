@@ -13,9 +13,9 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.words import counted
 from amt_stream.meters.rows.block import AFTER, BEFORE, MICROPHONE
 from amt_stream.service.message import MAIN, Message
-from amt_stream.service.stdio import asked_in
-from amt_stream.service.transport import ServiceError, Unhindered, Wire, missing
-from amt_stream.service.udp import Udp
+from amt_stream.service.transports.stdio import asked_in
+from amt_stream.service.transports.transport import ServiceError, Unhindered, Wire, missing
+from amt_stream.service.transports.udp import Udp
 
 COMMAND = "/amt/command/"
 LOCAL = "127.0.0.1"

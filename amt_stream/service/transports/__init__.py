@@ -1,0 +1,1 @@
+"""How messages are sent and commands come: a file each."""
