@@ -38,21 +38,15 @@ def scale_and_check(
             silent &= block[t, c] == 0.0
     if not sane:
         return SUSPECT
-    length = count // energy.shape[1]
-    last = offset[channels - 1]
-    for row in range(rows.shape[0]):
-        gain, channel = scale[min(row, scale.shape[0] - 1), 0], min(row, channels - 1)
-        if follow > 0.0:
-            # A further row of the last channel begins where its first one did.
-            mean = last if row >= channels else offset[channel]
-            for t in range(count):
-                sample = np.float64(block[t, channel])
-                rows[row, t] = np.float32(sample - mean) * gain
-                mean = (1.0 - follow) * mean + follow * sample
-            offset[channel] = mean
-        else:
+    if follow > 0.0:
+        _remove_offset(block, scale, offset, follow, rows)
+    else:
+        for row in range(rows.shape[0]):
+            gain, channel = scale[min(row, scale.shape[0] - 1), 0], min(row, channels - 1)
             for t in range(count):
                 rows[row, t] = block[t, channel] * gain
+    length = count // energy.shape[1]
+    for row in range(rows.shape[0]):
         for part in range(energy.shape[1]):
             x, total = rows[row, part * length : (part + 1) * length], 0.0
             for t in range(length):
@@ -62,15 +56,31 @@ def scale_and_check(
 
 
 @kernel
+def _remove_offset(block: Array, scale: Array, offset: Array, follow: float, rows: Array) -> None:
+    """Write a block without its offset, scaled, two rows at a time: their means do not wait."""
+    count, channels = block.shape
+    # A further row of the last channel begins where its first one did.
+    begin = offset.copy()
+    for row in range(0, rows.shape[0], 2):
+        other = min(row + 1, rows.shape[0] - 1)
+        one_gain = scale[min(row, scale.shape[0] - 1), 0]
+        other_gain = scale[min(other, scale.shape[0] - 1), 0]
+        one_channel, other_channel = min(row, channels - 1), min(other, channels - 1)
+        one_mean, other_mean = begin[one_channel], begin[other_channel]
+        for t in range(count):
+            one = np.float64(block[t, one_channel])
+            two = np.float64(block[t, other_channel])
+            rows[row, t] = np.float32(one - one_mean) * one_gain
+            rows[other, t] = np.float32(two - other_mean) * other_gain
+            one_mean = one_mean - follow * one_mean + follow * one
+            other_mean = other_mean - follow * other_mean + follow * two
+        offset[one_channel], offset[other_channel] = one_mean, other_mean
+
+
+@kernel
 def without_offset(block: Array, offset: Array, follow: float, rows: Array) -> None:
     """Write a block without its offset to `rows` (channel, time), as `scale_and_check` does."""
-    for c in range(rows.shape[0]):
-        mean = offset[c]
-        for t in range(block.shape[0]):
-            sample = np.float64(block[t, c])
-            rows[c, t] = np.float32(sample - mean)
-            mean = (1.0 - follow) * mean + follow * sample
-        offset[c] = mean
+    _remove_offset(block, np.ones((1, 1), np.float32), offset, follow, rows)
 
 
 @made_once

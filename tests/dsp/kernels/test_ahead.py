@@ -25,6 +25,7 @@ def test_the_second_process_keeps_what_it_compiles(tmp_path):
     assert kept == {
         "component_loudness._to_end",
         "component_loudness._to_shifted",
+        "input_gate._remove_offset",
         "input_gate.scale_and_check",
         "input_gate.without_offset",
         "numba_runtime",
