@@ -48,10 +48,7 @@ class FrameClock:
         self._step = self.ratio.denominator * self.latency.denominator
         self._delay = self.latency.numerator * self.ratio.numerator
         self._unit = self.ratio.numerator * self.latency.denominator
-
-    @property
-    def frame_rate(self) -> float:
-        return float(self.ratio * self.fs)
+        self.frame_rate = float(self.ratio * self.fs)
 
     def time_s(self, index: Any) -> Any:
         """Time of one frame, or of each of an array."""
@@ -98,6 +95,7 @@ class Run:
     epoch: float
     level: Level
     _ends_s: tuple[float, float] | None = field(default=None, init=False)
+    _calm_s: float | None = field(default=None, init=False)
 
     def __len__(self) -> int:
         return self.high - self.low
@@ -112,7 +110,9 @@ class Run:
     @property
     def calm_s(self) -> float:
         """`since_s` of the first frame, which is the smallest."""
-        return float(self.clock.sample(self.low) - self.calm_from) / self.clock.fs
+        if self._calm_s is None:
+            self._calm_s = float(self.clock.sample(self.low) - self.calm_from) / self.clock.fs
+        return self._calm_s
 
     @property
     def settled(self) -> bool:

@@ -254,5 +254,4 @@ def _is_sane(v: np.ndarray | None) -> bool:
         return True
     if v.size > FEW or not v.flags.c_contiguous:
         return math.isfinite(v.sum())
-    flat = v.ravel()
-    return math.isfinite(flat.dot(flat))
+    return math.isfinite(np.vdot(v, v))

@@ -312,14 +312,21 @@ class Frames:
         return self.ended_s < math.inf
 
     @property
+    def ends_s(self) -> tuple[float, float]:
+        """First and last value of `time_s`."""
+        if self.later is None:
+            return float(self.time_s[0]), float(self.time_s[-1])
+        return self.later.ends_s
+
+    @property
     def begin_s(self) -> float:
         """First value of `time_s`."""
-        return float(self.time_s[0]) if self.later is None else self.later.ends_s[0]
+        return self.ends_s[0]
 
     @property
     def end_s(self) -> float:
         """Last value of `time_s`."""
-        return float(self.time_s[-1]) if self.later is None else self.later.ends_s[1]
+        return self.ends_s[1]
 
     @property
     def calm_s(self) -> float:
