@@ -11,6 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.dsp.functional.private_torch import (
+    load_hooks,
+    metadata_of,
+    saved_names,
+    without_load_hooks,
+)
+
 SAME = 1e-5
 """Relative difference below which two constants are equal: float32 rounding."""
 
@@ -105,8 +112,9 @@ class Checkpointed(nn.Module):
 
     def _save_to_state_dict(self, destination: object, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        if self._parameters and self.binding and hasattr(destination, "_metadata"):
-            destination._metadata.setdefault(prefix[:-1], {})[MADE_WITH] = self._bound()
+        metadata = metadata_of(destination)
+        if self._parameters and self.binding and metadata is not None:
+            metadata.setdefault(prefix[:-1], {})[MADE_WITH] = self._bound()
 
     def _load_from_state_dict(
         self,
@@ -120,8 +128,7 @@ class Checkpointed(nn.Module):
     ) -> None:
         error_msgs += self._differing_arguments(local_metadata)
         # Hooks may rename entries, so they run before anything is read.
-        hooks = vars(self)["_load_state_dict_pre_hooks"]
-        for hook in hooks.values():
+        for hook in load_hooks(self):
             hook(
                 state_dict,
                 prefix,
@@ -148,8 +155,7 @@ class Checkpointed(nn.Module):
                 error_msgs.append(f"{type(self).__name__}: {key} {why}")
                 del own[key]
                 strict = False  # it is not missing
-        vars(self)["_load_state_dict_pre_hooks"] = type(hooks)()
-        try:
+        with without_load_hooks(self):
             super()._load_from_state_dict(
                 {prefix + key: value for key, value in (own | extra).items()},
                 prefix,
@@ -159,8 +165,6 @@ class Checkpointed(nn.Module):
                 unexpected_keys,
                 error_msgs,
             )
-        finally:
-            vars(self)["_load_state_dict_pre_hooks"] = hooks
         # After loading, because some constants follow from the parameters.
         unequal = [key for key, value in others.items() if not self._has_equal(key, value)]
         unexpected_keys += [prefix + key for key in unequal]
@@ -187,7 +191,7 @@ class Checkpointed(nn.Module):
 
         The first are None, with a warning, if `translated` refuses.
         """
-        held = {*self._parameters, *self._buffers} - self._non_persistent_buffers_set
+        held = saved_names(self)
         others = {k: value for k, value in given.items() if k not in {*held, *self.derived}}
         taken: dict[str, Tensor] = {}
         if others:

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from amt_stream.core.made_once import made_once
 from amt_stream.dsp.contract import RULES
 from amt_stream.dsp.functional.dispatch import compilable
+from amt_stream.dsp.functional.private_torch import autocast, hooked
 from amt_stream.dsp.functional.threads import one_thread
-from amt_stream.dsp.hooks import hooked
 from amt_stream.dsp.pointwise import PointwiseModule
 from amt_stream.dsp.streaming import (
     Outputs,
@@ -25,7 +25,6 @@ from amt_stream.dsp.streaming import (
     State,
     Stream,
     Y_co,
-    _autocast,
     joined,
     map_fields,
     output,
@@ -568,7 +567,7 @@ class _Remainder:
             and x.shape == self.shape
             and x.dtype is self.dtype
             and compilable(x)
-            and not _autocast()
+            and not autocast()
         )
 
     def new_part(self, begin: int, length: int) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.gpu import refuse_short_products
+from amt_stream.dsp.functional.private_torch import buffers_of, forward_hooks
 from amt_stream.dsp.functional.threads import one_thread
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, Stream, fields, map_fields, with_time
 
@@ -113,7 +114,7 @@ class HostedStream(Stream):
     @property
     def _hooked(self) -> bool:
         """Whether a hook sees, and may change, each block."""
-        return any(m._forward_hooks or m._forward_pre_hooks for m in self._members)
+        return any(any(forward_hooks(m)[:2]) for m in self._members)
 
     @torch.no_grad()
     def capture(self, length: int) -> bool:
@@ -183,7 +184,7 @@ class _Passage:
 
     def _tensors(self) -> list[Tensor | None]:
         """Tensors whose addresses are fixed in the captured graph."""
-        return [self._stage._buffers["_probe"], *self._stream.state.values()]
+        return [buffers_of(self._stage)["_probe"], *self._stream.state.values()]
 
     def as_made(self) -> bool:
         """Whether stage and state are still at the addresses they had."""

@@ -7,15 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils.hooks import BackwardHook
 
-
-def hooked(module: nn.Module) -> bool:
-    """Whether a hook is registered on `module`."""
-    return bool(
-        module._forward_hooks
-        or module._forward_pre_hooks
-        or module._backward_hooks
-        or module._backward_pre_hooks
-    )
+from amt_stream.dsp.functional.private_torch import backward_hooks, forward_hooks, hooked
 
 
 def steps_as(stage: Any, home: Any) -> bool:
@@ -25,7 +17,8 @@ def steps_as(stage: Any, home: Any) -> bool:
 
 def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> Any:
     """`step(x)` with the hooks of `module`, in torch's order."""
-    after = module._forward_hooks
+    hooks = forward_hooks(module)
+    after = hooks.after
     args: tuple[Any, ...] = (x,)
     kwargs: dict[str, Any] = {}
     y: Any = None
@@ -34,20 +27,19 @@ def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> A
     def seen(key: int) -> Any:
         ran.add(key)
         hook: Any = after[key]
-        named = key in module._forward_hooks_with_kwargs
+        named = key in hooks.after_with_kwargs
         return hook(module, args, kwargs, y) if named else hook(module, args, y)
 
     try:
-        for key, before_hook in module._forward_pre_hooks.items():
+        for key, before_hook in hooks.before.items():
             hook: Any = before_hook
-            if key in module._forward_pre_hooks_with_kwargs:
+            if key in hooks.before_with_kwargs:
                 given = hook(module, args, kwargs)
                 args, kwargs = (args, kwargs) if given is None else given
             else:
                 given = hook(module, args)
                 args = args if given is None else given if isinstance(given, tuple) else (given,)
-        full, _ = module._get_backward_hooks()
-        first = module._get_backward_pre_hooks()
+        full, first = backward_hooks(module)
         backward: Any = BackwardHook(module, full, first) if full or first else None
         if backward:
             args = backward.setup_input_hook(args)
@@ -57,8 +49,7 @@ def with_hooks(module: nn.Module, step: Callable[[Tensor], Any], x: Tensor) -> A
             y = y if given is None else given
         return backward.setup_output_hook(y) if backward else y
     except Exception:
-        always = module._forward_hooks_always_called
-        for key in [key for key in after if key in always and key not in ran]:
+        for key in [key for key in after if key in hooks.always and key not in ran]:
             try:
                 given = seen(key)
                 y = y if given is None else given

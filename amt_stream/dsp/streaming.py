@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, ca
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import _register_namedtuple
 
 from amt_stream.dsp.checkpoints import Checkpointed
 from amt_stream.dsp.contract import InputUnit, refuse, refuse_class
+from amt_stream.dsp.functional.private_torch import autocast, hooked, register_namedtuple
 from amt_stream.dsp.functional.threads import one_thread
-from amt_stream.dsp.hooks import hooked, with_hooks
+from amt_stream.dsp.hooks import with_hooks
 
 State = dict[str, Tensor]
 """The state of a stage between two blocks; keys, shapes and dtypes never change."""
@@ -40,13 +40,10 @@ if TYPE_CHECKING:
 else:
     Y_co = TypeVar("Y_co", covariant=True)
 
-# Checks autocast on all devices at once: called per block, and faster than asking for one device.
-_autocast = torch._C._is_any_autocast_enabled
-
 
 def output(kind: Kind, name: str = "") -> Kind:
     """Decorator of a stage's NamedTuple output: registers its name for `torch.export.save`."""
-    _register_namedtuple(kind, serialized_type_name=f"amt_stream.{name or kind.__name__}")
+    register_namedtuple(kind, serialized_type_name=f"amt_stream.{name or kind.__name__}")
     return kind
 
 
@@ -327,7 +324,7 @@ class Stage(Checkpointed):
         """
         # The usual case, checked first because it is fast.
         dtype = self.dtype
-        if type(x) is Tensor and x.dtype is dtype and not _autocast():
+        if type(x) is Tensor and x.dtype is dtype and not autocast():
             return x
         if not isinstance(x, Tensor) or x.is_complex() or x.dtype == torch.bool:
             kind = str(x.dtype) if isinstance(x, Tensor) else type(x).__name__
@@ -335,7 +332,7 @@ class Stage(Checkpointed):
             remedy = f": give {maker}" if maker else ""
             raise TypeError(f"{type(self).__name__} takes a real tensor, not {kind}{remedy}")
         # The meta device has no autocast state.
-        if _autocast() and (kind := x.device.type) != "meta" and torch.is_autocast_enabled(kind):
+        if autocast() and (kind := x.device.type) != "meta" and torch.is_autocast_enabled(kind):
             raise TypeError(
                 f"{type(self).__name__} does not run under autocast, which would take half "
                 f"precision: call it within torch.autocast({kind!r}, enabled=False)"

@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 
 from amt_stream.core.processes import NoInterpreter, module_command
-from amt_stream.dsp.functional.kernel_cache import KernelCache
+from amt_stream.dsp.functional import private_numba
 
 
 def compile_kernel(home: str, name: str, dtype: np.dtype) -> None:
@@ -34,9 +34,7 @@ def is_kept(home: str, name: str) -> bool:
     """Whether the kernel is in the disk cache, or cannot be cached."""
     module = importlib.import_module(home)
     called = not name.startswith(".")
-    kernel = module.CALLS[name].kernel if called else getattr(module, name[1:])
-    cache = kernel._cache
-    return bool(kernel.overloads) or not isinstance(cache, KernelCache) or cache.is_kept
+    return private_numba.is_kept(module.CALLS[name].kernel if called else getattr(module, name[1:]))
 
 
 _under_way: set[str] = set()

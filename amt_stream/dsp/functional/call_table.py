@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
+from amt_stream.dsp.functional.private_numba import address_of, array_at, call_at, tuple_type
 
 AXES = 4
 """Most axes of an array in a plan."""
@@ -62,12 +61,7 @@ class KernelArgument:
             return builder.load(data)
         size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(of)))
         shape = [_word(builder, plan, self.row, 1 + k) for k in range(self.axes)]
-        strides = [size]
-        for length in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], length))
-        made = context.make_array(kind)(context, builder)
-        populate_array(made, data, shape, strides[-self.axes :] if self.axes else [], size, None)
-        return made._getvalue()
+        return array_at(context, builder, kind, data, shape, size)
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,7 @@ class TupleOf:
 
     def type(self, number: Kind) -> Kind:
         parts = [part.type(number) for part in self.parts]
-        return types.BaseTuple.from_types(parts, self.kind)
+        return tuple_type(parts, self.kind)
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
         parts = [part.value(context, builder, plan, number) for part in self.parts]
@@ -156,11 +150,7 @@ class KernelCall:
     def address(self, dtype: np.dtype[np.floating]) -> int:
         """The address of the compiled form for sound of `dtype`; it never changes."""
         given = self.types(types.float32 if dtype == np.float32 else types.float64)
-        self.kernel.compile(given)
-        found = self.kernel.overloads[given]
-        assert found.signature.return_type == self.result, found.signature
-        address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
-        return address
+        return address_of(self.kernel, given, self.result)
 
 
 def _call(callee: KernelCall) -> Value:
@@ -168,17 +158,10 @@ def _call(callee: KernelCall) -> Value:
         kinds = callee.types(like.dtype)
 
         def code(context: Context, builder: Builder, signature: Kind, values: Values) -> Value:
-            convention = context.call_conv
             rows = context.make_array(plan)(context, builder, values[0]).data
-            form = convention.get_function_type(callee.result, kinds).as_pointer()
-            function = builder.inttoptr(_word(builder, rows, callee.row), form)
             given = [one.value(context, builder, rows, like.dtype) for one in callee.given]
-            status, result = convention.call_function(
-                builder, function, callee.result, kinds, given
-            )
-            with cgutils.if_unlikely(builder, status.is_error):
-                convention.return_status_propagate(builder, status)
-            return result
+            address = _word(builder, rows, callee.row)
+            return call_at(context, builder, address, callee.result, kinds, given)
 
         return callee.result(plan, like), code
 
@@ -189,8 +172,10 @@ def _copied(typing: Context, to: Kind, start: Kind, count: Kind) -> Typed:
     """Copy `count` bytes from the address `start` to the address `to`."""
 
     def code(context: Context, builder: Builder, signature: Kind, values: Values) -> Value:
-        target, source = (builder.inttoptr(v, ir.IntType(8).as_pointer()) for v in values[:2])
-        cgutils.raw_memcpy(builder, target, source, values[2], 1)
+        pointer = ir.IntType(8).as_pointer()
+        target, source = (builder.inttoptr(value, pointer) for value in values[:2])
+        copy = builder.module.declare_intrinsic("llvm.memcpy", [pointer, pointer, values[2].type])
+        builder.call(copy, [target, source, values[2], ir.IntType(1)(0)])
         return context.get_dummy_value()
 
     return types.void(to, start, count), code

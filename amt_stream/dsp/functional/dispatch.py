@@ -5,19 +5,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.compiler import is_compiling
 
 from amt_stream.dsp.functional.kernel_cache import cached_njit
+from amt_stream.dsp.functional.private_numba import UNCOUNTED
+from amt_stream.dsp.functional.private_torch import forward_mode, has_values, trace, transform
 
 Array = np.ndarray
 
 _KINDS = (Tensor, torch.nn.Parameter, torch.nn.Buffer)  # excludes export, vmap and fake tensors
 _DTYPES = (torch.float32, torch.float64)
-
-# Looked up once, because they are called a dozen times per block.
-_transform = torch._C._functorch.peek_interpreter_stack
-_trace = torch._C._get_tracing_state
 
 
 def compilable(*tensors: Tensor) -> bool:
@@ -29,7 +26,7 @@ def compilable(*tensors: Tensor) -> bool:
     # have a tangent that a kernel would drop.
     if followed():
         return False
-    if _trace() is not None:
+    if trace() is not None:
         raise RuntimeError(
             "torch.jit.trace cannot follow compiled kernels and would keep one answer for all "
             "inputs: use torch.export.export or torch.compile"
@@ -42,21 +39,19 @@ def compilable(*tensors: Tensor) -> bool:
 
 def readable(x: Tensor) -> bool:
     """Whether the values of `x` can be asked for: on the CPU, neither traced nor of many rows."""
-    if is_compiling() or _trace() is not None or type(x) not in _KINDS or not x.is_cpu:
+    if is_compiling() or trace() is not None or type(x) not in _KINDS or not x.is_cpu:
         return False
-    while torch._C._functorch.is_gradtrackingtensor(x):
-        x = torch._C._functorch.get_unwrapped(x)
-    return not torch._C._functorch.is_functorch_wrapped_tensor(x)
+    return has_values(x)
 
 
 def followed() -> bool:
     """Whether torch traces or transforms what runs, for which it must see each operation."""
-    return is_compiling() or forward_ad._current_level >= 0 or _transform() is not None
+    return is_compiling() or forward_mode() or transform() is not None
 
 
 def transforming() -> bool:
     """Whether a torch.func transform runs; its tensors must not outlive it."""
-    return not is_compiling() and _transform() is not None
+    return not is_compiling() and transform() is not None
 
 
 def compiled(*tensors: Tensor) -> bool:
@@ -84,7 +79,7 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy")
 """Decorator of a compiled form. It starts no threads, because one thread runs the models."""
 
-bare_kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy", _nrt=False)
+bare_kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy", **UNCOUNTED)
 """The same for what allocates nothing: references to arrays are not counted, which takes as long as
 small pieces of work."""
 

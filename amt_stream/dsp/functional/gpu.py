@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
+
+from amt_stream.dsp.functional.private_torch import forward_mode, transform
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,8 +24,6 @@ LANES = 32
 """Lanes per program: one warp, so that even a few streams spread over the whole device."""
 
 _FLOATS = (torch.float32, torch.float64)
-
-_transform = torch._C._functorch.peek_interpreter_stack
 
 
 @cache
@@ -43,7 +42,7 @@ def possible(*tensors: Tensor) -> bool:
     """Whether the kernels can be used: on a GPU, and no transform is active."""
     if tensors[0].device.type not in DEVICES or torch.compiler.is_compiling():
         return False
-    if forward_ad._current_level >= 0 or _transform() is not None:
+    if forward_mode() or transform() is not None:
         return False
     return all(x.dtype in _FLOATS for x in tensors) and _there()
 

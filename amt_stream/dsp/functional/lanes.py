@@ -11,11 +11,17 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
+from numba.extending import (
+    intrinsic,
+    lower_builtin,
+    lower_cast,
+    models,
+    register_model,
+    type_callable,
+)
 
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
+from amt_stream.dsp.functional.private_numba import item_pointer
 
 LANES = 16
 """One register of float32, two of float64, in AVX-512."""
@@ -51,19 +57,21 @@ def _operation(
 ) -> None:
     """Make `function` work on two `Lanes`, or on one and a number of their type."""
 
-    @infer_global(function)
-    class _Typed(AbstractTemplate):
-        def generic(self, args: Sequence[Kind], kws: object) -> Kind | None:
-            kind = next((a for a in args if isinstance(a, Lanes)), None)
-            if kind is None or not all(a in (kind, kind.dtype) for a in args):
-                return None
-            given = Lanes(types.boolean, kind.count) if compares else kind
-            return signature(given, *[kind] * len(args))
+    def typed(a: Kind, b: Kind) -> Kind | None:
+        kind = next((given for given in (a, b) if isinstance(given, Lanes)), None)
+        if kind is None or not all(given in (kind, kind.dtype) for given in (a, b)):
+            return None
+        return Lanes(types.boolean, kind.count) if compares else kind
+
+    type_callable(function)(lambda context: typed)
 
     def lowered(context: Context, builder: Builder, signature: Kind, given: Values) -> Value:
-        return code(builder, *given)
+        kind = next(a for a in signature.args if isinstance(a, Lanes))
+        pairs = zip(given, signature.args, strict=True)
+        return code(builder, *(context.cast(builder, value, a, kind) for value, a in pairs))
 
-    lower_builtin(function, Lanes, Lanes)(lowered)
+    for kinds in ((Lanes, Lanes), (Lanes, types.Float), (types.Float, Lanes)):
+        lower_builtin(function, *kinds)(lowered)
 
 
 _operation(operator.add, ir.IRBuilder.fadd)
@@ -83,8 +91,7 @@ def _place(
         context.cast(builder, value, kind, types.intp)
         for value, kind in zip(given[1:], kinds[1:], strict=True)
     ]
-    array = context.make_array(kinds[0])(context, builder, given[0])
-    pointer = cgutils.get_item_pointer(context, builder, kinds[0], array, indices)
+    pointer = item_pointer(context, builder, kinds[0], given[0], indices)
     return builder.bitcast(pointer, line.as_pointer())
 
 
@@ -186,8 +193,8 @@ def _of_one(name: str) -> Kernel:
             lanes = isinstance(x, Lanes)
             number = x.dtype if lanes else x
             suffix = f"{f'v{x.count}' if lanes else ''}f{number.bitwidth}"
-            called = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(kind, [kind]), f"llvm.{name}.{suffix}"
+            called = builder.module.declare_intrinsic(
+                f"llvm.{name}.{suffix}", fnty=ir.FunctionType(kind, [kind])
             )
             return builder.call(called, given)
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.functional.private_torch import with_autograd
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -38,7 +40,7 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
             return tuple(_own(v) for v in y) if isinstance(y, tuple) else _own(y)
 
         def gradients(slopes: list[Tensor | None], *given: object) -> list[Tensor]:
-            with _autograd(), torch.enable_grad():
+            with with_autograd(), torch.enable_grad():
                 inputs = [_leaf(v) for v in given]
                 y = parts_of(f, inputs)
                 pairs = zip(y if isinstance(y, tuple) else (y,), slopes, strict=True)
@@ -135,16 +137,6 @@ def _joined(layout: Layout, values: list[Any]) -> Any:
         return values.pop(0)
     make, parts = layout
     return make(*[_joined(part, values) for part in parts])
-
-
-def _autograd() -> Any:
-    """Context that re-enables autograd, which is off inside an operator."""
-    key = torch._C.DispatchKey
-    excluded = torch._C._dispatch_tls_local_exclude_set()
-    for one in (key.AutogradFunctionality, key.AutogradOther, key.AutogradNestedTensor):
-        excluded = excluded.remove(one)
-    included = torch._C._dispatch_tls_local_include_set()
-    return torch._C._ForceDispatchKeyGuard(included, excluded)
 
 
 def _own(y: Tensor) -> Tensor:

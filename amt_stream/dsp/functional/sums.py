@@ -9,12 +9,12 @@ from functools import reduce
 
 from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lanes import LANES
 from amt_stream.dsp.functional.lowering import Builder, Context, Kind, Typed, Value, Values
+from amt_stream.dsp.functional.private_numba import item_pointer, repeated, variable
 
 REGISTER = 64 if binding.get_host_cpu_features().get("avx512f") else 32
 """Bytes of a vector register."""
@@ -90,10 +90,9 @@ class _Sums:
         self.line = ir.VectorType(number, LANES)
         # Half of the registers: there are 32, or 16 short ones.
         self.chains = max(1, REGISTER // 4 * REGISTER // (ROWS * LANES * self.width))
-        self.product = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(self.line, [self.line] * 3),
+        self.product = builder.module.declare_intrinsic(
             f"llvm.fmuladd.v{LANES}f{8 * self.width}",
+            fnty=ir.FunctionType(self.line, [self.line] * 3),
         )
         last = builder.sub(self.index(5), self.whole(LANES))
         at = [builder.mul(self.index(3, c), self.whole(LANES)) for c in range(blocks)]
@@ -103,14 +102,11 @@ class _Sums:
         self.rows = [self.place(0, self.index(1, r), zero) for r in range(rows)]
         self.at = [self.place(4, zero, column) for column in self.columns]
         table = context.make_array(weights)(context, builder, given[4])
-        self.step = cgutils.unpack_tuple(builder, table.shape, 2)[1]
+        self.step = builder.extract_value(table.shape, 1)
         nothing = ir.Constant(self.line, None)
         # [block][row][chain]
         self.totals = [
-            [
-                [cgutils.alloca_once_value(builder, nothing) for _ in range(self.chains)]
-                for _ in self.rows
-            ]
+            [[variable(builder, nothing) for _ in range(self.chains)] for _ in self.rows]
             for _ in range(blocks)
         ]
 
@@ -139,8 +135,7 @@ class _Sums:
     def place(self, k: int, *indices: Value) -> Value:
         """Pointer to an element of argument `k`, an array."""
         kind = self.signature.args[k]
-        of = self.context.make_array(kind)(self.context, self.builder, self.given[k])
-        return cgutils.get_item_pointer(self.context, self.builder, kind, of, list(indices))
+        return item_pointer(self.context, self.builder, kind, self.given[k], indices)
 
     def as_line(self, pointer: Value) -> Value:
         """The pointer as one to a vector of `LANES` numbers."""
@@ -171,7 +166,7 @@ class _Sums:
         chains = whole(self.chains)
         length = self.greater(builder.sub(stop, start), whole(0))
         turns = builder.add(start, builder.sub(length, builder.srem(length, chains)))
-        with cgutils.for_range_slice(builder, start, turns, chains) as (k, _):
+        with repeated(builder, start, turns, chains) as k:
             for chain in range(self.chains):
                 self.add(builder.add(k, whole(chain)), blocks, chain)
         if self.chains == 1:

@@ -15,6 +15,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.functional.private_torch import TORCH_LIBRARY
+
 SMALL = 2**15
 """Size of a block up to which one thread computes it; torch does not split smaller additions."""
 
@@ -83,7 +85,7 @@ def _setters() -> tuple[Setter, Setter]:
     From the libraries that torch links with. If torch was built without them, they do nothing.
     """
     try:
-        linked = ctypes.CDLL("libiomp5md" if sys.platform == "win32" else torch._C.__file__)
+        linked = ctypes.CDLL("libiomp5md" if sys.platform == "win32" else TORCH_LIBRARY)
         openmp = linked.omp_set_num_threads
     except (OSError, AttributeError):
         return _nothing, _nothing

@@ -2,11 +2,11 @@
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
+from amt_stream.dsp.functional.private_numba import item_pointer
 
 SPAN = 128
 """Samples of each row processed together, so that a tile fits the L1 cache."""
@@ -80,9 +80,8 @@ def _turned(
 
         def place(k: int, row: Value, column: Value, line: Kind) -> Value:
             kind = signature.args[k]
-            of = context.make_array(kind)(context, builder, given[k])
-            found = cgutils.get_item_pointer(context, builder, kind, of, [row, column])
-            return builder.bitcast(found, line.as_pointer())
+            pointer = item_pointer(context, builder, kind, given[k], [row, column])
+            return builder.bitcast(pointer, line.as_pointer())
 
         numbers = [context.get_data_type(kind.dtype) for kind in (source, y)]
         given_line, line = (ir.VectorType(number, SIDE) for number in numbers)

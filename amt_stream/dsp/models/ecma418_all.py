@@ -12,7 +12,8 @@ from amt_stream.dsp.compose import Chain, Delay, Parallel, parted, prefixed
 from amt_stream.dsp.functional.ecma418 import BANDS, FS, HOP
 from amt_stream.dsp.functional.ecma418_envelope import STEP
 from amt_stream.dsp.functional.ecma418_modulation import FRAME
-from amt_stream.dsp.hooks import hooked, steps_as
+from amt_stream.dsp.functional.private_torch import hooked
+from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.models.ecma418_modulation import ECMAFluctuation
 from amt_stream.dsp.stages.ecma418 import (

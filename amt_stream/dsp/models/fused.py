@@ -15,8 +15,9 @@ from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.functional.ahead import Ahead, compile_kernel
 from amt_stream.dsp.functional.call_table import WIDTH, KernelCall
 from amt_stream.dsp.functional.dispatch import compilable, compiled
+from amt_stream.dsp.functional.private_torch import autocast, buffers_of, forward_hooks, members_of
 from amt_stream.dsp.functional.threads import SMALL
-from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, _autocast
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
 TOGETHER = 8192
 """Most bytes of outputs that are allocated together."""
@@ -130,7 +131,7 @@ class Shortcut:
             or stage is not self.model
             or buffers is not self.buffers
             or any(fused.watchers)
-            or _autocast()
+            or autocast()
             or not compilable(x)
             or not all(map(is_, chain.from_iterable(self.values), self.tensors))
             or list(map(Tensor.data_ptr, self.filled)) != self.places
@@ -223,15 +224,15 @@ class Fused:
     axes = 1
 
     def __init__(self, chain: Chain) -> None:
-        self.of = chain._modules
+        self.of = members_of(chain)
         self.named: Mapping[str, Any] = chain.stages()
         stages = list(self.named.values())
         self.block_size, self.dtype = chain.block_size, stages[-1].dtype
-        self.buffers = [stage._buffers for stage in stages]
+        self.buffers = [buffers_of(stage) for stage in stages]
         # Hooks that would see intermediate results, and the hooks of the chain itself, which run
         # around a step.
-        self.hooks = [h for one in stages for h in (one._forward_hooks, one._forward_pre_hooks)]
-        self.watchers = [*self.hooks, chain._forward_hooks, chain._forward_pre_hooks]
+        self.hooks = [hooks for one in stages for hooks in forward_hooks(one)[:2]]
+        self.watchers = [*self.hooks, *forward_hooks(chain)[:2]]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}

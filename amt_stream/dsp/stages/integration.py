@@ -11,6 +11,7 @@ from amt_stream.dsp.checkpoints import number
 from amt_stream.dsp.contract import hertz
 from amt_stream.dsp.functional.dispatch import transforming
 from amt_stream.dsp.functional.loudness import agc
+from amt_stream.dsp.functional.private_torch import changes, in_backward
 from amt_stream.dsp.stages.excitation import CAM_STEP
 from amt_stream.dsp.stages.within import within
 from amt_stream.dsp.streaming import Outputs, Shape, Shapes, Stage, State, as_given, without
@@ -241,8 +242,8 @@ class LoudnessIntegration(Stage):
         began = self.ltl_state
         kept = not (transforming() or torch.compiler.is_exporting())
         if kept and not torch.compiler.is_compiling():
-            place = specific_loudness.data_ptr(), specific_loudness._version
-            if torch._C._current_graph_task_id() >= 0:
+            place = specific_loudness.data_ptr(), changes(specific_loudness)
+            if in_backward():
                 began, kept = self._began(place), False
             else:
                 self._last = place, began
