@@ -177,6 +177,15 @@ def of_listeners(count, turns=TURNS, device=None):
     return in_time(Row(f"Moore2016, {count} listeners", held, single=apart), live, x, turns)
 
 
+def of_kernel(name, device="cuda"):
+    """A kernel gives the numbers of the plain form on the CPU."""
+    from tests.dsp.kernels.without_gpu import CASES, FULL, distances  # imports Triton
+
+    single, double = distances(CASES[name], FULL, device)
+    held = single <= SINGLE and double <= DOUBLE
+    return Row(f"kernel {name}", held, single=single, double=double)
+
+
 def of_gradient(name, device="cuda"):
     """The gradient of all that a model gives of 0.2 s is that of the CPU."""
     make, shape = MODELS[name]
@@ -245,7 +254,10 @@ def length(make):
 
 def rows() -> Iterator[Row]:
     """All of them."""
+    from tests.dsp.kernels.without_gpu import CASES as KERNELS
+
     yield from map(of_stage, CASES)
+    yield from map(of_kernel, KERNELS)
     yield from map(of_model, MODELS)
     yield from map(of_listeners, LISTENERS)
     yield from map(of_gradient, LEARNED)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import time
 
 import pytest
@@ -46,6 +47,15 @@ def test_a_model_and_many_listeners_hold_in_time(gpu):
     assert 20 < row.launches < 400
     row = checks.of_listeners(2, 1, gpu)
     assert row.single <= checks.SINGLE
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Triton is for Linux")
+def test_a_kernel_holds(forks):
+    program = "from tests.cuda.checks import of_kernel\nprint(of_kernel('agc', 'cpu').told())"
+    interpreted = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = forks.run(program, options=["code"], environment=interpreted)
+    assert done.stdout.decode().startswith("| kernel agc | "), done.stderr.decode()
+    assert done.stdout.decode().endswith("| yes |\n")
 
 
 def test_an_engine_holds():

@@ -42,7 +42,7 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(**options)(function)
         try:
-            stamps = _stamps(Path(function.__code__.co_filename))
+            stamps = _stamps(Path(function.__code__.co_filename).parent)
             set_cache(kernel, DiskCache(function, stamps, CHECKED, _checked, _with_digest, _say))
         except (OSError, RuntimeError) as error:  # RuntimeError: no folder is writable
             _say(f"compiled kernels cannot be cached: {error}")
@@ -52,9 +52,10 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 @cache
-def _stamps(source: Path) -> tuple[tuple[str, int, int], ...]:
-    """Stamps of all sources beside `source`, because a kernel includes the functions it calls."""
-    found = ((path, path.stat()) for path in sorted(source.parent.glob("*.py")))
+def _stamps(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Stamps of the sources here and in `folder`: a kernel includes the functions it calls."""
+    paths = {*folder.glob("*.py"), *Path(__file__).parent.rglob("*.py")}
+    found = ((path, path.stat()) for path in sorted(paths))
     return tuple((path.name, stat.st_mtime_ns, stat.st_size) for path, stat in found)
 
 

@@ -39,7 +39,7 @@ def in_backward() -> bool:
 
 
 def has_values(x: Tensor) -> bool:
-    """Whether the values of `x` can be read: a gradient may follow them, no `vmap` does."""
+    """Whether the values of `x` can be read: a gradient may follow them, but no batch of rows."""
     functorch = torch._C._functorch
     while functorch.is_gradtrackingtensor(x):
         x = functorch.get_unwrapped(x)

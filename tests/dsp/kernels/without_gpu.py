@@ -1,18 +1,19 @@
 """The kernels for a GPU, tried without one: programs of their own, which give JSON.
 
 With TRITON_INTERPRET=1, which Triton reads when a kernel is made, `python -m
-tests.dsp.kernels.without_gpu interpreted` runs each by the interpreter and gives how far it is from
-the plain form, re the largest number, in float32 and float64, and how far a block of a model is
-that was captured with the kernels in it. Without it, `... compiled` compiles each for three kinds
-of GPU, in float64 for one of them, and gives what `cuobjdump` says of the machine code.
+tests.dsp.kernels.without_gpu interpreted` runs each by the interpreter on one small shape and gives
+how far it is from the plain form, re the largest number, in float32 and float64, and how far a
+block of a model is that was captured with the kernels in it. `make cuda` runs them on more rows and
+samples. Without it, `... compiled` compiles each for three kinds of GPU, in float64 for one of
+them, and gives what `cuobjdump` says of the machine code.
 """
 
 import json
 import subprocess
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -51,52 +52,66 @@ ARCHITECTURES = (75, 90, 120)
 
 
 def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    source = torch.Generator("cpu").manual_seed(seed)
+    x = torch.randn(*shape, generator=source, dtype=torch.float64, device="cpu")
+    return x.to(torch.get_default_device())
 
 
-def loops(dtype):
-    """More rows than a program has lanes; silence, soft and loud sound; channels that differ."""
-    x = noise(11, 3, 8).square()
-    x[:, :, 3:5] = 0
+class Size(NamedTuple):
+    """Of the sounds: more rows than a program has lanes, if there are 11 and three channels."""
+
+    rows: int
+    time: int
+
+
+SMALL, FULL = Size(2, 4), Size(11, 30)
+
+
+def loops(dtype, size):
+    """Silence, soft and loud sound; channels that differ."""
+    x = noise(size.rows, 3, size.time).square()
+    x[:, :, 2:3] = 0
     floor, rates = torch.tensor([1e-3, 1e-4, 1e-3]), torch.tensor([0.02, 0.005, 0.001])
     overshoot = torch.tensor([[9.0, 8.0, 5.0], [2.0, 3.0, 4.0], [9.0, 9.0, 9.0]])
-    zi = torch.stack([0.1 + noise(11, 3, 3, seed=1).square(), torch.zeros(11, 3, 3)], -1)
+    begun = noise(size.rows, 3, 3, seed=1).square()
+    zi = torch.stack([0.1 + begun, torch.zeros_like(begun)], -1)
     corr, mult = torch.tensor([0.1, 0.2, 0.3]), torch.tensor(100.0)
     x, zi, *tables = (t.to(dtype) for t in (x, zi, floor, rates, overshoot, corr, mult))
     free = Loops(tables[0], tables[1], None, *tables[3:])
     return [adaptation_loops(x, form, zi) for form in (Loops(*tables), free)]
 
 
-def automatic_gain(dtype):
-    x = noise(3, 9, 17).square().to(dtype)
+def automatic_gain(dtype, size):
+    x = noise(size.rows, size.time, 17).square().to(dtype)
     return agc(x, torch.tensor([0.3, 0.04], dtype=dtype), x[:, 0] / 2)
 
 
-def relaxation(dtype):
-    x = noise(40, 30).to(dtype)
-    return relax(x, (0.1 * noise(40, 30, seed=1).square()).clamp(max=1).to(dtype), x[:, 0])
+def relaxation(dtype, size):
+    x = noise(4 * size.rows, size.time).to(dtype)
+    rate = (0.1 * noise(*x.shape, seed=1).square()).clamp(max=1)
+    return relax(x, rate.to(dtype), x[:, 0])
 
 
-def low_passes(dtype):
-    x, zi = noise(7, 5, 20).to(dtype), noise(7, 5, 2, seed=1).to(dtype)
+def low_passes(dtype, size):
+    x, zi = noise(size.rows, 5, size.time).to(dtype), noise(size.rows, 5, 2, seed=1).to(dtype)
     g = torch.tensor([0.1, 0.2, 0.3, 0.01, 0.001], dtype=dtype)
     plain = first_order(x, g, zi, False, True)
     return plain, first_order(x, g[3], zi, True, False)
 
 
-def banks(dtype):
-    x = noise(9, 4, 8).to(dtype)
+def banks(dtype, size):
+    x = noise(size.rows, 4, size.time).to(dtype)
     center, width = torch.tensor([5.0, 20.0]).double(), torch.tensor([5.0, 10.0]).double()
     low, scale = torch.tensor([0.01], dtype=dtype), torch.tensor([2.0, 0.7], dtype=dtype)
     counts = torch.tensor([3, 2, 1, 3])
     readout = Readout(scale, torch.tensor([False, True]), counts)
-    zi = noise(9, 4, 1, 2).to(dtype), noise(9, 4, 2, 2, seed=1).to(dtype)
+    zi = noise(size.rows, 4, 1, 2).to(dtype), noise(size.rows, 4, 2, 2, seed=1).to(dtype)
     complex_ones = type(modulation_poles(center, width, 1000.0))(
         *(t.to(dtype) for t in modulation_poles(center, width, 1000.0))
     )
     found = band_passes(center / 300, width / 300)
     real_ones = type(found)(*(t.to(dtype) for t in found))
-    four = noise(9, 4, 2, 2, 2, seed=2).to(dtype)
+    four = noise(size.rows, 4, 2, 2, 2, seed=2).to(dtype)
     return [
         one_pole_bank(x, low, complex_ones, readout, zi),
         band_pass_bank(x, low, real_ones, readout, (zi[0], four)),
@@ -104,53 +119,54 @@ def banks(dtype):
     ]
 
 
-def third_octaves(dtype):
-    x = noise(3, 72).to(dtype)
+def third_octaves(dtype, size):
+    x = noise(size.rows, 12 * size.time).to(dtype)
     poles = torch.tensor([-1.8, 0.9]).repeat(3)[:, None] * torch.linspace(0.9, 1, 12)
     gain, weight = torch.linspace(0.5, 1, 12), torch.linspace(0.01, 0.1, 12)
     poles, gain, weight = poles.double(), gain.double(), weight.double()
     return [
-        third_octave_powers(x, poles, gain, weight, noise(3, 9, 12, seed=1)),
-        third_octave_powers(x, poles, gain, None, noise(3, 6, 12, seed=1)),
+        third_octave_powers(x, poles, gain, weight, noise(size.rows, 9, 12, seed=1)),
+        third_octave_powers(x, poles, gain, None, noise(size.rows, 6, 12, seed=1)),
     ]
 
 
-def decay(dtype):
-    core = noise(2, 4, 21).square().to(dtype)
+def decay(dtype, size):
+    core = noise(2, size.time, 21).square().to(dtype)
     coefficients = torch.tensor([0.99, 0.02, 0.98, 0.01, 0.97, 0.95]).double()
     begun = torch.tensor([True, False])
     return decayed(core, coefficients, noise(2, 3, 21, seed=1).square(), begun)
 
 
-def gradient_of_decay(dtype):
+def gradient_of_decay(dtype, size):
     """Rising, falling and equal values; rows that begin, and those that go on."""
     with torch.inference_mode(False), torch.enable_grad():
-        core, zi = noise(2, 4, 21).square().to(dtype), noise(2, 3, 21, seed=1).square()
+        core, zi = noise(2, size.time, 21).square().to(dtype), noise(2, 3, 21, seed=1).square()
         core[:, 2] *= 0.01
         coefficients = torch.tensor([0.99, 0.02, 0.98, 0.01, 0.97, 0.95]).double()
         given = core.requires_grad_(), zi.requires_grad_()
         y = decayed(core, coefficients, zi, torch.tensor([True, False]))
-        slopes = noise(2, 4, 21, seed=2).to(dtype), noise(2, 3, 21, seed=3)
+        slopes = noise(2, size.time, 21, seed=2).to(dtype), noise(2, 3, 21, seed=3)
         return torch.autograd.grad(y, given, slopes)
 
 
-def pattern(dtype):
-    core = noise(1, 9, 20, seed=3).square().to(dtype)
-    core[:, 5:8] = 0
+def pattern(dtype, size):
+    core = noise(1, size.time, 20, seed=3).square().to(dtype)
+    core[:, 2:3] = 0
     core[:, :, 4] *= 20
     tables = ZwickerLoudness(True).to(dtype).tables()
-    return [loudness_pattern(core, tables, True), loudness_pattern(core, tables)]
+    samples = loudness_pattern(core, tables, True)
+    return samples if size == SMALL else [samples, loudness_pattern(core, tables)]
 
 
-def skirts(dtype):
+def skirts(dtype, size):
     f, fc = torch.linspace(20, 2000, 40), torch.linspace(100, 3000, 33)
-    x = noise(3, 40, seed=1).square()
+    x = noise(size.rows, 40, seed=1).square()
     below = torch.searchsorted(f, fc)
     filters = Filters(f.to(dtype), fc.to(dtype), (4 / erb(fc)).to(dtype), below)
     return lower_skirts(x.to(dtype), (60 + 10 * x).to(dtype), filters)
 
 
-def skirts_of_groups(dtype):
+def skirts_of_groups(dtype, _):
     """Loud and soft frames: flat skirts, where components go one by one, and short ones."""
     f, fc = np.arange(40.0, 1500.0, 15.0), erb_number_to_hz(CAMS[:40])
     tables = {k: torch.as_tensor(v) for k, v in grouped(f, fc, 0.25).items()}
@@ -162,32 +178,35 @@ def skirts_of_groups(dtype):
     return [group_skirts(*(v[n].to(dtype) for v in (x, density)), groups) for n in range(3)]
 
 
-def sections(dtype):
-    """Of first and of second order; more rows than a program has lanes."""
-    x, a = noise(5, 7, 30).to(dtype), torch.tensor([[1, -1.6, 0.7], [1, 0.3, 0.1]], dtype=dtype)
-    b, zi = noise(2, 3, seed=1).to(dtype), noise(5, 7, 2, 2, seed=2).to(dtype)
+def sections(dtype, size):
+    """Of first and of second order."""
+    x, a = (
+        noise(size.rows, 7, size.time).to(dtype),
+        torch.tensor([[1, -1.6, 0.7], [1, 0.3, 0.1]], dtype=dtype),
+    )
+    b, zi = noise(2, 3, seed=1).to(dtype), noise(size.rows, 7, 2, 2, seed=2).to(dtype)
     once = b[:, :2].contiguous(), a[:, :2] / 2 + 0.5
     return [direct_form(x, b, a, zi), direct_form(x, *once, zi[..., :1])]
 
 
-def variable_sections(dtype):
-    x, zi = noise(5, 7, 30).to(dtype), noise(5, 7, 2, 2, seed=1).to(dtype)
+def variable_sections(dtype, size):
+    x, zi = noise(size.rows, 7, size.time).to(dtype), noise(size.rows, 7, 2, 2, seed=1).to(dtype)
     g, k = noise(7, 2, seed=2).square().to(dtype), (1 + noise(7, 2, seed=3).square()).to(dtype)
     return svf(x, g, k, noise(7, 2, 3, seed=4).to(dtype), zi)
 
 
-def systems_of_one_state(dtype):
-    x, zi = noise(9, 4, 30).to(dtype), noise(9, 4, 1, seed=1).to(dtype)
+def systems_of_one_state(dtype, size):
+    x, zi = noise(size.rows, 4, size.time).to(dtype), noise(size.rows, 4, 1, seed=1).to(dtype)
     a, b, c, d = (noise(4, 1, seed=n).tanh().to(dtype) for n in range(2, 6))
     return state_space(x, a[..., None], b, c, d[:, 0], zi)
 
 
-def sums_of_windows(dtype):
-    x, bank = noise(3, 40).to(dtype), noise(4, 9, seed=1).to(dtype)
-    return [windows(x, bank, 1), windows(x, bank[:1], 1), windows(x[:, :39], bank, 3)]
+def sums_of_windows(dtype, size):
+    x, bank = noise(size.rows, 10 + size.time).to(dtype), noise(4, 9, seed=1).to(dtype)
+    return [windows(x, bank, 1), windows(x, bank[:1], 1), windows(x[:, :12], bank, 3)]
 
 
-def places_of_lines(_):
+def places_of_lines(_, __):
     """From below and from above the rate of a sine, in float64 alone."""
     n = torch.arange(SIZE, dtype=torch.float64)
     lines = torch.fft.rfft(1 + (2 * torch.pi * 4.1 / RATE * n).cos())[:LINES]
@@ -197,12 +216,13 @@ def places_of_lines(_):
     return _descended(_Spectra(real, imaginary, torch.full_like(start, SIZE)), start)
 
 
-def solutions(dtype):
-    basis = noise(2, 50, 80)
+def solutions(dtype, size):
+    count = 5 * size.rows
+    basis = noise(2, count, 80)
     basis[1, 4] = 0.0
     gram = basis @ basis.mT
     gram[1, 4, 4] = 1.0
-    b = noise(2, 50, seed=1)
+    b = noise(2, count, seed=1)
     if {"cuda"} == gpu.DEVICES:
         return torch.linalg.solve(gram, b[..., None]).squeeze(-1)
     return gpu.solved(gram.to(dtype), b.to(dtype))
@@ -246,16 +266,18 @@ def replace_words_once():
     InterpretedFunction.__call__ = called
 
 
-def distances(case):
+def distances(case, size=SMALL, device="cpu"):
     """Of the kernels from the plain form in float64, in float32 and float64, re the largest."""
-    plain = tree_leaves(case(torch.float64))
-    gpu.DEVICES.add("cpu")
+    plain = tree_leaves(case(torch.float64, size))
+    gpu.DEVICES.add(device)
     found = []
     for dtype in (torch.float64,) if case in ONE_WIDTH else (torch.float32, torch.float64):
         far = 0.0
-        for a, b in zip(tree_leaves(case(dtype)), plain, strict=True):
+        with torch.device(device):
+            y = tree_leaves(case(dtype, size))
+        for a, b in zip(y, plain, strict=True):
             if a is not None and b.numel():
-                far = max(far, ((a - b).abs().max() / b.abs().max()).item())
+                far = max(far, ((a.cpu() - b).abs().max() / b.abs().max()).item())
         found.append(far)
     gpu.DEVICES.discard("cpu")
     return found * (2 // len(found))
@@ -311,19 +333,19 @@ def machine_code(name, given, constants, architecture):
 ALL = {torch.float32: ARCHITECTURES, torch.float64: ARCHITECTURES[1:2]}
 
 
-def compiled(case, architectures=ALL):
+def compiled(case):
     """Machine code of each kernel that a case launches; in float64 for the middle one alone."""
     launches = {}
 
     def launch(kernel, grid, *given, **constants):
-        for architecture in architectures[dtype]:
+        for architecture in ALL[dtype]:
             key = architecture, kernel, *map(kind, given), *constants.items()
             launches[key] = kernel, given, constants, architecture
 
     gpu._launch = launch
     gpu.DEVICES.add("cpu")
-    for dtype in architectures:
-        case(dtype)
+    for dtype in ALL:
+        case(dtype, SMALL)
     gpu.DEVICES.discard("cpu")
     return [machine_code(*each) for each in launches.values()]
 
@@ -333,10 +355,9 @@ if __name__ == "__main__":
     form = sys.argv[1]
     if form == "interpreted":
         replace_words_once()
-    oldest = {torch.float32: ARCHITECTURES[:1]}
-    of = {"oldest": partial(compiled, architectures=oldest), "compiled": compiled}
+    of = distances if form == "interpreted" else compiled
     with torch.inference_mode():
-        told = {name: of.get(form, distances)(case) for name, case in CASES.items()}
+        told = {name: of(case) for name, case in CASES.items()}
         if form == "interpreted":
             told["captured"] = captured()
     json.dump(told, sys.stdout)
