@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.meters.names import stem_and_unit
 
 GREEN, AMBER, RED = range(3)
 STATES = ("green", "amber", "red", "unknown", "uncalibrated")
@@ -92,7 +93,7 @@ class Limit:
 
     def _named(self) -> str:
         """The default name."""
-        stem = self.column.rpartition("_")[0] or self.column
+        stem = stem_and_unit(self.column)[0] or self.column
         side = "_below" if self.below else ""
         number = f"{self.threshold:g}".replace("-", "m").replace(".", "_").replace("+", "")
         return f"{stem}{side}_{number}".lower()

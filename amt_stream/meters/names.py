@@ -70,6 +70,12 @@ class NameForm:
         return self.text.format(**parts | optional)
 
 
+def stem_and_unit(name: str) -> tuple[str, str]:
+    """What is before the unit that a name ends in, and that unit."""
+    stem, _, unit = name.rpartition("_")
+    return stem, unit
+
+
 def window_s(text: str) -> float:
     """Length in seconds of a window such as `30s`, `15min` or `8h`.
 

@@ -8,6 +8,7 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.meters.limits import OF_TEXT, Limit, LimitError, limit_from_text, limit_of
+from amt_stream.meters.names import stem_and_unit
 
 HYSTERESIS = 3.0
 HOLD_S = 1.0
@@ -140,7 +141,7 @@ def _named(limit: Limit, over_background: bool, has_name: bool) -> Limit:
     if over_background and limit.below:
         raise LimitError(f"{limit.words}: a threshold relative to the background must be above it")
     if over_background and not has_name:
-        stem = limit.column.rpartition("_")[0] or limit.column
+        stem = stem_and_unit(limit.column)[0] or limit.column
         name = f"{stem}_background_{limit.threshold:g}".replace(".", "_")
         return replace(limit, name=name)
     return limit

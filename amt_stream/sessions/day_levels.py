@@ -401,7 +401,7 @@ def _ends(session: Session) -> list[int]:
 
 def is_energy(column: Column) -> bool:
     """Whether a column has A-weighted energy."""
-    return column.name.startswith("laeq_") or column.name == "laf_db"
+    return column.of == "laeq" or column.name == "laf_db"
 
 
 def _rounded(level: float | None) -> float | None:

@@ -34,7 +34,10 @@ from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.meters.calibration import calibration_words
+from amt_stream.meters.catalog import DEFAULT
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.rows import Column
+from amt_stream.meters.rows.loudness import LONG_TERM
 from amt_stream.meters.state_signs import SIGNS, away_sentence, rank_states, states_text
 from amt_stream.views.log_status import LogStatus
 from amt_stream.views.reading_history import ReadingHistory
@@ -148,7 +151,7 @@ class MeterApp(App[None]):
         readings, columns = self.meter.readings, self.history.main_columns
         limits = () if readings is None else readings.limits
         there = [one for one in columns if one.statistic == "instantaneous"] or columns
-        there.sort(key=lambda one: (one.name not in named, not one.name.startswith("ltl")))
+        there.sort(key=lambda one: (one.name not in named, not _is_long_term(one)))
         limited = [one for limit in limits for one in columns if one.name == limit.column]
         there = [*limited[:1], *there]
         same = dict.fromkeys(one.name for one in there if one.unit == there[0].unit)
@@ -420,3 +423,8 @@ def run_app(meter: TerminalMeter, stream: TextIO, watch: Watch, duration: float 
     app.run()
     if app.farewell:
         say(app.farewell)
+
+
+def _is_long_term(column: Column) -> bool:
+    """Whether it is long-term loudness of Moore2016, or a percentile of it."""
+    return column.model == DEFAULT and column.of in LONG_TERM and column.kind != "max"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from amt_stream.meters.names import stem_and_unit
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import HEADLINES, caption_of, row_text
 
@@ -33,7 +34,7 @@ def number_cells(names: Iterable[str]) -> list[Cell]:
         caption = caption_of(name)
         if caption.bound_of:
             continue
-        key = name.rpartition("_")[0], caption.symbol or name
+        key = stem_and_unit(name)[0], caption.symbol or name
         old = found.get(key, Cell(caption.words, caption.symbol, ()))
         found[key] = old._replace(names=(*old.names, name))
     return list(found.values())

@@ -200,11 +200,12 @@ def _with_band(
     numbers: Sequence[tuple[str, str]], cell: Cell, values: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """The numbers, those in phon with their uncertainty if it is known."""
-    stem = cell.names[0].removesuffix("_sone")
-    sone, low, high = (values.get(f"{stem}{edge}_sone") for edge in ("", "_low", "_high"))
-    if sone is None or low is None or high is None:
+    name = cell.names[0]
+    bounds = [values[one] for one in values if caption_of(one).bound_of == name]
+    sone = values.get(name) if caption_of(name).unit == "sone" else None
+    if sone is None or len(bounds) < 2 or None in bounds:
         return [*numbers]
-    wide = band_texts(sone, low, high)[1]
+    wide = band_texts(sone, *bounds)[1]
     return [(f"{text} ± {wide}" if unit == "phon" else text, unit) for text, unit in numbers]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from amt_stream.meters.names import stem_and_unit
 from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.readings import column_named
@@ -68,14 +69,15 @@ def caption_of(name: str) -> Caption:
     column = column_named(name)
     if column is not None:
         return caption_of_column(column)
-    stem, _, unit = name.rpartition("_")
+    stem, unit = stem_and_unit(name)
     return Caption(_words(stem), "", UNITS.get(unit, unit))
 
 
 def caption_of_column(column: Column) -> Caption:
     """Without a label, as in other packages, its words are made from its name."""
     unit = UNITS.get(column.unit, column.unit)
-    words = column.label or _words(column.name.removesuffix(f"_{column.unit.lower()}"))
+    stem, end = stem_and_unit(column.name)
+    words = column.label or _words(stem if end == column.unit.lower() else column.name)
     return Caption(words, column.symbol, unit, column.about, column.counted, column.bound_of)
 
 

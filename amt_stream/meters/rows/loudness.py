@@ -32,6 +32,9 @@ EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
 LEVEL = "ltl_level"
 """Long-term loudness level, whose percentiles are counted: classes are even on that scale."""
 
+LONG_TERM = ("ltl", "ltl_low", "ltl_high", LEVEL)
+"""All that are of long-term loudness."""
+
 RATE = 1000
 RISE_S = 0.5
 """Five time constants of the rise of long-term loudness, after which it is within 1 %."""

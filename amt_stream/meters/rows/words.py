@@ -1,11 +1,13 @@
 """Readings as text, equal on all displays."""
 
 import math
+import re
 from collections.abc import Callable
 from functools import cache
 
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.names import NameForm, stem_and_unit
 from amt_stream.meters.rows.column import AT_LEAST, AT_MOST, UNCERTAIN
 
 FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
@@ -23,6 +25,8 @@ FAULT_WORDS = {
 """Words of faults on screens: "overload" would mean clipping to a sound engineer."""
 
 HIGHEST_PHON = 120.0
+
+ZWICKER_PHON = NameForm("zwicker_n{statistic}_phon", statistic=re.compile(r"\w*"))
 
 NO_READING = "---"
 """Stands for a missing reading."""
@@ -63,9 +67,9 @@ def duration_text(seconds: float) -> str:
 @cache
 def _writer_of(name: str) -> Callable[[float], str]:
     # A range is no difference from a target, and the scale of Zwicker's loudness has no end.
-    if name == "lra_lu" or (name.startswith("zwicker") and name.endswith("phon")):
+    if name == "lra_lu" or ZWICKER_PHON.read(name) is not None:
         return _tenths
-    return BY_UNIT.get(name.rpartition("_")[2], _tenths)
+    return BY_UNIT.get(stem_and_unit(name)[1], _tenths)
 
 
 def _tenths(value: float) -> str:

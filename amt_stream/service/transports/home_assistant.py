@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.rows import column_named
 from amt_stream.meters.rows.block import column_type
 from amt_stream.meters.state_signs import AWAY
 
-SOUND_PRESSURE = re.compile(r"A-weighted|C-weighted|Z-weighted")
 STALE_S = 30.0
 
 GIVES_SOUND = (
@@ -69,10 +69,11 @@ def _kind(column: JsonMap) -> JsonDict:
     kind: JsonDict = {"state_class": "measurement", "suggested_display_precision": 1}
     if column["unit"]:
         kind["unit_of_measurement"] = column["unit"]
-    weighting = SOUND_PRESSURE.search(column["quantity"])
+    known = column_named(column["name"])
+    weighting = "" if known is None else known.weighting
     if column["unit"] == "dB" and weighting:
         kind["device_class"] = "sound_pressure"
-        if weighting[0] == "A-weighted":
+        if weighting == "A":
             kind["unit_of_measurement"] = "dBA"
     return kind
 

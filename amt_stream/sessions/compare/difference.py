@@ -17,6 +17,7 @@ from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import Rows
+from amt_stream.meters.rows.loudness import LONG_TERM
 from amt_stream.offline.measure import Measured, MeasureSettings, measure
 from amt_stream.sessions.compare.repeatability import repeatability
 from amt_stream.sessions.parts import IntervalTable, intervals_of, part_of, results_of_part
@@ -450,10 +451,11 @@ def _slope(results: Results, name: str, unit: str, values: np.ndarray) -> np.nda
     """
     if unit in LEVELS:
         return np.ones_like(values)
-    output = "ltl" if "ltl" in name else "stl"
+    column = results.known[name]
+    output = "ltl" if column.of in LONG_TERM else "stl"
     columns = [f"{output}_phon", f"{output}_low_phon", f"{output}_high_phon"]
     wide_db = results.header["calibration"][0].get("uncertainty_db")
-    if not wide_db or name.startswith("gm2002") or not set(columns) <= set(results.rows.columns):
+    if not wide_db or column.model == "gm2002" or not set(columns) <= set(results.rows.columns):
         return None
     phon, low, high = (results.rows[column] for column in columns)
     there = np.isfinite(phon) & np.isfinite(low) & np.isfinite(high)

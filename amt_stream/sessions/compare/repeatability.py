@@ -8,7 +8,6 @@ Research 27, 1979).
 """
 
 import math
-import re
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,6 @@ STUDENT |= {10: 2.28, 12: 2.23, 14: 2.20, 16: 2.17, 18: 2.15, 20: 2.13, 30: 2.09
 ENERGY = {"laeq_db": "laf_db", "lceq_db": "lcf_db", "lzeq_db": "lzf_db"}
 """Equivalent levels, and the instantaneous level whose energy they average."""
 
-_EXCEEDED = re.compile(r"exceeded (\d+) % of the time")
-
 Values = NDArray[np.float64]
 
 
@@ -41,10 +38,9 @@ def repeatability(results: Results, name: str) -> float | None:
     """
     source, percent = ENERGY.get(name, ""), None
     if not source and (column := results.columns.get(name)):
-        found = _EXCEEDED.fullmatch(column.statistic)
-        if found is None:
+        if column.kind != "exceeded" or column.window:
             return None
-        percent = float(found[1])
+        percent = float(column.percent)
         source = results.source_of(column)
     if source not in results.rows.columns:
         return None

@@ -1,6 +1,5 @@
 """The content of a report as text: facts, readings, limits and events."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
@@ -140,7 +139,7 @@ def _values(results: Results) -> dict[str, float | None]:
 def _reading(parts: PartsOfRows, column: Column, values: Mapping[str, float | None]) -> Reading:
     name, pascal = column.name, catalog.is_in_pascal(column.model)
     sign = sign_of(column) if has_clipped(parts, column) else ""
-    number, band = values.get(name), "" if sign else _band(name, values)
+    number, band = values.get(name), "" if sign else _band(parts, name, values)
     value, words = reading_text(name, number, sign), words_of(column)
     times = _measured(parts, column), covered(parts, column)
     return Reading(name, column.short, words, value, column.unit, number, band, pascal, *times)
@@ -161,10 +160,10 @@ def _measured(parts: PartsOfRows, column: Column) -> str:
     return f"only {duration(measured_s)} measured, not projected"
 
 
-def _band(name: str, values: Mapping[str, float | None]) -> str:
+def _band(parts: PartsOfRows, name: str, values: Mapping[str, float | None]) -> str:
     """The uncertainty band of a loudness as text, or ""."""
-    edges = [re.sub(r"(stl|ltl)_(?=sone|phon)", rf"\1_{edge}_", name) for edge in ("low", "high")]
-    if name in edges or any(values.get(edge) is None for edge in edges):
+    edges = [one.name for one in parts.results.known.values() if one.bound_of == name]
+    if not edges or any(values.get(edge) is None for edge in edges):
         return ""
     return " to ".join(reading_text(edge, values[edge]) for edge in edges)
 

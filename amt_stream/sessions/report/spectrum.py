@@ -37,12 +37,17 @@ class Band:
 def bands(results: Results) -> list[Band]:
     """The bands with levels of the whole sound, in order of frequency."""
     values = results.summary or results.last
+    whole = [one for one in results.known.values() if one.band_hz and not one.side]
+    most = {
+        (one.model, one.band_hz): values.get(one.name)
+        for one in whole
+        if (one.of, one.kind) == ("lzf", "max")
+    }
     found = []
-    for name, one in results.known.items():
-        value = values.get(name)
-        whole = one.band_hz and not one.side and one.symbol.startswith("LZeq")
-        if whole and isinstance(value, (int, float)):
-            highest = values.get(name.replace("lzeq_", "lzfmax_", 1))
+    for one in whole:
+        value = values.get(one.name)
+        if one.kind == "eq" and isinstance(value, (int, float)):
+            highest = None if one.window else most.get((one.model, one.band_hz))
             found.append(Band(one.band_hz, float(value), highest))
     return sorted(found, key=lambda one: one.hz)
 

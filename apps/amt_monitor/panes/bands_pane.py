@@ -119,7 +119,7 @@ def _is_shown(column: Column | None) -> TypeGuard[Column]:
     """Whether it is an F level of a band, of both channels together."""
     if column is None or not column.band_hz or column.side:
         return False
-    return column.statistic == "instantaneous" and column.symbol.startswith("LZF")
+    return (column.of, column.kind) == ("lzf", "now")
 
 
 def _cell(column: Column) -> ReadingCell:

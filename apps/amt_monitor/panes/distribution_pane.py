@@ -1,6 +1,5 @@
 """The distribution of a level, and its exceedance curve."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from amt_monitor.plot.line_layers import MarkerLayer
 from amt_monitor.plot.plot import Plot, PlotAxis
 from amt_monitor.plot.time_plot import clock_text
 from amt_stream.meters.frames import Event
+from amt_stream.meters.names import NameForm
 from amt_stream.meters.rows.captions import row_text
 from amt_stream.views.distribution import Distribution
 from amt_stream.views.reading_history import ReadingHistory
@@ -117,12 +117,19 @@ class DistributionPane(Pane):
         self.counted.setText(f"{clock_text(round(self.distribution.counted_s))} counted")
 
 
+MARKED = {
+    "laf_db": ("L", NameForm("l{percent}_db")),
+    "ltl_phon": ("N", NameForm("ltl_n{percent}_phon")),
+    "gm2002_ltl_phon": ("N", NameForm("gm2002_ltl_n{percent}_phon")),
+    "ecma_loudness_sone": ("N", NameForm("ecma_loudness_n{percent}_sone")),
+}
+"""The letter and the names of the percentiles that are marked in a distribution."""
+
+
 def percentiles_of(name: str, found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    if name == "laf_db":
-        pattern = r"(l\d+)_db"
-    else:
-        stem, _, unit = name.rpartition("_")
-        pattern = rf"{re.escape(stem)}_(n\d+)_{unit}"
-    matches = ((one, re.fullmatch(pattern, one)) for one in found)
-    named = [(one, match[1].upper()) for one, match in matches if match is not None]
-    return sorted(named, key=lambda pair: int(pair[1][1:]), reverse=True)
+    if name not in MARKED:
+        return []
+    letter, form = MARKED[name]
+    percents = {one: int(parts["percent"]) for one in found if (parts := form.read(one))}
+    order = sorted(percents, key=lambda one: percents[one], reverse=True)
+    return [(one, f"{letter}{percents[one]}") for one in order]

@@ -1,7 +1,6 @@
 """The curves of the history plot: readings, colors, scale."""
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +9,9 @@ from numpy.typing import NDArray
 
 from amt_monitor.base.theme import Role
 from amt_monitor.plot.plot import PlotAxis
+from amt_stream.meters.rows import column_named
 from amt_stream.meters.rows.captions import caption_of
+from amt_stream.meters.rows.loudness import LONG_TERM
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
@@ -20,8 +21,12 @@ MOST = 4
 
 Style = tuple[Role, bool]
 """A color, and whether a line is dashed."""
-OF_PART: dict[str, Role] = {"ltl": "ltl", "stl": "stl", "left": "left", "right": "right"}
-"""Colors of a part of names."""
+OF_QUANTITY: dict[str, Role] = {
+    **dict.fromkeys(LONG_TERM, "ltl"),
+    **dict.fromkeys(("stl", "stl_low", "stl_high"), "stl"),
+}
+"""Colors of loudness of the Moore family, by `Column.of`."""
+OF_SIDE: dict[str, Style] = {"left": ("left", False), "right": ("right", True)}
 STYLES: dict[str, Style] = {
     "laf_db": ("level", False),
     "las_db": ("level", True),
@@ -66,8 +71,8 @@ class HistoryTrace(NamedTuple):
 
 def symbol_of(name: str) -> str:
     """A short name without unit: "LTL", "LAeq,15min", "gm2002 LTL", as another model has an LTL."""
-    caption = caption_of(name)
-    before = "gm2002 " if name.startswith("gm2002_") else ""
+    caption, column = caption_of(name), column_named(name)
+    before = "gm2002 " if column is not None and column.model == "gm2002" else ""
     return f"{before}{caption.symbol}" if caption.symbol else caption.words
 
 
@@ -98,19 +103,24 @@ def traces_of(names: Sequence[str]) -> list[HistoryTrace]:
 
 def style_of(name: str) -> Style:
     """The color of a column and whether it is dashed, in whatever order columns are chosen."""
-    parts = name.split("_")
-    for part, role in OF_PART.items():
-        if part in parts:
-            return role, part == "right" or parts[0] == "gm2002"
+    column = column_named(name)
+    if column is None:
+        return "level", False
+    if (of := OF_QUANTITY.get(column.of)) is not None:
+        return of, column.model == "gm2002"
+    if column.side:
+        return OF_SIDE[column.side]
     if name in STYLES:
         return STYLES[name]
-    if re.match("l[acz]eq_[0-9]", name):  # of a rolling window
+    is_third_octave = column.model == "third_octave"
+    rolls = column.model == "spl" and column.window_s and column.kind != "exceeded"
+    if rolls or (is_third_octave and column.kind == "eq"):
         return "average", True
-    if caption_of(name).counted:
-        return ("second", True) if re.search(r"\d+$", parts[-2]) else ("average", False)
-    if band := re.match(r"l[acz][fs]_([\d_]+)hz", name):
-        place = round(3 * math.log2(float(band[1].replace("_", ".")) / 1000.0))
-        return SPARE[place % len(SPARE)]
+    if column.counted:
+        is_share = column.percent or column.kind in ("dose", "twa")
+        return ("second", True) if is_share else ("average", False)
+    if is_third_octave:
+        return SPARE[round(3 * math.log2(column.band_hz / 1000.0)) % len(SPARE)]
     return "level", False
 
 
