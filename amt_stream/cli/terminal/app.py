@@ -37,7 +37,7 @@ from amt_stream.meters.calibration import calibration_words
 from amt_stream.meters.catalog import DEFAULT
 from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.rows import Column
-from amt_stream.meters.rows.loudness import LONG_TERM
+from amt_stream.meters.rows.column import LONG_TERM
 from amt_stream.meters.state_signs import SIGNS, away_sentence, rank_states, states_text
 from amt_stream.views.log_status import LogStatus
 from amt_stream.views.reading_history import ReadingHistory

@@ -39,6 +39,9 @@ FULL_SCALE = ("LUFS", "LU", "dBTP", "dBFS")
 EQUIVALENT = "equivalent"
 """The statistic of columns whose parts add up to the whole."""
 
+LONG_TERM = ("ltl", "ltl_low", "ltl_high", "ltl_level")
+"""Quantities of long-term loudness of the Moore family, as in `Column.of`."""
+
 HIGHEST = "The highest value of all that was counted."
 EXCEEDED = "The value that was exceeded in {percent} % of the time."
 

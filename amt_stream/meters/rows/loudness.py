@@ -13,7 +13,7 @@ from amt_stream.meters.accumulators import Events
 from amt_stream.meters.accumulators.histogram import HIGHEST, LOWEST
 from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.column import QUANTITIES, Column
+from amt_stream.meters.rows.column import LONG_TERM, QUANTITIES, Column
 from amt_stream.meters.rows.quantity import (
     ColumnWords,
     Quantity,
@@ -29,11 +29,8 @@ LOUDNESS = ("stl", "ltl")
 EDGES = ("stl_low", "stl_high", "ltl_low", "ltl_high")
 """Outputs of a model with a level uncertainty."""
 
-LEVEL = "ltl_level"
+LEVEL = LONG_TERM[-1]
 """Long-term loudness level, whose percentiles are counted: classes are even on that scale."""
-
-LONG_TERM = ("ltl", "ltl_low", "ltl_high", LEVEL)
-"""All that are of long-term loudness."""
 
 RATE = 1000
 RISE_S = 0.5

@@ -17,7 +17,7 @@ from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import Rows
-from amt_stream.meters.rows.loudness import LONG_TERM
+from amt_stream.meters.rows.column import LONG_TERM
 from amt_stream.offline.measure import Measured, MeasureSettings, measure
 from amt_stream.sessions.compare.repeatability import repeatability
 from amt_stream.sessions.parts import IntervalTable, intervals_of, part_of, results_of_part

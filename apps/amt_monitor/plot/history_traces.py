@@ -11,7 +11,7 @@ from amt_monitor.base.theme import Role
 from amt_monitor.plot.plot import PlotAxis
 from amt_stream.meters.rows import column_named
 from amt_stream.meters.rows.captions import caption_of
-from amt_stream.meters.rows.loudness import LONG_TERM
+from amt_stream.meters.rows.column import LONG_TERM
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
