@@ -11,8 +11,6 @@ from .dsp.channel_layout import Layout as Layout
 from .dsp.compose import Chain as Chain
 from .dsp.compose import Delay as Delay
 from .dsp.compose import Parallel as Parallel
-from .dsp.compose import Rebuffer as Rebuffer
-from .dsp.compose import aligned as aligned
 from .dsp.cuda_stream import HostedStream as HostedStream
 from .dsp.loss import LoudnessLoss as LoudnessLoss
 from .dsp.models import Dau1997 as Dau1997
@@ -90,9 +88,11 @@ from .dsp.stages import ThirdOctaveLevels as ThirdOctaveLevels
 from .dsp.stages import ThirdOctaves as ThirdOctaves
 from .dsp.stages import ZwickerLoudness as ZwickerLoudness
 from .dsp.stages import ZwickerOutput as ZwickerOutput
+from .dsp.stream import Rebuffer as Rebuffer
+from .dsp.stream import Stream as Stream
+from .dsp.stream import aligned as aligned
 from .dsp.streaming import Stage as Stage
 from .dsp.streaming import State as State
-from .dsp.streaming import Stream as Stream
 from .dsp.testing import check_stage as check_stage
 from .engine import Engine as Engine
 from .engine import FileSource as FileSource

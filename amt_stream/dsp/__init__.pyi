@@ -12,5 +12,6 @@ from . import models as models
 from . import pointwise as pointwise
 from . import scales as scales
 from . import stages as stages
+from . import stream as stream
 from . import streaming as streaming
 from . import testing as testing

@@ -4,17 +4,16 @@ from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from math import ceil, lcm
+from math import lcm
 from numbers import Integral
-from typing import Any, Generic, Never
+from typing import Any, Never
 
 import torch
 from torch import Tensor, nn
 
 from amt_stream.core.made_once import made_once
 from amt_stream.dsp.contract import RULES
-from amt_stream.dsp.functional.dispatch import compilable
-from amt_stream.dsp.functional.private_torch import autocast, hooked
+from amt_stream.dsp.functional.private_torch import hooked
 from amt_stream.dsp.functional.threads import one_thread
 from amt_stream.dsp.pointwise import PointwiseModule
 from amt_stream.dsp.streaming import (
@@ -23,14 +22,7 @@ from amt_stream.dsp.streaming import (
     Shapes,
     Stage,
     State,
-    Stream,
-    Y_co,
-    joined,
-    map_fields,
     output,
-    outputs_of,
-    pad_end,
-    refuse_no_stage,
     with_time,
 )
 
@@ -446,149 +438,3 @@ class Delay(Stage):
         length = x.shape[self.time_dim]
         y = joined.narrow(self.time_dim, 0, length)
         return y, {"past": joined.narrow(self.time_dim, length, self.samples)}
-
-
-class Rebuffer(nn.Module, Generic[Y_co]):
-    """Feeds a `Stream` from chunks of any length.
-
-    `push` calls the stream with exactly `blocks` blocks at a time and buffers the remainder, so
-    that a saved state_dict resumes in the middle of a block. More at a time cost less: `Moore2016`,
-    whose blocks are of 1 ms, a third with 10. Gradients do not pass the buffer.
-    """
-
-    held: Tensor
-    count: Tensor
-
-    _remainder: "_Remainder | None" = None
-
-    def __init__(self, live: Stream[Y_co], blocks: int = 1) -> None:
-        super().__init__()
-        if not isinstance(live, Stream):
-            raise TypeError(
-                f"Rebuffer takes a Stream, given {type(live).__name__}: give Stream(stage, shape)"
-            )
-        if not isinstance(blocks, int) or blocks < 1:
-            raise ValueError(f"Rebuffer takes at least 1 block at a time, given {blocks}")
-        self.live = live
-        self.size = blocks * live.stage.block_size
-        with torch.inference_mode(False):
-            shape = with_time(live.shape, live.stage.time_dim, self.size)
-            self.register_buffer("held", live.stage.state_like("", shape).to(live.io_device))
-            self.register_buffer("count", torch.zeros((), dtype=torch.int64))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_remainder": None}  # a copy has its own buffers
-
-    def push(self, chunk: Tensor) -> Y_co | None:
-        """The outputs of the blocks that `chunk` completes, joined; None if it completes none."""
-        known = self._remainder
-        if known is None or not known.takes(chunk, self._buffers):
-            stage: Any = self.live.stage
-            x = stage.converted(chunk)
-            self.live.check_block(x)
-            plain = x is chunk and compilable(x, self.held)
-            known = _Remainder(x.shape, stage.time_dim, self.held, self.count, plain)
-            self._remainder = known if plain else None
-            chunk = x
-        live: Any = self._modules["live"]
-        at, length, size, count = 0, known.length, self.size, known.filled.item()
-        outputs = []
-        while at < length:
-            take = min(size - count, length - at)
-            block = chunk if take == length else chunk.narrow(known.dim, at, take)
-            at += take
-            if take < size:
-                part = known.parts.get((count, take))
-                if part is None:
-                    part = known.new_part(count, take)
-                part.copy_(block.detach() if block.requires_grad else block)
-                count += take
-                if count < size:
-                    break
-                # Clone: an output may be a view of its input, and the next chunk overwrites it.
-                block = known.held.clone()
-                count = 0
-            outputs.append(live(block))
-        known.filled[()] = count
-        if len(outputs) < 2:
-            return outputs[0] if outputs else None
-        with one_thread(chunk):
-            return joined(*outputs, dims=live.stage.out_time_dim)
-
-    def flush(self) -> Y_co | None:
-        """The outputs still pending: feeds `latency` zeros, then zeros to fill the last block.
-
-        For n input samples there have then been ceil((n + latency) * ratio) outputs. Reset before
-        the next sound.
-        """
-        stage = self.live.stage
-        tail = ceil(stage.latency)
-        self.live.end_after(int(self.count))
-        last = (int(self.count) + tail) % self.size
-        fill = -last % self.size
-        shape = with_time(self.live.shape, stage.time_dim, tail + fill)
-        y = self.push(stage.state_like("", shape))
-        if y is None:
-            return None
-        excess = int(self.size * stage.ratio) - ceil(last * stage.ratio) if last else 0
-        return map_fields(
-            lambda v, dim: v.narrow(dim, 0, v.shape[dim] - excess), y, stage.out_time_dim
-        )
-
-    @torch.no_grad()
-    def reset(self) -> None:
-        """Reset the state to silence and drop the remainder."""
-        self.live.reset()
-        self.held.zero_()
-        self.count.zero_()
-
-
-class _Remainder:
-    """The buffers of a `Rebuffer`, and their parts, for chunks of a checked shape.
-
-    Making a view of a part takes torch longer than copying 1 ms of audio into it.
-
-    plain: whether the buffers have memory that can be read without torch, which is faster
-    """
-
-    def __init__(self, shape: Shape, dim: int, held: Tensor, count: Tensor, plain: bool) -> None:
-        self.shape, self.dtype, self.held, self.count = shape, held.dtype, held, count
-        self.places = (held.data_ptr(), count.data_ptr()) if plain else ()
-        self.filled: Any = count.numpy() if plain else count
-        self.dim, self.length = dim, shape[dim]
-        self.parts: dict[tuple[int, int], Tensor] = {}
-
-    def takes(self, x: Tensor, buffers: Mapping[str, Tensor | None]) -> bool:
-        """Whether `x` is as the chunk before, and the buffers are where they were."""
-        return (
-            buffers["held"] is self.held
-            and buffers["count"] is self.count
-            and (self.held.data_ptr(), self.count.data_ptr()) == self.places
-            and x.shape == self.shape
-            and x.dtype is self.dtype
-            and compilable(x)
-            and not autocast()
-        )
-
-    def new_part(self, begin: int, length: int) -> Tensor:
-        """The part of the buffer from `begin` on, of this length."""
-        with torch.inference_mode(False):  # made there, it would be writable only in that mode
-            part = self.held.detach().narrow(self.dim, begin, length)
-        self.parts[begin, length] = part
-        return part
-
-
-def aligned(stage: Stage, x: Tensor) -> Outputs:
-    """Output of `stage` for a whole signal, compensated for latency: ceil(length * ratio) long.
-
-    Output k stands for input position k / ratio; nothing of the end is lost.
-    """
-    refuse_no_stage("aligned", stage)
-    x = stage.checked(x)
-    length = x.shape[stage.time_dim]
-    early, outputs = ceil(stage.latency * stage.ratio), outputs_of(length, stage.ratio)
-    return map_fields(
-        lambda v, dim: v.narrow(dim, early, outputs),
-        stage.whole(pad_end(x, stage.time_dim, ceil(stage.latency))),
-        stage.out_time_dim,
-    )

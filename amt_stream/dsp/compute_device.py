@@ -8,7 +8,8 @@ import torch
 
 from amt_stream.dsp.cuda_stream import HostedStream
 from amt_stream.dsp.functional.gpu import refuse_short_products
-from amt_stream.dsp.streaming import Stage, Stream
+from amt_stream.dsp.stream import Stream
+from amt_stream.dsp.streaming import Stage
 
 CPU = torch.device("cpu")
 

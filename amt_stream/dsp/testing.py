@@ -9,13 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from amt_stream.dsp.compose import Rebuffer, aligned
 from amt_stream.dsp.contract import check_contract
+from amt_stream.dsp.stream import Rebuffer, Stream, aligned
 from amt_stream.dsp.streaming import (
     Outputs,
     Shapes,
     Stage,
-    Stream,
     fields,
     joined,
     map_fields,

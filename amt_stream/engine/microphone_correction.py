@@ -16,7 +16,7 @@ from amt_stream.dsp.functional.input_gate import (
     without_offset,
 )
 from amt_stream.dsp.stages.microphone import MicrophoneCorrection
-from amt_stream.dsp.streaming import Stream
+from amt_stream.dsp.stream import Stream
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.correction import Correction, CorrectionError
 

@@ -12,10 +12,10 @@ import torch
 from amt_stream.core.saved_state import Resumable
 from amt_stream.core.words import counted
 from amt_stream.dsp.checkpoints import fingerprint
-from amt_stream.dsp.compose import Rebuffer
 from amt_stream.dsp.compute_device import HERE, ComputeDevice
 from amt_stream.dsp.contract import check_contract, rows_of, takes_pascal
 from amt_stream.dsp.cuda_stream import HostedStream
+from amt_stream.dsp.stream import Rebuffer
 from amt_stream.dsp.streaming import Stage, joined, map_fields
 from amt_stream.engine.history import FrameClock
 

@@ -23,10 +23,11 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.core.processes import module_command
-from amt_stream.dsp.compose import Chain, Rebuffer
+from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.contract import rows_of
 from amt_stream.dsp.functional.threads import flushing_denormals, work_alone
-from amt_stream.dsp.streaming import Shape, Stage, Stream
+from amt_stream.dsp.stream import Rebuffer, Stream
+from amt_stream.dsp.streaming import Shape, Stage
 from amt_stream.meters import catalog
 
 FS = 48000

@@ -13,8 +13,8 @@ from amt_stream import measure
 from amt_stream.cli.messages import Mistake
 from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.cli.sounds.batch import BatchCalibration
-from amt_stream.dsp.compose import aligned
 from amt_stream.dsp.models import Moore2016
+from amt_stream.dsp.stream import aligned
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.rows import LoudnessReadings

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from amt_stream.cli.command import build_parser, run_chosen
-from amt_stream.dsp.compose import Chain, aligned
+from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.stages import Gain, GammatoneFilterbank, IHCEnvelope, SoundLevel
+from amt_stream.dsp.stream import aligned
 from amt_stream.meters.calibration import Calibration
 from tests.cli.test_rows import VALIDATOR
 

@@ -26,7 +26,7 @@ def run_export(args: ExportOptions) -> int:
     """Write the program, and say how to load it."""
     import torch
 
-    from amt_stream.dsp.streaming import Stream
+    from amt_stream.dsp.stream import Stream
 
     out = Path(args.out)
     if refusal := not_to_write(out, args.force):

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.compose import aligned
 from amt_stream.dsp.functional.zwicker import STEP, levels, loudness_pattern
 from amt_stream.dsp.models.by_bands import ByBands
 from amt_stream.dsp.models.fused import FusedChain
@@ -21,6 +20,7 @@ from amt_stream.dsp.stages.zwicker import (
     ZwickerLoudness,
     ZwickerOutput,
 )
+from amt_stream.dsp.stream import aligned
 from amt_stream.dsp.streaming import Stage, Step
 
 

@@ -71,7 +71,8 @@ def cell_readings(name: str, model: Any, channels: int) -> CellReadings:
     """
     import torch
 
-    from amt_stream.dsp.streaming import Stream, without
+    from amt_stream.dsp.stream import Stream
+    from amt_stream.dsp.streaming import without
 
     rows = rows_of(model, channels)
     with torch.inference_mode():

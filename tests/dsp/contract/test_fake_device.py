@@ -8,7 +8,8 @@ import torch
 
 from amt_stream.dsp.cuda_stream import HostedStream
 from amt_stream.dsp.functional import dispatch
-from amt_stream.dsp.streaming import Stream, fields
+from amt_stream.dsp.stream import Stream
+from amt_stream.dsp.streaming import fields
 from tests.dsp.contract import fake_device
 from tests.dsp.contract.fake_device import BUDGETS, DEFECTS
 from tests.dsp.contract.test_module_contract import CASES, shape_of

@@ -25,7 +25,7 @@ from amt_stream import (
     Stage,
     Stream,
 )
-from amt_stream.dsp.compose import aligned
+from amt_stream.dsp.stream import aligned
 from amt_stream.dsp.streaming import fields, with_time
 
 

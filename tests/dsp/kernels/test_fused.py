@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from amt_stream import Dau1997, Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
-from amt_stream.dsp.compose import Chain, Rebuffer
+from amt_stream.dsp.compose import Chain
+from amt_stream.dsp.stream import Rebuffer
 from amt_stream.dsp.streaming import fields
 
 
