@@ -224,7 +224,7 @@ def third_octaves(
 def decayed(
     core: Tensor, coefficients: Tensor, zi: Tensor, begun: Tensor, step: int
 ) -> tuple[Tensor, Tensor]:
-    """`zwicker.decayed`; step: network steps per frame."""
+    """`zwicker_decay.decayed`; step: network steps per frame."""
     y, zf, (frames, bands) = _new(core), _new(zi), core.shape[-2:]
     size = core.numel() // frames
     given = core, coefficients, zi, begun, y, zf, size, frames, bands

@@ -7,12 +7,12 @@ from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.fir import resampling
 from amt_stream.dsp.functional.zwicker import (
     _core_loudness,
-    _decayed,
     _levels,
     _loudness_pattern,
     _third_octave_powers,
     _weighted,
 )
+from amt_stream.dsp.functional.zwicker_decay import _decayed
 
 EVERY = 4
 """Frames between the stages per output frame."""

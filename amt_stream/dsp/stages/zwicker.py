@@ -16,12 +16,12 @@ from amt_stream.dsp.functional.zwicker import (
     Cores,
     Slopes,
     core_loudness,
-    decayed,
     levels,
     loudness_pattern,
     third_octave_powers,
     weighted,
 )
+from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.streaming import Pointwise, Shape, Stage, State, output
 
 FS = 48000

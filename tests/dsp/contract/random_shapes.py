@@ -40,6 +40,7 @@ from amt_stream.dsp.functional import (
     spectrum,
     third_octave,
     zwicker,
+    zwicker_decay,
 )
 from amt_stream.dsp.functional import direct_form as direct
 from amt_stream.dsp.functional import svf as state_variable
@@ -375,7 +376,7 @@ def levels_case(rng):
 def decayed_case(rng):
     stage, rows = made(ZwickerLoudness), lead(rng)
     begun = torch.zeros(rows, dtype=torch.bool)
-    return zwicker.decayed, (noise(*rows, 3, 20), stage.decay, noise(*rows, 3, 20), begun)
+    return zwicker_decay.decayed, (noise(*rows, 3, 20), stage.decay, noise(*rows, 3, 20), begun)
 
 
 def pattern_case(rng):

@@ -5,7 +5,8 @@ import torch
 
 from amt_stream import Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
 from amt_stream.dsp.functional.excitation import select_components
-from amt_stream.dsp.functional.zwicker import decayed, loudness_pattern
+from amt_stream.dsp.functional.zwicker import loudness_pattern
+from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.stages import Excitation, ZwickerLoudness
 
 

@@ -75,7 +75,10 @@ stages, did. A trial of one of those finds these too. Those in place take what `
 
 
 def public_functions():
-    run_by = ".ahead", ".dispatch", ".elementary", ".operators", ".tiles"
+    run_by = (
+        *(".ahead", ".dispatch", ".elementary", ".operators", ".tiles"),
+        *(".private_numba", ".private_torch"),
+    )
     for found in pkgutil.iter_modules(functional.__path__, "amt_stream.dsp.functional."):
         if found.name.endswith(run_by):
             continue

@@ -17,7 +17,7 @@ from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
 from amt_stream.dsp.functional.relaxation import relax
 from amt_stream.dsp.functional.svf import svf
-from amt_stream.dsp.functional.zwicker import decayed
+from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.scales import erb, erb_number_to_hz
 from amt_stream.dsp.stages.excitation import CAMS, grouped
 from amt_stream.dsp.stages.zwicker import ZwickerLoudness

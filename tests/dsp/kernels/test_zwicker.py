@@ -6,11 +6,11 @@ import torch
 from amt_stream.dsp.functional.dispatch import compiled
 from amt_stream.dsp.functional.zwicker import (
     core_loudness,
-    decayed,
     loudness_pattern,
     third_octave_powers,
     weighted,
 )
+from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.stages.zwicker import CoreLoudness, ThirdOctaveLevels, ZwickerLoudness
 from tests.dsp.kernels.forms import plainly
 

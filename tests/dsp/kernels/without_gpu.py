@@ -43,7 +43,8 @@ from amt_stream.dsp.functional.modulation import (
 from amt_stream.dsp.functional.relaxation import relax
 from amt_stream.dsp.functional.state_space import state_space
 from amt_stream.dsp.functional.svf import svf
-from amt_stream.dsp.functional.zwicker import decayed, loudness_pattern, third_octave_powers
+from amt_stream.dsp.functional.zwicker import loudness_pattern, third_octave_powers
+from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.scales import erb, erb_number_to_hz
 from amt_stream.dsp.stages.excitation import CAMS, grouped
 from tests.recorder import Recorder
