@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from amt_stream.cli.messages import say
-from amt_stream.meters.specification import EventSettings
+from amt_stream.meters.output_settings import EventSettings
 from amt_stream.meters.table import Table
 from amt_stream.meters.triggers import AFTER_S, BEFORE_S, KEPT_S, LONGEST_S
 from amt_stream.sessions.events import SoundKeeper, keeper_in

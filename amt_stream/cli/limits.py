@@ -7,7 +7,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.core.json_types import JsonMap
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.norms import limits_of
-from amt_stream.meters.specification import EXCEEDED, LimitSettings
+from amt_stream.meters.output_settings import EXCEEDED, LimitSettings
 
 if TYPE_CHECKING:
     from amt_stream.meters.presets import Preset

@@ -20,9 +20,10 @@ from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import uncertainty_of
 from amt_stream.meters.frames import Event, Frames
+from amt_stream.meters.output_settings import OR_ANEW
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import AnyRows, JoinedRows
-from amt_stream.meters.specification import OR_ANEW, PCM_FS
+from amt_stream.meters.specification import PCM_FS
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionError, SessionLog
 from amt_stream.sessions.events import SoundKeeper

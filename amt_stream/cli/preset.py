@@ -19,8 +19,10 @@ from amt_stream.meters.needed_models import (
     models_for,
     refuse_no_such_columns,
 )
+from amt_stream.meters.output_settings import LimitSettings, LogSettings
 from amt_stream.meters.presets import Preset, load_preset, shipped_presets
-from amt_stream.meters.specification import LimitSettings, LogSettings, RowSettings, declared
+from amt_stream.meters.setting import declared
+from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import READINGS_TAKE, is_given, refuse_untaken
 
 Live = TypeVar("Live", bound=LiveOptions)

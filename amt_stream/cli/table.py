@@ -14,8 +14,10 @@ from amt_stream.cli.output import OutputStream
 from amt_stream.core.clock import local_zone
 from amt_stream.core.safe_text import json_comment
 from amt_stream.core.tables import CsvDialect
+from amt_stream.meters.output_settings import CsvSettings
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.specification import CsvSettings, RowSettings, declared, settings_in
+from amt_stream.meters.setting import declared, settings_in
+from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table, refuse_untaken
 from amt_stream.sessions.outputs import WRITERS, CsvWriter, LiveWriter
 

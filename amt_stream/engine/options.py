@@ -13,7 +13,8 @@ from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.pace import refuse_no_rungs
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.correction import Correction
-from amt_stream.meters.specification import EngineSettings, RunIn, changed
+from amt_stream.meters.setting import changed
+from amt_stream.meters.specification import EngineSettings, RunIn
 
 
 class EngineKeywords(TypedDict, total=False):

@@ -6,48 +6,37 @@ their help, the arguments of `measure`, and `docs/presets.md` are derived from i
 setting, add a field and the code that reads it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, ClassVar, Literal
 
 from amt_stream.core.clock import interval_s, zone_named
-from amt_stream.core.formats import LOG_FORMATS, PAPERS, SOUND_FORMATS, LogFormat, SoundFormat
-from amt_stream.core.tables import DIALECTS, CsvDialect
 from amt_stream.core.values import (
-    AudienceTable,
     Choice,
     ColumnNames,
     Elapsed,
-    EventTables,
-    LimitTables,
     MicrophoneChannels,
     NamedChannels,
     Names,
     NotAllowed,
     Number,
-    OptionTable,
     Tables,
     Text,
     parse_ears,
-    parse_path,
-    parse_size,
 )
 from amt_stream.dsp.channel_layout import LayoutError, layout_named
 from amt_stream.meters import catalog
-from amt_stream.meters.audience import MOST_DB, Audience, as_audience
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
-from amt_stream.meters.norms import shipped_norms
-from amt_stream.meters.triggers import (
-    AFTER_S,
-    BEFORE_S,
-    HOLD_S,
-    HYSTERESIS,
-    KEPT_S,
-    LONGEST_S,
-    Trigger,
-    trigger_from_text,
+from amt_stream.meters.output_settings import (
+    CsvSettings,
+    EventSettings,
+    LimitSettings,
+    LogSettings,
+    ReportSettings,
+    StationSettings,
 )
+from amt_stream.meters.setting import Setting, setting, settings_in, switch
 
 
 @dataclass(frozen=True)
@@ -91,121 +80,10 @@ PCM_CHANNELS = 2
 NONE = "none"
 """The value of --correction for no correction."""
 
-EXCEEDED = 4
-"""The exit status of --fail-above if a limit was exceeded."""
-
 LENGTHS = "1s to 24h, such as 15min (from :00, :15 ...), 1h or 24h"
 """How the length of an interval is written."""
 
-OR_ANEW = "or-anew"
-"""The value of --restore that begins a new run if the last one cannot be continued."""
-
 RunIn = Literal["engine", "callback"]
-
-Words = str | Callable[[], str]
-"""A text or a function that returns it: models may be added to the catalog after the import."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a field of a specification declares besides its type and its default.
-
-    flag: option and metavar as help shows them, "-r --samplerate HZ"; a positional argument has no
-        "-"; "" means that the command has no such option
-    about: help text, one sentence
-    kind: a type of `amt_stream.core.values`, or a function that returns one; None for any text
-        and for yes or no
-    parse: function that reads the text instead of `kind`
-    key: key in a preset
-    usual: default in words, if it is not a number
-    page: document with details
-    needs: another setting that this one requires
-    lack: completes "--x needs ..." in the error if a setting that others require is missing
-    option: further arguments of argparse's `add_argument`
-    """
-
-    flag: str
-    about: Words
-    kind: Any = None
-    parse: Callable[[str], Any] | None = None
-    key: str = ""
-    usual: Words = ""
-    page: str = ""
-    needs: str = ""
-    lack: str = ""
-    option: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def long_flag(self) -> str:
-        """The option as in `--target`, without short form and metavar."""
-        return next(word for word in self.flag.split() if word.startswith("--"))
-
-    @property
-    def rule(self) -> Any:
-        """The allowed values."""
-        return _called(self.kind)
-
-    @property
-    def help(self) -> str:
-        """The help text with the default."""
-        about, usual = _called(self.about), _called(self.usual)
-        return f"{about} (default: {usual})" if usual else about
-
-
-def _called(value: object) -> Any:
-    return value() if callable(value) else value
-
-
-def setting(
-    flag: str,
-    about: Words,
-    kind: object = None,
-    *,
-    default: object = None,
-    parse: Callable[[str], object] | None = None,
-    key: str = "",
-    usual: Words = "",
-    page: str = "",
-    needs: str = "",
-    lack: str = "",
-    **option: object,
-) -> Any:
-    """A field of a specification; the arguments are those of `Setting`."""
-    usual = usual or _in_words(default)
-    one = Setting(flag, about, kind, parse, key, usual, page, needs, lack, option)
-    return field(default=default, metadata={"setting": one})
-
-
-def switch(flag: str, about: Words, needs: str = "") -> Any:
-    """A field that is False unless the flag is given."""
-    return setting(flag, about, default=False, needs=needs)
-
-
-def _in_words(default: object) -> str:
-    """A default that is a number or a tuple of numbers, as text."""
-    if isinstance(default, tuple):
-        return ",".join(map(_in_words, default))
-    is_number = isinstance(default, int | float) and not isinstance(default, bool)
-    return f"{default:g}" if is_number else ""
-
-
-def changed(group: type, name: str, default: Any = MISSING, **changes: Any) -> Any:
-    """A field of a group with changes for one command, such as another help text or default."""
-    one, usual = declared(group, name)
-    default = usual if default is MISSING else default
-    return field(default=default, metadata={"setting": replace(one, **changes)})
-
-
-def declared(group: type, name: str) -> tuple[Setting, Any]:
-    """Declaration and default of one setting of a group."""
-    return next((one, usual) for known, one, usual in settings_in(group) if known == name)
-
-
-def settings_in(group: type) -> Iterator[tuple[str, Setting, Any]]:
-    """Yield name, declaration and default of each setting of a group, in order."""
-    for one in fields(group):
-        if "setting" in one.metadata:
-            yield one.name, one.metadata["setting"], one.default
 
 
 @dataclass(frozen=True)
@@ -545,215 +423,6 @@ class RowSettings:
         "time zone of intervals, such as Europe/Berlin or UTC",
         parse=zone_named,
         usual="this computer's",
-    )
-
-
-@dataclass(frozen=True)
-class CsvSettings:
-    """Forms of CSV for spreadsheets."""
-
-    heading: ClassVar = "CSV"
-
-    csv_dialect: str = setting(
-        "--csv-dialect",
-        "form of CSV: plain, with commas and decimal points; excel, the same with a mark by which "
-        "Excel knows UTF-8; excel-de, with semicolons and decimal commas too, as Excel expects in "
-        "German and most languages of Europe",
-        Choice(tuple(DIALECTS)),
-        default="plain",
-        usual="plain",
-    )
-
-    no_header: bool = switch(
-        "--no-header",
-        "begin CSV with the column names, for spreadsheets; the header goes to standard error as a "
-        "line of JSON",
-    )
-    local_time: bool = switch(
-        "--local-time",
-        "add a column local_time to CSV, in the zone of --zone and in a form that spreadsheets "
-        "read: 2026-11-22 14:00:00.250",
-    )
-
-    @property
-    def dialect(self) -> CsvDialect:
-        """The form of CSV."""
-        return DIALECTS[self.csv_dialect]
-
-
-@dataclass(frozen=True)
-class LimitSettings:
-    """Upper or lower limits of columns."""
-
-    heading: ClassVar = "limits"
-
-    limit: Sequence[str] = setting(
-        "--limit --limits NORM|'COLUMN>VALUE'",
-        lambda: (
-            f"limits of columns: one or more of {', '.join(shipped_norms())}; a TOML file; or text "
-            "such as 'laeq_15min_db>100,amber=97,hysteresis=1,hold=2' (< for a lower limit). May "
-            "be repeated. Rows have the state of each limit: green, amber or red. Without --model "
-            "and --preset, the models that the columns need are run"
-        ),
-        LimitTables(),
-        default=(),
-        key="limits",
-        page="rows.md#limits",
-        action="append",
-    )
-    audience: Audience | None = setting(
-        "--audience DB[,DB]",
-        "how much louder it is in the audience than at the microphone: the difference of "
-        "A-weighted levels, or those of A and C as 4.2,6. Rows have levels in the audience "
-        "besides, named ..._audience_db, and limits of levels are of these",
-        AudienceTable(MOST_DB),
-        parse=as_audience,
-        key="meter.audience",
-        page="rows.md#levels-in-the-audience",
-    )
-    fail_above: bool = switch(
-        "--fail-above",
-        f"end with status {EXCEEDED} if a limit was exceeded, and with 1 if the state of one was "
-        "never known",
-    )
-
-
-@dataclass(frozen=True)
-class EventSettings:
-    """When a sound event begins, and what is stored of it."""
-
-    heading: ClassVar = "events of sound"
-
-    event: Sequence[Trigger] = setting(
-        "--event 'COLUMN>VALUE'",
-        "report when a sound begins and ends: 'laf_db>85'; 'stl_phon>background+15', relative to "
-        "the value exceeded for 90 % of the last 5 minutes; or limits, while one is red. The event "
-        f"ends once the value stays {HYSTERESIS:g} below for {HOLD_S:g} s; set other values with "
-        "'laf_db>85,hysteresis=6,hold=3'. With for=2, events last at least 2 s. May be repeated",
-        EventTables(),
-        default=(),
-        parse=trigger_from_text,
-        key="events",
-        page="events.md",
-        action="append",
-    )
-    event_folder: str | None = setting(
-        "--event-folder PATH",
-        "hold the latest sound in memory, and write a sound file of each event to this folder, and "
-        "of each request by the command replay or the key i",
-        parse=parse_path,
-        lack="sound files: add --event-folder PATH",
-    )
-    keep_sound: float | None = setting(
-        "--keep-sound S",
-        "seconds of sound held in memory",
-        Number(1, 600, "seconds"),
-        usual=f"{KEPT_S:g}",
-        needs="event_folder",
-    )
-    event_before: float | None = setting(
-        "--event-before S",
-        "seconds of sound before an event in its file",
-        Number(0, 86400, "seconds"),
-        usual=f"{BEFORE_S:g}",
-        needs="event_folder",
-    )
-    event_after: float | None = setting(
-        "--event-after S",
-        "seconds of sound after an event in its file",
-        Number(0, 86400, "seconds"),
-        usual=f"{AFTER_S:g}",
-        needs="event_folder",
-    )
-    event_longest: float | None = setting(
-        "--event-longest S",
-        "longest part of one event that is stored, in seconds",
-        Number(1, 86400, "seconds"),
-        usual=f"{LONGEST_S:g}",
-        needs="event_folder",
-    )
-
-
-@dataclass(frozen=True)
-class LogSettings:
-    """The session folder for rows, events and sound."""
-
-    heading: ClassVar = "log"
-
-    log: str | None = setting(
-        "--log PATH",
-        "log rows and events in this session folder: a new one, or one to continue. Without "
-        "--model and --preset, sound levels (spl) are measured too",
-        lack="a log: add --log PATH",
-    )
-    log_format: LogFormat | None = setting(
-        "--log-format",
-        f"format of its rows (default: {LOG_FORMATS[0]}, which other programs can read while it "
-        "grows); csv, jsonl and parquet (extra data) begin a file each hour",
-        Choice(LOG_FORMATS),
-        needs="log",
-    )
-    log_sound: SoundFormat | None = setting(
-        "--log-sound",
-        f"record the sound in the log too, in hourly files: {SOUND_FORMATS[0]} (default; 24 bits), "
-        "or wav (32-bit float, exactly the samples measured)",
-        Choice(SOUND_FORMATS),
-        nargs="?",
-        const=SOUND_FORMATS[0],
-        needs="log",
-    )
-    restore: bool | str = setting(
-        "--restore",
-        "continue the log's last run, for example after a power cut: a file continues at that "
-        "place; with a microphone, the time between is a gap, and averages continue. A log without "
-        "a run begins one. If the settings have changed, the command refuses, or with "
-        f"{OR_ANEW} begins a new run",
-        Choice((OR_ANEW,)),
-        default=False,
-        nargs="?",
-        const=True,
-        needs="log",
-    )
-    keep_days: float | None = setting(
-        "--keep-days DAYS",
-        "remove hourly files of the log that are older than this",
-        Number(0.05, 36525, "days"),
-        usual="keep all",
-        needs="log",
-    )
-    keep_size: int | None = setting(
-        "--keep-size SIZE",
-        "remove the oldest hourly files of the log, those of sound first, while it is larger than "
-        "this, such as 500MB or 1.5TB",
-        parse=parse_size,
-        usual="keep all",
-        needs="log",
-    )
-
-
-@dataclass(frozen=True)
-class StationSettings:
-    """Settings of an unattended station."""
-
-    run: Mapping[str, Any] = setting(
-        "", "options of `amt-stream serve` by name", OptionTable(), key="run", page="unattended.md"
-    )
-
-
-@dataclass(frozen=True)
-class ReportSettings:
-    """The paper of a report, and who made it."""
-
-    heading: ClassVar = "report"
-
-    paper: str | None = setting(
-        "--paper", "paper size", Choice(PAPERS), key="report.paper", usual=PAPERS[0]
-    )
-    company: str | None = setting(
-        "--company TEXT", "company that measured", Text(), key="report.company"
-    )
-    logo: str | None = setting(
-        "--logo FILE", "its logo: a PNG, JPEG or SVG file", Text(), key="report.logo"
     )
 
 

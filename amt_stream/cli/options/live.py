@@ -14,21 +14,16 @@ from amt_stream.core.values import (
     parse_microphone,
 )
 from amt_stream.meters.calibration import CALIBRATOR_UNCERTAINTY_DB, LONGEST_VALID_DAYS, VALID_DAYS
+from amt_stream.meters.output_settings import CsvSettings, EventSettings, LimitSettings, LogSettings
+from amt_stream.meters.setting import changed, setting, switch
 from amt_stream.meters.specification import (
     NONE,
     CalibrationSettings,
     CorrectionSettings,
-    CsvSettings,
-    EventSettings,
     InputSettings,
-    LimitSettings,
     LiveInputSettings,
-    LogSettings,
     ModelSettings,
     RowSettings,
-    changed,
-    setting,
-    switch,
 )
 from amt_stream.service.identity import Identity, parse_label, parse_station
 from amt_stream.service.transports.http_endpoint import (

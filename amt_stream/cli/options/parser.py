@@ -16,11 +16,7 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import (
     Choice,
 )
-from amt_stream.meters.specification import (
-    Setting,
-    settings_in,
-    switch,
-)
+from amt_stream.meters.setting import Setting, settings_in, switch
 
 
 @dataclass(frozen=True)

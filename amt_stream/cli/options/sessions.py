@@ -11,17 +11,14 @@ from amt_stream.core.values import (
     Choice,
     Number,
 )
+from amt_stream.meters.output_settings import CsvSettings, ReportSettings
+from amt_stream.meters.setting import changed, setting, switch
 from amt_stream.meters.specification import (
     LENGTHS,
     CalibrationSettings,
-    CsvSettings,
     LiveInputSettings,
-    ReportSettings,
     RowSettings,
-    changed,
     parse_models,
-    setting,
-    switch,
 )
 
 

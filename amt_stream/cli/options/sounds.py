@@ -17,6 +17,8 @@ from amt_stream.core.values import (
     parse_channels_or_each,
 )
 from amt_stream.meters import catalog
+from amt_stream.meters.output_settings import CsvSettings, LimitSettings
+from amt_stream.meters.setting import changed, setting, switch
 from amt_stream.meters.specification import (
     FASTEST_FS,
     LENGTHS,
@@ -24,16 +26,11 @@ from amt_stream.meters.specification import (
     SLOWEST_FS,
     CalibrationSettings,
     CorrectionSettings,
-    CsvSettings,
     InputSettings,
-    LimitSettings,
     LiveInputSettings,
     ModelSettings,
     RowSettings,
-    changed,
     parse_models,
-    setting,
-    switch,
 )
 
 

@@ -12,8 +12,9 @@ from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.cli.sounds.batch import Task
 from amt_stream.cli.sounds.targets import written
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.output_settings import CsvSettings
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.specification import CsvSettings, RowSettings
+from amt_stream.meters.specification import RowSettings
 from amt_stream.sessions.manifest import BatchPart, Manifest
 
 

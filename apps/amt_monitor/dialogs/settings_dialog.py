@@ -7,7 +7,8 @@ from pyqtgraph.Qt import QtWidgets
 from amt_monitor.base.settings import Settings
 from amt_monitor.base.theme import CHOICES, NAMES, theme
 from amt_monitor.base.widgets import Button, DialogButtons, plain_label, set_up_spin
-from amt_stream.meters.specification import EventSettings, declared
+from amt_stream.meters.output_settings import EventSettings
+from amt_stream.meters.setting import declared
 from amt_stream.meters.triggers import KEPT_S
 
 KEEP_RULE = declared(EventSettings, "keep_sound")[0].rule

@@ -20,10 +20,11 @@ from amt_stream.engine import Engine
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.missing import SILENT
+from amt_stream.meters.output_settings import EXCEEDED
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows.limit_words import state_of, state_words
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT
-from amt_stream.meters.specification import EXCEEDED, RowSettings
+from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.service.publisher import Publisher
 from amt_stream.sessions import Session, SessionLog
