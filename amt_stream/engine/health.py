@@ -122,8 +122,13 @@ class Health:
     @property
     def load_words(self) -> str:
         """The load for a status line, with the reason if it is too high for this computer."""
-        words = f"load {100 * self.load:.0f} %"
-        return f"{words}, too slow: {self.slow_because}" if self.slow_because else words
+        return load_words(self.load, self.slow_because)
+
+
+def load_words(load: float, slow_because: str) -> str:
+    """The load, a fraction, for a status line, with the reason if it is too high."""
+    words = f"load {100 * load:.0f} %"
+    return f"{words}, too slow: {slow_because}" if slow_because else words
 
 
 @thread_checked

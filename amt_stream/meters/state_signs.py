@@ -35,6 +35,12 @@ OF_FAULT = {
 MEASURING = ("running", "paused")
 """States in which sound is measured, so that its faults and limits are shown too."""
 
+UNREACHED = ("token needed", "connecting", "no connection")
+"""States of a page that its server does not reach."""
+
+NOT_KNOWN = "Not known: {why}"
+"""What is said of a limit while nothing is measured."""
+
 BETWEEN = " \N{MIDDLE DOT} "
 """Between the words of two states."""
 
@@ -163,12 +169,17 @@ def rank_states(
     return [name for name in ranked if name == ranked[0] or name not in ALONE]
 
 
-def states_text(states: Sequence[str]) -> str:
-    """The worst state, a second one, and how many there are besides: "Clipped · over limit +1"."""
+def chip(states: Sequence[str]) -> dict[str, str]:
+    """The worst state and its word, and `also`: a second state, and how many there are besides."""
     worst, *others = states
     second = f"{BETWEEN}{others[0]}" if others else ""
     more = f" +{len(others) - 1}" if len(others) > 1 else ""
-    return worst.capitalize() + second + more
+    return {"state": worst, "word": worst.capitalize(), "also": second + more}
+
+
+def states_text(states: Sequence[str]) -> str:
+    """The same in one text, as "Clipped · over limit +1"."""
+    return "{word}{also}".format_map(chip(states))
 
 
 def is_away(states: Collection[str]) -> bool:
@@ -178,18 +189,34 @@ def is_away(states: Collection[str]) -> bool:
 
 def away_sentence(state: str, away_s: float, name: str, note: str) -> str:
     """What a display says of a microphone that is `is_away`: its name, its note, since when."""
-    minutes, seconds = divmod(int(away_s), 60)
-    return AWAY[state].format(clock=f"{minutes:02}:{seconds:02}", name=name, note=note)
+    return AWAY[state].format(clock=minutes_text(away_s), name=name, note=note)
+
+
+def minutes_text(seconds: float) -> str:
+    """Minutes and seconds, as "01:24"."""
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes:02}:{seconds:02}"
 
 
 def signs_script() -> str:
-    """This table as a module of JavaScript, with shapes as paths of SVG."""
+    """The signs as a module of JavaScript, with shapes as paths of SVG.
+
+    Also, of each state that only a browser knows, what it shows: its chip, that of frozen readings,
+    and the word of a limit.
+    """
     signs = {
         name: {"path": _path(sign.shape), "color": sign.color, "filled": sign.filled}
         for name, sign in SIGNS.items()
     }
-    parts = {"SIGNS": signs, "AWAY": AWAY, "OF_FAULT": OF_FAULT, "BETWEEN": BETWEEN}
-    parts |= {"MEASURING": MEASURING, "ALONE": ALONE}
+    unreached = {
+        name: {
+            "chip": chip([name]),
+            "frozen_chip": chip([name, "frozen"]),
+            "limit": NOT_KNOWN.format(why=name),
+        }
+        for name in UNREACHED
+    }
+    parts = {"SIGNS": signs, "UNREACHED": unreached}
     return "".join(f"export const {name} = {json.dumps(one)};\n" for name, one in parts.items())
 
 

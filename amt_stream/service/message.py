@@ -12,7 +12,7 @@ from amt_stream.meters.frames import SAME_TIME_S, Event, Fault
 from amt_stream.meters.rows import FAULT_NAMES
 from amt_stream.meters.rows.block import MICROPHONE, in_utc, python_values
 
-Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific", "limits"]
+Kind = Literal["header", "row", "event", "state", "summary", "reply", "specific", "screen"]
 
 RUNNING = ("measuring", "paused")
 """States with a running measurement."""

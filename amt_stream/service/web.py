@@ -3,16 +3,17 @@
 import asyncio
 import contextlib
 import importlib.util
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Protocol
 
 from amt_stream.core.processes import module_command
 from amt_stream.core.words import counted
-from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.page.entrance import Entrance, PageError
 from amt_stream.service.page.pipe import LONGEST, parts, pipe_line
+from amt_stream.service.screen import Screens
 from amt_stream.service.transports.stdio import asked_in
 from amt_stream.service.transports.transport import Unhindered, Wire, host_and_port, missing
 
@@ -62,6 +63,7 @@ class Web(Unhindered):
         self._beside: list[asyncio.Task[None]] = []
         self._wanted: frozenset[str] = frozenset()
         self._left_out = LeftOut()
+        self._screens = Screens()
 
     @property
     def missed(self) -> int:  # type: ignore[override]
@@ -79,7 +81,7 @@ class Web(Unhindered):
         await self._start()
         self._beside = [
             asyncio.create_task(self._follow(), name="page"),
-            asyncio.create_task(self._tell_wanted(wire), name="specific loudness and limits"),
+            asyncio.create_task(self._tell_wanted(wire), name="specific loudness and screens"),
         ]
 
     async def _start(self) -> None:
@@ -119,7 +121,7 @@ class Web(Unhindered):
                 await self._start()
                 assert self._wire is not None
                 for message in self._wire.newest:
-                    self.send(message)
+                    self._write_message(message)
                 self.note = ""
 
     async def _take(self, kind: str, key: str, text: str) -> None:
@@ -137,6 +139,10 @@ class Web(Unhindered):
             self.note = f"{counted(int(text), 'client')} disconnected: too slow"
 
     def send(self, message: Message) -> None:
+        self._screens.take(message)
+        self._write_message(message)
+
+    def _write_message(self, message: Message) -> None:
         if message.kind == "row":
             if not self._has_room:
                 self._left_out.add()
@@ -160,13 +166,14 @@ class Web(Unhindered):
             pipe.write(line)
 
     async def _tell_wanted(self, wire: Wire) -> None:
-        """Send specific loudness and limits in words while clients subscribe to them."""
-        while True:
+        """Send specific loudness, and what pages show, while clients subscribe to them."""
+        for turn in itertools.count():
             await asyncio.sleep(WANTED_S)
-            for message in wire.specific() if "specific" in self._wanted else ():
-                self.send(message)
-            for message in limit_texts(wire.newest) if "limits" in self._wanted else ():
-                self.send(message)
+            wanted = wire.specific() if "specific" in self._wanted else []
+            if "screen" in self._wanted and turn % 2 and self._has_room:
+                wanted += self._screens.messages()
+            for message in wanted:
+                self._write_message(message)
 
     async def close(self) -> None:
         for task in self._beside:

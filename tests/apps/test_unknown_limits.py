@@ -17,8 +17,8 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
-from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import Message
+from amt_stream.service.screen import Screens
 from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.views.status_text import title_text
 from amt_stream.views.view_state import ViewState
@@ -81,9 +81,12 @@ def test_no_color_stands_beside_what_was_not_measured(qtbot, view, name):
     assert wall.light.state == "unknown"
     content = {**view.values}
     header = Message("header", {"limits": [one.to_dict() for one in LIMITS]})
-    (message,) = limit_texts([header, Message("row", content)])
-    assert {one["state"] for one in message.content["of"]} == {"unknown"}
-    assert words in message.content["of"][0]["word"]
+    screens = Screens()
+    for message in (header, Message("state", {"state": "measuring"}), Message("row", content)):
+        screens.take(message)
+    limits = screens.messages()[0].content["limits"]
+    assert {one["state"] for one in limits} == {"unknown"}
+    assert words in limits[0]["word"]
 
 
 class Screen(App):

@@ -28,8 +28,8 @@ from amt_stream.meters.rows.limit_words import (
     value_words,
 )
 from amt_stream.offline.measure import measure
-from amt_stream.service.limit_texts import limit_texts
 from amt_stream.service.message import Message
+from amt_stream.service.screen import Screens
 
 
 def judged(
@@ -572,6 +572,17 @@ def test_a_warning_needs_a_forecast(column):
         JoinedRows(readings, 100, 48000, limits=[WARNS])
 
 
+def on_page(limit, row):
+    """What the page shows of a limit."""
+    screens = Screens()
+    screens.take(Message("header", {"limits": [limit.to_dict()]}))
+    screens.take(Message("state", {"state": "measuring"}))
+    screens.take(Message("row", {"fault": "", "time_s": 1.0} | row))
+    (screen,) = screens.messages()
+    (told,) = screen.content["limits"]
+    return told
+
+
 def test_the_words_of_a_limit_are_those_of_all_displays():
     limit = Limit("laeq_15min_db", 99.5)
     row = {"laeq_15min_db": 97.31, limit.state: "amber"}
@@ -585,13 +596,12 @@ def test_the_words_of_a_limit_are_those_of_all_displays():
     assert state_words(limit, row, ["lost"]) == "Not known: lost"
     assert forecast_words(limit, row, ["lost"]) == ""
     assert forecast_words(limit, row | {limit.state: "uncalibrated"}) == "", "it is not judged"
-    messages = [Message("header", {"limits": [limit.to_dict()]}), Message("row", row)]
-    (page,) = limit_texts(messages)[0].content["of"]
+    page = on_page(limit, row)
     told = [page[key] for key in ("state", "word", "value", "without", "more")]
     wanted = ["amber", "Close to the limit", "LAeq,15min 97.3 dB, limit 99.5 dB"]
     assert told == [*wanted, "LAeq,15min --- dB, limit 99.5 dB", forecast]
     early = {limit.state: "amber", "laeq_15min_db": 101.0}
-    (page,) = limit_texts([messages[0], Message("row", early)])[0].content["of"]
+    page = on_page(limit, early)
     assert page["word"] == state_words(limit, early) == "Above the limit so far"
     assert page["more"] == "Only part of its time was measured"
     early = {limit.state: "unknown", "laeq_15min_db": 85.5}

@@ -22,7 +22,9 @@ from websockets.sync.client import connect
 from amt_stream.meters.rows import column_named, reading_text
 from amt_stream.meters.rows.captions import caption_of, row_text
 from amt_stream.meters.state_signs import signs_script
+from amt_stream.service.message import Message
 from amt_stream.service.page.pipe import parts, pipe_line
+from amt_stream.service.screen import Screens
 from tests.service.browser import Browser
 from tests.service.served import Served, is_row
 
@@ -425,8 +427,6 @@ def test_a_token_for_viewers_in_the_fragment_is_all_that_a_browser_source_needs(
 COLUMN = {"name": "laf_db", "unit": "dB", "quantity": "level", "statistic": "instantaneous"}
 LIMIT = {"name": "loud", "column": "laf_db", "above": 80}
 HEADER = {"columns": [COLUMN], "source": {"name": "UMIK-1"}, "limits": [LIMIT], "step_ms": 1000}
-LIGHTS = {"name": "loud", "state": "green", "word": "Within"}
-LIGHTS |= {"value": "", "more": "", "without": ""}
 ROW = {"laf_db": 60.0, "settling": False, "settling_columns": "", "clipped_columns": ""}
 ROW |= {"calibrated": True, "fault": ""}
 HEALTH = {"device_state": "running", "overloaded": False, "note": "", "load": 0.1}
@@ -470,12 +470,26 @@ def page_server(token=None):
         settings = {"host": "127.0.0.1", "port": 0, "token": token, "viewers": None, "origins": []}
         process.stdin.write(json.dumps(settings).encode() + b"\n")
 
-        def send(kind, content):
-            process.stdin.write(pipe_line(kind, "", json.dumps(content)))
-            process.stdin.flush()
+        screens, over, at_once = Screens(), threading.Event(), threading.Lock()
 
-        send("header", {"header": HEADER})
+        def send(kind, content):
+            with at_once:
+                message = Message(kind, content)
+                screens.take(message)
+                for one in (message, *screens.messages()):
+                    process.stdin.write(pipe_line(one.kind, "", one.text))
+                process.stdin.flush()
+
+        def go_on():
+            while not over.wait(0.2):
+                send("summary", {})
+
+        send("header", HEADER)
+        telling = threading.Thread(target=go_on)
+        telling.start()
         yield f"http://127.0.0.1:{parts(process.stdout.readline())[2]}/", send
+        over.set()
+        telling.join()
         process.stdin.close()
 
 
@@ -488,7 +502,7 @@ def test_each_state_has_its_word_and_its_shape_on_the_page():
         heights = set()
         for k, (state, health, row, word) in enumerate(CHIPS):
             health = {**HEALTH, **health}
-            send("state", {"state": {"state": state, "why": [], "error": "", "health": health}})
+            send("state", {"state": state, "why": [], "error": "", "health": health})
             send("row", {"time_s": 0.1 * k, "limit_loud": "green", **ROW, **row})
             browser.until(f"{shown} === {json.dumps(word)}")
             name = word.lower().partition(" ·")[0]
@@ -507,7 +521,7 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
 
         def tell(**health):
             state = {"state": "measuring", "why": [], "error": "", "health": {**HEALTH, **health}}
-            send("state", {"state": state})
+            send("state", state)
 
         def colored(name):
             """How many pixels of the history have this color."""
@@ -519,9 +533,8 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
         tell()
         for k in range(20):
             send("row", {"time_s": 0.1 * k, "limit_loud": "green", **ROW})
-        send("limits", {"limits": {"microphone": "", "of": [LIGHTS]}})
         browser.until(f"{text('state')} === 'Running' && {VALUES}.includes('60.0')")
-        browser.until(f"{LIGHT}.textContent === 'Within'")
+        browser.until(f"{LIGHT}.textContent === 'Within the limit'")
         browser.until(f"{LIGHT}.textContent === 'Not known yet'")  # the next row is late
         time.sleep(0.5)
         assert colored("outline") < 10
@@ -544,26 +557,21 @@ def test_a_lost_microphone_is_said_once_and_the_history_goes_on_into_hatching():
         assert browser.evaluate(embed.format("value")) == "---"
 
 
-READING = """import('./amt-meter.js').then(({ reading }) =>
-  { window.signed = reading(COLUMN, ROW); }); ''"""
-
-
 @pytest.mark.parametrize("clipped", ["", "laf_db", "all"])
 @pytest.mark.parametrize("name", ["laf_db", "lceq_minus_laeq_db", "ltl_phon", "integrated_lufs"])
 def test_a_reading_of_clipped_sound_has_the_sign_of_all_displays(clipped, name):
     row = {"laf_db": 60.25, "lceq_minus_laeq_db": -0.04, "ltl_phon": 130, "integrated_lufs": -23.0}
-    row |= {"clipped_columns": clipped}
-    column = json.dumps(column_named(name).to_dict())
-    with page_server() as (url, _), Browser() as browser:
-        browser.open(url)
-        browser.until("document.readyState === 'complete'")
-        browser.evaluate(READING.replace("COLUMN", column).replace("ROW", json.dumps(row)))
-        assert browser.until("window.signed") == row_text(name, row)
+    row = ROW | row | {"clipped_columns": clipped, "time_s": 0.1}
+    screens = Screens()
+    screens.take(Message("header", HEADER | {"columns": [column_named(name).to_dict()]}))
+    screens.take(Message("row", row))
+    (screen,) = screens.messages()
+    assert screen.content["readings"][name]["text"] == row_text(name, row)
 
 
 def test_a_page_without_its_token_says_so_until_it_has_one():
     with page_server(token="0123456789abcdef") as (url, send), Browser() as browser:
-        send("state", {"state": {"state": "measuring", "why": [], "health": HEALTH}})
+        send("state", {"state": "measuring", "why": [], "health": HEALTH})
         browser.open(url)
         enter = "document.querySelector('[name=token]').value = '{}'; "
         enter += "document.querySelector('#token button').click()"

@@ -17,7 +17,7 @@ from amt_stream.meters.rows.limited import (
 )
 from amt_stream.meters.rows.readings import column_named
 from amt_stream.meters.rows.words import duration_text, reading_text
-from amt_stream.meters.state_signs import is_away
+from amt_stream.meters.state_signs import NOT_KNOWN, is_away
 
 WORDS = {
     "green": "within the limit",
@@ -72,7 +72,7 @@ def _why_missing(limit: Limit, values: Mapping[str, Any]) -> str:
 def state_words(limit: Limit, values: Mapping[str, Any], held: Collection[str] = ()) -> str:
     """As "Over the limit"; "Below the limit" for a lower limit, which is missed."""
     if why := silence(held):
-        return f"Not known: {why}"
+        return NOT_KNOWN.format(why=why)
     state = state_of(limit, values)
     words = "below the limit" if limit.below and state == "red" else WORDS[state]
     if ahead := ahead_words(limit, values):

@@ -2,7 +2,8 @@
 
 A line has a kind, a key and a JSON text, separated by tabs. To the page:
 
-    header, row, event, state, summary, specific    a message; the key of a row is its microphone
+    header, row, event, state, summary, specific, screen
+                                                    a message; the key of a row is its microphone
     reply                                           reply to the command with this key
     metrics                                         [body, content type] by key of the request
 
@@ -11,7 +12,7 @@ From the page:
     open        the port it listens at; error: why there is none
     ask         a command with a unique key; "ask to look" from clients that may not send commands
     metrics     the header Accept of a request, with a unique key
-    wants       which of the kinds `specific` and `limits` any client subscribes to
+    wants       which of the kinds `specific` and `screen` any client subscribes to
     dropped     number of clients that were too slow
 """
 

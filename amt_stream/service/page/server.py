@@ -49,7 +49,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 USUAL = frozenset(("header", "row", "event", "state", "summary"))
-WANTED = frozenset(("specific", "limits"))
+WANTED = frozenset(("specific", "screen"))
 """Kinds for which the measuring process only works while clients subscribe to them."""
 
 KINDS = USUAL | WANTED

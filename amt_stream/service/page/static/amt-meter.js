@@ -5,7 +5,7 @@
 //   label   words in place of the column's own
 // A server on another host, or for another page, is started with --allow-origin and a token file.
 
-const STALE_MS = 3000;
+const STALE_MS = 3000; // without a message; the server knows when rows are late
 
 // One connection per server, shared by all elements; it reconnects automatically.
 export class Connection extends EventTarget {
@@ -22,8 +22,8 @@ export class Connection extends EventTarget {
     this.url = url;
     this.header = null;
     this.state = null;
-    this.rows = new Map();
-    this.wanted = null;
+    this.screens = new Map(); // by microphone: what is shown now, decided by the server
+    this.wanted = new Set();
     this.pause = 500;
     this.open();
   }
@@ -34,7 +34,7 @@ export class Connection extends EventTarget {
     this.socket.onopen = () => {
       const token = sessionStorage.getItem("amt-token");
       if (token) this.socket.send(JSON.stringify({ token }));
-      if (this.wanted) this.send({ subscribe: this.wanted });
+      this.subscribe([]);
       this.tell("open");
     };
     this.socket.onmessage = (event) => this.take(JSON.parse(event.data));
@@ -46,8 +46,8 @@ export class Connection extends EventTarget {
   }
 
   subscribe(kinds) {
-    this.wanted = kinds;
-    this.send({ subscribe: kinds });
+    for (const kind of kinds) this.wanted.add(kind);
+    if (this.wanted.size) this.send({ subscribe: [...this.wanted] });
   }
 
   send(message) {
@@ -57,12 +57,11 @@ export class Connection extends EventTarget {
   take(message) {
     this.pause = 500; // the server has let it in
     if ("time_s" in message) {
-      this.rows.set(message.row || "", { ...message, came: performance.now() });
       this.tell("row", message);
     } else {
       const [kind] = Object.keys(message);
       if (kind === "header" || kind === "state") this[kind] = message[kind];
-      if (kind === "header") this.rows.clear();
+      if (kind === "screen") this.screens.set(message.screen.microphone, { ...message.screen, came: performance.now() });
       this.tell(kind, message[kind]);
     }
   }
@@ -74,53 +73,6 @@ export class Connection extends EventTarget {
   column(name) {
     return this.header && this.header.columns.find((column) => column.name === name);
   }
-}
-
-// A reading in words, with the digits of all other displays; "---" where there is none.
-export function words(column, value) {
-  if (value === null || value === undefined) return "---";
-  if (typeof value === "string") return value;
-  const { name, unit } = column;
-  if (unit === "s" || (unit === "Hz" && value >= 999.95)) return fixed(value, 0);
-  if (["acum", "tu_HMS", "asper", "vacil_HMS"].includes(unit)) return fixed(value, 2);
-  if (["sone", "sone_HMS"].includes(unit) && value < 99.995) return fixed(value, 2);
-  if (unit === "phon" && value >= 120 && !name.startsWith("zwicker")) return ">120";
-  const tenths = fixed(Math.abs(value) < 0.05 ? 0 : value, 1);
-  return unit === "LU" && name !== "lra_lu" && value > -0.05 ? `+${tenths}` : tenths;
-}
-
-// The same of a row, with a sign if it includes clipped sound.
-export function reading(column, row) {
-  const text = words(column, row[column.name]);
-  const clipped = (row.clipped_columns || "").split(" ");
-  const named = clipped[0] === "all" || clipped.includes(column.name);
-  return named && !/^[->]*$|^>/.test(text) ? (SIGNS[column.if_clipped] || "") + text : text;
-}
-const SIGNS = { "at least": "\u2265 ", "at most": "\u2264 ", "uncertain": "\u2248 " };
-
-// Halves, such as 60.25, go to the even digit as in Python.
-function fixed(value, digits) {
-  const scaled = value * 10 ** digits;
-  const half = Number.isInteger(value * 2 ** (digits + 1)) && Math.abs(scaled % 1) === 0.5;
-  return (half ? (2 * Math.round(scaled / 2)) / 10 ** digits : value).toFixed(digits);
-}
-
-// Programme loudness and true peaks refer to full scale, not to sound pressure.
-export const needsLevel = (column) => !["LUFS", "LU", "dBTP"].includes(column.unit);
-
-// Why a reading is not reliable, a word each.
-export function doubts(row, column) {
-  if (!row) return ["no reading yet"];
-  const found = [];
-  if (performance.now() - row.came > STALE_MS) found.push("stale");
-  if (!row.calibrated && column && needsLevel(column)) found.push("uncalibrated");
-  // Of a computer that is too slow only what is missing is in doubt: a model that is off has no value.
-  const off = column && row[column.name] === null ? [] : ["off"];
-  const harmless = column ? ["overload", ...off] : [];
-  if (row.fault) found.push(...row.fault.split(" ").filter((word) => !harmless.includes(word)).map((word) => word === "off" ? "switched off" : word.replace("_", " ")));
-  const settling = row.settling_columns.split(" ");
-  if (row.settling && (settling[0] === "all" || !column || settling.includes(column.name))) found.push("settling");
-  return found;
 }
 
 const STYLE = `
@@ -154,14 +106,15 @@ class AmtMeter extends HTMLElement {
 
   connectedCallback() {
     this.connection = Connection.to(this.getAttribute("src"));
-    for (const kind of ["row", "header", "state"]) this.connection.addEventListener(kind, this.draw);
+    this.connection.subscribe(["header", "screen"]);
+    for (const kind of ["header", "screen"]) this.connection.addEventListener(kind, this.draw);
     this.timer = setInterval(this.draw, 1000);
     this.draw();
   }
 
   disconnectedCallback() {
     clearInterval(this.timer);
-    for (const kind of ["row", "header", "state"]) this.connection.removeEventListener(kind, this.draw);
+    for (const kind of ["header", "screen"]) this.connection.removeEventListener(kind, this.draw);
   }
 
   attributeChangedCallback() {
@@ -170,14 +123,14 @@ class AmtMeter extends HTMLElement {
 
   draw() {
     const name = this.getAttribute("column") || "ltl_phon";
-    const row = this.connection.rows.get(this.getAttribute("microphone") || "");
-    const column = this.connection.column(name);
+    const screen = this.connection.screens.get(this.getAttribute("microphone") || "");
+    const column = this.connection.column(name), shown = screen?.readings[name];
     const { label, value, unit, doubt } = this.parts;
     label.textContent = this.getAttribute("label") || (column ? caption(column) : name);
-    const away = ["lost", "silent"].filter((one) => one === this.connection.state?.health?.device_state);
-    value.textContent = column && row && !away.length ? reading(column, row) : "---";
+    value.textContent = column && shown ? shown.text : "---";
     unit.textContent = column ? column.unit : "";
-    const found = column || !this.connection.header ? [...away, ...doubts(row, column)] : ["there is no such reading"];
+    const found = shown ? [...shown.doubts] : [column || !this.connection.header ? "no reading yet" : "there is no such reading"];
+    if (screen && performance.now() - screen.came > STALE_MS && !found.includes("stale")) found.push("stale");
     doubt.textContent = found.join(", ");
     this.box.className = found.length ? "doubtful" : "";
   }

@@ -5,8 +5,8 @@
 //   ?theme=light|dark     instead of the system's
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
-import { Connection, caption, doubts, needsLevel, reading, short } from "./amt-meter.js";
-import { ALONE, AWAY, BETWEEN, MEASURING, OF_FAULT, SIGNS } from "./states.js";
+import { Connection, caption, short } from "./amt-meter.js";
+import { SIGNS, UNREACHED } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
 const view = (asked.get("view") || "").split(",").filter(Boolean);
@@ -21,9 +21,9 @@ const MOST = 12;
 const KEPT_S = 3600;
 const EVENTS = 50;
 const MOST_LINES = 4;
-const STALE_MS = 1000; // beyond the step of the rows; as LATE_S in amt_stream/views/view_state.py
-const RECENT_MS = 1000; // a fault is shown for so long
-const ANSWER_MS = 5000; // and why a command was refused
+const STALE_MS = 1000; // beyond the step of the rows, without a message of what is shown
+const NOTHING = { text: "---", last: "", doubts: [], grey: true }; // before the first row
+const ANSWER_MS = 5000; // why a command was refused is shown for so long
 const at = (id) => document.getElementById(id);
 const points = new Map(); // by microphone: times and rows, the newest KEPT_S of them
 const past = new Map(); // by microphone: earlier rows from the server, one per second
@@ -34,10 +34,8 @@ let whose = asked.get("microphone") || "";
 let limits = [];
 let patterns = [];
 let refused = false, tried = false;
-const limitTexts = new Map(); // by microphone: its limits in words
-const faults = new Map(); // by microphone: when each fault came last
 let answer = { text: "", came: -Infinity }; // to the last command that was refused
-let frozen = null; // while the readings are held: their row, and its limits in words
+let frozen = null; // while the readings are held: what was shown
 
 document.body.classList.toggle("view", view.length > 0);
 document.body.classList.toggle("transparent", asked.get("transparent") === "1");
@@ -140,32 +138,28 @@ function showLimits() {
   }));
 }
 
-// The state and the reading of each limit in the words of the server; nothing is known without a current row.
-function drawLimits(row, stale) {
+// The state and the reading of each limit in the words of the server, which judges no frozen reading after the end.
+function drawLimits(shown, fresh) {
   for (const { what } of columns) { delete what.dataset.state; delete what.dataset.words; }
-  const known = Boolean(row) && !stale && MEASURING.includes(reached());
+  const away = UNREACHED[unreached()]?.limit, now = screen();
+  const ofLimit = (from, limit) => from?.limits.find((one) => one.name === limit.name);
   for (const limit of limits) {
     const [light, reading, more] = limit.parts;
-    const texts = (frozen ? frozen.limits : limitTexts.get(whose))?.find((one) => one.name === limit.name);
-    const state = known && texts ? texts.state : "unknown";
-    light.textContent = known && texts ? texts.word : MEASURING.includes(reached()) ? "Not known yet" : `Not known: ${reached()}`;
-    light.dataset.state = state;
+    const one = ofLimit(shown, limit), judged = away || !fresh ? null : ofLimit(now.measures ? shown : now, limit);
+    light.textContent = judged ? judged.word : away || "Not known yet";
+    const state = light.dataset.state = judged ? judged.state : "unknown";
     // Over another picture the number has the words itself, those of the worst of its limits.
     const own = columns.find((one) => one.column.name === limit.column)?.what.dataset;
     if (own && (state === "red" || (state === "amber" && own.state !== "red"))) Object.assign(own, { state, words: light.textContent });
-    reading.textContent = texts ? tied(row && !stale ? texts.value : texts.without) : "";
-    more.textContent = known && texts ? tied(texts.more) : "";
+    reading.textContent = one ? tied(fresh ? one.value : one.without) : "";
+    more.textContent = judged ? tied(judged.more) : "";
   }
 }
-
-connection.addEventListener("limits", ({ detail }) => { limitTexts.set(detail.microphone, detail.of); });
 
 connection.addEventListener("header", ({ detail: header }) => {
   freeze(null);
   points.clear();
   past.clear();
-  faults.clear();
-  limitTexts.clear();
   const keys = new Set(["row", "ear", "channel"]);
   limits = header.limits || [];
   const ofLimits = new Set(limits.map((one) => `limit_${one.name}`));
@@ -214,11 +208,10 @@ at("whose").addEventListener("change", (event) => { freeze(null); whose = event.
 
 connection.addEventListener("row", ({ detail: row }) => {
   const key = row.row || "";
-  if (!faults.has(key)) faults.set(key, new Map());
-  for (const name of row.fault.split(" ").filter(Boolean)) faults.get(key).set(name, performance.now());
   if (!points.has(key)) points.set(key, { time: [], rows: [] });
   const kept = points.get(key);
   if (kept.time.length && row.time_s <= kept.time[kept.time.length - 1]) { kept.time.length = 0; kept.rows.length = 0; }
+  kept.came = performance.now();
   kept.time.push(row.time_s);
   kept.rows.push(row);
   if (kept.time[0] < row.time_s - KEPT_S - 60) {
@@ -228,78 +221,53 @@ connection.addEventListener("row", ({ detail: row }) => {
   }
 });
 
-// How far the measurement is: the server's word, unless it is not reached or its microphone is silent.
-function reached() {
+// What the server last said of the microphone that is shown.
+const screen = () => connection.screens.get(whose) || connection.screens.get("");
+
+// Why nothing is known of the measurement, which only this page knows; a state of UNREACHED, or "".
+function unreached() {
   if (refused) return "token needed";
   if (connection.socket.readyState === WebSocket.CONNECTING && !tried) return "connecting";
   if (connection.socket.readyState !== WebSocket.OPEN) return "no connection";
-  const state = connection.state;
-  if (!state) return "connecting";
-  if (state.state !== "measuring") return state.state;
-  const device = state.health?.device_state;
-  return device in AWAY || device === "stalled" ? device : "running";
-}
-
-// The states that hold, the worst first: as `rank_states` in amt_stream/meters/state_signs.py.
-function states(row) {
-  const now = reached();
-  const found = new Set(frozen ? [now, "frozen"] : [now]);
-  if (MEASURING.includes(now) && row) {
-    if (connection.state.health?.overloaded) found.add("too slow");
-    for (const [name, came] of faults.get(row.row || "") || []) if (performance.now() - came < Math.max(RECENT_MS, 2 * connection.header.step_ms)) found.add(OF_FAULT[name]);
-    if (row.settling) found.add("settling");
-    if (!row.calibrated && columns.some((one) => needsLevel(one.column))) found.add("uncalibrated");
-    for (const limit of limits) if (row[`limit_${limit.name}`] === "red") found.add(limit.above === undefined ? "below limit" : "over limit");
-  }
-  const ranked = Object.keys(SIGNS).filter((name) => found.has(name));
-  return ranked.filter((name, k) => k === 0 || !ALONE.includes(name));
+  return screen() ? "" : "connecting";
 }
 
 const tied = (text) => text.replace(/(?<=\d) /g, "\u00a0"); // a unit stays on the line of its number
 const sourceName = ({ station, source }) => station ? `${station}: ${source.name}` : source.name;
-const begun = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 
-function showState(row) {
-  const [worst, second, ...more] = states(row);
-  const chip = at("chip"), sign = SIGNS[worst];
-  at("state").textContent = begun(worst);
-  at("also").textContent = (second ? `${BETWEEN}${second}` : "") + (more.length ? ` +${more.length}` : "");
-  if (chip.dataset.state !== worst) {
-    chip.dataset.state = worst;
+function showState() {
+  const { state, word, also } = (UNREACHED[unreached()] || screen())[frozen ? "frozen_chip" : "chip"];
+  const chip = at("chip"), sign = SIGNS[state];
+  at("state").textContent = word;
+  at("also").textContent = also;
+  if (chip.dataset.state !== state) {
+    chip.dataset.state = state;
     chip.classList.toggle("filled", sign.filled);
     chip.style.setProperty("--sign", `var(--${sign.color})`);
     chip.querySelector("path").setAttribute("d", sign.path);
   }
   const name = connection.header ? `${sourceName(connection.header)}: amt_stream` : "amt_stream";
-  document.title = worst === "running" ? name : `${begun(worst)} - ${name}`;
+  document.title = state === "running" ? name : `${word} - ${name}`;
 }
+
+let cutAt = null; // when the connection was lost
 
 // The one thing that keeps this page from showing the sound of now, with the time since it began.
-let trouble = "", troubleKind = "", troubleSince = 0;
-
-function showBanner(text) {
-  const kind = text ? reached() : "";
-  if (kind !== troubleKind) troubleSince = performance.now();
-  [trouble, troubleKind] = [text, kind];
+function showBanner() {
+  const cut = unreached() === "no connection";
+  cutAt = cut ? cutAt ?? performance.now() : null;
+  const text = cut ? `No connection to the meter; trying again (${clock((performance.now() - cutAt) / 1000).slice(3)})` : screen()?.banner || "";
   at("banner").hidden = !text;
-  const since = clock((performance.now() - troubleSince) / 1000).slice(3);
-  if (text) at("banner").textContent = text.includes("{clock}") ? text.replace("{clock}", since) : `${text} (${since})`;
+  if (text) at("banner").textContent = text;
 }
 
-function troubleOf() {
-  const { state, header } = connection, now = reached();
-  if (now in AWAY) return AWAY[now].replace("{name}", () => header ? header.source.name : "the microphone").replace("{note}", () => state.health.note);
-  switch (now) {
-    case "no connection": return "No connection to the meter; trying again";
-    case "failed": return `The measurement failed: ${state.error}`;
-    case "waiting": return `Waiting for the microphone${state.why.length ? `: ${state.why[0]}` : ""}`;
-    default: return "";
-  }
+function showNote() {
+  const refusal = performance.now() - answer.came < ANSWER_MS ? [answer.text] : [];
+  at("note").textContent = [...refusal, screen()?.note].filter(Boolean).join(" · ");
 }
 
 connection.addEventListener("state", ({ detail: state }) => {
   accept();
-  showState(connection.rows.get(whose));
   const running = state.state === "measuring" || state.state === "paused";
   const waiting = state.state === "waiting";
   at("pause").textContent = state.state === "paused" ? "Resume" : "Pause";
@@ -307,15 +275,6 @@ connection.addEventListener("state", ({ detail: state }) => {
   at("stop").textContent = running || waiting ? "Stop" : "Start";
   at("stop").dataset.command = running || waiting ? "stop" : "start";
   for (const id of ["pause", "reset_readings", "mark"]) at(id).disabled = !running;
-  const health = state.health;
-  const logs = (state.logs || []).map((log) => `log in ${log.path}${log.note ? ` (${log.note})` : ""}`);
-  const slow = health?.slow_because ? `, too slow: ${health.slow_because}` : "";
-  const load = health ? [`load ${Math.round(100 * health.load)} %${slow}`] : [];
-  const lost = health && health.lost_samples ? [`${health.lost_samples} samples lost`] : [];
-  const why = waiting ? state.why.slice(1) : state.state === "starting" ? state.why : [];
-  const said = troubleOf() ? [] : [state.error, health ? health.note : ""]; // else the banner says it
-  const refusal = performance.now() - answer.came < ANSWER_MS ? [answer.text] : [];
-  at("note").textContent = [...refusal, ...said, ...why, ...load, ...lost, ...logs].filter(Boolean).join(" · ");
 });
 
 connection.addEventListener("event", ({ detail: event }) => {
@@ -337,7 +296,7 @@ function accept() {
   at("token").hidden = true;
 }
 
-connection.addEventListener("closed", () => { tried = true; showState(null); });
+connection.addEventListener("closed", () => { tried = true; showState(); });
 connection.addEventListener("token", () => {
   at("asked").textContent = sessionStorage.getItem("amt-token") ? "The token was refused. Token:" : "This meter requires a token:";
   sessionStorage.removeItem("amt-token");
@@ -347,9 +306,9 @@ connection.addEventListener("token", () => {
 connection.addEventListener("reply", ({ detail }) => {
   if (!detail.error) return;
   answer = { text: detail.error, came: performance.now() };
-  at("note").textContent = detail.error;
+  showNote();
 });
-connection.subscribe(["header", "row", "event", "state", "summary", "limits", ...(view.length ? [] : ["specific"])]);
+connection.subscribe(["header", "row", "event", "state", "summary", "screen", ...(view.length ? [] : ["specific"])]);
 
 at("token").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -365,7 +324,7 @@ at("mark").addEventListener("click", () => {
   const text = prompt("Text of the marker");
   if (text) connection.send({ command: "mark", text });
 });
-at("freeze").addEventListener("click", () => freeze(frozen ? null : connection.rows.get(whose)));
+at("freeze").addEventListener("click", () => freeze(frozen ? null : screen()));
 at("theme").addEventListener("click", () => {
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
 });
@@ -376,46 +335,49 @@ function clock(seconds) {
   return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
-// Hold the readings of this row, or release them; the measurement goes on.
-function freeze(row) {
-  frozen = row ? { row, limits: limitTexts.get(whose) } : null;
+// Hold these readings, if there are any, or release them; the measurement goes on.
+function freeze(shown) {
+  frozen = shown && shown.time_s !== null ? shown : null;
   at("freeze").setAttribute("aria-pressed", String(Boolean(frozen)));
 }
 
 function showNumbers() {
-  const row = frozen ? frozen.row : connection.rows.get(whose);
-  showState(connection.rows.get(whose));
-  showBanner(troubleOf());
-  const state = connection.state ? connection.state.state : "";
-  const late = (state === "measuring" || state === "paused" || !state || trouble) && row && performance.now() - row.came > connection.header.step_ms + STALE_MS;
-  const stale = Boolean(row) && !frozen && (late || reached() in AWAY);
-  const still = Boolean(frozen) || reached() !== "running";
-  const level = (column) => doubts(row, column).includes("uncalibrated") ? "uncalibrated" : "";
-  const grey = (column) => still || doubts(row, column).some((one) => one !== "uncalibrated");
+  const shown = frozen || screen();
+  showState();
+  showBanner();
+  showNote();
+  const known = Boolean(shown) && shown.time_s !== null;
+  const fresh = Boolean(frozen) || (Boolean(shown) && performance.now() - shown.came <= (connection.header?.step_ms || 0) + STALE_MS);
+  const still = Boolean(frozen || unreached());
+  const of = (column) => shown?.readings[column.name] || NOTHING;
+  const reading = (column) => fresh ? of(column).text : "---";
+  const level = (column) => of(column).doubts.includes("uncalibrated") ? "uncalibrated" : "";
+  const grey = (column) => still || !fresh || of(column).grey;
   for (const { column, made, value, level: part } of columns) {
     part.textContent = level(column);
     made.classList.toggle("uncalibrated", Boolean(part.textContent));
-    value.textContent = row && !stale ? reading(column, row) : "---";
+    value.textContent = reading(column);
     made.classList.toggle("doubtful", grey(column));
   }
   const parts = [".reading", ".second"].map((name) => at("hero").querySelector(name));
   parts[1].hidden = hero.length < 2;
   hero.forEach((column, k) => {
-    parts[k].querySelector(".value").textContent = row && !stale ? reading(column, row) : "---";
+    parts[k].querySelector(".value").textContent = reading(column);
     parts[k].querySelector(".unit").textContent = column.unit;
     parts[k].querySelector(".level").textContent = level(column);
     parts[k].classList.toggle("uncalibrated", Boolean(level(column)));
   });
   if (hero.length) {
+    const last = of(hero[0]).last || (known && !fresh ? of(hero[0]).text : "");
     write(at("hero").querySelector(".what"), caption(hero[0]));
-    at("hero").querySelector(".last").textContent = stale ? `last ${reading(hero[0], row)} ${hero[0].unit}` : "";
+    at("hero").querySelector(".last").textContent = last ? `last ${last} ${hero[0].unit}` : "";
     at("hero").classList.toggle("doubtful", grey(hero[0]));
   }
-  drawLimits(row, stale);
+  drawLimits(shown, fresh);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
-  at("calibrated").textContent = row?.calibrated ? "calibrated" : "";
-  at("elapsed").textContent = row ? clock(row.time_s) : "";
+  at("calibrated").textContent = shown?.calibrated ? "calibrated" : "";
+  at("elapsed").textContent = known ? clock(shown.time_s) : "";
 }
 
 function ready(canvas) {
@@ -505,8 +467,8 @@ function drawHistory() {
   if (!kept || !kept.time.length || !drawn.length || width < 80) return;
   const newest = kept.time[kept.time.length - 1];
   // Without its microphone or its server the history goes on into hatching.
-  const silent = !frozen && (reached() in AWAY || reached() === "no connection");
-  const now = frozen ? frozen.row.time_s : newest + (silent ? (performance.now() - connection.rows.get(whose).came) / 1000 : 0);
+  const silent = !frozen && (screen()?.away || unreached() === "no connection");
+  const now = frozen ? frozen.time_s : newest + (silent ? (performance.now() - kept.came) / 1000 : 0);
   const key = [width, height, span, whose, root.dataset.theme, ...drawn, past.has(whose)].join(" ");
   if (key === picture.key && Math.abs(now - picture.now) < span / width / 2) return; // nothing would move
   picture = { key, now };
