@@ -9,7 +9,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.base.settings import VERSION, Settings
 from amt_monitor.base.theme import theme
-from amt_monitor.dialogs.calibration_pages import spin
+from amt_monitor.dialogs.calibration_parts import spin
 from amt_monitor.dialogs.calibration_wizard import CalibrationWizard
 from amt_monitor.dialogs.settings_dialog import SettingsDialog
 from amt_monitor.window.limit_alarm import LimitAlarm

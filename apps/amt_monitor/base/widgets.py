@@ -206,9 +206,12 @@ class _SelectsAll(QtCore.QObject):
         return super().eventFilter(box, event)
 
 
-def add_all(layout: QtWidgets.QBoxLayout, *widgets: QtWidgets.QWidget) -> None:
-    for widget in widgets:
-        layout.addWidget(widget)
+def add_all(layout: QtWidgets.QBoxLayout, *parts: QtWidgets.QWidget | QtWidgets.QLayout) -> None:
+    for part in parts:
+        if isinstance(part, QtWidgets.QLayout):
+            layout.addLayout(part)
+        else:
+            layout.addWidget(part)
 
 
 def ask(

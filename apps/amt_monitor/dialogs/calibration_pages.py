@@ -1,7 +1,5 @@
 """Pages of the wizard that calibrates a microphone."""
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +7,16 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.base.device_combo_box import DeviceComboBox
-from amt_monitor.base.message_bar import begun
-from amt_monitor.base.theme import set_font, tint
-from amt_monitor.base.widgets import add_all, plain_label, push_button, set_up_spin
+from amt_monitor.base.theme import set_font
+from amt_monitor.base.widgets import add_all, plain_label, push_button
 from amt_monitor.dialogs.calibration_list import CalibrationList, calibration_state
-from amt_monitor.dialogs.calibration_run import CalibrationRun, Draft, Target
+from amt_monitor.dialogs.calibration_parts import (
+    CaptionedNumbers,
+    PresetNumberInput,
+    WizardPage,
+    spin,
+)
+from amt_monitor.dialogs.calibration_run import CalibrationRun, Target
 from amt_monitor.plot.correction_plot import CorrectionPlot
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_stream.core.errors import Refusal
@@ -48,31 +51,6 @@ TAKEN, STAYS = "Level taken", "it stays until another tone has been stable"
 """Headline and words while something else is heard after a stable tone."""
 
 
-class WizardPage(QtWidgets.QWizardPage):
-    """A page with a title, a sentence, and a line for problems."""
-
-    def __init__(self, run: CalibrationRun, name: str, title: str, about: str) -> None:
-        super().__init__()
-        self.setObjectName(name)
-        self.setTitle(title)
-        self.setSubTitle(about)
-        self._run = run
-        self.body = QtWidgets.QVBoxLayout(self)
-        self.problem = plain_label("problem", wrap=True)
-        set_font(self.problem, bold=True)
-
-    @property
-    def draft(self) -> Draft:
-        return self._run.draft
-
-    def show_heard(self, heard: "ToneReading") -> None:
-        """Show the tone reading, ten times a second."""
-
-    def refuse(self, sentence: str) -> None:
-        """Show a problem; "" clears it."""
-        self.problem.setText(begun(plain(sentence)))
-
-
 class MicrophonePage(WizardPage):
     """Choice of the microphone and its channel, with level bars."""
 
@@ -90,11 +68,8 @@ class MicrophonePage(WizardPage):
         self.channel.setAccessibleName("channel")
         self.bars: list[LevelBar] = []
         self._bars = QtWidgets.QVBoxLayout()
-        self.before, self.kept_as = (
-            plain_label("before", wrap=True),
-            plain_label("kept_as", wrap=True),
-        )
-        tint(self.kept_as, "second")
+        self.before = plain_label("before", wrap=True)
+        self.kept_as = plain_label("kept_as", wrap=True, role="second")
         every = push_button("every", "All &calibrations...", self._list)
         form = QtWidgets.QFormLayout()
         form.addRow("&Input", self.device)
@@ -240,10 +215,8 @@ class TonePage(WizardPage):
         form = QtWidgets.QFormLayout()
         form.addRow("Le&vel", self.level)
         form.addRow("&Frequency", self.frequency)
-        self.headline, self.words = (
-            plain_label("headline", wrap=True),
-            plain_label("words", wrap=True),
-        )
+        self.headline = plain_label("headline", wrap=True)
+        self.words = plain_label("words", wrap=True)
         set_font(self.headline, True, 2 * self.fontMetrics().height())
         self.words.setMinimumHeight(2 * self.fontMetrics().height())
         self.words.setAlignment(QtCore.Qt.AlignmentFlag.AlignTop)
@@ -261,11 +234,7 @@ class TonePage(WizardPage):
         last.addWidget(self.taken, 1)
         last.addWidget(self.again)
         self.body.setSpacing(10)
-        for part in (form, self.headline, self.words, self.progress, self.numbers, last):
-            if isinstance(part, QtWidgets.QLayout):
-                self.body.addLayout(part)
-            else:
-                self.body.addWidget(part)
+        add_all(self.body, form, self.headline, self.words, self.progress, self.numbers, last)
         self.body.addStretch(1)
         self.body.addWidget(self.as_it_is)
         self.body.addWidget(self.problem)
@@ -506,75 +475,6 @@ class ResultPage(WizardPage):
         self.numbers.show_texts((_level(before), _level(after), difference))
         channels = " and ".join(map(str, self.draft.channels))
         self.about.setText(plain(f"{self.draft.name}, channel {channels}: {after}."))
-
-
-class CaptionedNumbers(QtWidgets.QWidget):
-    """A few numbers side by side, each below its caption."""
-
-    def __init__(self, captions: Sequence[str]) -> None:
-        super().__init__()
-        grid = QtWidgets.QGridLayout(self)
-        grid.setContentsMargins(0, 4, 0, 4)
-        self.captions, self.texts = captions, [plain_label(name, wrap=True) for name in captions]
-        for column, (caption, text) in enumerate(zip(captions, self.texts, strict=True)):
-            set_font(text, False, round(1.4 * self.fontMetrics().height()))
-            text.setWordWrap(False)
-            grid.addWidget(plain_label("", caption, role="second"), 0, column)
-            grid.addWidget(text, 1, column)
-            grid.setColumnStretch(column, 1)
-
-    def show_texts(self, texts: Sequence[str]) -> None:
-        for caption, label, text in zip(self.captions, self.texts, texts, strict=True):
-            label.setText(text)
-            label.setAccessibleName(f"{caption}: {text}")
-
-
-class PresetNumberInput(QtWidgets.QWidget):
-    """A number: one of the usual ones, or another."""
-
-    changed = QtCore.Signal()
-
-    def __init__(
-        self, usual: Sequence[float], unit: str, low: float, high: float, name: str
-    ) -> None:
-        super().__init__()
-        self.choice = QtWidgets.QComboBox()
-        self.choice.setAccessibleName(name)
-        for value in usual:
-            self.choice.addItem(f"{value:g} {unit}", value)
-        self.choice.addItem("another", math.nan)
-        self.own = spin(low, high, unit, 0.1 if unit.startswith("dB") else 1.0, f"{name}, another")
-        self.own.setValue(usual[0])
-        self.own.hide()
-        row = QtWidgets.QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.choice)
-        row.addWidget(self.own)
-        row.addStretch(1)
-        self.setFocusProxy(self.choice)
-        self.choice.currentIndexChanged.connect(self._changed)
-        self.own.valueChanged.connect(self._changed)
-
-    @property
-    def value(self) -> float:
-        chosen = float(self.choice.currentData())
-        return self.own.value() if math.isnan(chosen) else chosen
-
-    def _changed(self) -> None:
-        self.own.setVisible(math.isnan(float(self.choice.currentData())))
-        self.changed.emit()
-
-
-def spin(
-    low: float, high: float, unit: str, step: float, name: str, decimals: int = 2
-) -> QtWidgets.QDoubleSpinBox:
-    box = QtWidgets.QDoubleSpinBox()
-    box.setDecimals(decimals)
-    box.setRange(low, high)
-    box.setSingleStep(step)
-    set_up_spin(box, unit, name)
-    box.setKeyboardTracking(False)
-    return box
 
 
 def _level(calibration: Calibration) -> str:

@@ -7,8 +7,8 @@ from amt_monitor.dialogs.calibration_pages import (
     MicrophonePage,
     ResultPage,
     TonePage,
-    WizardPage,
 )
+from amt_monitor.dialogs.calibration_parts import WizardPage
 from amt_monitor.dialogs.calibration_run import CalibrationRun, Device, OpenSource, Target
 from amt_stream.engine.calibrator_source import ToneReading
 

@@ -117,11 +117,11 @@ class NarrowBandPane(ReadingPane):
         self.strongest.set([LabelledMaximum(float(np.log10(hz)), level, text, role)])
 
     def read_off(self) -> None:
-        at = self.plot.cursor_lg
+        at = self.plot.cursor
         if at is None or not len(self.curves[0].x):
             self.cursor.set(())
             return
-        place = int(np.argmin(np.abs(self.curves[0].x - at)))
+        place = int(np.argmin(np.abs(self.curves[0].x - at[0])))
         lg = float(self.curves[0].x[place])
         levels = [reading_text("_db", float(c.y[place])) for c in self.curves if len(c.y)]
         parts = levels if len(levels) < 2 else [f"L {levels[0]}", f"R {levels[1]}"]

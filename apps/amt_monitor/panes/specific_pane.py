@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from amt_monitor.base.widgets import plain_label
 from amt_monitor.panes.spectrogram_pane import CHANNELS
 from amt_monitor.panes.spectrum_pane import HZ_TICKS
-from amt_monitor.panes.waterfall_pane import CurvesOf, LastMinutePane
+from amt_monitor.panes.waterfall_pane import CurvesOf, LastMinutePane, curves_of
 from amt_monitor.plot.frequency_plot import hertz_text
 from amt_monitor.plot.history_traces import ticks_of, top_of
 from amt_monitor.plot.plot import Plot, PlotAxis
@@ -88,10 +88,7 @@ class SpecificQualityPane(LastMinutePane):
         self.fit()
 
     def followed(self, engine: "Engine") -> CurvesOf | None:
-        frames = engine.histories[self._model].latest if self._model in engine.histories else None
-        if frames is None:
-            return None
-        return CurvesOf(self._model, frames.microphone, self._of_both)
+        return curves_of(engine, self._model, self._of_both)
 
     def _of_both(self, frames: "Frames") -> np.ndarray:
         specific = getattr(frames.values, self._of.specific)

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyqtgraph.Qt import QtCore, QtGui
 
 from amt_monitor.base.widgets import plain_label
-from amt_monitor.panes.waterfall_pane import COLUMN_S, SPAN_S, CurvesOf, LastMinutePane
+from amt_monitor.panes.waterfall_pane import COLUMN_S, SPAN_S, CurvesOf, LastMinutePane, curves_of
+from amt_monitor.plot.cursor_plot import CursorPlot
 from amt_monitor.plot.frequency_plot import HZ_TICKS, hertz_text
 from amt_monitor.plot.history_traces import ticks_of
 from amt_monitor.plot.image_layers import FrameLayer
-from amt_monitor.plot.plot import Plot, PlotAxis
+from amt_monitor.plot.plot import PlotAxis
 from amt_monitor.plot.time_plot import clock_text
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
@@ -61,51 +61,12 @@ class FrequencyRows:
         return np.broadcast_to(found, (2, *found.shape[1:])) if len(found) == 1 else found[:2]
 
 
-class SpectrogramPlot(Plot):
-    """The cursor follows the mouse; the arrow keys move it, Escape removes it.
+class SpectrogramPlot(CursorPlot):
+    """Time and row along the axes; the arrow keys begin at the end of the time."""
 
-    cursor: time and row along the axes, or None
-    """
-
-    pointed = QtCore.Signal()
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, key=True)
-        self.setMouseTracking(True)
-        self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-        self.cursor: tuple[float, float] | None = None
-
-    def point(self, cursor: tuple[float, float] | None) -> None:
-        if cursor is not None:
-            time_s, row = cursor
-            top = np.nextafter(self.y.high, self.y.low)
-            cursor = min(max(time_s, self.x.low), self.x.high), min(max(row, self.y.low), top)
-        if cursor != self.cursor:
-            self.cursor = cursor
-            self.pointed.emit()
-
-    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
-        self.point(self.values(event.position()))
-
-    def leaveEvent(self, event: QtCore.QEvent) -> None:
-        self.point(None)
-
-    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
-        keys = QtCore.Qt.Key
-        moves = {
-            keys.Key_Left: (-1.0, 0.0),
-            keys.Key_Right: (1.0, 0.0),
-            keys.Key_Up: (0.0, 1.0),
-            keys.Key_Down: (0.0, -1.0),
-        }
-        if (move := moves.get(keys(event.key()))) is not None:
-            middle = self.x.high, (self.y.low + self.y.high) / 2
-            time_s, row = middle if self.cursor is None else self.cursor
-            self.point((time_s + COLUMN_S * move[0], row + move[1]))
-        elif event.key() == keys.Key_Escape and self.cursor is not None:
-            self.point(None)
-        else:
-            super().keyPressEvent(event)
+    @property
+    def start(self) -> tuple[float, float]:
+        return self.x.high, super().start[1]
 
 
 class SpectrogramPane(LastMinutePane):
@@ -129,7 +90,7 @@ class SpectrogramPane(LastMinutePane):
             for f in HZ_TICKS
             if low <= np.log10(f) <= high
         ]
-        plot = SpectrogramPlot(f"{name}_plot")
+        plot = SpectrogramPlot(f"{name}_plot", (COLUMN_S, 1.0), key=True)
         y = PlotAxis(0.0, float(count), places, ())
         super().__init__(name, f"Spectrogram, {title}", "Hz", plot, count, y, CHANNELS)
         plot.setAccessibleName(f"levels of the last minute as colors, {title}")
@@ -144,10 +105,7 @@ class SpectrogramPane(LastMinutePane):
         self._fit()
 
     def followed(self, engine: "Engine") -> CurvesOf | None:
-        frames = engine.histories[self._model].latest if self._model in engine.histories else None
-        if frames is None:
-            return None
-        return CurvesOf(self._model, frames.microphone, lambda one: self.rows.levels(one.values))
+        return curves_of(engine, self._model, lambda one: self.rows.levels(one.values))
 
     def read(self, view: "ViewState") -> None:
         self._fit()

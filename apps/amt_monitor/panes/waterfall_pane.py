@@ -42,6 +42,14 @@ class CurvesOf(NamedTuple):
     curves: "Callable[[Frames], NDArray[np.floating]]"
 
 
+def curves_of(
+    engine: "Engine", model: str, curves: "Callable[[Frames], NDArray[np.floating]]"
+) -> CurvesOf | None:
+    """Those of the microphone of the model's newest frame, if there is one."""
+    frames = engine.histories[model].latest if model in engine.histories else None
+    return None if frames is None else CurvesOf(model, frames.microphone, curves)
+
+
 class LastMinutePane(Pane):
     """Curves of every frame of the last minute as colors, the newest at the right.
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.plot.plot import Plot, PlotAxis, Ticks
+from amt_monitor.plot.cursor_plot import CursorPlot
+from amt_monitor.plot.plot import PlotAxis, Ticks
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 
 Levels = NDArray[np.floating]
@@ -15,49 +15,15 @@ STEPS = 300
 """Steps of the cursor from one end to the other."""
 
 
-class FrequencyPlot(Plot):
-    """From 20 Hz to 20 kHz; positions are lg of hertz.
-
-    The cursor follows the mouse; Left and Right move it, Escape removes it.
-    """
-
-    pointed = QtCore.Signal()
+class FrequencyPlot(CursorPlot):
+    """From 20 Hz to 20 kHz; positions are lg of hertz. Left and Right move the cursor."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.setMouseTracking(True)
-        self.setFocusPolicy(QtCore.Qt.FocusPolicy.StrongFocus)
-        self.cursor_lg: float | None = None
-        """Frequency of the cursor, or None."""
+        low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
+        super().__init__(name, ((high - low) / STEPS, 0.0))
         ticks = [(float(np.log10(f)), hertz_text(f)) for f in HZ_TICKS]
         lines = [float(np.log10(f)) for f in HZ_LINES if LOWEST_HZ <= f <= HIGHEST_HZ]
-        low, high = np.log10((LOWEST_HZ, HIGHEST_HZ)).tolist()
         self.set_axes(PlotAxis(low, high, with_unit(ticks, "Hz"), lines))
-
-    def point(self, lg: float | None) -> None:
-        """Put the cursor at a frequency; None removes it."""
-        if lg is not None:
-            lg = min(max(lg, self.x.low), self.x.high)
-        if lg != self.cursor_lg:
-            self.cursor_lg = lg
-            self.pointed.emit()
-
-    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
-        self.point(self.values(event.position())[0])
-
-    def leaveEvent(self, event: QtCore.QEvent) -> None:
-        self.point(None)
-
-    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
-        keys = QtCore.Qt.Key
-        if event.key() in (keys.Key_Left, keys.Key_Right):
-            step = (self.x.high - self.x.low) / STEPS * (-1 if event.key() == keys.Key_Left else 1)
-            middle = (self.x.low + self.x.high) / 2
-            self.point((middle if self.cursor_lg is None else self.cursor_lg) + step)
-        elif event.key() == keys.Key_Escape and self.cursor_lg is not None:
-            self.point(None)
-        else:
-            super().keyPressEvent(event)
 
 
 class FrequencyColumns:
