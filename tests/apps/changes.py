@@ -136,7 +136,7 @@ class Changes:
     def _begin(self, window, **asked):
         request = replace(window.measurement.request, resumed=None, log=None, **asked)
         made = self.made  # before the thread that makes the engine can count it
-        window.controls.begin(request)
+        window.targets.measurement.begin(request)
         while self.made == made:  # the engine is made in a thread
             window.measurement.poll()
             time.sleep(0.005)

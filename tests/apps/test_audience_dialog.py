@@ -83,12 +83,12 @@ def test_an_engine_that_ends_is_said(qtbot):
 def test_it_is_used_kept_and_removed(qtbot, start):
     words = "--source", "am-tone", "--full-scale-db", "160"
     window = start(*words)
-    window.controls.choose_venue()
+    window.targets.limits.choose_venue()
     qtbot.waitUntil(lambda: "venue" in window.docks, timeout=60000)
 
     def choose(values, name=None):
         begun = window.measurement.begun
-        window.controls.choose_audience()
+        window.targets.limits.choose_audience()
         (dialog,) = [d for d in window.findChildren(AudienceDialog) if d.isVisible()]
         for spin, value in zip(dialog.spins, values, strict=False):
             spin.setValue(value)

@@ -147,7 +147,7 @@ def test_another_input_with_the_same_models_has_panes_of_its_own(
     for path, count in zip(paths, channels, strict=True):
         soundfile.write(path, tone(20.0, count), FS)
     window = open_window(played(paths[0]))
-    window.controls.play(paths[1])
+    window.targets.measurement.play(paths[1])
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     qtbot.waitUntil(lambda: window.measurement.measured_s > 0.5, timeout=15000)
     qtbot.waitUntil(lambda: window.docks["history"].pane.history.count > 5, timeout=5000)
@@ -175,7 +175,7 @@ def test_what_is_asked_for_while_a_measurement_starts_is_measured(qtbot, open_wi
     first, second = files(tmp_path, ("first", "second"))
     window = open_window(played(first), readings=False)
     assert window.measurement.busy
-    window.controls.play(second)
+    window.targets.measurement.play(second)
     heard_of = lambda: window.measurement.engine and window.measurement.engine.source.name  # noqa: E731
     qtbot.waitUntil(lambda: heard_of() == second.name, timeout=15000)
     qtbot.waitUntil(lambda: not window.measurement.busy, timeout=15000)
@@ -190,12 +190,12 @@ def test_what_was_measured_goes_on_after_another_input_that_could_not_be_opened(
     window = open_window(played(first))
     measurement = window.measurement
     qtbot.waitUntil(lambda: measurement.measured_s > 0.5, timeout=10000)
-    window.controls.play(broken)
+    window.targets.measurement.play(broken)
     qtbot.waitUntil(lambda: measurement.error is not None, timeout=10000)
     counted = measurement.measured_s
     assert measurement.can_go_on
     soundfile.write(broken, tone(5.0, 2), FS)
-    window.controls.stop()
+    window.targets.measurement.stop()
     qtbot.waitUntil(lambda: measurement.measured_s > counted + 0.3, timeout=10000)
     assert (measurement.engine.source.name, measurement.begun) == (first.name, 1)
 
@@ -218,10 +218,10 @@ def test_a_setting_that_never_ran_does_not_keep_a_measurement_from_going_on(
     # The window has not heard of the end yet, and still offers settings.
     while measurement.engine.device_state != "stopped":
         time.sleep(0.01)
-    window.controls.set_models("field", "diffuse")
+    window.targets.measurement.set_models("field", "diffuse")
     qtbot.waitUntil(lambda: "is unchanged" in window.message.text, timeout=15000)
     counted = measurement.measured_s
-    window.controls.stop()
+    window.targets.measurement.stop()
     qtbot.waitUntil(lambda: measurement.measured_s > counted, timeout=15000)
     assert (measurement.error, measurement.begun) == (None, 1)
 
@@ -235,7 +235,7 @@ def test_another_input_keeps_the_models_and_the_same_one_changes_nothing(qtbot, 
         return Engine(SignalSource([Tone(1000.0, level_db=60.0)], FS), models)
 
     window = open_window(make)
-    window.controls.choose_models(("spl",))
+    window.targets.measurement.choose_models(("spl",))
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     window.device.activated.emit(0)
     assert not window.measurement.busy
@@ -255,7 +255,7 @@ def test_what_the_program_was_started_with_keeps_its_name_while_a_file_is_played
 ):
     first, second = files(tmp_path, ("first", "second"))
     window = open_window(played(first))
-    window.controls.play(second)
+    window.targets.measurement.play(second)
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     window.show_state()
     assert window.device.itemText(0) == "first.wav (as started)"
@@ -267,7 +267,7 @@ def test_an_input_is_calibrated_once_what_is_just_starting_has_let_it_go(
     (first,) = files(tmp_path, ("first",))
     window = open_window(played(first), readings=False)
     assert window.measurement.busy
-    window.controls.calibrate()
+    window.targets.calibration.calibrate()
     wizard = lambda: window.findChild(QtWidgets.QWizard, "calibration_wizard")  # noqa: E731
     qtbot.waitUntil(lambda: wizard() is not None, timeout=15000)
     assert window.measurement.state == "stopped"

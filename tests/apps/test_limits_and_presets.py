@@ -354,36 +354,36 @@ def test_the_first_steps_go_once_something_was_made(qtbot, start, made):
     window = start()
     assert window.first_start.isVisible()
     if made == "limit":
-        window.controls._judge((Limit("ltl_phon", 70.0),))
+        window.targets.limits._judge((Limit("ltl_phon", 70.0),))
     elif made == "log":
-        window.controls.log()
+        window.targets.measurement.log()
     else:
-        window.controls.made.emit()
+        window.targets.measurement.made.emit()
     qtbot.waitUntil(lambda: not window.first_start.isVisible(), timeout=5000)
     assert window.settings.get("started", False)
 
 
 def test_a_log_goes_on_under_other_limits(qtbot, start):
     window = start("--model", "spl")
-    window.controls.log()
+    window.targets.measurement.log()
     qtbot.waitUntil(lambda: log_in(window.measurement.engine) is not None, timeout=5000)
     log = log_in(window.measurement.engine)
     limits = (Limit("lceq_db", 20.0),)
-    window.controls._judge(limits)
+    window.targets.limits._judge(limits)
     qtbot.waitUntil(lambda: window.measurement.readings.limits == limits, timeout=5000)
     qtbot.waitUntil(lambda: (window.measurement.readings.row or {}).get("limit_lceq_20") == "red")
-    window.controls.stop()
+    window.targets.measurement.stop()
     qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=20000)
     results = read_results(log.path)
     assert [one["times"] for one in results.limits] == [1]
     assert {*results.rows["limit_lceq_20"]} == {"", "red"}
     # Stopped and continued, the log and the window go on with them.
     ended_s = results.duration_s
-    window.controls.stop()
+    window.targets.measurement.stop()
     qtbot.waitUntil(lambda: window.measurement.state == "running", timeout=20000)
     assert window.measurement.readings.limits == limits
     qtbot.waitUntil(lambda: window.measurement.readings.row["time_s"] > ended_s + 0.3)
-    window.controls.stop()
+    window.targets.measurement.stop()
     qtbot.waitUntil(lambda: window.measurement.state == "stopped", timeout=20000)
     again = read_results(log.path)
     assert again.duration_s > ended_s

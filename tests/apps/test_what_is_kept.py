@@ -74,7 +74,7 @@ def test_a_log_that_began_later_has_not_what_came_before(qtbot, measured, monkey
 
     monkeypatch.setattr(QtWidgets.QFileDialog, "getSaveFileName", name)
     window.show_state()
-    qtbot.waitUntil(lambda: window.files._now() is not None, timeout=5000)
+    qtbot.waitUntil(lambda: window.targets.files._now() is not None, timeout=5000)
     qtbot.keyClick(window, Key.Key_S, CONTROL)
     assert offered == ["Save the session as a folder"]
     qtbot.keyClick(window, Key.Key_N, CONTROL)
@@ -149,7 +149,7 @@ def test_a_note_of_a_measurement_that_is_no_more_is_told(qtbot, measured):
     window = measured.window
     measured.hear(1)
     note = asked_note(qtbot, window)
-    window.controls.new_measurement()
+    window.targets.measurement.new_measurement()
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     note.setTextValue("crash")
     note.accept()

@@ -40,9 +40,9 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
     began_mb, began_widgets = 0.0, 0
     for k in range(100):
-        window.controls.stop()
+        window.targets.measurement.stop()
         state("stopped")
-        window.controls.new_measurement()
+        window.targets.measurement.new_measurement()
         state("running")
         if k == 49:
             gc.collect()
@@ -51,7 +51,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     place = window.device.findData("virtual_mic")
     for k in range(50):
         window.device.setCurrentIndex(place if k % 2 == 0 else 0)
-        window.controls.change_input()
+        window.targets.measurement.change_input()
         state("running")
     for k in range(200):
         window.resize(1024 + 7 * (k % 50), 600 + 11 * (k % 30))

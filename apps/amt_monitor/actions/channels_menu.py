@@ -21,20 +21,16 @@ MOST = 8
 class ChannelsMenu(QtWidgets.QMenu):
     """Two channels for the two ears, or one for both; or the layout of more.
 
-    choose: called with the channels; None for those that the input was opened with
-    choose_layout: called with the name of a layout
+    choose: called with the channels, None for those that the input was opened with, and with the
+        name of a layout, or None
     """
 
     def __init__(
-        self,
-        measurement: MeasurementControl,
-        choose: Callable[[Channels], object],
-        choose_layout: Callable[[str], object],
+        self, measurement: MeasurementControl, choose: Callable[[Channels, str | None], object]
     ) -> None:
         super().__init__("C&hannels")
         self.setObjectName("channels")
-        self._measurement = measurement
-        self._choose, self._choose_layout = choose, choose_layout
+        self._measurement, self._choose = measurement, choose
         self.aboutToShow.connect(self.fill)
 
     def fill(self) -> None:
@@ -47,11 +43,11 @@ class ChannelsMenu(QtWidgets.QMenu):
         for channels in (None, *_choices(_offered(engine))):
             words, name = channels_words(channels), "_".join(map(str, channels or ("usual",)))
             chosen = channels == now.channels and now.layout is None
-            self._add(words, f"channels_{name}", chosen, partial(self._choose, channels))
+            self._add(words, f"channels_{name}", chosen, partial(self._choose, channels, None))
         if layouts := _layouts(engine):
             self.addSeparator()
         for name in layouts:
-            words, choose = str(layout_named(name)), partial(self._choose_layout, name)
+            words, choose = str(layout_named(name)), partial(self._choose, None, name)
             self._add(words, f"layout_{name}", name == now.layout, choose)
 
     def _add(self, words: str, name: str, chosen: bool, choose: Callable[[], object]) -> None:

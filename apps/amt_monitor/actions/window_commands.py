@@ -7,6 +7,9 @@ TARGETS = {
     "window": (
         *("export", "choose_settings", "quit", "freeze", "venue", "wall", "first_steps", "keys"),
     ),
+    "readings": ("reset_readings", "undo_reset", "reset_filters", "mark", "replay"),
+    "limits": ("choose_limits", "choose_audience"),
+    "calibration": ("calibrate", "calibrations"),
 }
 """What runs commands, by their names; the measurement runs the others."""
 
@@ -34,7 +37,7 @@ class WindowCommand(NamedTuple):
 
     @property
     def target(self) -> str:
-        """What runs it: "files", "window" or "measurement"."""
+        """What runs it: one of `TARGETS`, or "measurement"."""
         return next((one for one, names in TARGETS.items() if self.name in names), "measurement")
 
 

@@ -1,15 +1,18 @@
 """The main window: commands, panes and the state of one measurement."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
+from amt_monitor.actions.calibration_actions import CalibrationActions
 from amt_monitor.actions.channels_menu import ChannelsMenu
 from amt_monitor.actions.file_actions import FileActions
 from amt_monitor.actions.layouts_menu import LayoutsMenu
-from amt_monitor.actions.measurement_actions import ChangeLimits, MakeLog, MeasurementActions
+from amt_monitor.actions.limit_actions import ChangeLimits, LimitActions
+from amt_monitor.actions.measurement_actions import MakeLog, MeasurementActions
 from amt_monitor.actions.models_menu import ModelsMenu, running_models
 from amt_monitor.actions.presets_menu import PresetOf, PresetsMenu
+from amt_monitor.actions.reading_actions import ReadingActions
 from amt_monitor.actions.recent_menu import RecentMenu
 from amt_monitor.actions.shortcuts_dialog import ShortcutsDialog
 from amt_monitor.actions.window_actions import WindowActions
@@ -49,6 +52,17 @@ ROOMY = 700
 """Pixels of height: a lower window has no room for a message and the first steps together."""
 
 BUTTONS = ("pause", "stop", "reset_readings", "mark", "log", "freeze")
+
+
+class Targets(NamedTuple):
+    """What runs the commands, as `WindowCommand.target` names them."""
+
+    window: "MainWindow"
+    files: FileActions
+    measurement: MeasurementActions
+    readings: ReadingActions
+    limits: LimitActions
+    calibration: CalibrationActions
 
 
 class MainWindow(QtWidgets.QMainWindow):
@@ -105,14 +119,14 @@ class MainWindow(QtWidgets.QMainWindow):
         # Else a button would have the focus at first, and Enter in haste would press it.
         self.setFocus()
         self.device.refresh()
-        self.controls.begin_first()
+        self.targets.limits.begin_first()
 
     def _build_state_view(self) -> None:
         buttons = [self.actions_by_name[name] for name in BUTTONS]
         self.state_view = StateView(self.menuBar(), buttons, self.settings)
         self.bar, self.message = self.state_view.bar, self.state_view.message
         self.device, self.first_start = self.bar.device, self.state_view.getting_started
-        self.message.undo.clicked.connect(lambda _: self.controls.undo_reset())
+        self.message.undo.clicked.connect(lambda _: self.targets.readings.undo_reset())
         self.first_start.closed.connect(self._has_started)
         self.first_start.input_asked.connect(self._choose_input)
         self.first_start.calibration_asked.connect(self.actions_by_name["calibrate"].trigger)
@@ -126,32 +140,33 @@ class MainWindow(QtWidgets.QMainWindow):
         EnterKeyFilter(self)
 
     def _build_actions(self, make_log: MakeLog | None, change_limits: ChangeLimits | None) -> None:
-        self.controls = MeasurementActions(
+        controls = MeasurementActions(
             self,
             self.measurement,
             self.settings,
             self.device,
             make_log=make_log,
-            change_limits=change_limits,
             front=lambda: self._front,
-            preset=self._preset,
         )
-        self.controls.changed.connect(self.show_state)
-        self.controls.message.connect(self.say)
-        self.controls.made.connect(self.first_start.finish)
-        self.device.chosen.connect(self.controls.change_input)
-        self.bar.calibration.clicked.connect(
-            lambda: self.controls.calibrate(self.state_view.why_uncalibrated)
-        )
-        self.files = FileActions(
+        controls.changed.connect(self.show_state)
+        controls.message.connect(self.say)
+        controls.made.connect(self.first_start.finish)
+        self.device.chosen.connect(controls.change_input)
+        files = FileActions(
             self,
             self.settings,
             front=lambda: self._front,
-            play=self.controls.play,
+            play=controls.play,
             now=self.updater.results,
-            logged=lambda: self.controls.log_of_all,
+            logged=lambda: controls.log_of_all,
             models=self._running,
             tell=self.say,
+        )
+        limits = LimitActions(controls, change_limits, self._preset)
+        calibration = CalibrationActions(controls)
+        self.targets = Targets(self, files, controls, ReadingActions(controls), limits, calibration)
+        self.bar.calibration.clicked.connect(
+            lambda: calibration.calibrate(self.state_view.why_uncalibrated)
         )
 
     def _build_menus(self) -> None:
@@ -164,13 +179,11 @@ class MainWindow(QtWidgets.QMainWindow):
             RecentMenu(self.settings, self),
             ModelsMenu(
                 lambda: self.measurement.engine,
-                self.controls.choose_models,
-                self.controls.set_models,
+                self.targets.measurement.choose_models,
+                self.targets.measurement.set_models,
             ),
-            ChannelsMenu(
-                self.measurement, self.controls.choose_channels, self.controls.choose_layout
-            ),
-            PresetsMenu(self.settings, self._preset, self.controls.choose_preset, self.say),
+            ChannelsMenu(self.measurement, self.targets.measurement.choose_sound),
+            PresetsMenu(self.settings, self._preset, self.targets.limits.choose_preset, self.say),
             wall,
             LayoutsMenu(
                 self.settings,
@@ -181,7 +194,7 @@ class MainWindow(QtWidgets.QMainWindow):
             ),
             self.choose_theme,
         )
-        self.menus.recent.chosen.connect(self.files.open_path)
+        self.menus.recent.chosen.connect(self.targets.files.open_path)
         self.wall_view.customContextMenuRequested.connect(
             lambda place: wall.popup(self.wall_view.mapToGlobal(place))
         )
@@ -200,8 +213,7 @@ class MainWindow(QtWidgets.QMainWindow):
         return timer
 
     def _run(self, command: WindowCommand) -> None:
-        targets = {"window": self, "measurement": self.controls, "files": self.files}
-        getattr(targets[command.target], command.name)()
+        getattr(getattr(self.targets, command.target), command.name)()
 
     @property
     def docks(self) -> dict[str, PaneDock]:
@@ -243,7 +255,7 @@ class MainWindow(QtWidgets.QMainWindow):
         """Show the panes of a venue, or what was there before; measure what it needs first."""
         if VENUE not in self.docks:
             self._before_venue = ""
-            self.controls.choose_venue()
+            self.targets.limits.choose_venue()
         elif self._before_venue:
             self.area.restore(self._before_venue)
             self._before_venue = ""
@@ -424,7 +436,7 @@ class MainWindow(QtWidgets.QMainWindow):
                 if asked:
                     self.close()
 
-            self.controls.unless_lost("Close the meter?", "Close", close)
+            self.targets.measurement.unless_lost("Close the meter?", "Close", close)
             asked = True
             if not self._close_unasked:
                 event.ignore()

@@ -9,7 +9,8 @@ import time
 from pyqtgraph.Qt import QtCore
 from pyqtgraph.util.garbage_collector import GarbageCollector
 
-from amt_monitor.actions.measurement_actions import ChangeLimits, MakeLog
+from amt_monitor.actions.limit_actions import ChangeLimits
+from amt_monitor.actions.measurement_actions import MakeLog
 from amt_monitor.actions.presets_menu import PresetOf
 from amt_monitor.base.settings import Settings
 from amt_monitor.base.theme import theme
