@@ -1,5 +1,7 @@
 """Counts and times in sentences."""
 
+import math
+
 
 def counted(count: int, one: str, several: str = "") -> str:
     """As "1 sample" or "2 samples".
@@ -24,3 +26,14 @@ def elapsed_text(seconds: float) -> str:
     """As 00:12:34."""
     whole = int(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def clock_text(seconds: float) -> str:
+    """Elapsed time as "1:02:03", with tenths if there are any."""
+    sign, seconds = "-" if seconds < -0.05 else "", abs(seconds)
+    whole = math.floor(seconds + 1e-6)
+    tenths = round(10 * (seconds - whole))
+    if tenths == 10:
+        whole, tenths = whole + 1, 0
+    text = f"{sign}{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    return f"{text}.{tenths}" if tenths else text

@@ -15,8 +15,9 @@ from amt_monitor.plot.history_traces import GrowingScale, top_of
 from amt_monitor.plot.line_layers import rooms_at_lines, rooms_beside
 from amt_monitor.plot.plot import Plot, PlotAxis
 from amt_monitor.plot.plot_export import COPY_PICTURE, COPY_ROWS, PlotExporter, copy, save
-from amt_monitor.plot.time_plot import ago, clock_text
+from amt_monitor.plot.time_plot import ago
 from amt_monitor.plot.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_true
+from amt_stream.core.words import clock_text
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import LoudnessReadings, Rows, SoundLevelReadings

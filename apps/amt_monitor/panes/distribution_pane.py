@@ -20,7 +20,7 @@ from amt_monitor.plot.history_traces import (
 )
 from amt_monitor.plot.line_layers import MarkerLayer
 from amt_monitor.plot.plot import Plot, PlotAxis
-from amt_monitor.plot.time_plot import clock_text
+from amt_stream.core.words import clock_text
 from amt_stream.meters.frames import Event
 from amt_stream.meters.names import NameForm
 from amt_stream.meters.rows.captions import row_text

@@ -5,8 +5,7 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
+from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.base.theme import Colors, ThemedLabel
 from amt_monitor.base.widgets import SteadyBox, add_all, plain_label, tool_button
@@ -14,15 +13,13 @@ from amt_monitor.panes.pane import Pane
 from amt_monitor.plot.history_layers import HistoryLayers
 from amt_monitor.plot.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
 from amt_monitor.plot.plot_export import EXPORTS, offer
-from amt_monitor.plot.time_plot import TimePlot, clock_text
-from amt_stream.core.words import counted
-from amt_stream.meters.frames import Event
+from amt_monitor.plot.time_plot import TimePlot
+from amt_stream.core.words import clock_text
 from amt_stream.meters.rows import Rows, maxima_of, reading_text
-from amt_stream.meters.rows.captions import row_text
-from amt_stream.meters.state_signs import SIGNS, is_away
-from amt_stream.views.history_states import PlotState
+from amt_stream.meters.state_signs import is_away
+from amt_stream.views.history_words import moment_words, newest_words, states_legend
 from amt_stream.views.reading_history import ReadingHistory
-from amt_stream.views.settling_words import SETTLING, UNCOUNTED
+from amt_stream.views.settling_words import SETTLING
 
 if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState
@@ -31,9 +28,6 @@ SPANS = {"1 min": 60.0, "5 min": 300.0, "15 min": 900.0, "1 h": 3600.0, "8 h": 2
 
 LEGEND_BESIDE, LEGEND_INDENT = 1100, 12
 """Pixels of width from which the legend stands in the title bar, and of the gap before it."""
-
-CAUSES = 3
-"""Lines at most of causes in the legend of a state."""
 
 FOLLOW = (
     "Follow the end (End). In the plot: wheel, + and - zoom; a drag, Page Up and Page Down move; "
@@ -222,7 +216,7 @@ class HistoryPane(Pane):
         found = {} if at is None else self.layers.read_at(at)
         for trace in self.layers.traces:
             line = "&#9477;&#9477;" if trace.dashed else "&#9473;&#9473;"
-            value = self._now(trace.name) if at is None else ""
+            value = self._newest(trace.name) if at is None else ""
             if trace.name in found:
                 low, high = (reading_text(trace.name, v) for v in found[trace.name])
                 value = f" {low if low == high else f'{low} to {high}'}"
@@ -231,50 +225,16 @@ class HistoryPane(Pane):
                 f"<span style='color:{color}'>{line}</span> {escape(trace.caption)}{value}"
             )
         if at is not None:
-            parts.append(escape(self._moment(at)))
+            parts.append(escape(moment_words(self.history, at)))
             parts += map(escape, self.layers.happened(at))
         return " &nbsp; ".join(parts)
 
-    def _now(self, name: str) -> str:
-        """The newest reading and its maximum, as the numbers of the other panes.
-
-        A reading that does not count, and so can be above its maximum, says why.
-        """
-        values, highest = self._values, self._maxima.get(name, "")
-        text = "" if values.get(name) is None else f" {row_text(name, values)}"
-        if text and (why := self._settling.get(name, SETTLING)) in UNCOUNTED:
-            text += f" {why}"
-        if values.get(highest) is None:
-            return text
-        return f"{text}, max {row_text(highest, values)}"
-
-    def _moment(self, time_s: float) -> str:
-        clock = self._clock(time_s)
-        return f"at {clock_text(round(time_s, 1))}" + (f" ({clock})" if clock else "")
-
-    def _clock(self, time_s: float) -> str:
-        """The time of day of a row; "" if that is unknown."""
-        utc = self.history.utc(time_s)
-        if np.isnat(utc):
-            return ""
-        local = QtCore.QDateTime.fromMSecsSinceEpoch(int(utc.astype(np.int64)))
-        return str(local.toString("HH:mm:ss"))
+    def _newest(self, name: str) -> str:
+        settling = self._settling.get(name, SETTLING)
+        return newest_words(name, self._maxima.get(name, ""), self._values, settling)
 
     def _tell(self, time_s: float) -> str:
-        """The legend of the strip of states at a time, as rich text."""
-        return "<hr>".join(
-            "<br>".join((self._heading(state, start_s, end_s), *_causes(events), state.about))
-            for state, start_s, end_s, events in self.layers.story(time_s)
-        )
-
-    def _heading(self, state: PlotState, start_s: float, end_s: float) -> str:
-        start_s = max(0.0, start_s)
-        times = f"{clock_text(round(start_s, 1))} to {clock_text(round(end_s, 1))}"
-        clocks = [self._clock(one) for one in (start_s, end_s)]
-        if all(clocks):
-            times += f" ({' to '.join(clocks)})"
-        glyph = f"{SIGNS[state.sign].glyph} " if state.sign else ""
-        return f"<b>{glyph}{state.word}</b>, {times}"
+        return states_legend(self.history, self.layers.story(time_s))
 
     def visible(self) -> Rows:
         return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
@@ -282,24 +242,6 @@ class HistoryPane(Pane):
     def head_of_export(self) -> dict[str, Any]:
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
-
-
-def _causes(events: Sequence[Event]) -> list[str]:
-    """The texts of events as lines of rich text: equal ones once, the first few.
-
-    Those of gaps say how long sound was missing.
-    """
-    by_text: dict[str, list[Event]] = {}
-    for event in events:
-        by_text.setdefault(event.text, []).append(event)
-    lines = []
-    for text, some in by_text.items():
-        missing_s = sum(one.samples * one.time_s / one.sample for one in some if one.sample)
-        notes = [counted(len(some), "time")] if len(some) > 1 else []
-        notes += [f"{missing_s:.2f} s"] if missing_s else []
-        lines.append(escape(text) + (f" ({', '.join(notes)})" if notes else ""))
-    more = len(lines) - CAUSES
-    return [*lines[:CAUSES], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _span_button(text: str, choose: Callable[[], object]) -> QtWidgets.QToolButton:

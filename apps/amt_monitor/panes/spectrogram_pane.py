@@ -12,7 +12,7 @@ from amt_monitor.plot.frequency_plot import HZ_TICKS, hertz_text
 from amt_monitor.plot.history_traces import ticks_of
 from amt_monitor.plot.image_layers import FrameLayer
 from amt_monitor.plot.plot import PlotAxis
-from amt_monitor.plot.time_plot import clock_text
+from amt_stream.core.words import clock_text
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.spectrum import HIGHEST_HZ, LOWEST_HZ
 from amt_stream.meters.rows import reading_text

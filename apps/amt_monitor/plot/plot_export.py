@@ -13,8 +13,7 @@ from pyqtgraph.Qt import QtCore, QtGui, QtSvg, QtWidgets
 from amt_monitor.base.save_file_dialog import ask_save_path
 from amt_monitor.base.theme import LIGHT
 from amt_monitor.plot.plot import Plot
-from amt_monitor.plot.time_plot import clock_text
-from amt_stream.core.words import counted
+from amt_stream.core.words import clock_text, counted
 from amt_stream.meters.rows import Rows
 from amt_stream.sessions.outputs import CsvWriter
 

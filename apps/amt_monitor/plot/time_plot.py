@@ -7,6 +7,7 @@ from functools import partial
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.plot.plot import Plot, PlotAxis, Ticks
+from amt_stream.core.words import clock_text
 
 SHORTEST_S, LONGEST_S = 2.0, 86400.0
 STEPS_S = (0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
@@ -178,14 +179,3 @@ def ago(seconds: float, step_s: float = 1.0) -> str:
     """A time before the end, in the unit of the ticks: "-30 s", "-1.5 h"."""
     unit, length = next((u, n) for u, n, from_s in AGO if step_s >= from_s)
     return f"{seconds / length:g} {unit}"
-
-
-def clock_text(seconds: float) -> str:
-    """Elapsed time as "1:02:03", with tenths if there are any."""
-    sign, seconds = "-" if seconds < -0.05 else "", abs(seconds)
-    whole = math.floor(seconds + 1e-6)
-    tenths = round(10 * (seconds - whole))
-    if tenths == 10:
-        whole, tenths = whole + 1, 0
-    text = f"{sign}{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
-    return f"{text}.{tenths}" if tenths else text
