@@ -63,7 +63,7 @@ def new_measurement(qtbot, measured):
 def test_a_log_that_began_later_has_not_what_came_before(qtbot, measured, monkeypatch):
     window = measured.window
     measured.hear(6)
-    window.measurement.readings.measured_s = 7200.0
+    window.measurement.readings._measured_s.change(lambda _: 7200.0)
     qtbot.keyClick(window, Key.Key_L)
     assert measured.logs == [log_in(window.measurement.engine)]
     offered = []
@@ -89,14 +89,14 @@ def test_a_log_from_the_beginning_has_all_and_is_followed_by_another(qtbot, meas
     window = measured.window
     measured.hear(1)
     qtbot.keyClick(window, Key.Key_L)
-    window.measurement.readings.measured_s = 7200.0
+    window.measurement.readings._measured_s.change(lambda _: 7200.0)
     qtbot.keyClick(window, Key.Key_S, CONTROL)
     assert window.message.text.endswith(f"in the log {measured.logs[0].path}")
     qtbot.keyClick(window, Key.Key_N, CONTROL)
     assert new_measurement(qtbot, measured) is measured.logs[1]
     assert measured.asked() is None
     qtbot.keyClick(window, Key.Key_L)
-    window.measurement.readings.measured_s = 0.0
+    window.measurement.readings._measured_s.change(lambda _: 0.0)
     qtbot.keyClick(window, Key.Key_N, CONTROL)
     qtbot.waitUntil(lambda: window.measurement.begun == 3, timeout=15000)
     qtbot.wait(200)

@@ -150,7 +150,7 @@ def test_readings_of_more_than_a_minute_are_not_thrown_away_unasked(
     qtbot, open_window, tone_engine
 ):
     window = open_window(tone_engine)
-    window.measurement.readings.measured_s = 3600.0
+    window.measurement.readings._measured_s.change(lambda _: 3600.0)
     engine = window.measurement.engine
     control = QtCore.Qt.KeyboardModifier.ControlModifier
     asked = lambda: window.findChild(QtWidgets.QMessageBox, "question")  # noqa: E731
