@@ -7,6 +7,7 @@ from . import meters as meters
 from . import offline as offline
 from . import service as service
 from . import sessions as sessions
+from . import views as views
 from .dsp.channel_layout import Layout as Layout
 from .dsp.compose import Chain as Chain
 from .dsp.compose import Delay as Delay
