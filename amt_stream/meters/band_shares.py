@@ -37,7 +37,7 @@ def band_weights(limits: NDArray[np.float64]) -> NDArray[np.float64]:
     Specific values count as even over half a Bark_HMS. The lowest of the bands has all lower
     frequencies too, the highest all higher ones.
     """
-    from amt_stream.dsp.functional.ecma418 import BANDS, GROWTH, LOWEST_WIDTH
+    from amt_stream.dsp.functional.ecma418.bands import BANDS, GROWTH, LOWEST_WIDTH
 
     edges = BARK * (0.5 + np.arange(BANDS + 1))
     inner = np.arcsinh(GROWTH / LOWEST_WIDTH * limits[1:, 0]) / GROWTH

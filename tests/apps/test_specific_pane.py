@@ -9,7 +9,7 @@ import soundfile
 
 from amt_monitor.panes.specific_pane import SPECIFIC, SpecificQualityPane, band_at
 from amt_stream import ECMALoudness, ECMARoughness, ECMATonality
-from amt_stream.dsp.functional.ecma418 import CENTERS
+from amt_stream.dsp.functional.ecma418.bands import CENTERS
 from amt_stream.dsp.models.ecma418_all import ECMA418Output
 from amt_stream.engine import Engine, FileSource, Tone
 from amt_stream.meters import catalog

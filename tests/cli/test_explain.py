@@ -10,7 +10,7 @@ import pytest
 from amt_stream import measure
 from amt_stream.cli.commands import explain as command
 from amt_stream.core.tables import PLAIN
-from amt_stream.dsp.functional.ecma418 import CENTERS
+from amt_stream.dsp.functional.ecma418.bands import CENTERS
 from amt_stream.meters.band_shares import (
     band_limits,
     band_weights,

@@ -32,6 +32,9 @@ TURNS = 500
 
 LISTENERS = 64, 250, 1000
 
+ON_CPU = "ECMA"
+"""How the names of those begin that work on the CPU, which no graph can hold."""
+
 LEARNED = "Moore2016", "Glasberg2002", "ZwickerTimeVarying", "BS1770"
 """Models of which a gradient is computed."""
 
@@ -147,7 +150,7 @@ def of_numbers(row, make, x, device=None):
     for kind, dtype in (("single", torch.float32), ("double", torch.float64)):
         live, captured = hosted(make().to(dtype), x, device)
         found[kind] = distance(given(live, x), expected)
-        held &= captured
+        held &= captured or row.name.startswith(ON_CPU)
     # Where rounding alone leads further, as loops do and differences of near numbers, no further
     # than on the CPU.
     held &= isfinite(on_cpu) and isfinite(moved)
@@ -162,9 +165,9 @@ def of_model(name, turns=TURNS, device=None):
     x = noise(*shape, length(make))
     row = of_numbers(Row(name, True), lambda: make().float(), x, device)
     row = replace(row, launches=launches(make().float(), x, device))
-    live, captured = hosted(make().float(), x, device)
+    live, _ = hosted(make().float(), x, device)
     turns = max(1, turns * BLOCK // x.shape[-1])
-    return in_time(replace(row, holds=row.holds and captured), live, x, turns)
+    return in_time(row, live, x, turns)
 
 
 def of_listeners(count, turns=TURNS, device=None):

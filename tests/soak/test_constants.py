@@ -131,7 +131,7 @@ CONSTANTS = {
         ),
     },
     "ecma_loudness": {
-        "dsp/functional/ecma418.py": (
+        "dsp/functional/ecma418/bands.py": (
             "LOWEST_WIDTH, GROWTH = 81.9289, 0.1618",
             "GROWTH * 0.5 * np.arange",
             "np.maximum(0.5 / BANDWIDTHS, 0.002)",
@@ -143,6 +143,8 @@ CONSTANTS = {
             "GATE = (20.0, 0.07)",
             "RISES = 10 ** (-0.075 *",
             "np.diff(EXPONENTS) / 1.5",
+        ),
+        "dsp/functional/ecma418/parts.py": (
             "0.2918 / (most + EPSILON) + 0.5459, ",
             "0.5331 * noise[band]",
         ),
@@ -162,16 +164,14 @@ CONSTANTS = {
         ),
     },
     "ecma_tonality": {
-        "dsp/functional/ecma418.py": (
-            "TONALITY = 2.8758615",
-            "-35 * (tonal[at] / (total + EPSILON) - 0.003))",
-        ),
+        "dsp/functional/ecma418/bands.py": ("TONALITY = 2.8758615",),
+        "dsp/functional/ecma418/parts.py": ("-35 * (tonal[at] / (total + EPSILON) - 0.003))",),
     },
     "ecma_roughness": {
-        "dsp/functional/ecma418_modulation.py": (
+        "dsp/functional/ecma418/modulation.py": (
             "0.58449 + 0.37106 * 0.5 * (1 + np.tanh(1.6407 * (spread - 2.5804)))",
         ),
-        "dsp/functional/ecma418_roughness.py": (
+        "dsp/functional/ecma418/roughness.py": (
             "ROUGHNESS = 0.0180685",
             "LEAST = 0.074376",
             "RISE_S, FALL_S = 0.0625, 0.5",
@@ -194,10 +194,12 @@ CONSTANTS = {
         ),
     },
     "ecma_fluctuation": {
-        "dsp/functional/ecma418_fluctuation.py": (
+        "dsp/functional/ecma418/fluctuation.py": (
             "FLUCTUATION = 0.003840572",
             "LEAST = 5.2519",
             "(50 * 0.75)",
+        ),
+        "dsp/functional/ecma418/slow_lines.py": (
             "BEST = 4.8659",
             "LOW_SLOPE, LOW_POWER = 0.33048, 0.85902",
             "HIGH_SLOPE, HIGH_POWER = 0.21792, 4.6728",

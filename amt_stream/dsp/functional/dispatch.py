@@ -9,7 +9,7 @@ from torch.compiler import is_compiling
 
 from amt_stream.dsp.functional.kernel_cache import cached_njit
 from amt_stream.dsp.functional.private_numba import UNCOUNTED
-from amt_stream.dsp.functional.private_torch import forward_mode, has_values, trace, transform
+from amt_stream.dsp.functional.private_torch import forward_mode, trace, transform
 
 Array = np.ndarray
 
@@ -35,13 +35,6 @@ def compilable(*tensors: Tensor) -> bool:
         if type(x) not in _KINDS or not x.is_cpu or x.dtype not in _DTYPES:
             return False
     return True
-
-
-def readable(x: Tensor) -> bool:
-    """Whether the values of `x` can be asked for: on the CPU, neither traced nor of many rows."""
-    if is_compiling() or trace() is not None or type(x) not in _KINDS or not x.is_cpu:
-        return False
-    return has_values(x)
 
 
 def followed() -> bool:

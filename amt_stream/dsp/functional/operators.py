@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
+from amt_stream.dsp.functional.dispatch import compilable
 from amt_stream.dsp.functional.private_torch import with_autograd
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,9 +31,7 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
         schema = torch.library.infer_schema(prototype, mutates_args=())
 
         def parts_of(function: Callable[..., Any], given: Iterable[object]) -> Any:
-            values = list(given)
-            y = function(*(_joined(layout, values) for layout in takes if values))
-            return y if gives is None else tuple(_parts(gives, y))
+            return _outputs(function, takes, gives, given)
 
         def apart(*given: object) -> Any:
             # Torch requires outputs that share no memory with an input or each other.
@@ -79,8 +78,44 @@ def operator(like: Callable[..., Any]) -> Callable[[F], F]:
         def chosen(*given: object, **named: object) -> Any:
             if not torch.compiler.is_compiling():
                 return f(*given, **named)
-            pairs = zip(takes, given, strict=False)  # arguments with defaults may be missing
-            y = op(*(part for layout, v in pairs for part in _parts(layout, v)), **named)
+            y = op(*_inputs(takes, given), **named)
+            return y if gives is None else _joined(gives, list(y))
+
+        return chosen  # type: ignore[return-value]
+
+    return decorate
+
+
+def on_host(like: Callable[..., Any]) -> Callable[[F], F]:
+    """Decorator that makes an operator of a function that runs on the CPU alone, with no gradient.
+
+    It takes tensors of any device, copies them to the CPU, and gives its output on the device of
+    the first. It works in graphs and transforms too, as `operator` does; its output is constant to
+    all of them.
+
+    like: as for `operator`
+    """
+
+    def decorate(f: F) -> F:
+        takes, gives, prototype = _layouts(f)
+
+        def parts_on_host(*given: Tensor) -> Any:
+            device = given[0].device
+            y = _outputs(f, takes, gives, (v.cpu() for v in given))
+            return tuple(v.to(device) for v in y) if isinstance(y, tuple) else y.to(device)
+
+        schema = torch.library.infer_schema(prototype, mutates_args=())
+        op = torch.library.custom_op(
+            f"amt_stream::{f.__name__}", parts_on_host, mutates_args=(), schema=schema
+        )
+        op.register_fake(lambda *given: _outputs(like, takes, gives, given))
+
+        @wraps(f)
+        def chosen(*given: object) -> Any:
+            parts = [v.detach() for v in _inputs(takes, given)]
+            if compilable(*parts):
+                return f(*given)
+            y = op(*parts)
             return y if gives is None else _joined(gives, list(y))
 
         return chosen  # type: ignore[return-value]
@@ -129,6 +164,20 @@ def _parts(layout: Layout, value: Any) -> list[Any]:
     if layout is None:
         return [value]
     return [one for part, v in zip(layout[1], value, strict=True) for one in _parts(part, v)]
+
+
+def _inputs(takes: list[Layout], given: Iterable[object]) -> list[Any]:
+    """The single values of arguments, of which those with defaults may be missing."""
+    return [part for layout, v in zip(takes, given, strict=False) for part in _parts(layout, v)]
+
+
+def _outputs(
+    function: Callable[..., Any], takes: list[Layout], gives: Layout, given: Iterable[object]
+) -> Any:
+    """The output of `function` for the single values `given`, in single values too."""
+    values = list(given)
+    y = function(*(_joined(layout, values) for layout in takes if values))
+    return y if gives is None else tuple(_parts(gives, y))
 
 
 def _joined(layout: Layout, values: list[Any]) -> Any:

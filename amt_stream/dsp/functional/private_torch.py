@@ -38,14 +38,6 @@ def in_backward() -> bool:
     return torch._C._current_graph_task_id() >= 0
 
 
-def has_values(x: Tensor) -> bool:
-    """Whether the values of `x` can be read: a gradient may follow them, but no batch of rows."""
-    functorch = torch._C._functorch
-    while functorch.is_gradtrackingtensor(x):
-        x = functorch.get_unwrapped(x)
-    return not functorch.is_functorch_wrapped_tensor(x)
-
-
 def changes(x: Tensor) -> int:
     """How often `x` was changed in place."""
     return x._version

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from amt_stream.dsp.compose import Chain, Delay
-from amt_stream.dsp.functional.ecma418 import FS, HOP
+from amt_stream.dsp.functional.ecma418.bands import FS, HOP
 from amt_stream.dsp.stages.ecma418 import (
     FRAME_RATE,
     ECMAEarFilter,

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from amt_stream.dsp.compose import Chain
-from amt_stream.dsp.functional.ecma418 import FS
-from amt_stream.dsp.functional.ecma418_envelope import STEP
-from amt_stream.dsp.functional.ecma418_modulation import FRAME
+from amt_stream.dsp.functional.ecma418.bands import FS
+from amt_stream.dsp.functional.ecma418.envelopes import STEP
+from amt_stream.dsp.functional.ecma418.modulation import FRAME
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.stages.ecma418 import ECMAEarFilter, ECMAField
 from amt_stream.dsp.stages.ecma418_modulation import (

@@ -12,29 +12,23 @@ from torch import Tensor
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.direct_form import direct_form, direct_form_in_place
 from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.ecma418 import (
+from amt_stream.dsp.functional.ecma418.bands import (
     BANDS,
     BANDWIDTHS,
     CENTERS,
-    EPSILON,
     FS,
     HOP,
-    LAGS,
     SIZES,
-    TONALITY,
     WAIT,
-    WIDTH,
-    loudness_of_parts,
-    neighbors,
-    tonality_of_parts,
 )
-from amt_stream.dsp.functional.ecma418_tonal import State as Memory
-from amt_stream.dsp.functional.ecma418_tonal import (
+from amt_stream.dsp.functional.ecma418.parts import loudness_of_parts, tonality_of_parts
+from amt_stream.dsp.functional.ecma418.tones import (
+    STATE_SHAPES,
     TonalTables,
-    state_shapes,
     tonal_and_noise,
     tonal_and_noise_in_place,
 )
+from amt_stream.dsp.functional.ecma418.tones import State as Memory
 from amt_stream.dsp.functional.gammatone import gammatone_sum, gammatone_sum_in_place, one_poles
 from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.streaming import Shape, Stage, State, output
@@ -188,7 +182,7 @@ class ECMATonalNoise(Stage):
     6.2.2 to 6.2.7). Blocks of 171 ms in the lowest bands to 21 ms in the highest are rectified; a
     tone shows in their autocorrelation, averaged over neighboring bands, at lags from 2 to 50 ms.
     Frames lag by 80 ms: two hops of the longest block less a frame. The work of a frame is that of
-    the blocks that end with it. Computed in float64.
+    the blocks that end with it. Computed in float64, on the CPU, without gradients.
 
     lead_in: frames of silence before the sound, with which the first blocks begin
     """
@@ -208,10 +202,6 @@ class ECMATonalNoise(Stage):
         self.fixed_axes = {-2: BANDS}
         self.shape_remedy = "give the bands of ECMAFilterbank"
         self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
-        lags = np.arange(LAGS.max() + 1)
-        self.register_table("window", ((LAGS[:, :1] <= lags) & (lags <= LAGS[:, 1:])).astype(float))
-        for blocks in SIZES:
-            self.register_table(f"neighbors_{blocks.size}", neighbors(blocks))
         count = [blocks.targets[1] - blocks.targets[0] + 1 for blocks in SIZES]
         constants = np.repeat([GATES[blocks.size] for blocks in SIZES], count, 0)
         self.register_table("gate", constants[:, 0] / CENTERS ** constants[:, 1])
@@ -226,7 +216,7 @@ class ECMATonalNoise(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         lead = shape[:-1]
-        state = {key: self.state_like(key, (*lead, *v)) for key, v in state_shapes().items()}
+        state = {key: self.state_like(key, (*lead, *v)) for key, v in STATE_SHAPES.items()}
         return state | {"begun": state["begun"] - self.lead_in}
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -255,7 +245,7 @@ def _by_frame(y: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 class _OfTonesAndNoise(Stage):
-    """A memoryless stage that takes what `ECMATonalNoise` gives."""
+    """A memoryless stage that takes what `ECMATonalNoise` gives; it runs on the CPU."""
 
     time_dim = -2
 
@@ -293,16 +283,7 @@ class ECMASpecificLoudness(_OfTonesAndNoise):
     out_time_dim = ECMALoudnessOutput(-1, -2)  # type: ignore[arg-type]
 
     def step(self, x: Tensor, state: State) -> tuple[ECMALoudnessOutput, State]:
-        tonal, noise, _ = x.unbind(-3)
-        if compiled(x) and x.numel():
-            return ECMALoudnessOutput(*loudness_of_parts(x)), state
-        e = 0.2918 / ((tonal + noise).amax(-1, keepdim=True) + EPSILON) + 0.5459
-        noise = 0.5331 * noise
-        most, least = torch.maximum(tonal, noise), torch.minimum(tonal, noise)
-        # As the power of a ratio, which does not underflow in quiet as that of loudness does.
-        ratio = (least / most.clamp(min=EPSILON**2)).clamp(min=EPSILON**2)
-        specific = most * (1 + ratio**e) ** (1 / e)
-        return ECMALoudnessOutput(WIDTH * specific.sum(-1), specific), state
+        return ECMALoudnessOutput(*loudness_of_parts(x)), state
 
     def out_shape(self, shape: Shape) -> ECMALoudnessOutput:
         return ECMALoudnessOutput(shape[:-2], (*shape[:-2], BANDS))  # type: ignore[arg-type]
@@ -332,15 +313,7 @@ class ECMASpecificTonality(_OfTonesAndNoise):
     out_time_dim = ECMATonalityOutput(-1, -1, -2)  # type: ignore[arg-type]
 
     def step(self, x: Tensor, state: State) -> tuple[ECMATonalityOutput, State]:
-        tonal, noise, frequency = x.unbind(-3)
-        if compiled(x) and x.numel():
-            return ECMATonalityOutput(*tonality_of_parts(x)), state
-        ratio = tonal.amax(-1, keepdim=True) / (noise.sum(-1, keepdim=True) + EPSILON)
-        seen = (-torch.expm1(-35 * (ratio - 0.003))).clamp(min=0)
-        specific = TONALITY * seen * tonal
-        t, band = specific.max(-1)
-        hz = frequency.gather(-1, band[..., None]).squeeze(-1)
-        return ECMATonalityOutput(t, hz, specific), state
+        return ECMATonalityOutput(*tonality_of_parts(x)), state
 
     def out_shape(self, shape: Shape) -> ECMATonalityOutput:
         lead = shape[:-2]

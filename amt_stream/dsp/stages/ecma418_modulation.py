@@ -8,12 +8,11 @@ import numpy as np
 from torch import Tensor
 
 from amt_stream.dsp.data import table
-from amt_stream.dsp.functional import ecma418_fluctuation as fluctuation
-from amt_stream.dsp.functional import ecma418_roughness as roughness
 from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.ecma418 import BANDS, WIDTH
-from amt_stream.dsp.functional.ecma418_envelope import STEP, envelopes, envelopes_in_place
-from amt_stream.dsp.functional.ecma418_modulation import FRAME
+from amt_stream.dsp.functional.ecma418 import fluctuation, roughness, slow_lines
+from amt_stream.dsp.functional.ecma418.bands import BANDS, WIDTH
+from amt_stream.dsp.functional.ecma418.envelopes import STEP, envelopes, envelopes_in_place
+from amt_stream.dsp.functional.ecma418.modulation import FRAME
 from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.stages.ecma418 import CriticalBands, of_lead_in
 from amt_stream.dsp.streaming import Shape, Stage, State, output
@@ -25,6 +24,7 @@ class ECMAEnvelopes(CriticalBands):
     1500 frames a second. The bands are those of `ECMAFilterbank`; the envelope in pascal is the
     magnitude of its complex form at the first sample of 32, where the standard takes a block's
     analytic signal. The power in Pa^2 is the mean square of the rectified band over the 32 samples.
+    Computed on the CPU, without gradients.
 
     Attributes: `fc`, center frequencies in Hz.
     """
@@ -69,7 +69,7 @@ class ECMASpecificRoughness(Stage):
     band's envelope shows its modulation; noise is suppressed, the strongest harmonic series is
     weighted by its rate, and roughness rises faster than it falls (ECMA-418-2:2025, clause 7).
     Frames lag by 180 ms: 171 ms until the block after the next one has ended, to whole frames.
-    Computed in float64.
+    Computed in float64, on the CPU, without gradients.
 
     lead_in: frames of silence before the sound, with which the first block begins
     """
@@ -96,8 +96,10 @@ class ECMASpecificRoughness(Stage):
         self.register_table("bands", roughness.weighting())
 
     def initial_state(self, shape: Shape) -> State:
-        shapes = roughness.roughness_states()
-        state = {key: self.state_like(key, (*shape[:-2], *v)) for key, v in shapes.items()}
+        state = {
+            key: self.state_like(key, (*shape[:-2], *v))
+            for key, v in roughness.STATE_SHAPES.items()
+        }
         return state | {"begun": state["begun"] - self.lead_in}
 
     def step(self, x: Tensor, state: State) -> tuple[ECMARoughnessOutput, State]:
@@ -117,7 +119,7 @@ class ECMASpecificRoughness(Stage):
     def _output(self, y: Tensor) -> ECMARoughnessOutput:
         # In one order, so that sums over bands do not depend on how many frames there are.
         specific, rate = y.mT.contiguous().unbind(-3)
-        band = specific.detach().argmax(-1, keepdim=True)
+        band = specific.argmax(-1, keepdim=True)
         hz = rate.gather(-1, band).squeeze(-1)
         return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific)
 
@@ -148,7 +150,7 @@ class ECMASpecificFluctuation(Stage):
     the spectrum of each band's envelope; the strongest harmonic series is weighted by its rate
     (ECMA-418-2:2025, clause 9). Frames lag by 1.46 s: 0.70 s until the block after the next one has
     ended, 0.06 s in which its bands are analyzed, and 0.70 s for a median over frames before and
-    after. Computed in float64. Gradients are those of the lines found, at their best rates.
+    after. Computed in float64, on the CPU, without gradients.
 
     lead_in: frames of silence before the sound, with which the first block begins
     """
@@ -166,12 +168,14 @@ class ECMASpecificFluctuation(Stage):
         self.fixed_axes = {-3: 2, -2: BANDS}
         self.shape_remedy = "give what ECMAEnvelopes gives"
         self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
-        self.register_table("gains", fluctuation.high_rate_gains())
-        self.register_table("search", fluctuation.SEARCH.copy())
+        self.register_table("gains", slow_lines.high_rate_gains())
+        self.register_table("search", slow_lines.SEARCH.copy())
 
     def initial_state(self, shape: Shape) -> State:
-        shapes = fluctuation.fluctuation_states()
-        state = {key: self.state_like(key, (*shape[:-2], *v)) for key, v in shapes.items()}
+        state = {
+            key: self.state_like(key, (*shape[:-2], *v))
+            for key, v in fluctuation.STATE_SHAPES.items()
+        }
         return state | {"begun": state["begun"] - self.lead_in}
 
     def step(self, x: Tensor, state: State) -> tuple[ECMAFluctuationOutput, State]:

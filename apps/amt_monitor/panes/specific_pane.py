@@ -150,6 +150,6 @@ def band_at(hz: float) -> float:
 
 def _centers() -> NDArray[np.float64]:
     """Center frequencies of the bands in Hz."""
-    from amt_stream.dsp.functional.ecma418 import CENTERS  # torch is slow to import
+    from amt_stream.dsp.functional.ecma418.bands import CENTERS  # torch is slow to import
 
     return CENTERS

@@ -22,10 +22,6 @@ from amt_stream.dsp.functional import (
     adaptation,
     banded,
     daniel_weber,
-    ecma418_envelope,
-    ecma418_fluctuation,
-    ecma418_roughness,
-    ecma418_tonal,
     excitation,
     fir,
     first_order,
@@ -44,6 +40,8 @@ from amt_stream.dsp.functional import (
 )
 from amt_stream.dsp.functional import direct_form as direct
 from amt_stream.dsp.functional import svf as state_variable
+from amt_stream.dsp.functional.ecma418 import envelopes as ecma418_envelopes
+from amt_stream.dsp.functional.ecma418 import fluctuation, parts, roughness, tones
 from amt_stream.dsp.stages import (
     BS1770,
     AdaptLoop,
@@ -201,9 +199,9 @@ def gammatone_sum_case(rng):
 
 def tonal_and_noise_case(rng):
     stage, x = made(ECMATonalNoise), noise(53, 2048)
-    tables = ecma418_tonal.TonalTables(*stage.registered(*ecma418_tonal.TonalTables._fields))
-    state = ecma418_tonal.State(**stage.initial_state((53,)))
-    return ecma418_tonal.tonal_and_noise, (x, tables, state)
+    tables = tones.TonalTables(*stage.registered(*tones.TonalTables._fields))
+    state = tones.State(**stage.initial_state((53,)))
+    return tones.tonal_and_noise, (x, tables, state)
 
 
 def excited_case(rng):
@@ -215,23 +213,23 @@ def excited_case(rng):
 def envelopes_case(rng):
     rows, stage = lead(rng), made(ECMAEnvelopes)
     x, zi = noise(*rows, 32 * rng.choice([1, 3])), noise(*rows, 2, 5, 53)
-    return ecma418_envelope.envelopes, (x, stage.poles, stage.weights, zi)
+    return ecma418_envelopes.envelopes, (x, stage.poles, stage.weights, zi)
 
 
 def fluctuation_case(rng):
     stage, x = made(ECMASpecificFluctuation), noise(53, 30).square()
-    names = ecma418_fluctuation.FluctuationTables._fields
-    tables = ecma418_fluctuation.FluctuationTables(*stage.registered(*names))
-    state = ecma418_fluctuation.FluctuationState(**stage.initial_state((2, 53)))
-    return ecma418_fluctuation.fluctuation, (x, tables, state)
+    names = fluctuation.FluctuationTables._fields
+    tables = fluctuation.FluctuationTables(*stage.registered(*names))
+    state = fluctuation.FluctuationState(**stage.initial_state((2, 53)))
+    return fluctuation.fluctuation, (x, tables, state)
 
 
 def roughness_case(rng):
     stage, x = made(ECMASpecificRoughness), noise(2, 53, 30).square()
-    names = ecma418_roughness.RoughnessTables._fields
-    tables = ecma418_roughness.RoughnessTables(*stage.registered(*names))
-    state = ecma418_roughness.RoughnessState(**stage.initial_state((2, 53)))
-    return ecma418_roughness.roughness, (x, tables, state)
+    names = roughness.RoughnessTables._fields
+    tables = roughness.RoughnessTables(*stage.registered(*names))
+    state = roughness.RoughnessState(**stage.initial_state((2, 53)))
+    return roughness.roughness, (x, tables, state)
 
 
 def adaptation_case(rng):
@@ -390,6 +388,10 @@ def weighted_case(rng):
     return zwicker.weighted, (noise(*rows, 3), stage.weighting, noise(*rows, 2), begun)
 
 
+def parts_case(rng, function):
+    return function, (noise(*lead(rng), 3, 2, 53).square(),)
+
+
 FUNCTIONS = {
     "adaptation_loops": adaptation_case,
     "agc": agc_case,
@@ -425,6 +427,8 @@ FUNCTIONS = {
     "tonal_and_noise": tonal_and_noise_case,
     "envelopes": envelopes_case,
     "excited": excited_case,
+    "loudness_of_parts": partial(parts_case, function=parts.loudness_of_parts),
+    "tonality_of_parts": partial(parts_case, function=parts.tonality_of_parts),
     "roughness": roughness_case,
     "fluctuation": fluctuation_case,
     "weighted": weighted_case,

@@ -53,19 +53,15 @@ ONE_FORM = {
     ),
     *("flushing_denormals", "whole_frames", "work_alone"),
     *("by_parts", "differentiable", "possible", "serves", "svf_sections"),
-    *("neighbors", "specific_basis_loudness", "state_shapes", "table_shapes"),
+    *("neighbors"),
     *("band_blocks", "filled_up", "refuse_short_products", "windows"),
-    # Parts of the plain forms of `roughness` and `fluctuation`, and what makes their tables.
-    *("around", "interpolated", "placed", "sharpened", "spread", "summed"),
-    *("roughness_states", "roughness_table_shapes", "weighting"),
-    *("fluctuation_states", "fluctuation_table_shapes", "high_rate_gains"),
+    *("high_rate_gains", "weighting"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
 
 CALLED_WITH_WHAT_FITS = {
-    *("cascade", "pole_cascade", "advance_frames"),
-    *("loudness_of_parts", "tonality_of_parts"),
+    *("cascade", "pole_cascade"),
     *("direct_form_in_place", "gammatone_sum_in_place", "envelopes_in_place"),
     *("roughness_in_place", "fluctuation_in_place", "tonal_and_noise_in_place"),
 }
@@ -79,7 +75,7 @@ def public_functions():
         *(".ahead", ".dispatch", ".elementary", ".operators", ".tiles"),
         *(".private_numba", ".private_torch"),
     )
-    for found in pkgutil.iter_modules(functional.__path__, "amt_stream.dsp.functional."):
+    for found in pkgutil.walk_packages(functional.__path__, "amt_stream.dsp.functional."):
         if found.name.endswith(run_by):
             continue
         module = importlib.import_module(found.name)

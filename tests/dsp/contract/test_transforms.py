@@ -125,8 +125,10 @@ def test_transforms_give_what_a_call_gives(name):
     rows = torch.stack([x, x / 2])
     one_by_one = [torch.stack(pair) for pair in zip(*map(step, rows), strict=True)]
     assert_close(func.vmap(step)(rows), one_by_one, rtol=1e-10)
-    x.requires_grad_()
-    (slope,) = torch.autograd.grad(total(x), x)
+    whole = total(x.requires_grad_())
+    slope = torch.zeros_like(x)
+    if whole.requires_grad:
+        (slope,) = torch.autograd.grad(whole, x)
     x = x.detach()
     assert_close([func.grad(total)(x)], [slope], rtol=1e-9)
 

@@ -27,7 +27,6 @@ from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
 from amt_stream.dsp.functional import dispatch, gpu, gpu_kernels
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
 from amt_stream.dsp.functional.direct_form import direct_form
-from amt_stream.dsp.functional.ecma418_fluctuation import LINES, RATE, SIZE, _descended, _Spectra
 from amt_stream.dsp.functional.excitation import Filters, lower_skirts
 from amt_stream.dsp.functional.fir import windows
 from amt_stream.dsp.functional.first_order import first_order
@@ -207,35 +206,12 @@ def sums_of_windows(dtype, size):
     return [windows(x, bank, 1), windows(x, bank[:1], 1), windows(x[:, :12], bank, 3)]
 
 
-def places_of_lines(_, __):
-    """From below and from above the rate of a sine, in float64 alone."""
-    n = torch.arange(SIZE, dtype=torch.float64)
-    lines = torch.fft.rfft(1 + (2 * torch.pi * 4.1 / RATE * n).cos())[:LINES]
-    lines = lines * (1j * torch.pi * (SIZE - 1) / SIZE * n[:LINES]).exp()
-    start = torch.tensor([[4.0], [4.3]]).double()
-    real, imaginary = lines.real.expand(2, -1), lines.imag.expand(2, -1)
-    return _descended(_Spectra(real, imaginary, torch.full_like(start, SIZE)), start)
-
-
-def solutions(dtype, size):
-    count = 5 * size.rows
-    basis = noise(2, count, 80)
-    basis[1, 4] = 0.0
-    gram = basis @ basis.mT
-    gram[1, 4, 4] = 1.0
-    b = noise(2, count, seed=1)
-    if {"cuda"} == gpu.DEVICES:
-        return torch.linalg.solve(gram, b[..., None]).squeeze(-1)
-    return gpu.solved(gram.to(dtype), b.to(dtype))
-
-
 CASES = {
     "adapt": loops,
     "agc": automatic_gain,
     "bank": banks,
     "decayed": decay,
     "decayed_backward": gradient_of_decay,
-    "descended": places_of_lines,
     "direct_form": sections,
     "first_order": low_passes,
     "first_state": systems_of_one_state,
@@ -243,13 +219,10 @@ CASES = {
     "group_skirts": skirts_of_groups,
     "relax": relaxation,
     "skirts": skirts,
-    "solved": solutions,
     "svf": variable_sections,
     "third_octaves": third_octaves,
     "windows": sums_of_windows,
 }
-
-ONE_WIDTH = {places_of_lines}
 
 
 def replace_words_once():
@@ -272,7 +245,7 @@ def distances(case, size=SMALL, device="cpu"):
     plain = tree_leaves(case(torch.float64, size))
     gpu.DEVICES.add(device)
     found = []
-    for dtype in (torch.float64,) if case in ONE_WIDTH else (torch.float32, torch.float64):
+    for dtype in (torch.float32, torch.float64):
         far = 0.0
         with torch.device(device):
             y = tree_leaves(case(dtype, size))

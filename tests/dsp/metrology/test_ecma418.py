@@ -154,13 +154,6 @@ def test_single_precision():
         assert off < 1e-4
 
 
-def test_the_plain_form_gives_the_same():
-    x, model = sound()[: 3 * 2048], hearing_model().double()
-    with torch.no_grad():
-        compiled = model(x)
-    close(compiled, model(x.clone().requires_grad_()).detach())
-
-
 def single_values(n, t):
     """N and T of a whole sound, from frames 1, 2, ... (ECMA-418-2:2025, 8.1.2 and 6.2.11)."""
     n, t = n[RISE - 1 :].double(), t[RISE - 1 :].double()

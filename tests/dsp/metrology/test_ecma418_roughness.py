@@ -109,15 +109,6 @@ def test_a_stream_resumes_and_rows_stay_apart():
         assert y[2].equal(stage(rest[2]).specific)
 
 
-def test_the_plain_form_gives_the_same():
-    x, stage = envelopes(20, rows=1), ECMASpecificRoughness().double()
-    with torch.no_grad():
-        compiled = stage(x).specific
-    plain = stage(x.clone().requires_grad_()).specific.detach()
-    assert compiled.max() > 0.01
-    torch.testing.assert_close(compiled, plain, rtol=0, atol=1e-11 * compiled.max().item())
-
-
 @pytest.mark.parametrize(("carrier", "most"), [(250, 2e-3), (1000, 1e-3)])
 def test_of_the_whole_sound(carrier, most):
     """With the envelopes of complex filters for those of analytic signals."""

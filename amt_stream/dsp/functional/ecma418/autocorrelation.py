@@ -1,4 +1,4 @@
-"""Compiled form of the analysis of tones of ECMA-418-2:2025, 6.2: blocks of one size at a time.
+"""Autocorrelation of blocks of one size (ECMA-418-2:2025, 6.2.2 to 6.2.4).
 
 Time, lines and lags are contiguous. Two real signals share a complex transform.
 """
@@ -9,27 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from amt_stream.dsp.functional.dispatch import Array, bare_kernel
-from amt_stream.dsp.functional.ecma418 import (
-    AROUND,
-    BANDS,
+from amt_stream.dsp.functional.ecma418.bands import (
     EPSILON,
-    FS,
-    GATE,
     HOP,
     LAGS,
     LEAST_SHARE,
-    LINES,
-    MOST_SNR,
     SIZES,
-    WAIT,
     BlocksOfSize,
     basis_loudness,
     neighbors,
 )
 from amt_stream.dsp.functional.fourier import SHORTEST, transform, turns, twists
-from amt_stream.dsp.functional.lanes import LANES, any_of, lanes_of, put, where
-
-_lanes = lanes_of(LANES)
+from amt_stream.dsp.functional.lanes import LANES
 
 
 class Plan(NamedTuple):
@@ -170,11 +161,11 @@ class _Own(threading.local):
         )
 
 
-_own = _Own()
+own = _Own()
 
 
 @bare_kernel
-def _store(x: Array, start: int, first: int, begun: int, sound: Array) -> None:
+def keep_positive(x: Array, start: int, first: int, begun: int, sound: Array) -> None:
     """Put the positive part of a frame of the bands from `first` on into the ring `sound`."""
     parts = sound.shape[2] // HOP
     hop, to = begun // parts % 4, begun % parts * HOP
@@ -186,7 +177,7 @@ def _store(x: Array, start: int, first: int, begun: int, sound: Array) -> None:
 
 
 @bare_kernel
-def _transform(sound: Array, hop: int, lines: Array, memory: Memory) -> None:
+def transform_hop(sound: Array, hop: int, lines: Array, memory: Memory) -> None:
     """Spectra of the hop number `hop` of all bands, followed by as many zeros."""
     x, y = memory.first, memory.second
     bands, size = sound.shape[0], np.uintp(sound.shape[2])
@@ -249,7 +240,7 @@ def _segment(lines: Array, begun: int, start: int, factor: float, y: Array) -> N
 
 
 @bare_kernel
-def _autocorrelate(
+def autocorrelate(
     sound: Array, lines: Array, begun: int, threshold: Array, memory: Memory, plan: Plan
 ) -> None:
     """Autocorrelation of a block, scaled to loudness, into `padded`.
@@ -345,7 +336,7 @@ def _normalize(
 
 
 @bare_kernel
-def _average(
+def average(
     given: Array, bands: Array, low: int, high: int, rows: Array, target: int, y: Array
 ) -> None:
     """The mean over neighboring bands from lag `low` to `high`, and over three blocks with `rows`.
@@ -372,320 +363,3 @@ def _average(
         out[k] = (before[k] + last[k] + now) / 3
         before[k] = last[k]
         last[k] = now
-
-
-PHASES = turns(LINES)
-"""Of all lines."""
-
-
-@bare_kernel
-def _powers_of_lines(x: Array, row: int, count: int, line: int, sums: Array, power: Array) -> None:
-    """Squared magnitudes of three of `LINES` around `line` of the first `count` samples of a row.
-
-    x: (row, sample), 0 beyond the samples up to a whole number of `LANES`
-    sums: memory (6, LANES)
-    """
-    c0, s0 = PHASES[LANES * (line - 1) % LINES]
-    c1, s1 = PHASES[LANES * line % LINES]
-    c2, s2 = PHASES[LANES * (line + 1) % LINES]
-    r0 = r1 = r2 = 1.0
-    i0 = i1 = i2 = 0.0
-    v = _lanes(x, row, 0)
-    a0, a1, a2 = v, v, v
-    b0 = b1 = b2 = v - v
-    for m in range(LANES, count, LANES):
-        r0, i0 = r0 * c0 - i0 * s0, r0 * s0 + i0 * c0
-        r1, i1 = r1 * c1 - i1 * s1, r1 * s1 + i1 * c1
-        r2, i2 = r2 * c2 - i2 * s2, r2 * s2 + i2 * c2
-        v = _lanes(x, row, m)
-        a0, b0 = a0 + v * r0, b0 + v * i0
-        a1, b1 = a1 + v * r1, b1 + v * i1
-        a2, b2 = a2 + v * r2, b2 + v * i2
-    put(a0, sums, 0, 0)
-    put(b0, sums, 1, 0)
-    put(a1, sums, 2, 0)
-    put(b1, sums, 3, 0)
-    put(a2, sums, 4, 0)
-    put(b2, sums, 5, 0)
-    for near in range(3):
-        k, re, im = line - 1 + near, sums[2 * near], sums[2 * near + 1]
-        a = b = 0.0
-        for i in range(LANES):
-            c, s = PHASES[i * k % LINES]
-            a += re[i] * c - im[i] * s
-            b += re[i] * s + im[i] * c
-        power[near] = a * a + b * b
-
-
-@bare_kernel
-def _highest(
-    x: Array, row: int, count: int, line: int, step: int, sums: Array, power: Array
-) -> int:
-    """The highest of `LINES` on the slope at `line`; `power` [1] is its squared magnitude."""
-    last, most, leaps = line, 0.0, True
-    while True:
-        _powers_of_lines(x, row, count, line, sums, power)
-        below, here, above = power[0], power[1], power[2]
-        if leaps and line != last and here <= most:  # past the slope
-            line, leaps = last, False
-            continue
-        if above > here and above >= below and line < LINES // 2:
-            move = 1
-        elif below > here and line > 0:
-            move = -1
-        else:
-            return line
-        curve = below - 2 * here + above
-        if leaps and curve < 0:
-            leap = round(min(max(0.5 * (below - above) / curve, -step), step))
-            move = leap if leap * move > 0 else move
-        last, most = line, here
-        line = min(max(line + move, 0), LINES // 2)
-
-
-@bare_kernel
-def _search(x: Array, pair: Array, memory: Memory, plan: Plan, y: Array) -> None:
-    """The strongest of `LINES` of two targets: four times its share, at most all, and in Hz.
-
-    x: autocorrelation at the lags of the targets, less its mean (2, lag)
-    """
-    first, second, power = memory.single_first, memory.single_second, memory.power
-    size = np.uintp(pair[2])
-    for part in range(2):
-        given, out, lags = x[part], first[part], plan.lags[pair[part]]
-        count = np.uintp(lags[1] - lags[0] + 1)
-        for m in range(count):
-            out[m] = given[m]
-        for m in range(count, size):
-            out[m] = 0.0
-    z = second if transform(first, second, SINGLE_TURN, SINGLE_TWIST, pair[2]) else first
-    re, im, p, q = z[0], z[1], power[0], power[1]
-    p[0], q[0] = 4 * re[0] * re[0], 4 * im[0] * im[0]
-    for f in range(np.uintp(1), size // np.uintp(2) + np.uintp(1)):
-        a, b = re[f] + re[size - f], im[f] - im[size - f]
-        p[f] = a * a + b * b
-        a, b = im[f] + im[size - f], re[size - f] - re[f]
-        q[f] = a * a + b * b
-    for part in range(2):
-        t = pair[part]
-        count = plan.lags[t, 1] - plan.lags[t, 0] + 1
-        power_at, hz = _strongest(
-            x,
-            part,
-            count,
-            power,
-            pair[2] // 2,
-            plan.least[t],
-            memory.candidates,
-            memory.sums,
-            memory.many,
-            memory.three,
-        )
-        total = y[1, t]
-        tonal = 4 / count * np.sqrt(power_at)
-        # A sound that is no number has no frequency.
-        y[0, t] = tonal if tonal < total else total
-        y[2, t] = hz + 0 * total
-
-
-@bare_kernel
-def _strongest(
-    x: Array,
-    row: int,
-    count: int,
-    powers: Array,
-    half: int,
-    least: float,
-    candidates: Array,
-    sums: Array,
-    many: Array,
-    three: Array,
-) -> tuple[float, float]:
-    """Squared magnitude and frequency in Hz of the strongest of `LINES` of `count` samples.
-
-    x: (row, sample), 0 beyond the samples
-    powers: of `half` + 1 lines of a shorter transform, times any factor (row, line)
-    candidates, sums, many, three: of `Memory`
-    """
-    power, step = powers[row], LINES // (2 * half)
-    most = _lanes(powers, row, 0)
-    for f in range(LANES, half, LANES):
-        v = _lanes(powers, row, f)
-        most = where(v > most, v, most)
-    put(most, many, 0, 0)
-    highest = power[half]
-    for i in range(LANES):
-        highest = max(highest, many[0, i])
-    found = top = 0
-    # Nothing leads from lines that are 0 or no number.
-    share = highest * np.float32(least) if highest > 0 else np.float32(np.inf)
-    for first in range(0, half + 1, LANES):
-        if first < half and not any_of(_lanes(powers, row, first) > share):
-            continue
-        for f in range(first, min(first + LANES, half + 1)):
-            if power[f] > share:
-                candidates[found] = f
-                top = found if power[f] > power[candidates[top]] else top
-                found += 1
-    # The highest line first, which rules out most others.
-    best, at = 0.0, 0
-    for i in range(-1, found):
-        if i == top or found == 0:
-            continue
-        f = candidates[i if i >= 0 else top]
-        here, line = power[f], f * step
-        if here < least * best:
-            continue
-        left, right = power[abs(f - 1)], power[half - abs(half - f - 1)]
-        if left > here or right > here:
-            # A slope that falls before the next line may hide a maximum.
-            _powers_of_lines(x, row, count, line, sums, three)
-            if (three[2] > three[0]) == (right > left):
-                continue
-        else:
-            curve = left - 2 * here + right
-            offset = 0.5 * (left - right) / curve if curve < 0 else 0.0
-            line = min(max(round((f + offset) * step), 0), LINES // 2)
-        line = _highest(x, row, count, line, step, sums, three)
-        if three[1] > best:
-            best, at = three[1], line
-    return best, at * FS / LINES
-
-
-@bare_kernel
-def _estimate(
-    plan: Plan,
-    memory: Memory,
-    begun: int,
-    threshold: Array,
-    sound: Array,
-    lines: Array,
-    rows: Array,
-    last: Array,
-    late: Array,
-) -> None:
-    """Tonal loudness, total loudness and frequency of a block that ends with a frame, as frames.
-
-    begun: frames before this one
-    sound, lines, rows, last, late: as in `State` of `tonal_and_noise`, for one row; updated in
-        place. Without rows, blocks are not averaged over time
-    """
-    hops, targets = begun // plan.frames, plan.lags.shape[0]
-    _transform(sound, hops % 4, lines, memory)
-    _autocorrelate(sound, lines, hops + 1, threshold, memory, plan)
-    native, averaged = memory.native, memory.energy[0]
-    for k in range(plan.pairs.shape[0]):
-        pair = plan.pairs[k]
-        for part in range(2):
-            t, out = pair[part], memory.centered[part]
-            if part and t == pair[0]:
-                # Averaged already.
-                for m in range(out.size):
-                    out[m] = memory.centered[0, m]
-                continue
-            bands, first, end = plan.sources[t], plan.lags[t, 0], plan.lags[t, 1] + 1
-            _average(memory.padded, bands, 0, 0, rows, t, averaged)
-            _average(memory.padded, bands, first, end - 1, rows, t, averaged)
-            native[1, t] = averaged[0]
-            mean = averaged[first:end].sum() / (end - first)
-            for m in range(end - first):
-                out[m] = averaged[first + m] - mean
-            out[end - first :][:LANES] = 0.0
-        _search(memory.centered, pair, memory, plan, native)
-    start = begun + 1 - (2 if rows.shape[2] else 1) * plan.frames
-    for part in range(3):
-        before, to = last[part, plan.targets :], late[part, plan.targets :]
-        for t in range(targets):
-            rise = native[part, t] - before[t]
-            for k in range(plan.frames):
-                share = (k + 1) / plan.frames
-                to[t, (start + k) % (WAIT + 1)] = before[t] + rise * share
-            before[t] = native[part, t]
-
-
-@bare_kernel
-def _smoothed(u: float, c: int, smooth: Array, smoothing: Array, weights: Array) -> float:
-    """The output of low-pass number `c` for `u`."""
-    v = 0.0
-    for k in range(smooth.shape[1]):
-        s = smooth[0, k, c]
-        u = s + (smoothing[0, c] * s + smoothing[2, c] * u)
-        smooth[0, k, c] = u
-        v += weights[k, c] * u
-    return v
-
-
-@bare_kernel
-def _reduce(
-    late: Array,
-    begun: int,
-    smooth: Array,
-    smoothing: Array,
-    weights: Array,
-    gate: Array,
-    y: Array,
-    frame: int,
-) -> None:
-    """Low-pass and noise reduction of the frame that is due, into `y` (3, band, frame)."""
-    bands, at = y.shape[1], (begun + 1) % (WAIT + 1)
-    for band in range(bands):
-        tonal, total, hz = 0.0, 0.0, 0.0
-        # The low-pass begins at frame 0, though the mean over time looks beyond it.
-        if begun >= WAIT - 1:
-            tonal, total, hz = late[0, band, at], late[1, band, at], late[2, band, at]
-        rest = total - tonal
-        ratio = tonal / ((rest if rest > 0 or rest != rest else 0.0) + EPSILON)
-        ratio = ratio if not ratio > MOST_SNR else MOST_SNR
-        tonal = _smoothed(tonal, band, smooth, smoothing, weights)
-        ratio = _smoothed(ratio, bands + band, smooth, smoothing, weights)
-        total = _smoothed(total, 2 * bands + band, smooth, smoothing, weights)
-        share = -np.expm1(-GATE[0] * (ratio / gate[band] - GATE[1]))
-        tonal *= share if share > 0 or share != share else 0.0
-        noise = total - tonal
-        y[0, band, frame] = tonal
-        y[1, band, frame] = noise if noise > 0 or noise != noise else 0.0
-        y[2, band, frame] = hz
-
-
-@bare_kernel
-def tonal_frames(
-    x: Array,
-    threshold: Array,
-    gate: Array,
-    smoothing: Array,
-    weights: Array,
-    sounds: tuple[Array, ...],
-    lines: tuple[Array, ...],
-    rows: tuple[Array, ...],
-    last: Array,
-    late: Array,
-    smooth: Array,
-    begun: Array,
-    memory: Memory,
-    y: Array,
-) -> None:
-    """The frames (3, band, frame) of one row `x` (band, time), into `y`.
-
-    threshold, gate, smoothing, weights: of `TonalTables`
-    sounds, lines, rows: by size, as in `State` of `tonal_and_noise`, without leading axes; updated
-        in place like the rest of it. Of sizes that are not averaged over time, rows are (2, 53, 0)
-    """
-    for frame in range(y.shape[2]):
-        count = int(begun[0])
-        for k in range(len(PLANS)):
-            plan, sound = PLANS[k], sounds[k]
-            _store(x, frame * HOP, plan.first, count, sound)
-            if (count + 1) % plan.frames == 0:
-                _estimate(plan, memory, count, threshold, sound, lines[k], rows[k], last, late)
-        _reduce(late, count, smooth, smoothing, weights, gate, y, frame)
-        count += 1
-        begun[0] = count - AROUND if count >= 2 * AROUND else count
-
-
-NO_ROWS = np.empty((2, BANDS, 0))
-
-
-def advance_frames(x: Array, tables: list[Array], state: list[Array], y: Array) -> None:
-    """`tonal_frames` with these tables, of the arrays of `State`, without leading axes."""
-    rows = *state[8:10], NO_ROWS, NO_ROWS
-    tonal_frames(x, *tables, tuple(state[:4]), tuple(state[4:8]), rows, *state[10:], _own.memory, y)

@@ -3,10 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, kernel
+from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.scales import P0
 
 FS = 48000
@@ -39,7 +37,7 @@ EPSILON = 1e-12
 """Added to denominators."""
 
 QUIET = 1e-20
-"""Lower bound of a power in Pa^2, for gradients: far below every threshold."""
+"""Lower bound of a power in Pa^2, far below every threshold."""
 
 LOUDNESS = 0.0211964
 """Calibration of specific loudness, c_N, in sone_HMS/Bark_HMS."""
@@ -76,7 +74,6 @@ class BlocksOfSize(NamedTuple):
 
     first, last: bands whose blocks are analyzed, both included
     targets: first and last band that take the mean of their neighbors among these
-    transform: length that holds the autocorrelation at the largest lag without aliasing
     averaged: whether three blocks are averaged over time
     """
 
@@ -84,7 +81,6 @@ class BlocksOfSize(NamedTuple):
     first: int
     last: int
     targets: tuple[int, int]
-    transform: int
     averaged: bool
 
     @property
@@ -104,10 +100,10 @@ class BlocksOfSize(NamedTuple):
 
 
 SIZES = (
-    BlocksOfSize(8192, 0, 4, (0, 2), 10800, True),
-    BlocksOfSize(4096, 1, 17, (3, 15), 6400, True),
-    BlocksOfSize(2048, 15, 25, (16, 24), 3200, False),
-    BlocksOfSize(1024, 25, 52, (25, 52), 1600, False),
+    BlocksOfSize(8192, 0, 4, (0, 2), True),
+    BlocksOfSize(4096, 1, 17, (3, 15), True),
+    BlocksOfSize(2048, 15, 25, (16, 24), False),
+    BlocksOfSize(1024, 25, 52, (25, 52), False),
 )
 
 LONGEST = max(blocks.frames for blocks in SIZES)
@@ -120,21 +116,6 @@ WAIT = 2 * LONGEST - 1
 """The latency in frames: the longest blocks are averaged with the next, and interpolated to it."""
 
 
-def specific_basis_loudness(power: Tensor, threshold: Tensor) -> Tensor:
-    """Specific basis loudness in sone_HMS/Bark_HMS (ECMA-418-2:2025, formulas 23 to 25).
-
-    power: mean square in Pa^2 of a band, where a sine has that of its RMS
-    threshold: in quiet, of the band
-    """
-    ratio = power.clamp(min=QUIET) / P0**2
-    # The product of powers as a sum of logarithms, which cost less.
-    rise = ratio**0.75
-    total = torch.zeros_like(rise)
-    for knee_db, below, above in zip(KNEES_DB, EXPONENTS, EXPONENTS[1:], strict=False):
-        total = total + (above - below) / 1.5 * torch.log1p(10 ** (-0.075 * knee_db) * rise)
-    return (LOUDNESS * ratio.sqrt() * total.exp() - threshold).clamp(min=0)
-
-
 RISES = 10 ** (-0.075 * np.array(KNEES_DB))
 """Factors of a power^0.75 at each knee of loudness."""
 
@@ -144,8 +125,13 @@ SLOPES = np.diff(EXPONENTS) / 1.5
 
 @kernel
 def basis_loudness(power: float, threshold: float) -> float:
-    """The compiled form of `specific_basis_loudness`, for a band."""
+    """Specific basis loudness of a band in sone_HMS/Bark_HMS (ECMA-418-2:2025, formulas 23 to 25).
+
+    power: mean square in Pa^2, where a sine has that of its RMS
+    threshold: in quiet
+    """
     ratio = max(power, QUIET) / (P0 * P0)
+    # The product of powers as a sum of logarithms, which cost less.
     rise = ratio**0.75
     total = 0.0
     for k in range(RISES.size):
@@ -170,65 +156,3 @@ def neighbors(blocks: BlocksOfSize) -> np.ndarray:
     above = np.where(target < reach, 1, reach)  # the two lowest bands have one neighbor above
     weights = (bands >= target - reach) & (bands <= target + above)
     return weights / weights.sum(1, keepdims=True)
-
-
-def loudness_of_parts(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The compiled form of `ECMASpecificLoudness`: loudness (..., frame), then of each band."""
-    specific = x.new_empty(*x.shape[:-3], *x.shape[-2:])
-    n = x.new_empty(specific.shape[:-1])
-    _loudness(_rows(x), _rows(n, 0), _rows(specific, 1))
-    return n, specific
-
-
-def tonality_of_parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The compiled form of `ECMASpecificTonality`: the highest, its frequency, then each band's."""
-    specific = x.new_empty(*x.shape[:-3], *x.shape[-2:])
-    t, hz = (x.new_empty(specific.shape[:-1]) for _ in range(2))
-    _tonality(_rows(x), _rows(t, 0), _rows(hz, 0), _rows(specific, 1))
-    return t, hz, specific
-
-
-def _rows(x: Tensor, axes: int = 2) -> Array:
-    """Parts (..., 3, frame, 53) as rows of these, or values (..., frame) or (..., frame, 53)."""
-    y = array(x)
-    return y.reshape(-1, *y.shape[-1 - axes :])
-
-
-@kernel
-def _loudness(x: Array, n: Array, specific: Array) -> None:
-    for row in range(x.shape[0]):
-        for frame in range(x.shape[2]):
-            tonal, noise, out = x[row, 0, frame], x[row, 1, frame], specific[row, frame]
-            most = tonal[0] + noise[0]
-            for band in range(out.size):
-                v = tonal[band] + noise[band]
-                most = v if v > most or v != v else most
-            e, total = 0.2918 / (most + EPSILON) + 0.5459, 0.0
-            for band in range(out.size):
-                high, low = tonal[band] + 0.0, 0.5331 * noise[band]
-                if high < low:
-                    high, low = low, high
-                ratio = low / max(high, EPSILON**2)
-                ratio = ratio if ratio > EPSILON**2 or ratio != ratio else EPSILON**2
-                value = high * (1 + ratio**e) ** (1 / e)
-                out[band] = value
-                total += value
-            n[row, frame] = WIDTH * total
-
-
-@kernel
-def _tonality(x: Array, t: Array, hz: Array, specific: Array) -> None:
-    for row in range(x.shape[0]):
-        for frame in range(x.shape[2]):
-            tonal, noise, out = x[row, 0, frame], x[row, 1, frame], specific[row, frame]
-            at, total = 0, 0.0
-            for band in range(out.size):
-                total += noise[band]
-                if tonal[band] > tonal[at] or tonal[band] != tonal[band]:
-                    at = band
-            seen = -np.expm1(-35 * (tonal[at] / (total + EPSILON) - 0.003))
-            factor = TONALITY * (seen if seen > 0 or seen != seen else 0.0)
-            for band in range(out.size):
-                out[band] = factor * tonal[band]
-            at = at if factor > 0 else 0
-            t[row, frame], hz[row, frame] = out[at], x[row, 2, frame, at]

@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, copied, kernel
-from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.operators import on_host
 from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_blocks
-from amt_stream.dsp.functional.state_space import state_space
 
 STEP = 32
 """Samples between values of the envelope."""
@@ -20,16 +18,13 @@ ORDER = 5
 LANES = 32
 """Channels processed together."""
 
-QUIET = 1e-30
-"""Lower bound of a squared envelope in Pa^2, for gradients."""
-
 
 def _like(x: Tensor, coefficients: Tensor, weights: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
     shape = *x.shape[:-1], 2, zi.shape[-1], x.shape[-1] // STEP
     return x.new_empty(shape), zi.new_empty(zi.shape)
 
 
-@operator(_like)
+@on_host(_like)
 def envelopes(
     x: Tensor, coefficients: Tensor, weights: Tensor, zi: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -47,29 +42,12 @@ def envelopes(
     bands = max(1, bands)
     tables = ("coefficients", coefficients, (3, bands)), ("weights", weights, (ORDER, bands))
     fit("envelopes", x.dtype, *tables, ("zi", zi, (*lead, 2, ORDER, bands)))
-    if compiled(x, coefficients, weights, zi):
-        zf = copied(zi)
-        return envelopes_in_place(x, coefficients, weights, zf), zf
-    re, im, gain = coefficients
-    # u_k[t] = p sum_j gain^(k - j) u_j[t - 1] + gain^k x[t]
-    power = torch.arange(ORDER, device=gain.device)
-    passed = gain[:, None, None] ** (power[:, None] - power).clamp(min=0)
-    passed = passed * (power[:, None] >= power)
-    a = torch.complex(1 + re, im)[:, None, None] * passed
-    b = gain[:, None] ** (power + 1)
-    c, d = (weights.T[:, None].to(a.dtype) @ a).squeeze(1), (weights.T * b).sum(-1)
-    state = torch.complex(zi.select(-3, 0), zi.select(-3, 1)).mT
-    sound = x[..., None, :].expand(*lead, bands, time)
-    q, last_state = state_space(sound, a, b.to(a.dtype), c, d.to(a.dtype), state)
-    q = q.unflatten(-1, (-1, STEP))
-    first = q[..., 0]
-    envelope = (first.real.square() + first.imag.square()).clamp(min=QUIET).sqrt()
-    y = torch.stack([envelope, q.real.clamp(min=0).square().mean(-1)], -3)
-    return y, torch.stack([last_state.real.mT, last_state.imag.mT], -3)
+    zf = copied(zi)
+    return envelopes_in_place(x, coefficients, weights, zf), zf
 
 
 def envelopes_in_place(x: Tensor, coefficients: Tensor, weights: Tensor, state: Tensor) -> Tensor:
-    """The output of `envelopes` by its compiled form, which updates `state`; nothing is checked.
+    """The output of `envelopes`, which updates `state`; nothing is checked.
 
     state: contiguous
     """

@@ -6,35 +6,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, copied, kernel
-from amt_stream.dsp.functional.ecma418 import (
-    BANDS,
-    CENTERS,
-    basis_loudness_of,
-    specific_basis_loudness,
-)
-from amt_stream.dsp.functional.ecma418_modulation import (
+from amt_stream.dsp.functional.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.ecma418.bands import BANDS, CENTERS, basis_loudness_of
+from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
     NODES,
     Grid,
-    around,
     before,
     begin_hop,
     interpolate,
-    interpolated,
     join_hops,
-    placed,
     push,
     sharpen,
-    sharpened,
-    spread,
     spread_of,
-    summed,
     take,
 )
-from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.operators import on_host
 from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
-from amt_stream.dsp.functional.threads import one_thread
 
 GRID = Grid(hop=128, wait=9, period=64)
 
@@ -100,10 +88,9 @@ class RoughnessTables(NamedTuple):
     bands: Tensor
 
 
-def roughness_table_shapes() -> dict[str, tuple[int, ...]]:
-    """Shapes of `RoughnessTables`."""
-    shapes = (BANDS,), (SIZE,), (SIZE // 2 + 1,), (34,), (4, BANDS)
-    return dict(zip(RoughnessTables._fields, shapes, strict=True))
+_SHAPES = (BANDS,), (SIZE,), (SIZE // 2 + 1,), BIAS.shape, (4, BANDS)
+
+TABLE_SHAPES = dict(zip(RoughnessTables._fields, _SHAPES, strict=True))
 
 
 class RoughnessState(NamedTuple):
@@ -129,12 +116,11 @@ class RoughnessState(NamedTuple):
     begun: Tensor
 
 
-def roughness_states() -> dict[str, tuple[int, ...]]:
-    """Shapes of `RoughnessState`, without leading axes."""
-    hop = GRID.hop
-    nodes, each = (BANDS, NODES), (BANDS,)
-    shapes = (BANDS, 3 * hop), (BANDS, hop), (BANDS, 4), nodes, nodes, each, each, (1,)
-    return dict(zip(RoughnessState._fields, shapes, strict=True))
+_ENVELOPES = (BANDS, 3 * GRID.hop), (BANDS, GRID.hop), (BANDS, 4)
+_FRAMES = (BANDS, NODES), (BANDS, NODES), (BANDS,), (BANDS,), (1,)
+
+STATE_SHAPES = dict(zip(RoughnessState._fields, (*_ENVELOPES, *_FRAMES), strict=True))
+"""Without leading axes."""
 
 
 def _like(
@@ -144,7 +130,7 @@ def _like(
     return y, RoughnessState(*(v.new_empty(v.shape) for v in state))
 
 
-@operator(_like)
+@on_host(_like)
 def roughness(
     x: Tensor, tables: RoughnessTables, state: RoughnessState
 ) -> tuple[Tensor, RoughnessState]:
@@ -158,163 +144,15 @@ def roughness(
     """
     lead, _, _, time = signal_axes("roughness", "x", x, 3)
     whole_blocks("roughness", time, FRAME)
-    shapes, of_tables = roughness_states(), roughness_table_shapes()
-    given = [(key, v, (*lead, *shapes[key])) for key, v in state._asdict().items()]
-    given += [(key, v, of_tables[key]) for key, v in tables._asdict().items()]
+    given = [(key, v, (*lead, *STATE_SHAPES[key])) for key, v in state._asdict().items()]
+    given += [(key, v, TABLE_SHAPES[key]) for key, v in tables._asdict().items()]
     fit("roughness", torch.float64, ("x", x, (*lead, 2, BANDS, time)), *given)
-    if compiled(x, *tables, *state):
-        after = RoughnessState(*map(copied, state))
-        return roughness_in_place(x, tables, after), after
-    frames = []
-    with one_thread(x):
-        for part in x.split(FRAME, -1):
-            y, state = _frame(part, tables, state)
-            frames.append(y)
-    return torch.stack(frames, -1), state
-
-
-def _frame(
-    x: Tensor, tables: RoughnessTables, state: RoughnessState
-) -> tuple[Tensor, RoughnessState]:
-    envelope, power = x.unbind(-3)
-    begun = state.begun
-    block, ended, recent, older = placed(state.recent, envelope, state.older, begun, GRID)
-    total, sums = summed(state.power, power, begun, GRID)
-    nodes, rates = (
-        torch.where(ended, torch.cat([last[..., 1:], found[..., None]], -1), last)
-        for last, found in zip(
-            (state.nodes, state.rates), _amplitudes(block, total / (SIZE / 2), tables), strict=True
-        )
-    )
-    y = interpolated(nodes, begun, GRID)
-    y = sharpened(y, spread(y), ROUGHNESS)
-    rising, falling = (torch.full_like(y, v) for v in (RISE, FALL))  # two numbers make float32
-    keep = torch.where(y >= state.smooth, rising, falling)
-    y = y * (1 - keep) + state.smooth * keep
-    y = torch.where(begun + 1 > GRID.wait, y, 0.0)
-    (low, high), both = (around(v, begun, GRID)[..., 1:3].unbind(-1) for v in (nodes, rates))
-    rate = torch.where(high >= low, both[1], both[0])
-    rate = torch.where(rate > 0, rate, state.rate)
-    after = RoughnessState(older, recent, sums, nodes, rates, y, rate, GRID.after(begun))
-    return torch.stack([y, rate], -2), after
-
-
-def _amplitudes(envelope: Tensor, power: Tensor, tables: RoughnessTables) -> tuple[Tensor, Tensor]:
-    """Amplitudes and rates of modulation (..., 53) of blocks of envelopes (..., 53, 512).
-
-    power: mean square of the rectified bands times 2 (..., 53)
-    """
-    n = specific_basis_loudness(power, tables.threshold)
-    windowed = envelope * tables.window
-    lines = torch.fft.rfft(windowed)
-    energy = n.amax(-1, keepdim=True) * windowed.square().sum(-1)
-    silent = energy <= 0
-    scale = torch.where(silent, 0.0, n.square() / torch.where(silent, 1.0, energy))
-    phi = scale[..., None] * (lines.real.square() + lines.imag.square())
-    inner = (phi[..., :-2, :] + phi[..., 1:-1, :] + phi[..., 2:, :]) / 3
-    phi = torch.cat([phi[..., :1, :], inner, phi[..., -1:, :]], -2)
-    s = phi.sum(-2)
-    used = s[..., FIRST : LAST + 1]
-    middle = (LAST - FIRST) // 2
-    median = used.sort(-1).values[..., middle : middle + 2].mean(-1, keepdim=True)
-    w = 0.0856 * s / (median + 1e-10) * tables.gain
-    most = w[..., FIRST : LAST + 1].amax(-1, keepdim=True)
-    w = torch.where(w < 0.05 * most, 0.0, (w - 0.1407).clamp(0, 1))
-    y = phi * w[..., None, :]
-    # A sound that is no number has no peaks.
-    strongest, rate = _strongest(y, *_peaks(y.detach()), tables)
-    return strongest + 0 * s.sum(-1, keepdim=True), rate
-
-
-def _peaks(y: Tensor) -> tuple[Tensor, Tensor]:
-    """The most prominent peaks of spectra (..., line), and which of these are some (..., 10)."""
-    z = y[..., FIRST : LAST + 1]
-    top = z[..., 1:-1]
-    there = (top > z[..., :-2]) & (top > z[..., 2:])
-    at = torch.arange(z.shape[-1], device=z.device)
-    own = at[1:-1, None]
-    higher = z[..., None, :] > top[..., None]
-    start = torch.where(higher & (at < own), at, -1).amax(-1, keepdim=True)
-    stop = torch.where(higher & (at > own), at, z.shape[-1]).amin(-1, keepdim=True)
-    inside = (at > start) & (at < stop)
-    low, high = (
-        torch.where(inside & side, z[..., None, :], torch.inf).amin(-1)
-        for side in (at < own, at > own)
-    )
-    prominence = torch.where(there, top - torch.maximum(low, high), -1.0)
-    found = prominence.topk(PEAKS)
-    order = found.indices.sort(-1)
-    valid = (found.values > 0).gather(-1, order.indices)
-    k = order.values + FIRST + 1
-    height = torch.where(valid, y.gather(-1, k), 0.0)
-    return k, valid & (height > 0.05 * height.amax(-1, keepdim=True))
-
-
-def _strongest(
-    y: Tensor, k: Tensor, valid: Tensor, tables: RoughnessTables
-) -> tuple[Tensor, Tensor]:
-    """Amplitude and rate (..., band) of the strongest harmonic series among peaks at lines `k`."""
-    best, most, above, below = tables.bands[..., None].unbind(0)
-    y0, y1, y2 = (y.gather(-1, k + shift) for shift in (-1, 0, 1))
-    size = torch.where(valid, y0 + y1 + y2, 0.0)
-    curve = torch.where(valid, y0 - 2 * y1 + y2, -1.0)
-    f = _without_bias((k + torch.where(valid, 0.5 * (y0 - y2), 0.0) / curve) * LINE, tables.bias)
-    b = size * most * torch.where(f > best, _weight(f, best, 1.2822, above), 1.0)
-    b = torch.where(f > LINE, b, 0.0)
-    with torch.no_grad():
-        base, ratio = f[..., :, None], f[..., None, :] / f[..., :, None]
-        number = torch.floor(ratio + 0.5)
-        off = (f[..., None, :] / (number.clamp(min=1) * base) - 1).abs()
-        off = torch.where(valid[..., None, :], off, torch.inf)
-        order = torch.arange(PEAKS, device=y.device)
-        nearer = off[..., None, :] < off[..., :, None]
-        nearer = nearer | ((off[..., None, :] == off[..., :, None]) & (order < order[:, None]))
-        beaten = ((number[..., None, :] == number[..., :, None]) & nearer).any(-1)
-        member = (number > 0) & (off < 0.04) & ~beaten & valid[..., :, None]
-        energy = torch.where(member, b[..., None, :], 0.0).sum(-1)
-        energy = torch.where(valid, energy, -1.0)
-        # The first of equal ones.
-        highest = energy >= energy.amax(-1, keepdim=True)
-        chosen = torch.where(highest, order, PEAKS).amin(-1, keepdim=True).clamp(max=PEAKS - 1)
-        member = member.gather(-2, chosen[..., None].expand(*chosen.shape, PEAKS)).squeeze(-2)
-        own = torch.where(member, b, -1.0)
-        loudest = torch.where(own >= own.amax(-1, keepdim=True), order, PEAKS)
-        loudest = loudest.amin(-1, keepdim=True).clamp(max=PEAKS - 1)
-    base, strongest = f.gather(-1, chosen), f.gather(-1, loudest)
-    b = torch.where(member, b, 0.0)
-    total = b.sum(-1, keepdim=True)
-    silent = total <= 0
-    center = (f * b).sum(-1, keepdim=True) / torch.where(silent, 1.0, total)
-    distance = (center - strongest).abs()
-    same = silent | (distance == 0)
-    apart = torch.where(same, 0.0, torch.where(same, 1.0, distance) ** 0.749)
-    total = (1 + 0.1 * apart) * total
-    slow = torch.where(base <= best, _weight(base, best, 0.7066, below), 1.0)
-    total = torch.where(silent | (base <= LINE), 0.0, total * slow)
-    total = torch.where(total < LEAST, 0.0, total)
-    rate = torch.where(total > 0, base.detach(), 0.0)
-    return total.squeeze(-1), rate.squeeze(-1)
-
-
-def _without_bias(f: Tensor, bias: Tensor) -> Tensor:
-    """Modulation rates in Hz of the vertices of parabolas, without their bias."""
-    theta = torch.arange(34, dtype=f.dtype, device=f.device)
-    b = (torch.floor(f / LINE)[..., None] + theta / 32) * LINE - (f[..., None] + bias)
-    nearest = b[..., :33].abs().argmin(-1, keepdim=True)
-    here, before = b.gather(-1, nearest), b.gather(-1, (nearest - 1).clamp(min=0))
-    at = torch.where((nearest > 0) & (here * before < 0), nearest, nearest + 1)
-    e0, e1 = (bias.expand_as(b).gather(-1, at - shift) for shift in (1, 0))
-    b0, b1 = (b.gather(-1, at - shift) for shift in (1, 0))
-    return f + (e0 - (e1 - e0) * b0 / (b1 - b0)).squeeze(-1)
-
-
-def _weight(f: Tensor, best: Tensor, slope: float, power: Tensor) -> Tensor:
-    ratio = f.clamp(min=LINE / 2) / best
-    return (1 + ((ratio - 1 / ratio) * slope).square()) ** -power
+    after = RoughnessState(*map(copied, state))
+    return roughness_in_place(x, tables, after), after
 
 
 def roughness_in_place(x: Tensor, tables: RoughnessTables, state: RoughnessState) -> Tensor:
-    """The output of `roughness` by its compiled form, which updates `state`; nothing is checked.
+    """The output of `roughness`, which updates `state`; nothing is checked.
 
     state: contiguous
     """
@@ -322,8 +160,7 @@ def roughness_in_place(x: Tensor, tables: RoughnessTables, state: RoughnessState
     sound = array(x).reshape(-1, 2, BANDS, time)
     y = np.empty((len(sound), 2, BANDS, time // FRAME))
     older, recent, power, nodes, rates, smooth, rate, begun = (
-        v.numpy().reshape(-1, *shape)
-        for v, shape in zip(state, roughness_states().values(), strict=True)
+        v.numpy().reshape(-1, *shape) for v, shape in zip(state, STATE_SHAPES.values(), strict=True)
     )
     threshold, window, gain, bias, bands = map(array, tables)
     block, energy = np.empty((BANDS, SIZE)), np.empty(BANDS)
@@ -342,7 +179,7 @@ def roughness_in_place(x: Tensor, tables: RoughnessTables, state: RoughnessState
                 push(rates[row], found[1])
                 begin_hop(sound[row], frame * FRAME, fitting, recent[row], power[row])
             _finish(nodes[row], rates[row], count, smooth[row], rate[row], y[row, :, :, frame])
-            begun[row, 0] = count + 1 if count + 1 < 2 * GRID.period else GRID.period
+            begun[row, 0] = GRID.after(count)
     return torch.from_numpy(y).view(*lead, 2, BANDS, -1)
 
 
@@ -377,7 +214,7 @@ def _window(block: Array, window: Array, energy: Array) -> None:
 def _all_amplitudes(
     lines: Array, energy: Array, n: Array, gain: Array, bias: Array, bands: Array
 ) -> Array:
-    """The compiled form of `_amplitudes` (2, 53), from spectra (53, 257, 2) and energies (53,)."""
+    """Amplitudes and rates of modulation (2, 53), from spectra (53, 257, 2) and energies (53,)."""
     count = lines.shape[1]
     phi, out = np.empty((BANDS, count)), np.zeros((2, BANDS))
     s, w = np.zeros(count), np.empty(count)
@@ -470,7 +307,7 @@ def _find_peaks(y: Array, k: Array, prominence: Array) -> int:
 
 @kernel
 def _rate(f: float, bias: Array) -> float:
-    """The compiled form of `_without_bias`."""
+    """Modulation rate in Hz of the vertex of a parabola, without its bias."""
     line = np.floor(f / LINE)
     nearest, least = 0, np.inf
     for i in range(33):
@@ -513,7 +350,7 @@ def _is_member(f: Array, base: float, i: int) -> bool:
 
 @kernel
 def _amplitude(f: Array, b: Array, best: float, below: float) -> tuple[float, float]:
-    """The compiled form of the end of `_strongest` for the peaks of a band."""
+    """Amplitude and rate of the strongest harmonic series among the peaks of a band."""
     highest, chosen = -1.0, -1
     for j in range(f.size):
         energy = 0.0
