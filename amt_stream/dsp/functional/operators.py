@@ -114,7 +114,7 @@ def on_host(like: Callable[..., Any]) -> Callable[[F], F]:
         def chosen(*given: object) -> Any:
             parts = [v.detach() for v in _inputs(takes, given)]
             if compilable(*parts):
-                return f(*given)
+                return f(*_arguments(takes, parts))
             y = op(*parts)
             return y if gives is None else _joined(gives, list(y))
 
@@ -171,12 +171,17 @@ def _inputs(takes: list[Layout], given: Iterable[object]) -> list[Any]:
     return [part for layout, v in zip(takes, given, strict=False) for part in _parts(layout, v)]
 
 
+def _arguments(takes: list[Layout], given: Iterable[object]) -> list[Any]:
+    """The arguments that have the single values `given`."""
+    values = list(given)
+    return [_joined(layout, values) for layout in takes if values]
+
+
 def _outputs(
     function: Callable[..., Any], takes: list[Layout], gives: Layout, given: Iterable[object]
 ) -> Any:
     """The output of `function` for the single values `given`, in single values too."""
-    values = list(given)
-    y = function(*(_joined(layout, values) for layout in takes if values))
+    y = function(*_arguments(takes, given))
     return y if gives is None else tuple(_parts(gives, y))
 
 

@@ -23,13 +23,36 @@ SMALL = 2**15
 TINY = 5e-324
 """The least positive number, if denormal numbers are not flushed to 0."""
 
+LARGEST, KEPT = 64 * 2**20, 256 * 2**20
+"""Bytes of a piece of memory that the process keeps when it is freed, and of all of them."""
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Numbers of the options in the C library of GNU (malloc.h)."""
+
 Setter = Callable[[int], int]
 
 
 def work_alone() -> None:
-    """Limit the calling thread to one core, and flush denormal numbers to 0, for good."""
+    """Limit the calling thread to one core, and flush denormal numbers to 0, for good.
+
+    Memory stays with the process as `keep_memory` says.
+    """
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
+    keep_memory()
+
+
+def keep_memory() -> None:
+    """Have the C library keep up to `KEPT` freed bytes for the next block, for good.
+
+    By default it gives large pieces back to the system, which clears each page when it hands them
+    out again: with 32 listeners that takes twice as long as `Dau1997`. This applies to the process,
+    and does nothing without the C library of GNU.
+    """
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(M_MMAP_THRESHOLD, LARGEST)
+        mallopt(M_TRIM_THRESHOLD, KEPT)
 
 
 @contextlib.contextmanager
