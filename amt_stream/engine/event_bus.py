@@ -84,12 +84,12 @@ class EventBus:
 
     def sound(self, block: Block, lost: int, flags: int) -> None:
         """Hand a copy of the sound to every sink that takes sound [model-thread]."""
-        if not self.sinks.hear_sound:
+        if not self.sinks.takes(Chunk):
             return
         sample = self._models.position + lost
         samples = block.copy()
         samples.flags.writeable = False
-        self.sinks.hear(Chunk(samples, sample, self._utc(sample), lost, flags))
+        self.sinks.give(Chunk(samples, sample, self._utc(sample), lost, flags))
 
     def sink_notes(self) -> None:
         """Send events about failures of sinks, and what sinks report [model-thread]."""
@@ -140,4 +140,4 @@ class EventBus:
 
     def _pass(self, event: Event) -> None:
         self._events.append(event)
-        self.sinks.tell(event)
+        self.sinks.give(event)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -97,16 +98,20 @@ class SinkThread:
         self.errors = 0
         self.missed = 0
         self.retired = False
-        self._sink, self._finish, self._failed = sink, finish, failed
-        self._event = sink.event if isinstance(sink, HearsEvents) else None
-        self._sound = sink.sound if isinstance(sink, HearsSound) else None
-        self._snapshot = sink.snapshot if isinstance(sink, HearsSnapshots) else None
+        self._finish, self._failed = finish, failed
+        self._calls: dict[type[Handed], Callable[[Any], object]] = {Frames: sink}
+        if isinstance(sink, HearsEvents):
+            self._calls[Event] = sink.event
+        if isinstance(sink, HearsSound):
+            self._calls[Chunk] = sink.sound
+        if isinstance(sink, HearsSnapshots):
+            self._calls[Snapshot] = sink.snapshot
         self._only_reads = getattr(sink, "only_reads", False)
         self._hears_tail = getattr(sink, "hears_tail", False)
         self._noted = sink if isinstance(sink, HasNote) else None
         self._needs = sink if isinstance(sink, NeedsModels) else None
         # Sound chunks come about as often as frames.
-        self._limit, self._lossy = limit * (2 if self._sound else 1), lossy
+        self._limit, self._lossy = limit * (2 if Chunk in self._calls else 1), lossy
         self._missed: dict[tuple[str, str], Missed] = {}
         self._unheard_before_next = 0
         self._queue: queue.SimpleQueue[Handed | None] = queue.SimpleQueue()
@@ -138,9 +143,13 @@ class SinkThread:
         if not self.retired:
             self._queue.put(frames)
 
-    @property
-    def hears_sound(self) -> bool:
-        return self._sound is not None and not self.retired
+    def takes(self, kind: type[Handed]) -> bool:
+        """Whether the sink takes events, sound or snapshots, and has room for one of these
+        [any-thread].
+        """
+        if kind not in self._calls or self.retired:
+            return False
+        return kind is not Snapshot or self._queue.qsize() < self._limit
 
     @property
     def note(self) -> str:
@@ -152,16 +161,24 @@ class SinkThread:
         """Models that the sink needs [any-thread]."""
         return () if self._needs is None or self.retired else self._needs.needed
 
-    def hear(self, chunk: Chunk) -> None:
-        """Queue sound, if the sink takes it; never waits if lossy [model-thread]."""
-        if not self._room():
-            self._unheard_before_next += len(chunk) + chunk.lost
+    def give(self, thing: Event | Chunk | Snapshot) -> None:
+        """Queue it, if the sink takes its kind; never waits if lossy [model-thread].
+
+        No event is lost, unless the sink hangs while a thousand wait.
+        """
+        if not self.takes(type(thing)):
             return
-        if self._unheard_before_next:
-            chunk = replace(chunk, missed=self._unheard_before_next)
-            self._unheard_before_next = 0
+        if isinstance(thing, Chunk):
+            if not self._room():
+                self._unheard_before_next += len(thing) + thing.lost
+                return
+            if self._unheard_before_next:
+                thing = replace(thing, missed=self._unheard_before_next)
+                self._unheard_before_next = 0
+        elif isinstance(thing, Event) and self._queue.qsize() >= self._limit + EVENTS_WAIT:
+            return
         if not self.retired:
-            self._queue.put(chunk)
+            self._queue.put(thing)
 
     def _room(self) -> bool:
         """Whether the queue has room; waits for that if the source can wait."""
@@ -170,26 +187,6 @@ class SinkThread:
                 return False
             time.sleep(0.001)
         return True
-
-    def tell(self, event: Event) -> None:
-        """Queue an event, if the sink takes events [model-thread].
-
-        None is lost, unless the sink hangs while a thousand wait.
-        """
-        if self._event is None or self.retired:
-            return
-        if self._queue.qsize() < self._limit + EVENTS_WAIT:
-            self._queue.put(event)
-
-    @property
-    def hears_snapshots(self) -> bool:
-        """Whether the sink takes snapshots and has room for one [any-thread]."""
-        return not (self._snapshot is None or self.retired or self._queue.qsize() >= self._limit)
-
-    def keep(self, snapshot: Snapshot) -> None:
-        """Queue a snapshot, if the sink takes them [model-thread]."""
-        if self.hears_snapshots:
-            self._queue.put(snapshot)
 
     def hurry(self) -> None:
         """Deliver what is queued for at most one more second [any-thread]."""
@@ -254,15 +251,7 @@ class SinkThread:
 
     def _hand_on(self, given: Handed) -> bool:
         """Call the sink; False if it reports that it had nothing to do."""
-        if isinstance(given, Frames):
-            return self._sink(given if self._only_reads else given.copy()) is not False
-        if isinstance(given, Event):
-            assert self._event is not None
-            self._event(given)
-        elif isinstance(given, Chunk):
-            assert self._sound is not None
-            self._sound(given)
-        else:
-            assert self._snapshot is not None
-            self._snapshot(given)
-        return True
+        if isinstance(given, Frames) and not self._only_reads:
+            given = given.copy()
+        done = self._calls[type(given)](given)
+        return not (isinstance(given, Frames) and done is False)

@@ -112,31 +112,14 @@ class Sinks:
         for sink_thread in threads:
             sink_thread.put(frames)
 
-    def tell(self, event: Event) -> None:
-        """Hand on an event [model-thread]."""
+    def takes(self, kind: type[Chunk | Snapshot]) -> bool:
+        """Whether any sink takes sound, or takes snapshots and has room for one [any-thread]."""
+        return any(sink_thread.takes(kind) for sink_thread in self._all)
+
+    def give(self, thing: Event | Chunk | Snapshot) -> None:
+        """Hand it on to the sinks that take its kind [model-thread]."""
         for sink_thread in self._all:
-            sink_thread.tell(event)
-
-    @property
-    def hear_sound(self) -> bool:
-        """Whether any sink takes sound."""
-        return any(sink_thread.hears_sound for sink_thread in self._all)
-
-    def hear(self, chunk: Chunk) -> None:
-        """Hand on sound to sinks that take it [model-thread]."""
-        for sink_thread in self._all:
-            if sink_thread.hears_sound:
-                sink_thread.hear(chunk)
-
-    @property
-    def hear_snapshots(self) -> bool:
-        """Whether any sink takes snapshots and has room for one."""
-        return any(sink_thread.hears_snapshots for sink_thread in self._all)
-
-    def keep(self, snapshot: Snapshot) -> None:
-        """Hand on a snapshot to sinks that take it [model-thread]."""
-        for sink_thread in self._all:
-            sink_thread.keep(snapshot)
+            sink_thread.give(thing)
 
     @property
     def needed(self) -> set[str]:

@@ -4,9 +4,10 @@ import math
 import time
 from collections.abc import Mapping
 
+from amt_stream import __version__
+from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.engine.clock import ClockReading
 from amt_stream.engine.devices.portaudio import since_boot_s
-from amt_stream.engine.restore import Standing
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.sinks import Sinks
 from amt_stream.engine.sources import SourceError
@@ -18,13 +19,24 @@ SNAPSHOT_S = 1.0
 
 
 @thread_checked
-class Snapshots:
-    """Hands snapshots to the sinks that take them, and restores from one."""
+class Snapshots(Resumable):
+    """The state of an engine: hands it to the sinks that take snapshots, and restores it.
+
+    epoch: UTC of the first sample
+    moment: when the state was
+    """
+
+    kept = ("version", "fs", "epoch", "moment", "models")
 
     def __init__(self, models: RunningModels, timeline: Timeline, sinks: Sinks) -> None:
-        self._models, self._timeline, self._sinks = models, timeline, sinks
-        self._standing = Standing(timeline.source.fs, models.of)
+        self.version, self.fs, self.models = __version__, int(timeline.source.fs), models.of
+        self.epoch, self.moment = 0.0, ClockReading()
+        self._timeline, self._sinks = timeline, sinks
         self._next_at = -math.inf
+
+    @property
+    def _position(self) -> int:
+        return next(iter(self.models.values())).position.sample
 
     def restore(self, state: Mapping[str, object]) -> None:
         """Resume where `state` was saved [before start].
@@ -35,10 +47,20 @@ class Snapshots:
         source = self._timeline.source
         if not (source.live or source.seekable):
             raise SourceError(f"{source.name} cannot resume: it cannot seek")
-        self._standing.load_state_dict(state)
+        self.load_state_dict(state)
         if source.seekable:
-            source.seek(self._models.position)
-        self._timeline.begin(self._models.position, self._standing)
+            source.seek(self._position)
+        self._timeline.begin(self._position, self.epoch, self.moment)
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        """Raises Unfitting for the state of another version, rate or model [before start]."""
+        for name, mine in (("version", self.version), ("fs", self.fs)):
+            was = state.get(name)
+            if was != mine:
+                raise Unfitting(f"the {name} was {was!r:.40}, and is {mine!r}: go on with the same")
+        super().load_state_dict(state)
+        if len({one.position.sample for one in self.models.values()}) > 1:
+            raise Unfitting("the models of the state are at different samples")
 
     def in_time(self) -> None:
         """Take a snapshot if the last is a second old [model-thread]."""
@@ -49,11 +71,11 @@ class Snapshots:
         """Take a snapshot now [model-thread]."""
         self._next_at = time.monotonic() + SNAPSHOT_S
         arrivals = self._timeline.arrivals
-        if not self._sinks.hear_snapshots or not arrivals.callbacks:
+        if not self._sinks.takes(Snapshot) or not arrivals.callbacks:
             return
-        standing, sample = self._standing, self._models.position
-        time_s = sample / standing.fs
-        standing.epoch = self._timeline.epoch(time_s)
-        utc = standing.epoch + time_s
-        standing.moment = ClockReading(since_boot_s() - arrivals.arrived_at(time_s), utc)
-        self._sinks.keep(Snapshot(sample, utc, standing.state_dict()))
+        sample = self._position
+        time_s = sample / self.fs
+        self.epoch = self._timeline.epoch(time_s)
+        utc = self.epoch + time_s
+        self.moment = ClockReading(since_boot_s() - arrivals.arrived_at(time_s), utc)
+        self._sinks.give(Snapshot(sample, utc, self.state_dict()))

@@ -3,7 +3,6 @@
 from amt_stream.engine.clock import ClockReading, UtcScale
 from amt_stream.engine.devices.portaudio import since_boot_s
 from amt_stream.engine.health import Arrivals
-from amt_stream.engine.restore import Standing
 from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.thread_check import thread_checked
 
@@ -22,17 +21,19 @@ class Timeline:
         self._runner = runner
         self.begin(0)
 
-    def begin(self, sample: int, standing: Standing | None = None) -> None:
-        """Count from `sample` on; `standing` is the state of a stopped engine [before start].
+    def begin(
+        self, sample: int, epoch: float | None = None, stopped: ClockReading | None = None
+    ) -> None:
+        """Count from `sample` on [before start].
+
+        epoch, stopped: of an engine that resumes: UTC of the first sample, and when it stopped
 
         A source that is not `seekable` lacks the samples between that stop and its first block.
         """
-        self.first_sample, self.restored = sample, standing is not None
+        self.first_sample, self.restored = sample, epoch is not None
         self.arrivals = Arrivals(self.source.fs, sample)
-        self._epoch = 0.0 if standing is None else standing.epoch
-        self._stopped: ClockReading | None = None
-        if standing is not None and not self.source.seekable:
-            self._stopped = standing.moment
+        self._epoch = epoch or 0.0
+        self._stopped = None if self.source.seekable else stopped
         self._why_missing = ""
 
     def epoch(self, audio_s: float) -> float:
