@@ -37,25 +37,9 @@ class Held(NamedTuple):
     came_at: float
 
 
-class Ended(NamedTuple):
-    """The end of the source, with samples missing after its last block."""
-
-    lost: int
-    flags: int
-
-
-class SourceReport(NamedTuple):
-    """An event of the source between two blocks that wait."""
-
-    kind: str
-    text: str
-
-
-class SourceGain(NamedTuple):
-    """The gain of the input of some columns from the next block on."""
-
-    gain: InputGain
-    columns: range
+Tell = Callable[[str, str], None]
+Later = Callable[[Deliver, Tell], None]
+"""Passes on what came between two blocks that wait: an event or a gain, or the end."""
 
 
 def _nobody_takes(gain: InputGain, columns: range) -> None:
@@ -96,12 +80,12 @@ class SourceRunner:
         self._queueing = threading.Lock()
         self.take_gain: Callable[[InputGain, range], None] = _nobody_takes
         """Called with the gain of the input of some columns."""
-        self._stored: deque[Held | Ended | SourceReport | SourceGain] = deque()
+        self._stored: deque[Held | Later] = deque()
         self._bytes = 0
         self._left_out = 0
         self._failure: Exception | None = None
         self._deliver: Deliver | None = None
-        self._tell: Callable[[str, str], None] | None = None
+        self._tell: Tell | None = None
         # A daemon, so that a source that hangs does not block the program's exit.
         self._thread = threading.Thread(
             target=self._run, name=f"start and stop of {source.name}", daemon=True
@@ -130,24 +114,20 @@ class SourceRunner:
         if self.error is not None:
             raise self.error
 
-    def pass_to(self, deliver: Deliver, tell: Callable[[str, str], None]) -> None:
+    def pass_to(self, deliver: Deliver, tell: Tell) -> None:
         """Pass audio and events on directly from now on [before start, model-thread]."""
         self._deliver, self._tell = deliver, tell
 
-    def held(self, deliver: Deliver, tell: Callable[[str, str], None]) -> Iterator[Held]:
+    def held(self, deliver: Deliver, tell: Tell) -> Iterator[Held]:
         """Yield stored blocks and those that come meanwhile; then switch to `pass_to`.
 
         Raises the error of an invalid block.
         """
         while (one := self._next(deliver, tell)) is not None:
-            if isinstance(one, SourceReport):
-                tell(*one)
-            elif isinstance(one, SourceGain):
-                self.take_gain(*one)
-            elif isinstance(one, Ended):
-                deliver(None, *one)
-            else:
+            if isinstance(one, Held):
                 yield one
+            else:
+                one(deliver, tell)
 
     def end(self) -> None:
         """Stop the source, or never start it, without waiting [any-thread]."""
@@ -217,7 +197,7 @@ class SourceRunner:
         flags |= Fault.OVERLOAD if self._left_out else 0
         self._left_out = 0
         if block is None:
-            self._stored.append(Ended(lost, flags))
+            self._stored.append(lambda deliver, tell: deliver(None, lost, flags))
         elif self._bytes + block.nbytes + BLOCK_BYTES > HELD_BYTES:
             self._left_out = lost + len(block)
         else:
@@ -229,7 +209,7 @@ class SourceRunner:
         """Pass an event on, or store it [any-thread]."""
         with self._queueing:
             if self._tell is None:
-                self._stored.append(SourceReport(kind, text))
+                self._stored.append(lambda deliver, tell: tell(kind, text))
                 return
         self._tell(kind, text)
 
@@ -237,13 +217,11 @@ class SourceRunner:
         """Pass a gain on, or store it [any-thread]."""
         with self._queueing:
             if self._tell is None:
-                self._stored.append(SourceGain(gain, columns))
+                self._stored.append(lambda deliver, tell: self.take_gain(gain, columns))
                 return
         self.take_gain(gain, columns)
 
-    def _next(
-        self, deliver: Deliver, tell: Callable[[str, str], None]
-    ) -> Held | Ended | SourceReport | SourceGain | None:
+    def _next(self, deliver: Deliver, tell: Tell) -> Held | Later | None:
         """The next stored item; None, after switching to `pass_to`, if there is none."""
         with self._queueing:
             if self._stored:

@@ -8,8 +8,7 @@ import pytest
 import soundfile
 
 from amt_stream.engine import Engine, InputDevice, MicrophoneSource, SourceError, list_devices
-from amt_stream.engine.devices.listing import chosen, listed, listed_again
-from amt_stream.engine.devices.playback import is_played
+from amt_stream.engine.devices.listing import chosen, is_played, listed, listed_again
 from amt_stream.engine.devices.pulse_server import PulseSource
 
 SPEAKER = "Monitor of VirtualSpeaker"
@@ -169,7 +168,7 @@ def test_it_is_not_the_microphone_where_alsa_records_from_elsewhere(virtual_mic,
     assert listed_again([raw], source.device) == source.device
     assert listed_again([{**raw, "name": "hw:0"}], source.device) is None
     # The number of the process is all that tells where it records from.
-    monkeypatch.setattr("amt_stream.engine.devices.pulse_routing.placement_of", lambda *named: None)
+    monkeypatch.setattr("amt_stream.engine.devices.input_watch.placement_of", lambda *named: None)
     told = "cannot be recorded: ALSA does not record from the sound"
     with pytest.raises(SourceError, match=told):
         source.start(lambda block, lost=0, flags=0: None)

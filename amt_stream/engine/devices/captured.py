@@ -1,7 +1,6 @@
 """A microphone that a separate process reads, which survives unplugging and stalls."""
 
 import contextlib
-import math
 import queue
 import threading
 import time
@@ -12,7 +11,7 @@ from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureMessage, CaptureProcess, NoAnswer
 from amt_stream.engine.devices.delay_line import DelayLine, OnSound
-from amt_stream.engine.devices.device_source import SILENT, DeviceSource
+from amt_stream.engine.devices.device_source import SILENT, DeviceSource, Reader
 from amt_stream.engine.devices.identity import pinned
 from amt_stream.engine.devices.input_watch import InputWatch
 from amt_stream.engine.devices.listing import listed_again
@@ -33,10 +32,8 @@ PLACED_S = 1.0
 RUNNING = "running"
 
 
-class Captured:
+class Captured(Reader):
     """A microphone in a separate process, and the thread that reads from it."""
-
-    stall_s = math.inf
 
     def __init__(self, source: DeviceSource, deliver: Deliver) -> None:
         self._source, self._deliver = source, deliver
@@ -77,15 +74,11 @@ class Captured:
         """Samples missing at present, while the device is lost or gives exact zeros."""
         lost = self._lost_at is not None
         since = self._continuity.missing(portaudio.since_boot_s()) if lost else 0
-        return since + self._gate.missing
-
-    @property
-    def holds_s(self) -> float:
-        return self._gate.holds_s
+        return since + super().missing
 
     @property
     def held_back_s(self) -> float:
-        return self._gate.held_back_s + self._line.age_s
+        return super().held_back_s + self._line.age_s
 
     def _open(self, process: CaptureProcess) -> None:
         """Open the device in the process; raises SourceError if it is not available."""

@@ -3,7 +3,7 @@
 import math
 import time
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -28,27 +28,31 @@ UNKNOWN = "is it muted, or does the system not permit its use?"
 """Why a microphone gives exact zeros, if the system does not tell."""
 
 
-class Reader(Protocol):
+class Reader:
     """Reads an opened device, and delivers its sound; fields as of a `Source`.
 
     delay_s: for how long it holds back all sound
     """
 
-    delay_s: float
+    delay_s = 0.0
+    stall_s: float = math.inf
+
+    _gate: ZeroGate
 
     @property
-    def missing(self) -> int: ...
+    def missing(self) -> int:
+        return self._gate.missing
 
     @property
-    def stall_s(self) -> float: ...
+    def holds_s(self) -> float:
+        return self._gate.holds_s
 
     @property
-    def holds_s(self) -> float: ...
+    def held_back_s(self) -> float:
+        return self._gate.held_back_s
 
-    @property
-    def held_back_s(self) -> float: ...
-
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        raise NotImplementedError
 
 
 class ArrivalDelay:
@@ -79,6 +83,11 @@ class ArrivalDelay:
         self._lag += 0.01 * (age_s - self._lag)
 
 
+def _of_reader(name: str, otherwise: float) -> Any:
+    """A property of the reader; `otherwise` while the device is not read."""
+    return property(lambda self: otherwise if self.reader is None else getattr(self.reader, name))
+
+
 class DeviceSource(Source):
     """What all ways to read a device share.
 
@@ -106,28 +115,14 @@ class DeviceSource(Source):
         return self.delay.seconds + self._held_s
 
     @property
-    def _held_s(self) -> float:
-        return 0.0 if self.reader is None else self.reader.delay_s
-
-    @property
     def latency_growth_s(self) -> float:  # type: ignore[override]
         return self.delay.growth_s
 
-    @property
-    def missing(self) -> int:  # type: ignore[override]
-        return 0 if self.reader is None else self.reader.missing
-
-    @property
-    def stall_s(self) -> float:  # type: ignore[override]
-        return math.inf if self.reader is None else self.reader.stall_s
-
-    @property
-    def holds_s(self) -> float:  # type: ignore[override]
-        return 0.0 if self.reader is None else self.reader.holds_s
-
-    @property
-    def held_back_s(self) -> float:  # type: ignore[override]
-        return 0.0 if self.reader is None else self.reader.held_back_s
+    _held_s: float = _of_reader("delay_s", 0.0)
+    missing = _of_reader("missing", 0)
+    stall_s = _of_reader("stall_s", math.inf)
+    holds_s = _of_reader("holds_s", 0.0)
+    held_back_s = _of_reader("held_back_s", 0.0)
 
     @property
     def silence_note(self) -> str:  # type: ignore[override]

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.devices.capture_process import CaptureProcess
 from amt_stream.engine.devices.identity import identity_of, is_alias
-from amt_stream.engine.devices.playback import is_played, no_playback
 from amt_stream.engine.devices.pulse_server import (
     PulseSource,
     default_sink,
@@ -20,6 +20,8 @@ from amt_stream.engine.sources import SourceError
 
 THROUGH = ("pulse", "default", "pipewire")
 """ALSA names that record from a sound server, the most reliable first."""
+
+_KNOWN = re.compile(r"\[loopback\]$|^monitor of |^(stereo mix|what u hear|blackhole|loopback)\b")
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,28 @@ def same_device(devices: Sequence[InputDevice], lost: InputDevice) -> InputDevic
         and (device.name == lost.name or not is_alias(lost.name, lost.host_api))
     ]
     return found[0] if len(found) == 1 else None
+
+
+def is_played(name: str, host_api: str) -> bool:
+    """Whether an input is known by its name to record playback.
+
+    WASAPI marks its own; the others are common drivers and virtual devices.
+    """
+    return host_api != "ALSA" and _KNOWN.search(name.casefold()) is not None
+
+
+def no_playback() -> str:
+    """Why playback cannot be recorded, and what helps on this system."""
+    if sys.platform == "darwin":
+        help = "macOS has none built in: install a virtual device such as BlackHole"
+    elif sys.platform == "win32":
+        help = (
+            "this PortAudio lists no loopback devices: switch on Stereo Mix, install a virtual "
+            "cable, or give sounddevice a newer PortAudio"
+        )
+    else:
+        help = "it needs PulseAudio or PipeWire, pactl, and ALSA's plugin for them"
+    return f"there is no input that records what the computer plays; {help}"
 
 
 if __name__ == "__main__":  # for callers that must not wait for a sound system that hangs

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Any, BinaryIO, Self
 
 SLAB = 1 << 18
 """Bytes read from a file at once."""
@@ -19,39 +19,42 @@ WRITER_S, LOOK_S = 1.0, 0.02
 """Time for a writer to open a named pipe, and between two looks."""
 
 
-class SourceBytes(Protocol):
+class SourceBytes:
     """Bytes by position.
 
     size: of a file; None for a stream
     total: all bytes, once they are known
     """
 
-    @property
-    def size(self) -> int | None: ...
-
-    @property
-    def total(self) -> int | None: ...
+    size: int | None = None
+    total: int | None = None
 
     def at(self, position: int, count: int) -> bytes:
         """`count` bytes, fewer only at the end; waits for them."""
+        raise NotImplementedError
 
     def some(self, position: int, count: int, unit: int) -> bytes:
         """From one unit up to `count` bytes, in whole units; fewer only at the end."""
+        return self.at(position, count)
 
     def forget(self, position: int) -> None:
         """Bytes before this position are not asked for again."""
 
     def grown(self) -> int:
         """Bytes that a file has gained since it was opened."""
+        return 0
 
     def stop(self) -> None:
         """From now on, nothing more comes [any-thread]."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the file."""
 
 
-class FileBytes:
+class FileBytes(SourceBytes):
     """The bytes that a file had when it was opened. Raises OSError."""
+
+    size: int
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
@@ -69,17 +72,8 @@ class FileBytes:
             offset = 0
         return self._slab[offset : offset + count]
 
-    def some(self, position: int, count: int, unit: int) -> bytes:
-        return self.at(position, count)
-
-    def forget(self, position: int) -> None:
-        pass
-
     def grown(self) -> int:
         return os.fstat(self._file.fileno()).st_size - self.size
-
-    def stop(self) -> None:
-        pass
 
     def close(self) -> None:
         self._file.close()
@@ -89,8 +83,10 @@ class FileBytes:
             self._file.close()
 
 
-class Zeros:
+class Zeros(SourceBytes):
     """A source of zeros, whose length is all that matters."""
+
+    size: int
 
     def __init__(self, size: int) -> None:
         self.size = self.total = size
@@ -98,32 +94,14 @@ class Zeros:
     def at(self, position: int, count: int) -> bytes:
         return bytes(max(0, min(count, self.size - position)))
 
-    def some(self, position: int, count: int, unit: int) -> bytes:
-        return self.at(position, count)
 
-    def forget(self, position: int) -> None:
-        pass
-
-    def grown(self) -> int:
-        return 0
-
-    def stop(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class PipeBytes:
+class PipeBytes(SourceBytes):
     """The bytes of a binary stream that cannot go back; those not forgotten are in memory."""
-
-    size = None
 
     def __init__(self, stream: BinaryIO, begun: bytes = b"") -> None:
         self._stream: Any = stream
         self._begin, self._held = 0, bytearray(begun)
         self._owned = False
-        self.total: int | None = None
         self._stopping = threading.Event()
 
     @classmethod
@@ -157,9 +135,6 @@ class PipeBytes:
         if done >= PIECE:  # not at each read, which would move the rest each time
             del self._held[:done]
             self._begin = position
-
-    def grown(self) -> int:
-        return 0
 
     def stop(self) -> None:
         self._stopping.set()
