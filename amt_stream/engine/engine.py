@@ -26,7 +26,7 @@ from amt_stream.engine.model_runner import WATCH_S, Work
 from amt_stream.engine.options import EngineKeywords, EngineOptions
 from amt_stream.engine.program_end import keep_nothing_running
 from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.row_sinks import RowSinks
+from amt_stream.engine.row_sinks import RowSinks, refuse_no_sinks
 from amt_stream.engine.run_state import Resets, RunState
 from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.shutdown import Shutdown
@@ -35,19 +35,17 @@ from amt_stream.engine.sinks import Sinks
 from amt_stream.engine.slowness import Slowness
 from amt_stream.engine.snapshots import Snapshots
 from amt_stream.engine.source_runner import SourceRunner
-from amt_stream.engine.sources import Source, refuse_no_source
+from amt_stream.engine.sources import Source
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
-from amt_stream.engine.together import Together
+from amt_stream.engine.together import runner_of
 from amt_stream.meters.calibration import Calibration, calibration_words
 from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows
-from amt_stream.meters.since_reset import UNDO_S
 
 RECENT_S = 4.0
-NOTHING_TO_UNDO = f"no readings were reset in the last {UNDO_S:g} s: nothing to undo"
 
 
 @thread_checked
@@ -89,8 +87,8 @@ class Engine:
         **settings: Unpack[EngineKeywords],
     ) -> None:
         options = EngineOptions(**settings)
-        _refuse_no_sinks(sinks)
-        self._runner = runner = _runner_of(source)
+        refuse_no_sinks(sinks)
+        self._runner = runner = runner_of(source)
         in_callback = options.run_in == "callback"
         if runner.has_begun and (in_callback or runner.source.can_wait):
             name = runner.source.name
@@ -294,9 +292,7 @@ class Engine:
         """
         self._models.index_of(microphone)
         with self._resets.lock, self._state.commanded("an undo"):
-            if not self.can_undo_reset(microphone):
-                raise ValueError(NOTHING_TO_UNDO)
-            self._resets.undo(self._models.names_of(microphone))
+            self._resets.undo(self._models.names_of(microphone), self._models.position)
             self._tell_when_done("reset_undone", "what was forgotten is counted again", microphone)
 
     def mark(self, text: str, microphone: str | None = None) -> None:
@@ -470,7 +466,7 @@ class Engine:
         begin: called before them with the time in seconds at which the present begins, if there
             was sound before
         """
-        _refuse_no_sinks([sink])
+        refuse_no_sinks([sink])
         self._row_sinks.attach(sink, begin)
         self.sinks = (*self.sinks, sink)
 
@@ -502,22 +498,3 @@ class Engine:
 
 def _event_words(kind: str, text: str) -> str:
     return sentence(f"{kind} {brief(text)!r}")
-
-
-def _runner_of(source: Source | Sequence[Source] | SourceRunner) -> SourceRunner:
-    if isinstance(source, SourceRunner):
-        return source
-    if isinstance(source, Sequence) and not isinstance(source, str):  # type: ignore[unreachable]
-        source = Together(source)
-    refuse_no_source(source)
-    return SourceRunner(source)
-
-
-def _refuse_no_sinks(sinks: Sequence[Sink | RowSink]) -> None:
-    if not isinstance(sinks, Sequence):
-        raise TypeError(f"sinks is {sinks!r}: give a sequence, such as [print]")
-    for sink in sinks:
-        if not (callable(sink) or isinstance(sink, RowSink)):
-            raise TypeError(
-                f"the sink {sink!r} cannot be called: give a function of Frames, or a RowSink"
-            )

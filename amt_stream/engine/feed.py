@@ -36,19 +36,15 @@ class Taker(Protocol):
     def end(self) -> None: ...
 
 
-class FeedMicrophone(NamedTuple):
-    """A microphone of an engine, "" if there is only one, and its number of channels."""
-
-    microphone: str
-    channels: int
-
-
 class RowModel(NamedTuple):
-    """A model, its scalar outputs, and its microphones, for making rows."""
+    """A model for making rows, its scalar outputs, and the channels of each microphone by name.
+
+    A single microphone has the name "".
+    """
 
     model: Stage
     fields: tuple[str, ...]
-    microphones: tuple[FeedMicrophone, ...]
+    microphones: Mapping[str, int]
 
 
 def readings_of_model(name: str, rows_of: RowModel, channels: int) -> Readings:
@@ -83,7 +79,7 @@ class EngineRows:
         self._duration_s, self._wait_s = duration_s, wait_s
         self._models, self._fs, self._step_ms, self._columns = models, fs, step_ms, columns
         self._limits = limits
-        microphones = [one.microphone for one in next(iter(models().values())).microphones]
+        microphones = next(iter(models().values())).microphones
         self._stretches = dict.fromkeys(
             ((microphone, name) for microphone in microphones for name in models()), 0
         )
@@ -93,7 +89,7 @@ class EngineRows:
 
     def _readings(self, microphone: str) -> dict[str, Readings]:
         return {
-            name: readings_of_model(name, one, dict(one.microphones)[microphone])
+            name: readings_of_model(name, one, one.microphones[microphone])
             for name, one in self._models().items()
         }
 

@@ -10,11 +10,10 @@ import torch
 from amt_stream.core.json_types import JsonMap
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.microphones import Microphone
-from amt_stream.engine.pace import refuse_no_rungs
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.correction import Correction
 from amt_stream.meters.setting import changed
-from amt_stream.meters.specification import EngineSettings, RunIn
+from amt_stream.meters.specification import RUNGS, EngineSettings, RunIn
 
 
 class EngineKeywords(TypedDict, total=False):
@@ -95,6 +94,8 @@ class EngineOptions(EngineSettings):
             seconds = getattr(self, name)
             if not 0.0 < seconds < math.inf:
                 raise ValueError(f"{name} is {seconds}: give seconds, more than 0")
-        refuse_no_rungs(self.ladder)
+        rungs = self.ladder
+        if isinstance(rungs, str) or len(set(rungs)) < len(rungs) or not set(rungs) <= set(RUNGS):
+            raise ValueError(f"ladder is {rungs!r}: give some of {RUNGS}, or () for none")
         if self.microphones is not None and self.channels is not None:
             raise ValueError("microphones and channels are given: give the channels of each")

@@ -148,3 +148,14 @@ class RowSinks:
 
     def _end_s(self) -> float | None:
         return self._models.first.position.samples / self._source.fs if self._state.played else None
+
+
+def refuse_no_sinks(sinks: Sequence[Sink | RowSink]) -> None:
+    """Raise TypeError unless these are functions of Frames and RowSinks."""
+    if not isinstance(sinks, Sequence):
+        raise TypeError(f"sinks is {sinks!r}: give a sequence, such as [print]")
+    for sink in sinks:
+        if not (callable(sink) or isinstance(sink, RowSink)):
+            raise TypeError(
+                f"the sink {sink!r} cannot be called: give a function of Frames, or a RowSink"
+            )

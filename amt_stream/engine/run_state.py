@@ -2,10 +2,10 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from amt_stream.core.errors import Refusal
-from amt_stream.meters.since_reset import SinceReset
+from amt_stream.meters.since_reset import UNDO_S, SinceReset
 
 
 class EngineEnded(Refusal):
@@ -87,7 +87,9 @@ class Resets:
         resets, time_s = [self._samples.get(name) for name in names], position / self._fs
         return all(one is not None and one.can_undo(time_s) for one in resets)
 
-    def undo(self, names: Iterable[str]) -> None:
-        """Remove the resets of these."""
+    def undo(self, names: Collection[str], position: int) -> None:
+        """Remove the resets of these. Raises ValueError if one cannot be undone."""
+        if not self.can_undo(names, position):
+            raise ValueError(f"no readings were reset in the last {UNDO_S:g} s: nothing to undo")
         for name in names:
             self._samples[name].undo()

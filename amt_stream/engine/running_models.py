@@ -10,7 +10,7 @@ from amt_stream.dsp.contract import takes_pascal
 from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.calibration_in_use import each_ear
 from amt_stream.engine.channels import EARS, block_columns, heard_channels, layout_said
-from amt_stream.engine.feed import FeedMicrophone, RowModel
+from amt_stream.engine.feed import RowModel
 from amt_stream.engine.history import History
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
@@ -213,10 +213,7 @@ class RunningModels:
             name: RowModel(
                 one.ready.model,
                 one.ready.fields,
-                tuple(
-                    FeedMicrophone(listener.name, listener.input.channels)
-                    for listener in one.listeners
-                ),
+                {listener.name: listener.input.channels for listener in one.listeners},
             )
             for name, one in self.of.items()
         }

@@ -30,25 +30,9 @@ from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix
 from amt_stream.meters.source_description import InputGain, SourceDescription
 from amt_stream.meters.specification import PCM, PCM_CHANNELS, PCM_FS
 
-__all__ = [
-    "Block",
-    "Deliver",
-    "DeviceLost",
-    "FileSource",
-    "Noise",
-    "SignalSource",
-    "Source",
-    "SourceError",
-    "StdinSource",
-    "ThreadedSource",
-    "Tone",
-    "am_tone_source",
-    "as_block",
-    "as_lost",
-    "demo_sound",
-    "demo_source",
-    "refuse_no_source",
-]
+__all__ = ["Block", "Deliver", "DeviceLost", "FileSource", "Noise", "SignalSource", "Source"]
+__all__ += ["SourceError", "StdinSource", "ThreadedSource", "Tone", "am_tone_source", "as_block"]
+__all__ += ["as_lost", "demo_sound", "demo_source", "refuse_no_source"]
 
 Block = NDArray[np.float32]
 

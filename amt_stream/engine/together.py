@@ -15,6 +15,7 @@ from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.engine.gaps import MISSING, SILENT
 from amt_stream.engine.microphones import Microphone
 from amt_stream.engine.ring import SampleRing
+from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     Block,
     Deliver,
@@ -182,6 +183,16 @@ class Together(Source):
             return ""
         found = {member.state for member in self._members}
         return found.pop() if len(found) == 1 else "running"
+
+
+def runner_of(source: Source | Sequence[Source] | SourceRunner) -> SourceRunner:
+    """The runner of a source, or of several together. Raises as `Source` and `Together`."""
+    if isinstance(source, SourceRunner):
+        return source
+    if isinstance(source, Sequence) and not isinstance(source, str):  # type: ignore[unreachable]
+        source = Together(source)
+    refuse_no_source(source)
+    return SourceRunner(source)
 
 
 @thread_checked

@@ -8,10 +8,9 @@ import pytest
 from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, Fault, RowSink, SignalSource
 from amt_stream.engine import ladder as ladder_module
-from amt_stream.engine.ladder import CALM_S
+from amt_stream.engine.ladder import CALM_S, Pace
 from amt_stream.engine.listener import Listener
 from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.pace import Pace
 from amt_stream.engine.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry, entry_of
