@@ -11,9 +11,9 @@ from amt_stream.meters.frames import Frames
 from amt_stream.meters.level_names import WEIGHTINGS
 from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows import Readings
-from amt_stream.meters.rows.loudness import LoudnessReadings
-from amt_stream.meters.rows.sound_level import SoundLevelReadings
-from amt_stream.meters.rows.zwicker import ZwickerReadings
+from amt_stream.meters.rows.models.loudness import LoudnessReadings
+from amt_stream.meters.rows.models.sound_level import SoundLevelReadings
+from amt_stream.meters.rows.models.zwicker import ZwickerReadings
 
 EDGES_SONE = 2.0 ** (np.arange(-16, 33) / 4)
 """Upper edges of the classes of loudness: 0.0625 to 256 sone, from 1 sone in steps of 2.5 phon."""

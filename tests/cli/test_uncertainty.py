@@ -8,7 +8,7 @@ import pytest
 from amt_stream.cli.command import build_parser
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.rows import band_texts
-from amt_stream.meters.rows.loudness import EDGES
+from amt_stream.meters.rows.models.loudness import EDGES
 from tests.cli.conftest import Table
 
 METER = ("meter", "--fast", "--source")

@@ -4,8 +4,8 @@ import numpy as np
 
 from amt_stream.meters.accumulators import PERCENTS, Statistic, Statistics
 from amt_stream.meters.names import NameForm
-from amt_stream.meters.rows.loudness import LEVEL, LoudnessReadings
-from amt_stream.meters.rows.zwicker import LOUDNESS, SHARPNESS
+from amt_stream.meters.rows.models.loudness import LEVEL, LoudnessReadings
+from amt_stream.meters.rows.models.zwicker import LOUDNESS, SHARPNESS
 
 KINDS = ("max", "mean")
 

@@ -15,7 +15,7 @@ WORDS = {
     "title": "Toy",
     "method": "nothing at all",
     "model": "amt_stream.dsp.stages:Gain",
-    "readings": "amt_stream.meters.rows.programme:ProgrammeReadings",
+    "readings": "amt_stream.meters.rows.models.programme:ProgrammeReadings",
 }
 
 

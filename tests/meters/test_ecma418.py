@@ -12,7 +12,7 @@ from amt_stream.dsp.models.ecma418_all import ECMA418Output
 from amt_stream.dsp.stages.ecma418_modulation import ECMARoughnessOutput
 from amt_stream.meters import catalog
 from amt_stream.meters.rows import choose, readings_of
-from amt_stream.meters.rows.ecma418 import LOUDNESS, TONALITY
+from amt_stream.meters.rows.models.ecma418 import LOUDNESS, TONALITY
 from tests.data.synth import render
 from tests.meters.one_quantity import ecma_meter
 from tests.meters.test_readings import frames

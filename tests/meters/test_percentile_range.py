@@ -9,7 +9,7 @@ import soundfile
 
 from amt_stream import measure
 from amt_stream.meters.accumulators import Histogram, RollingHistogram, SoundLevelMeter
-from amt_stream.meters.rows.ecma418 import LOUDNESS
+from amt_stream.meters.rows.models.ecma418 import LOUDNESS
 from tests.meters.one_quantity import ecma_meter, sharpness_meter, zwicker_meter
 
 FS = 48000

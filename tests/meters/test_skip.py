@@ -11,7 +11,7 @@ from amt_stream.meters.accumulators import (
     SpectrumMeter,
     ThirdOctaveMeter,
 )
-from amt_stream.meters.rows.ecma418 import TONALITY
+from amt_stream.meters.rows.models.ecma418 import TONALITY
 from tests.meters.one_quantity import ecma_meter, loudness_meter, sharpness_meter, zwicker_meter
 
 COUNTS = [0, 1, 7, 99, 100, 101, 350, 399, 400, 401, 1234]

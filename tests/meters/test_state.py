@@ -14,7 +14,7 @@ from amt_stream.meters.accumulators import (
     ThirdOctaveMeter,
 )
 from amt_stream.meters.accumulators.programme import COLUMNS
-from amt_stream.meters.rows.ecma418 import TONALITY
+from amt_stream.meters.rows.models.ecma418 import TONALITY
 from tests.meters.one_quantity import ecma_meter, loudness_meter, sharpness_meter, zwicker_meter
 
 

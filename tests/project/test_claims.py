@@ -17,7 +17,7 @@ from amt_stream import (
     measure,
 )
 from amt_stream.meters.accumulators import Histogram
-from amt_stream.meters.rows.ecma418 import LOUDNESS
+from amt_stream.meters.rows.models.ecma418 import LOUDNESS
 from tests.meters import threadless
 from tests.meters.one_quantity import ecma_meter, sharpness_meter, zwicker_meter
 

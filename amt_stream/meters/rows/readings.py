@@ -17,8 +17,8 @@ from amt_stream.meters import catalog
 from amt_stream.meters.audience import NO_AUDIENCE
 from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames, scalar_field
 from amt_stream.meters.names import SIDES
-from amt_stream.meters.rows.annoyance import USUAL as JOINT
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
+from amt_stream.meters.rows.models.annoyance import USUAL as JOINT
 
 Summary = dict[str, float | None]
 

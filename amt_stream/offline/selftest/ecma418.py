@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.rows.ecma418 import Metric
+from amt_stream.meters.rows.models.ecma418 import Metric
 from amt_stream.meters.signals import Tone
 from amt_stream.offline.selftest.check import Trial
 from amt_stream.offline.selftest.requirement import Of, Requirement

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from amt_stream.meters.rows.ecma418 import LOUDNESS
+from amt_stream.meters.rows.models.ecma418 import LOUDNESS
 from amt_stream.offline.selftest.ecma418 import (
     DEFINITION,
     PLAIN,

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from amt_stream.meters.rows.ecma418 import ROUGHNESS
+from amt_stream.meters.rows.models.ecma418 import ROUGHNESS
 from amt_stream.meters.signals import Tone
 from amt_stream.offline.selftest.ecma418 import (
     DEFINITION,

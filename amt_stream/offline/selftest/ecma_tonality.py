@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from amt_stream.meters.rows.ecma418 import TONALITY
+from amt_stream.meters.rows.models.ecma418 import TONALITY
 from amt_stream.offline.selftest.ecma418 import (
     DEFINITION,
     PLAIN,

@@ -12,7 +12,7 @@ from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_stream.meters.accumulators import EBU_9, EBU_18
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import band_texts, signed_text
-from amt_stream.meters.rows.annoyance import USUAL as ANNOYANCE
+from amt_stream.meters.rows.models.annoyance import USUAL as ANNOYANCE
 from amt_stream.views.reading_cell import ReadingCell
 
 TARGET_LUFS = -23.0

@@ -7,9 +7,9 @@ from amt_stream.dsp.scales import zwicker_phon
 from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.names import sides_of
-from amt_stream.meters.rows.annoyance import annoyance_column
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.quantity import (
+from amt_stream.meters.rows.models.annoyance import annoyance_column
+from amt_stream.meters.rows.models.quantity import (
     ColumnWords,
     Quantity,
     QuantityReadings,
@@ -18,7 +18,7 @@ from amt_stream.meters.rows.quantity import (
     maximum_words,
     percentile_words,
 )
-from amt_stream.meters.rows.sharpness import SharpnessOfCores, Weighting
+from amt_stream.meters.rows.models.sharpness import SharpnessOfCores, Weighting
 
 SETTLE_S = 1.5
 """Seconds after a fault until a loudness level that has fallen by 50 dB is within 0.05 phon: 0.7 s,

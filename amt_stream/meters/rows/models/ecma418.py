@@ -15,7 +15,7 @@ from amt_stream.meters.band_shares import BARK
 from amt_stream.meters.frames import LATER, Frames
 from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.quantity import (
+from amt_stream.meters.rows.models.quantity import (
     ColumnWords,
     Quantity,
     QuantityReadings,

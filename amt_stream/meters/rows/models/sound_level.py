@@ -32,7 +32,7 @@ from amt_stream.meters.level_names import (
 from amt_stream.meters.names import place_of, sides_of
 from amt_stream.meters.rows.block import all_of
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.level_columns import level_column
+from amt_stream.meters.rows.models.level_columns import level_column
 from amt_stream.meters.rows.readings import (
     Earlier,
     MeteredReadings,

@@ -1,8 +1,8 @@
 """Readings of roughness after Daniel & Weber (1997)."""
 
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.rows.ecma418 import RULE, Metric, MetricReadings, metric_quantity
-from amt_stream.meters.rows.quantity import Unit
+from amt_stream.meters.rows.models.ecma418 import RULE, Metric, MetricReadings, metric_quantity
+from amt_stream.meters.rows.models.quantity import Unit
 
 ROUGHNESS = metric_quantity(
     "daniel_weber",

@@ -14,7 +14,7 @@ from amt_stream.meters.accumulators.histogram import HIGHEST, LOWEST
 from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.column import LONG_TERM, QUANTITIES, Column
-from amt_stream.meters.rows.quantity import (
+from amt_stream.meters.rows.models.quantity import (
     ColumnWords,
     Quantity,
     QuantityReadings,

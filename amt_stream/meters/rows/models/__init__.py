@@ -1,0 +1,1 @@
+"""Readings of each model: its columns, and what they are counted from."""
