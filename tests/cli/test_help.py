@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.meters import catalog, specification
+from amt_stream.meters import catalog, output_settings
 from amt_stream.meters.norms import shipped_norms
 from tests.service.served import forks
 
@@ -116,7 +116,7 @@ def names_of_before(monkeypatch):
     models = {k: v for k, v in catalog._installed().items() if re.search(rf"\b{k}\b", text)}
     norms = [name for name in shipped_norms() if re.search(rf"\b{name}\b", text)]
     monkeypatch.setattr(catalog, "_installed", lambda: models)
-    monkeypatch.setattr(specification, "shipped_norms", lambda: norms)
+    monkeypatch.setattr(output_settings, "shipped_norms", lambda: norms)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
