@@ -51,11 +51,10 @@ ONE_FORM = {
         "svf_blocks",
         "whole_blocks",
     ),
-    *("flushing_denormals", "whole_frames", "work_alone"),
+    *("flushing_denormals", "keep_memory", "whole_frames", "work_alone"),
     *("by_parts", "differentiable", "possible", "serves", "svf_sections"),
-    *("neighbors"),
     *("band_blocks", "filled_up", "refuse_short_products", "windows"),
-    *("high_rate_gains", "weighting"),
+    *("high_rate_gains", "neighbors", "weighting"),
 }
 """Functions in torch or Python alone, which cannot read beyond an array."""
 
