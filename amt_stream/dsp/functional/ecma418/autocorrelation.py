@@ -99,7 +99,7 @@ SINGLE_TURN, SINGLE_TWIST = turns(LONGEST, np.float32), twists(LONGEST, np.float
 
 
 class Memory(NamedTuple):
-    """Memory for `tonal_frames`, of any content.
+    """Memory for `tonal_and_noise`, of any content.
 
     first, second: of transforms (2, sample)
     single_first, single_second: of those in single precision
