@@ -112,10 +112,10 @@ from .offline.explain import Explanation as Explanation
 from .offline.explain import explain as explain
 from .offline.match import Match as Match
 from .offline.match import match as match
-from .offline.measure import Measured as Measured
 from .offline.measure import measure as measure
 from .offline.measure import measure_files as measure_files
-from .offline.measure import to_pandas as to_pandas
+from .offline.measured import Measured as Measured
+from .offline.measured import to_pandas as to_pandas
 from .sessions.compare import compare as compare
 
 __version__: str

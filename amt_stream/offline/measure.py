@@ -1,20 +1,17 @@
 """Measuring a whole sound in one call, with readings as arrays."""
 
 import difflib
-import json
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, tzinfo
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from amt_stream.core.clock import Moment, date_and_time, interval_s, local_zone, zone_named
 from amt_stream.core.importing import uncollected
@@ -22,7 +19,7 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
-from amt_stream.dsp.scales import erb_number_to_hz, pa_to_db_spl
+from amt_stream.dsp.scales import pa_to_db_spl
 from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters import catalog, rows
@@ -33,9 +30,8 @@ from amt_stream.meters.calibration import (
     uncertainty_of,
     with_corrections,
 )
-from amt_stream.meters.catalog import Entry, Output
+from amt_stream.meters.catalog import Entry
 from amt_stream.meters.correction import Correction, read_correction
-from amt_stream.meters.frames import Frames
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.needed_models import WantedColumn, asked_by_limits, models_for
 from amt_stream.meters.norms import limits_of
@@ -43,11 +39,11 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import COMPUTE_DEVICES, RowSettings, settings_of
 from amt_stream.meters.table import READINGS_TAKE, Table, is_given
 from amt_stream.offline.jobs import each
+from amt_stream.offline.measured import Measured
+from amt_stream.offline.output_track import OutputTrack
 
 if TYPE_CHECKING:
-    import pandas
     import torch
-    import xarray
 
     from amt_stream.offline.analysis import CheckedFile
 
@@ -59,135 +55,6 @@ PASCAL = 4096.0
 """Full scale in pascal for sound in pascal: a power of two, so that nothing is rounded."""
 
 IN_PASCAL = Calibration(pa_to_db_spl(PASCAL / math.sqrt(2)), source="samples in pascal")
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis of an output.
-
-    name: "erb_number" in Cam, "bark", "half_bark", "bark_hms" (the bands of ECMA-418-2), "hz",
-        "ear", "channel"
-    center_hz: center frequencies of auditory filters, or None
-    """
-
-    name: str
-    values: NDArray[np.float64]
-    center_hz: NDArray[np.float64] | None = None
-
-
-class Measured:
-    """The readings of one sound.
-
-    `m["ltl_phon"]` is a column as an array (row,), NaN without a reading, and
-    `m["specific_loudness"]` a chosen output (row, ...) along `m.axes`. `m.columns` are the names of
-    all columns, and `m.outputs` those of outputs. `header` describes the sound, the columns and the
-    settings, and `summary` has the statistics of the whole sound, as in `amt-stream analyze`.
-    `intervals` has the table of intervals, if chosen: `m.intervals["laeq_db"]` is a column of it.
-    """
-
-    def __init__(
-        self,
-        table: rows.Rows,
-        header: JsonDict,
-        summary: JsonDict,
-        outputs: Mapping[str, NDArray[np.float32]],
-        axes: Mapping[str, tuple[Axis, ...]],
-        units: Mapping[str, str],
-        intervals: rows.Rows | None = None,
-    ) -> None:
-        self.intervals = intervals
-        self.rows, self.header, self.summary = table, header, summary
-        self.outputs, self.axes, self._units = dict(outputs), dict(axes), dict(units)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns, beginning with the time."""
-        return self.rows.columns
-
-    @property
-    def time_s(self) -> NDArray[np.float64]:
-        """Times of the rows in seconds."""
-        return self["time_s"]
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name in self.outputs:
-            return self.outputs[name]
-        if name not in self.columns:
-            raise KeyError(f"{name!r}: there are {', '.join([*self.columns, *self.outputs])}")
-        return self.rows[name]
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
-    def __repr__(self) -> str:
-        source = self.header["source"]
-        names = ", ".join([*(c["name"] for c in self.header["columns"]), *self.outputs])
-        return f"<Measured {source['name']}: {counted(len(self), 'row')} of {names}>"
-
-    def to_pandas(self) -> "pandas.DataFrame":
-        """The rows as a data frame; `attrs` has the header.
-
-        Needs pandas: pip install "amt_stream[data]".
-        """
-        pandas = _extra("pandas")
-        frame = pandas.DataFrame({name: self.rows[name] for name in self.columns})
-        frame.attrs.update(self.header)
-        return frame
-
-    def to_xarray(self) -> "xarray.Dataset":
-        """Columns and outputs along `time_s`, with units.
-
-        If there are several rows at a time, such as of a spectrum, they are along `row`. The header
-        is JSON text, as netCDF has no dicts: json.loads(data.attrs["header"]). Needs xarray: pip
-        install "amt_stream[data]".
-        """
-        xarray = _extra("xarray")
-
-        dimension = "time_s" if len(np.unique(self.time_s)) == len(self) else "row"
-        units = {column["name"]: column["unit"] for column in self.header["columns"]}
-        data: dict[str, object] = {}
-        coordinates: dict[str, object] = {"time_s": (dimension, self.time_s, {"units": "s"})}
-        for name in self.columns[1:]:
-            unit = {"units": units[name]} if name in units else {}
-            data[name] = (dimension, self.rows[name], unit)
-        for name, values in self.outputs.items():
-            dimensions = [dimension, *(axis.name for axis in self.axes[name])]
-            data[name] = (dimensions, values, {"units": self._units[name]})
-            for axis in self.axes[name]:
-                coordinates[axis.name] = axis.values
-                if axis.center_hz is not None:
-                    coordinates["center_hz"] = (axis.name, axis.center_hz, {"units": "Hz"})
-        return xarray.Dataset(data, coordinates, attrs={"header": json.dumps(self.header)})
-
-
-def to_pandas(measured: "Iterable[Measured | Exception]") -> "pandas.DataFrame":
-    """A data frame of the results of `measure_files`, with a row per sound: its name and summary.
-
-    A sound that failed only has the reason, in the column `error`. To get the rows of all sounds in
-    one frame, use `pandas.concat({m.header["source"]["name"]: m.to_pandas() for m in measured})`.
-    Needs pandas: pip install "amt_stream[data]".
-    """
-    pandas = _extra("pandas")
-    found = [
-        {"error": str(one)}
-        if isinstance(one, Exception)
-        else {key: v for key, v in one.summary.items() if not isinstance(v, dict | list)}
-        for one in measured
-    ]
-    frame = pandas.DataFrame(found)
-    return frame if "error" in frame else frame.assign(error=None)
-
-
-def _extra(package: str) -> Any:
-    """Import a package of the extra `data`. Raises ModuleNotFoundError, which names the extra."""
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f'this needs {package}, which is not installed: pip install "amt_stream[data]"',
-            name=package,
-        ) from error
 
 
 class MeasureSettings(TypedDict, total=False):
@@ -401,7 +268,7 @@ def _measured(
             f"{joined.from_s:g}: give less"
         )
     tracks = {
-        name: _OutputTrack(entry.name, outputs[name], models[entry.name], joined.from_s)
+        name: OutputTrack(entry.name, outputs[name], models[entry.name], joined.from_s)
         for name, entry in asked.items()
     }
     parts = []
@@ -533,61 +400,3 @@ def _entry_of(output: str, preset: Preset) -> Entry:
             return entry
     offered = ", ".join(name for entry in preset.entries for name in entry.outputs) or "none"
     raise ValueError(f"no output of {preset.where} is called {output!r}: there are {offered}")
-
-
-class _OutputTrack:
-    """An output of a model at the times of rows: that of the last frame up to each row."""
-
-    def __init__(self, name: str, output: Output, model: Any, from_s: float) -> None:
-        self.picked: list[NDArray[np.float32]] = []
-        self.axes: tuple[Axis, ...] = ()
-        self._name, self._output, self._from_s = name, output, from_s
-        self._frequencies = getattr(model, "frequencies", None)
-        self._time_dim = getattr(model.out_time_dim, output.field)
-        self._time_s = np.array([-math.inf])
-        self._values: NDArray[np.float32] | None = None
-
-    def add(self, frames: Frames) -> None:
-        if frames.model != self._name or frames.after_end:
-            return
-        values = np.moveaxis(getattr(frames.values, self._output.field), self._time_dim, 0)
-        if self._values is None:
-            # Before the first frame there is no value.
-            self._values = np.full((1, *values.shape[1:]), np.nan, np.float32)
-            sizes = zip(self._output.axes, values.shape[1:], strict=True)
-            self.axes = tuple(axis_of(name, size, self._frequencies) for name, size in sizes)
-        self._values = np.concatenate([self._values, values])
-        self._time_s = np.concatenate([self._time_s, frames.time_s])
-        self._forget(self._from_s)
-
-    def until(self, time_s: NDArray[np.float64]) -> None:
-        """Pick the frames of rows at `time_s`, and drop earlier ones."""
-        if not len(time_s) or self._values is None:
-            return
-        self.picked.append(self._values[self._places(time_s)])
-        self._forget(time_s[-1])
-
-    def _places(self, time_s: Any) -> Any:
-        # The same time may differ between models in the last digit.
-        return np.searchsorted(self._time_s, time_s + 1e-6, side="right") - 1
-
-    def _forget(self, time_s: float) -> None:
-        """Drop frames before that of a row at `time_s`."""
-        place = max(0, self._places(time_s))
-        assert self._values is not None
-        self._values, self._time_s = self._values[place:], self._time_s[place:]
-
-
-def axis_of(name: str, size: int, frequencies: NDArray[np.float64] | None = None) -> Axis:
-    """The axis of an output, by its name in the catalog.
-
-    size: number of values along it
-    frequencies: frequencies of the model in Hz, for an axis "hz"
-    """
-    if name == "hz" and frequencies is not None:
-        return Axis(name, frequencies)
-    if name == "erb_number":
-        erb_number: NDArray[np.float64] = 1.75 + 0.25 * np.arange(float(size))
-        return Axis(name, erb_number, erb_number_to_hz(erb_number))
-    step = {"bark": 0.1, "half_bark": 0.5, "bark_hms": 0.5}.get(name, 1.0)
-    return Axis(name, step * np.arange(1.0, size + 1.0))

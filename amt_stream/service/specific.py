@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amt_stream.meters import catalog
-from amt_stream.offline.measure import axis_of
+from amt_stream.offline.output_track import axis_of
 from amt_stream.service.message import Message
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 from .files import SessionError as SessionError
 from .log import SessionLog as SessionLog
-from .log import SoundLog as SoundLog
 from .reading import Session as Session
 from .saving import save_session as save_session
+from .sound_log import SoundLog as SoundLog
 from .verify import Verdict as Verdict
 from .verify import verify as verify

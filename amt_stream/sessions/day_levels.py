@@ -19,9 +19,10 @@ from amt_stream.meters.rows.words import SIGNS
 from amt_stream.sessions import Session
 from amt_stream.sessions.chain import CHAIN
 from amt_stream.sessions.manifest import NAME as MANIFEST
-from amt_stream.sessions.parts import PartsOfRows, Pieces
 from amt_stream.sessions.reading import ROWS_IN
 from amt_stream.sessions.results import Results, column_of, read_results
+from amt_stream.sessions.results.parts import PartsOfRows
+from amt_stream.sessions.results.pieces import Pieces
 
 HOURS_OF_DAY = 24
 LEVELS, LAEQ = "spl", "laeq_db"
@@ -280,7 +281,7 @@ def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
     """The energy of one measurement, in pieces that each belong to one period."""
     parts = PartsOfRows(results)
     timeless = False
-    for found in (parts.pieces(), parts.pieces_of_rows()):
+    for found in (parts.pieces.best(), parts.pieces.of_rows()):
         if found is None:
             continue
         if not np.isfinite(found.utc_s).all():

@@ -16,8 +16,9 @@ from amt_stream.meters.rows import Column, Rows
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.meters.rows.spotted import SOUND_BEGIN, SOUND_END
-from amt_stream.sessions.parts import Part, PartsOfRows, Pieces, results_of_part
 from amt_stream.sessions.results import EXCLUDED, MARK, FaultySpan, Results, ResultsError
+from amt_stream.sessions.results.parts import Part, PartsOfRows, results_of_part
+from amt_stream.sessions.results.pieces import Pieces
 
 BEGINS, ENDS = ("begin", "begins", "start", "starts"), ("end", "ends", "stop", "stops")
 """Words after the text of a mark that begins or ends a span."""
@@ -157,9 +158,9 @@ def _again(parts: PartsOfRows, column: Column, rows: Rows) -> Numbers:
         within = [(time_s > one.begin_s + SAME_S) & (time_s <= end) for one, end in pairs]
         after = np.logical_or.reduce(within)
     if column.statistic.startswith(EQUIVALENT):
-        made = _level(parts.pieces_of(column.name), parts, time_s, column.window_s)
+        made = _level(parts.pieces.of(column.name), parts, time_s, column.window_s)
     elif column.name in OF_DAY and OF_DAY[column.name] in parts.results.known:
-        made = _level(parts.pieces_of(OF_DAY[column.name]), parts, time_s, 0.0, of_day=True)
+        made = _level(parts.pieces.of(OF_DAY[column.name]), parts, time_s, 0.0, of_day=True)
     elif column.statistic == "maximum":
         made = _highest(parts, column.name, time_s)
     else:
@@ -206,7 +207,7 @@ def _highest(parts: PartsOfRows, name: str, time_s: Numbers) -> Numbers:
         return found
     places = np.searchsorted(parts.time_s, time_s)
     values, now = parts.rows[name][places], parts.instantaneous(name)
-    for begin_s, end_s in parts.kept(float(time_s[0]) - SAME_S, float(time_s[-1])):
+    for begin_s, end_s in parts.spans.kept(float(time_s[0]) - SAME_S, float(time_s[-1])):
         within = (time_s > begin_s + SAME_S) & (time_s <= end_s + SAME_S)
         inside = np.flatnonzero(within & parts.counted[places])
         if not len(inside):

@@ -18,12 +18,20 @@ import contextlib
 import errno
 import json
 import os
+import platform
 import re
-from collections.abc import Mapping
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 
+from amt_stream import __version__
+from amt_stream.core.clock import zone_name, zone_of
 from amt_stream.core.files import NotThatFile, require_file
-from amt_stream.core.json_types import JsonDict
+from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.meters.calibration import utc_now
 from amt_stream.sessions.chain import CHAIN, HashChain, head_of, is_run
 from amt_stream.sessions.files import (
     SessionError,
@@ -275,3 +283,34 @@ def read_descriptions(path: Path) -> list[JsonDict]:
     if not found:
         raise SessionError(f"{path} is not a session: it has no {DESCRIPTION}.json")
     return sorted(found, key=lambda description: int(description["run"]))
+
+
+def description(
+    format: str,
+    header: JsonMap,
+    settings: Mapping[str, object],
+    restored: JsonMap | None = None,
+    repaired: Sequence[str] = (),
+) -> JsonDict:
+    """The description of a run that begins now, with the local time, its offset and its zone."""
+    zone = header.get("zone") or zone_name(None, time.time())
+    return {
+        "format": format,
+        "began_utc": utc_now(),
+        "began_local": datetime.now(UTC).astimezone(zone_of(zone)).isoformat(timespec="seconds"),
+        "zone": zone,
+        "restored": restored,
+        "header": header,
+        **settings,
+        "versions": _versions(),
+        "repaired": [*repaired],
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Versions of all packages that may affect the numbers."""
+    found = {"amt_stream": __version__, "python": platform.python_version()}
+    for name in ("torch", "numba", "numpy", "soundfile"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found | {"sqlite": sqlite3.sqlite_version, "platform": platform.platform()}

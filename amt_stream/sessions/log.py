@@ -3,46 +3,38 @@
 import contextlib
 import json
 import math
-import platform
 import socket
-import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
-from importlib import metadata
 from itertools import groupby
 from pathlib import Path
 from typing import Self
 
-from amt_stream import __version__
-from amt_stream.core.clock import zone_name, zone_of
 from amt_stream.core.files import why
-from amt_stream.core.formats import LOG_FORMATS, LogFormat, SoundFormat
-from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.formats import LOG_FORMATS, LogFormat
+from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import sentence
 from amt_stream.core.saved_state import SavedState, Unfitting
 from amt_stream.engine.thread_check import thread_checked
-from amt_stream.meters.calibration import utc_now
-from amt_stream.meters.frames import LIMITS, Chunk, Event, Frames, Snapshot
+from amt_stream.meters.frames import LIMITS, Event, Frames, Snapshot
 from amt_stream.meters.rows import AnyRows, JoinedRows, Rows
 from amt_stream.meters.source_description import LEARNED
 from amt_stream.meters.table import Table
 from amt_stream.sessions.chain import REMOVED
 from amt_stream.sessions.database import Database
 from amt_stream.sessions.files import SessionError
-from amt_stream.sessions.folder import SUMMARY, Folder
+from amt_stream.sessions.folder import SUMMARY, Folder, description
 from amt_stream.sessions.log_parts import LoggedEvent, MakeHeader, Store, TextParts
 from amt_stream.sessions.marks import forget_marks, marks_in
 from amt_stream.sessions.parquet import ParquetParts
 from amt_stream.sessions.reading import Session
 from amt_stream.sessions.retention import PartRemover, Removed, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
-from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
 CHANGES = ("calibrated", "uncalibrated", "swapped", LIMITS)
 """Kinds of events that change the header of the following rows."""
@@ -55,9 +47,6 @@ SLOW_S = 5.0
 TOLD_S = 10.0
 WAITING_ROWS = 100_000
 """Largest number of rows and events that wait for the disk; then the oldest are dropped."""
-
-WAITING_BYTES = 1 << 26
-"""Largest size of the sound that waits; almost three minutes at 48 kHz in two channels."""
 
 
 @dataclass
@@ -487,109 +476,6 @@ class SessionLog:
         self.folder.add_whole(SUMMARY, json.dumps(summary, indent=1) + "\n")
 
 
-@thread_checked
-class SoundLog(SessionLog):
-    """A `SessionLog` that also records the sound, all channels as the engine received them.
-
-    Only the owner may access a new folder and the sound files.
-
-    fs, channels: of the source
-    sound: "flac" (24 bits; what it cannot store is counted and reported) or "wav" (32-bit float,
-        exact)
-
-    `unrecorded` counts samples that are lost because the disk fails.
-    """
-
-    keeps_sound = True
-
-    def __init__(
-        self,
-        path: str | Path,
-        table: Table,
-        *,
-        fs: int,
-        channels: int,
-        sound: SoundFormat = "flac",
-        format: LogFormat = "sqlite",
-        settings: Mapping[str, object] | None = None,
-        restore: bool = False,
-        keep: Retention | None = None,
-    ) -> None:
-        self.unrecorded = 0
-        self._chunks: deque[Chunk] = deque()
-        self._fs = fs
-        self._noted: list[tuple[int, dict[str, object]]] = []
-        self._bytes = 0
-        self._recording: SoundRecording | None = None
-        refuse_sound(sound, fs, channels)
-        settings = {**(settings or {}), "sound": sound}
-        super().__init__(path, table, format=format, settings=settings, restore=restore, keep=keep)
-        self._recording = SoundRecording(
-            self.folder, sound, fs, channels, self._notes, table.sound.name
-        )
-
-    @property
-    def _notes(self) -> JsonDict:
-        """Further comments of sound files at this moment."""
-        return {"fs": self._fs, **self.table.sound.notes_of_columns}
-
-    def event(self, event: Event) -> None:
-        """Log an event [sink-thread]."""
-        super().event(event)
-        if event.kind in ("calibrated", "uncalibrated"):
-            with self._changed:
-                self._noted.append((event.sample, self._notes))
-
-    def sound(self, chunk: Chunk) -> None:
-        """Record the sound [sink-thread]."""
-        size = chunk.samples.nbytes
-        with self._changed:
-            while self._bytes + size > WAITING_BYTES and not (self._trouble or self._closed):
-                self._changed.wait(FLUSH_S)
-            self._chunks.append(chunk)
-            self._bytes += size
-            while self._bytes > WAITING_BYTES:
-                gone = self._chunks.popleft()
-                self._bytes -= gone.samples.nbytes
-                self.unrecorded += len(gone)
-
-    @property
-    def _there(self) -> bool:
-        return super()._there and (self._recording is None or self._recording.there)
-
-    def _reopen(self) -> None:
-        if self._recording is not None:
-            self._recording.reopen()
-        super()._reopen()
-
-    def _write_sound(self) -> None:
-        if self._recording is None:
-            return
-        self._recording.flush()
-        with self._changed:
-            chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0
-            noted, self._noted = self._noted, []
-            self._changed.notify_all()
-        self._recording.write(chunks, noted)
-
-    def _sum_up(self) -> None:
-        if self._recording is not None:
-            self._recording.close()
-        super()._sum_up()
-
-    @property
-    def note(self) -> str:
-        notes = [super().note] if super().note else []
-        if self.unrecorded:
-            notes.append(f"sound is missing in {self.path}: its disk did not write it")
-        if self._recording is not None and self._recording.cut:
-            notes.append(
-                "FLAC cannot store all of this sound, which exceeds full scale or has NaN or "
-                "infinity: wav can"
-            )
-        return "; ".join(notes)
-
-
 def _of_like_columns(blocks: Iterable[Rows]) -> list[Rows]:
     """Blocks joined as far as they have the same columns; other limits have others."""
     return [
@@ -600,34 +486,3 @@ def _of_like_columns(blocks: Iterable[Rows]) -> list[Rows]:
 
 def _joined(blocks: Sequence[Rows]) -> Rows | None:
     return Rows.concatenated(blocks, blocks[0].columns) if blocks else None
-
-
-def description(
-    format: str,
-    header: JsonMap,
-    settings: Mapping[str, object],
-    restored: JsonMap | None = None,
-    repaired: Sequence[str] = (),
-) -> JsonDict:
-    """The description of a run that begins now, with the local time, its offset and its zone."""
-    zone = header.get("zone") or zone_name(None, time.time())
-    return {
-        "format": format,
-        "began_utc": utc_now(),
-        "began_local": datetime.now(UTC).astimezone(zone_of(zone)).isoformat(timespec="seconds"),
-        "zone": zone,
-        "restored": restored,
-        "header": header,
-        **settings,
-        "versions": _versions(),
-        "repaired": [*repaired],
-    }
-
-
-def _versions() -> dict[str, str]:
-    """Versions of all packages that may affect the numbers."""
-    found = {"amt_stream": __version__, "python": platform.python_version()}
-    for name in ("torch", "numba", "numpy", "soundfile"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found | {"sqlite": sqlite3.sqlite_version, "platform": platform.platform()}

@@ -14,8 +14,7 @@ from amt_stream.meters.rows.block import ALL
 from amt_stream.sessions.chain import CHAIN
 from amt_stream.sessions.database import Database
 from amt_stream.sessions.files import SessionError
-from amt_stream.sessions.folder import SUMMARY, Folder
-from amt_stream.sessions.log import description
+from amt_stream.sessions.folder import SUMMARY, Folder, description
 from amt_stream.sessions.log_parts import LoggedEvent
 
 AT_ONCE = 8192

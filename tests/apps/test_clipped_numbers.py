@@ -130,7 +130,7 @@ def test_limits_report_and_intervals_say_so(measured):
 
 
 def test_a_part_and_the_levels_of_a_day_say_so(measured):
-    from amt_stream.sessions.parts import Part, results_of_part
+    from amt_stream.sessions.results.parts import Part, results_of_part
 
     _, results = measured
     for begin_s, end_s, marked in ((0.0, 0.9, False), (0.9, 1.5, True), (2.0, 3.0, False)):

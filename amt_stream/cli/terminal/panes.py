@@ -45,7 +45,7 @@ from amt_stream.meters.rows import band_texts, below_db, hz_text
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.captions import UNCALIBRATED, caption_of, row_text
 from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
-from amt_stream.offline.measure import axis_of
+from amt_stream.offline.output_track import axis_of
 from amt_stream.views.reading_history import CAME, ReadingHistory
 from amt_stream.views.view_state import ReadingStatus, ViewState
 

@@ -18,13 +18,15 @@ from amt_stream.dsp.channel_layout import Layout
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.column import LONG_TERM
-from amt_stream.offline.measure import Measured, MeasureSettings, measure
+from amt_stream.offline.measure import MeasureSettings, measure
+from amt_stream.offline.measured import Measured
 from amt_stream.sessions.compare.repeatability import repeatability
-from amt_stream.sessions.parts import IntervalTable, intervals_of, part_of, results_of_part
 from amt_stream.sessions.reading import ROWS_IN
 from amt_stream.sessions.report.content import integrity, readings
 from amt_stream.sessions.report.curves import is_followed
 from amt_stream.sessions.results import Results, ResultsError, Wanted, read_results
+from amt_stream.sessions.results.interval_table import IntervalTable, intervals_of
+from amt_stream.sessions.results.parts import part_of, results_of_part
 
 LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS")
 UNITS = (*LEVELS, *LOUDNESS, *FULL_SCALE)

@@ -14,7 +14,6 @@ from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limit_words import PROJECTED, window_words, worst_words
-from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.coverage import (
     COMPLETE,
     covered,
@@ -23,6 +22,7 @@ from amt_stream.sessions.report.coverage import (
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
 from amt_stream.sessions.results import Results
+from amt_stream.sessions.results.parts import PartsOfRows
 
 FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm2002_max_ltl_phon")
 THEN = ("laeq_audience_db", "lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")

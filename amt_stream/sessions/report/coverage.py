@@ -4,10 +4,10 @@ from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.block import is_named
-from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.reading import LONGEST_S
 from amt_stream.sessions.report.times import duration
 from amt_stream.sessions.results import Results
+from amt_stream.sessions.results.parts import PartsOfRows
 
 COUNTED_S = ("measured_s", "excluded_s", "off_s")
 LEAST_S = 0.05
@@ -26,7 +26,7 @@ def covered(parts: PartsOfRows, column: Column) -> str:
     begin_s, end_s = parts.results.begin_s, parts.results.duration_s
     counted = coverage(parts, column.model)
     # A summary goes on to the end of the sound, which may come long after the last row.
-    whole_s = max(end_s - begin_s - parts.paused_s(begin_s, end_s), sum(counted.values()))
+    whole_s = max(end_s - begin_s - parts.spans.paused_s(begin_s, end_s), sum(counted.values()))
     measured_s = measured_of(parts, column, counted[COUNTED_S[0]])
     if measured_s > COMPLETE * whole_s:
         return ""
@@ -88,8 +88,8 @@ def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
         return {key: s or 0.0 for key, s in zip(COUNTED_S, known, strict=True)}
     begin_s, end_s = counted_from_s(results), results.duration_s
     measured_s = parts.measured_s(begin_s, end_s, model)
-    off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.off_of(model))
-    excluded_s = end_s - begin_s - parts.paused_s(begin_s, end_s) - measured_s - off_s
+    off_s = sum(max(0.0, b - max(a, begin_s)) for a, b in parts.spans.off_of(model))
+    excluded_s = end_s - begin_s - parts.spans.paused_s(begin_s, end_s) - measured_s - off_s
     return dict(zip(COUNTED_S, (measured_s, max(0.0, excluded_s), off_s), strict=True))
 
 

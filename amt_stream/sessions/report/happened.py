@@ -13,10 +13,10 @@ from amt_stream.meters.missing import CAUSES, OUTPUT, SILENT, STALLED, WORDS
 from amt_stream.meters.rows.column import AT_LEAST
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS, SIGNS
 from amt_stream.meters.state_signs import AWAY
-from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.coverage import coverage, of_summary
 from amt_stream.sessions.report.times import Clock, duration
 from amt_stream.sessions.results import EXCLUDED, GAPS, UNCALIBRATED_SOUND, Results
+from amt_stream.sessions.results.parts import PartsOfRows
 
 MOST_MARKS, MOST_CAUSES, MOST_TEXTS = 6, 2, 2
 """Largest number of marks, of reasons of slowness, and of sentences of one kind of event."""
@@ -78,7 +78,9 @@ def hatched(results: Results, models: Sequence[str]) -> list[tuple[float, float,
     for one in results.stretches:
         if one.fault not in (*MEASURED, OFF):
             found.append((one.begin_s, one.end_s, SHOWN_AS[one.fault].partition(",")[0]))
-    for begin_s, end_s in dict.fromkeys(span for name in models for span in parts.off_of(name)):
+    for begin_s, end_s in dict.fromkeys(
+        span for name in models for span in parts.spans.off_of(name)
+    ):
         found.append((begin_s, end_s, SHOWN_AS[OFF]))
     return sorted(found)
 

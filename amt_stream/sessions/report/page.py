@@ -18,7 +18,6 @@ from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limit_monitor import EXCEEDED, KEPT
 from amt_stream.meters.rows.words import FAULT_NAMES
 from amt_stream.sessions.day_levels import NoDayLevels, day_levels, level_text
-from amt_stream.sessions.parts import IntervalTable, intervals_of
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import (
     About,
@@ -45,6 +44,7 @@ from amt_stream.sessions.report.logo import logo_image
 from amt_stream.sessions.report.spectrum import bands, spectrum
 from amt_stream.sessions.report.times import Clock, duration
 from amt_stream.sessions.results import Results
+from amt_stream.sessions.results.interval_table import IntervalTable, intervals_of
 
 PARTS = 600
 """Number of parts of the time in a chart."""

@@ -14,7 +14,7 @@ from amt_stream.core.safe_text import plain
 from amt_stream.sessions.results import Results
 
 if TYPE_CHECKING:
-    from amt_stream.offline.measure import Measured
+    from amt_stream.offline.measured import Measured
 
 STEP_MS = 100
 ABOUT = (

@@ -11,9 +11,9 @@ from amt_stream.core.clock import moment
 from amt_stream.meters.frames import Event
 from amt_stream.meters.limits import Limit
 from amt_stream.sessions.exclusion import results_without, spans_of
-from amt_stream.sessions.parts import part_of
 from amt_stream.sessions.report import report_page
 from amt_stream.sessions.results import Results, ResultsError
+from amt_stream.sessions.results.parts import part_of
 
 FS = 48000
 LIMITS = Limit("laeq_10s_db", 75.0), Limit("lcpeak_db", 100.0), Limit("laeq_db", 75.0)

@@ -13,9 +13,10 @@ from amt_stream import measure
 from amt_stream.core.clock import moment
 from amt_stream.meters.frames import Event
 from amt_stream.sessions.compare import compare
-from amt_stream.sessions.parts import PartsOfRows, intervals_of, part_of, results_of_part
 from amt_stream.sessions.report import report_page
 from amt_stream.sessions.results import Results, ResultsError
+from amt_stream.sessions.results.interval_table import intervals_of
+from amt_stream.sessions.results.parts import PartsOfRows, part_of, results_of_part
 
 FS = 48000
 BEGAN = "2026-11-20T21:59:50"

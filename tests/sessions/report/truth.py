@@ -12,12 +12,12 @@ from amt_stream.engine import PushSource
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.missing import BUFFER, DEVICE, SILENT, WORDS
 from amt_stream.meters.source_description import InputGain
-from amt_stream.sessions.parts import PartsOfRows
 from amt_stream.sessions.report.content import limit_lines, readings
 from amt_stream.sessions.report.coverage import coverage
 from amt_stream.sessions.report.happened import fault_lines, happened
 from amt_stream.sessions.report.page import report_page
 from amt_stream.sessions.report.times import Clock, duration
+from amt_stream.sessions.results.parts import PartsOfRows
 
 FLAGS = {DEVICE: 0, SILENT: int(Fault.SILENT), BUFFER: int(Fault.OVERLOAD)}
 EDGE_S = 0.021
