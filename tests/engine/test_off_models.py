@@ -135,7 +135,7 @@ def test_rows_of_a_broken_log_give_the_same_results_of_limits(heard):
 
 def test_measured_left_out_and_off_are_all_of_the_time(heard):
     _, table = heard
-    counted = table.counted_s()
+    counted = table.counted.counted_s()
     assert counted["spl"]["off_s"] == pytest.approx(TO_S - FROM_S, abs=0.02)
     assert counted["spl"]["excluded_s"] < 0.5
     for one in counted.values():
@@ -190,13 +190,13 @@ def test_gaps_are_summed_by_cause_since_the_last_reset():
 
     gap(1.0, FS, DEVICE)
     rows.event(Event("readings_reset", 2 * FS, 2.0, 2.0))
-    assert not any(rows.missing_s.values())
+    assert not any(rows.counted.missing_s(FS).values())
     rows.event(Event("reset_undone", 2 * FS, 2.0, 2.0))
     gap(3.0, FS // 2, BUFFER)
     gap(4.0, FS // 4, BUFFER)
     rows.event(Event("paused", 5 * FS, 5.0, 5.0))
     gap(6.0, FS, DEVICE)
-    missing = rows.missing_s
+    missing = rows.counted.missing_s(FS)
     assert (missing[DEVICE], missing[BUFFER]) == (1.0, 0.75)
     assert missing_words(missing) == (
         "1.00 s lost by the device or the sound server, "
@@ -208,8 +208,8 @@ def test_its_state_goes_on_where_it_was_saved():
     rows, again = made(), made()
     Meter(rows)
     again.load_state_dict(rows.state_dict())
-    assert again.counted_s() == rows.counted_s()
-    assert again.missing_s == rows.missing_s
+    assert again.counted.counted_s() == rows.counted.counted_s()
+    assert again.counted.missing_s(FS) == rows.counted.missing_s(FS)
 
 
 def test_frames_without_the_model_say_so_and_miss_nothing(heard):

@@ -135,9 +135,9 @@ def test_clipped_sound_counts_and_the_readings_that_include_it_are_named(noise):
         assert times[-1] == pytest.approx(until_s.get(name, 5.0), abs=0.12)
         assert len(times) == round((times[-1] - times[0]) * 100) + 1
     assert (rows["fault"] == Fault.CLIP).sum() < 10
-    assert 0.005 < meters.table.clipped_s("spl") < 0.1
+    assert 0.005 < meters.table.counted.counted_s()["spl"]["clipped_s"] < 0.1
     told = summary_of(meters.table, [], [], {"channels": []})["statistics"]["spl"]
-    assert told["clipped_s"] == pytest.approx(meters.table.clipped_s("spl"))
+    assert told["clipped_s"] == pytest.approx(meters.table.counted.counted_s()["spl"]["clipped_s"])
     assert told["excluded_s"] == 0.0
 
 
@@ -158,7 +158,7 @@ def test_sound_in_units_of_full_scale_is_what_it_is_however_it_came_about(noise)
     meters.take(x)
     assert (meters.rows["fault"] == Fault.CLIP).any()
     assert set(meters.rows["clipped_columns"]) == {""}
-    assert meters.table.clipped_s("bs1770") == pytest.approx(0.02, abs=0.011)
+    assert meters.table.counted.counted_s()["bs1770"]["clipped_s"] == pytest.approx(0.02, abs=0.011)
 
 
 def test_a_reset_and_a_pause_forget_what_was_clipped(noise):
@@ -177,7 +177,7 @@ def test_a_reset_and_a_pause_forget_what_was_clipped(noise):
     assert not named[rows["time_s"] > 3.1].any()
     heard = np.array([is_named("laf_db", text) for text in rows["clipped_columns"]])
     assert heard[(rows["time_s"] > 4.1) & (rows["time_s"] < 5.9)].all(), "it is of the sound"
-    assert meters.table.clipped_s("spl") == 0.0
+    assert meters.table.counted.counted_s()["spl"]["clipped_s"] == 0.0
 
 
 def test_a_reader_that_pauses_misses_rows_and_gets_no_old_ones(noise):

@@ -56,17 +56,20 @@ def table():
 )
 def test_each_says_its_own(table, model, name, settle_s):
     # Windows reach before a gap, too.
-    assert table.measured_of()[model][name] == pytest.approx(covered_s(settle_s), abs=0.3)
+    assert table.counted.measured_of()[model][name] == pytest.approx(covered_s(settle_s), abs=0.3)
 
 
 def test_each_metric_of_a_model_of_several_says_its_own(table):
-    found, of_loudness_s = table.measured_of()["ecma"], table.counted_s()["ecma"]["measured_s"]
+    found, of_loudness_s = (
+        table.counted.measured_of()["ecma"],
+        table.counted.counted_s()["ecma"]["measured_s"],
+    )
     assert found["ecma_fluctuation_max_vacil"] < of_loudness_s
     assert not any(name.startswith("ecma_loudness") for name in found)
 
 
 def test_those_of_the_time_of_their_model_are_left_out(table):
-    found, models = table.measured_of(), table.counted_s()
+    found, models = table.counted.measured_of(), table.counted.counted_s()
     for model, name, settle_s in (
         ("spl", "laeq_db", 0.12),
         ("spl", "lcpeak_db", 0.12),
@@ -80,13 +83,13 @@ def test_those_of_the_time_of_their_model_are_left_out(table):
 def test_without_a_gap_all_are_the_same():
     meters = Meters(["spl", "moore2016"], 100, None, 100.0)
     meters.take(np.random.default_rng(2).standard_normal(FS).astype(np.float32) * 0.01)
-    assert not meters.table.measured_of()
+    assert not meters.table.counted.measured_of()
     statistics = told(meters.table, summary)["statistics"]
     assert not any("measured_of" in one for one in statistics.values())
 
 
 def test_a_summary_and_a_display_have_it(table):
-    written, found = told(table, summary), table.measured_of()
+    written, found = told(table, summary), table.counted.measured_of()
     jsonschema.validate({"summary": written}, SCHEMA)
     assert written["statistics"]["spl"]["measured_of"] == pytest.approx(found["spl"], rel=1e-6)
     latest = LatestReadings(table)
@@ -124,13 +127,13 @@ def test_the_terminal_says_the_range(table):
 def test_pause_reset_and_a_saved_state_hold_for_it_too():
     meters, again = broken(["spl"]), Meters(["spl"], 100, None, 100.0)
     again.table.load_state_dict(meters.table.state_dict())
-    before = meters.table.measured_of()
-    assert again.table.measured_of() == before
+    before = meters.table.counted.measured_of()
+    assert again.table.counted.measured_of() == before
     meters.table.event(Event("paused", 0, LENGTH_S, 0.0))
     meters.take(np.ones(FS, np.float32) * 0.01)
-    assert meters.table.measured_of() == before
+    assert meters.table.counted.measured_of() == before
     meters.table.event(Event("readings_reset", 0, LENGTH_S + 1.0, 0.0))
-    assert not meters.table.measured_of()
+    assert not meters.table.counted.measured_of()
 
 
 def loud_after_a_gap() -> Meters:

@@ -10,9 +10,10 @@ from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.block import Rows
 from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.joined import JoinedRows
 from amt_stream.meters.rows.limit_monitor import Stood
-from amt_stream.meters.rows.readings import Readings, Summary
+from amt_stream.meters.rows.readings import Readings
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
@@ -144,13 +145,10 @@ class RowsOfEach(Resumable):
         """The result of each limit for each microphone."""
         return [one for joined in self.of.values() for one in joined.stood()]
 
-    def counted_s(self) -> dict[str, Summary]:
-        """The measured, excluded, off and clipped time of each model, of one microphone."""
-        return self._first.counted_s()
-
-    def measured_of(self) -> dict[str, Summary]:
-        """As `JoinedRows.measured_of`, of one microphone."""
-        return self._first.measured_of()
+    @property
+    def counted(self) -> Counted:
+        """What was counted so far, of one microphone."""
+        return self._first.counted
 
     @property
     def paused(self) -> bool:

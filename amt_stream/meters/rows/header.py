@@ -87,7 +87,8 @@ def _is_relative(table: AnyRows) -> bool:
 
 def _settings_of(table: JoinedRows) -> JsonDict:
     """The statistics of one microphone by name, with the durations they cover."""
-    counted, measured_of = table.counted_s(), table.measured_of()
+    now = table.counted
+    counted, measured_of = now.counted_s(), now.measured_of()
     statistics = {
         name: one.coverage()
         | {key: seven_digits(v) for key, v in counted[name].items()}
@@ -95,8 +96,9 @@ def _settings_of(table: JoinedRows) -> JsonDict:
         for name, one in table.readings.items()
         if one.counts
     }
-    missing = {f"{cause}_s": seven_digits(s) for cause, s in table.missing_s.items() if s > 0}
-    values = {name: seven_digits(value) for name, value in table.summary().items()}
+    missing_s = now.missing_s(table.fs)
+    missing = {f"{cause}_s": seven_digits(s) for cause, s in missing_s.items() if s > 0}
+    values = {name: seven_digits(value) for name, value in now.summary().items()}
     limits = [one.to_dict() for one in table.stood()]
     return {
         "statistics": statistics,

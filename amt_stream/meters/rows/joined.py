@@ -2,36 +2,26 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from amt_stream.core.saved_state import Resumable, SavedState, Unfitting, state_under, under
+from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
 from amt_stream.meters.frames import SAME_TIME_S, Event, Frames
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.missing import DEVICE
 from amt_stream.meters.rows.block import Rows, in_utc
-from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.counted import Counted
+from amt_stream.meters.rows.feeding import RowFeed
 from amt_stream.meters.rows.form import Instants, RowForm
-from amt_stream.meters.rows.frame_queue import FrameQueue
 from amt_stream.meters.rows.limit_monitor import Stood
 from amt_stream.meters.rows.readings import Readings, Summary, models_of
 from amt_stream.meters.rows.steps import FOR_EVER, RowSteps
-from amt_stream.meters.rows.track import is_off
-from amt_stream.meters.since_reset import UNDO_S, SinceReset
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
 
-COMMANDED_S = 2.0
-"""The longest delay in seconds of commands to an engine."""
 
-COUNTED, INTERVALS = "counted", "intervals"
-
-
+# Its many methods are the one door to rows for engines, logs and displays, and pass on to parts.
 class JoinedRows(Resumable):
     """A row every `step_ms`: of each column the latest value whose time is not after the row's.
 
@@ -55,7 +45,7 @@ class JoinedRows(Resumable):
     in the same rows, for a step that is not whole milliseconds, and for an empty part of the sound.
     """
 
-    kept = ("start_ms", "_steps", "_queues")
+    kept = ("start_ms", "_steps", "_feed")
 
     def __init__(
         self,
@@ -80,13 +70,15 @@ class JoinedRows(Resumable):
             one.cover(from_s, to_s)
         if intervals is not None:
             intervals.cover(from_s, to_s)
-        self.intervals = intervals
         self.start_ms: int | None = None
         """When the first sample was, in milliseconds since 1970."""
-        self._form = RowForm(readings, limits, microphone, float(from_s))
-        self._steps = RowSteps(step_ms, fs, float(to_s), duration_s, wait_s)
-        self._queues = {name: FrameQueue() for name in readings}
-        self._counted = SinceReset(Counted(readings, limits, step_ms / 1000))
+        self.step_ms, self.fs = step_ms, fs
+        self.from_s, self.to_s = float(from_s), float(to_s)
+        self._form = RowForm(readings, limits, microphone, self.from_s)
+        self._steps = RowSteps(step_ms, fs, self.to_s, duration_s, wait_s)
+        self._feed = RowFeed(Counted(readings, limits, step_ms / 1000), self._steps, intervals)
+        self.limits, self.columns = self._form.limits, self._form.columns
+        self.names = self._form.names
         self._asked = self._form.readings if asked is None else asked
         # Whether models gave output after the end when the last row was already made.
         self._unjudged = False
@@ -94,52 +86,12 @@ class JoinedRows(Resumable):
     @property
     def readings(self) -> dict[str, Readings]:
         """The readings by model."""
-        return self._counted.now.readings
+        return self._feed.counted.now.readings
 
     @property
-    def step_ms(self) -> int:
-        """Milliseconds from row to row."""
-        return self._steps.step_ms
-
-    @property
-    def fs(self) -> float:
-        """Sampling rate of the input in hertz."""
-        return self._steps.fs
-
-    @property
-    def from_s(self) -> float:
-        """Begin of the part of the sound that has rows."""
-        return self._form.from_s
-
-    @property
-    def to_s(self) -> float:
-        """End of the part of the sound that has rows."""
-        return self._steps.to_s
-
-    @property
-    def microphone(self) -> str:
-        """Name of the microphone, if there are several."""
-        return self._form.microphone
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        """The limits of these rows."""
-        return self._form.limits
-
-    @property
-    def keys(self) -> tuple[Column, ...]:
-        """The columns of microphone and cells."""
-        return self._form.keys
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The columns: keys of cells first, then the readings."""
-        return self._form.columns
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all columns of a row."""
-        return self._form.names
+    def intervals(self) -> "Intervals | None":
+        """The intervals that these rows feed."""
+        return self._feed.intervals
 
     @property
     def gives_cells(self) -> bool:
@@ -158,27 +110,14 @@ class JoinedRows(Resumable):
 
     def state_dict(self) -> SavedState:
         self.catch_up()
-        state = {"rows": self.form, **super().state_dict()}
-        return state | {
-            k: v for n, one in self._parts for k, v in under(n, one.state_dict()).items()
-        }
+        return {"rows": self.form, **super().state_dict()}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         saved = dict(state)
         form = saved.pop("rows", None)
         if form != self.form:
             raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
-        for name, part in self._parts:
-            part.load_state_dict(state_under(saved, name))
-        # The rows of a display have no intervals, and continue from the same state.
-        own = {k: v for k, v in saved.items() if k.split("/")[0] not in (COUNTED, INTERVALS)}
-        super().load_state_dict(own)
-
-    @property
-    def _parts(self) -> list[tuple[str, Resumable]]:
-        """The parts whose state is saved beside that of these rows, by name."""
-        intervals = [] if self.intervals is None else [(INTERVALS, self.intervals)]
-        return [(COUNTED, self._counted.now), *intervals]
+        super().load_state_dict(saved)
 
     @property
     def needed(self) -> frozenset[str]:
@@ -203,21 +142,17 @@ class JoinedRows(Resumable):
         much of the sound before as is known.
         """
         before.catch_up()
-        super().take_over(before)
-        self.intervals, self._unjudged = before.intervals, before._unjudged
         if before._form.ranged:
             self.give_ranges()
-        mine, theirs = self._counted, before._counted
-        if theirs.unreset is not None:
-            mine.reset(theirs.reset_s, deepcopy(mine.now))
+        self._steps.take_over(before._steps)
+        self.start_ms, self._unjudged = before.start_ms, before._unjudged
         begun_s = (self._steps.next - 1) * self.step_ms / 1000 if self._steps.next else None
-        for one, was in zip(mine.states, theirs.states, strict=True):
-            one.continue_with(was, begun_s)
+        self._feed.continue_with(before._feed, begun_s)
 
     def give_ranges(self) -> None:
         """Give `Rows.range_of` too, for displays."""
         self._form.ranged = not self.gives_cells
-        for track in self._counted.now.tracks.values() if self._form.ranged else ():
+        for track in self._feed.counted.now.tracks.values() if self._form.ranged else ():
             track.frames.give_ranges()
 
     def begin(self, time_s: float) -> None:
@@ -229,74 +164,25 @@ class JoinedRows(Resumable):
 
         Raises ValueError for frames of another microphone.
         """
-        if frames.microphone != self.microphone:
+        microphone = self._form.microphone
+        if frames.microphone != microphone:
             raise ValueError(
-                f"these are rows of {self.microphone!r}, and the frames of {frames.microphone!r}: "
+                f"these are rows of {microphone!r}, and the frames of {frames.microphone!r}: "
                 "make JoinedRows(microphone=...) for each, and RowsOfEach of them"
             )
         if self.start_ms is None and math.isfinite(frames.end_utc):
             start_utc = in_utc(np.array([frames.utc[0] - frames.time_s[0]]))
             self.start_ms = int(start_utc[0].astype(np.int64))
-        for gap in frames.gaps:
-            self._steps.miss(*gap)
-        for block in self._queues[frames.model].put(frames):
-            self._take(block)
+        self._feed.put(frames)
         self._unjudged |= frames.after_end and self._steps.last == FOR_EVER
-        if frames.begin_s > self._counted.reset_s + UNDO_S + COMMANDED_S:
-            self._counted.forget()
         reached_s = self.reached_s
-        return (
-            self._until(reached_s, self._steps.last)
-            if self._steps.is_due(reached_s)
-            else self._form.none
-        )
+        if not self._steps.is_due(reached_s):
+            return self._form.none
+        return self._until(reached_s, self._steps.last)
 
     def catch_up(self) -> None:
         """Let the readings take all frames so far, as they do when a row is due."""
-        for queue in self._queues.values():
-            for block in queue.rest():
-                self._take(block)
-
-    def _take(self, frames: Frames) -> None:
-        """Let the readings take a block of frames."""
-        if frames.after_end:
-            self._take_end(frames)
-        elif is_off(frames).all() and self.intervals is None:
-            self._miss(frames)
-            for one in self._counted.states:
-                one.tracks[frames.model].pass_by(frames)
-        else:
-            self._count(self.readings[frames.model].refined(frames))
-
-    def _take_end(self, frames: Frames) -> None:
-        """Take frames after the end of the sound, which have no rows."""
-        frames = self.readings[frames.model].refined(frames)
-        # Of a slower rate than the model's, a frame up to the end comes with the model's next one.
-        there = int(np.searchsorted(frames.time_s, frames.ended_s + SAME_TIME_S))
-        if there:
-            self._count(replace(frames.between(0, there), ended_s=math.inf))
-            frames = frames.between(there, len(frames))
-        shorter_than_a_frame = math.isinf(self._queues[frames.model].reached_s)
-        for one in self._counted.states:
-            track = one.tracks[frames.model]
-            track.tail(frames)
-            if shorter_than_a_frame:
-                track.begin(frames)
-        if self.intervals is not None:
-            self.intervals.tail(frames)
-
-    def _count(self, frames: Frames) -> None:
-        self._miss(frames)
-        for one in self._counted.states:
-            one.tracks[frames.model].take(frames)
-        if self.intervals is not None:
-            self.intervals.take(frames)
-
-    def _miss(self, frames: Frames) -> None:
-        """Make no rows where frames are missing before these."""
-        if frames.skipped or frames.missed:
-            last_s = self._counted.now.tracks[frames.model].frames.last_s
-            self._steps.miss_frames(last_s, frames.begin_s)
+        self._feed.catch_up()
 
     def event(self, event: Event) -> None:
         """Handle a gap, which may be at the end without later frames, or a change of counting.
@@ -305,32 +191,12 @@ class JoinedRows(Resumable):
         Undoing restores the state without the reset, and without those that `SinceReset` undoes
         with it. Intervals continue through a reset.
         """
-        if event.kind == "gap":
-            self._steps.miss(event.sample, event.sample + event.samples)
-            for one in self._counted.states:
-                if not one.paused:
-                    one.missing[event.cause or DEVICE] += event.samples
-        elif event.kind in ("paused", "continued"):
-            self._pause(event.kind == "paused", event.time_s)
-        elif event.kind == "readings_reset":
-            self.catch_up()
-            self._counted.reset(event.time_s, self._counted.now.restarted(event.time_s))
-        elif event.kind == "reset_undone":
-            self.catch_up()
-            self._counted.undo()
-
-    def _pause(self, paused: bool, time_s: float) -> None:
-        """Pause or continue; rows before `time_s` that come later are not affected."""
-        self.catch_up()
-        for one in self._counted.states:
-            one.pause(paused, time_s)
-        if self.intervals is not None:
-            self.intervals.pause(paused)
+        self._feed.event(event)
 
     @property
     def reached_s(self) -> float:
         """Time of the last frame of the model with the largest delay."""
-        return min(queue.reached_s for queue in self._queues.values())
+        return self._feed.reached_s
 
     @property
     def covered(self) -> bool:
@@ -347,16 +213,14 @@ class JoinedRows(Resumable):
         """
         found = self._until(end_s, FOR_EVER)
         if self._unjudged and end_s <= self.to_s:
-            self.catch_up()
-            self._counted.now.end(end_s)
+            self.counted.end(end_s)
             self._unjudged = False
         return found
 
     def _until(self, end_s: float, stop: int) -> Rows:
         """The remaining rows until `end_s`, before the step `stop`."""
         stop = min(stop, self._steps.after(min(end_s, self.to_s) + SAME_TIME_S))
-        begun = any(queue.reached_s >= 0 for queue in self._queues.values())
-        if stop <= self._steps.next or not begun:
+        if stop <= self._steps.next or not self._feed.has_begun:
             return self._form.none
         self.catch_up()
         steps = self._steps.advance(stop, self.reached_s)
@@ -365,7 +229,7 @@ class JoinedRows(Resumable):
         whole = bool(steps[-1] == self._steps.last)
         at = Instants(steps * self.step_ms / 1000, self._steps.samples_of(steps), whole)
         # Limits also judge the rows without the resets that can be undone.
-        rows, *_ = [self._form.rows(one, at) for one in self._counted.states]
+        rows, *_ = [self._form.rows(one, at) for one in self._feed.counted.states]
         return rows
 
     def intervals_ended(self, end_s: float | None = None) -> Rows:
@@ -384,37 +248,20 @@ class JoinedRows(Resumable):
     def counted(self) -> Counted:
         """What was counted so far, with all frames that came."""
         self.catch_up()
-        return self._counted.now
-
-    def counted_s(self) -> dict[str, Summary]:
-        """Of each model with statistics, in seconds: measured, excluded, off and clipped."""
-        return self.counted.counted_s()
-
-    def measured_of(self) -> dict[str, Summary]:
-        """Seconds that statistics cover, by model and name, where they are not its `measured_s`."""
-        return self.counted.measured_of()
-
-    @property
-    def missing_s(self) -> dict[str, float]:
-        """Seconds of the counted time without sound, by cause."""
-        return self.counted.missing_s(self.fs)
+        return self._feed.counted.now
 
     def summary(self) -> Summary:
         """The statistics of all counted sound, by name."""
         return self.counted.summary()
 
-    def clipped_s(self, model: str) -> float:
-        """Seconds of counted sound of a model that are clipped."""
-        return self.counted.tracks[model].clipping.seconds
-
     def stood(self) -> list[Stood]:
         """How each limit was kept."""
-        return self._counted.now.stood(self.microphone)
+        return self._feed.counted.now.stood(self._form.microphone)
 
     @property
     def paused(self) -> bool:
         """Whether nothing is counted."""
-        return self._counted.now.paused
+        return self._feed.counted.now.paused
 
 
 def _refuse(readings: Mapping[str, Readings], step_ms: int, from_s: float, to_s: float) -> None:

@@ -185,8 +185,8 @@ class LatestReadings:
 
     def _sum_up(self, time_s: float) -> None:
         self._summed_s = time_s
-        self.rows.catch_up()
-        self.counted_s, self.measured_of = self.rows.counted_s(), self.rows.measured_of()
+        counted = self.rows.counted
+        self.counted_s, self.measured_of = counted.counted_s(), counted.measured_of()
         found, every = Summary(), Summary()
         for readings in self.rows.readings.values():
             summary = readings.summary()
