@@ -11,8 +11,8 @@ from amt_stream.meters.frames import SAME_TIME_S, Event, Frames
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.block import Rows, in_utc
 from amt_stream.meters.rows.counted import Counted
-from amt_stream.meters.rows.feeding import RowFeed
 from amt_stream.meters.rows.form import Instants, RowForm
+from amt_stream.meters.rows.frame_feed import FrameFeed
 from amt_stream.meters.rows.limit_monitor import Stood
 from amt_stream.meters.rows.readings import Readings, Summary, models_of
 from amt_stream.meters.rows.steps import FOR_EVER, RowSteps
@@ -76,7 +76,7 @@ class JoinedRows(Resumable):
         self.from_s, self.to_s = float(from_s), float(to_s)
         self._form = RowForm(readings, limits, microphone, self.from_s)
         self._steps = RowSteps(step_ms, fs, self.to_s, duration_s, wait_s)
-        self._feed = RowFeed(Counted(readings, limits, step_ms / 1000), self._steps, intervals)
+        self._feed = FrameFeed(Counted(readings, limits, step_ms / 1000), self._steps, intervals)
         self.limits, self.columns = self._form.limits, self._form.columns
         self.names = self._form.names
         self._asked = self._form.readings if asked is None else asked

@@ -26,7 +26,7 @@ COMMANDED_S = 2.0
 COUNTED, INTERVALS = "counted", "intervals"
 
 
-class RowFeed(Resumable):
+class FrameFeed(Resumable):
     """Joins frames to blocks, and gives them to what counts them, and to intervals.
 
     counted: what counts since the last reset, and as if there had been none
