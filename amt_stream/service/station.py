@@ -9,20 +9,20 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.core.compiling import compiling
 from amt_stream.core.errors import Refusal
-from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.json_types import JsonMap
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration, utc_now
 from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
+from amt_stream.service.engine_data import engine_data, faults_of
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import RUNNING, WAITING, LeftOut, Message, event_message
 from amt_stream.service.publisher import Publisher, Tap
@@ -90,15 +90,19 @@ class Station:
         opened: Callable[[], None] = lambda: None,
         tap: Tap | None = None,
     ) -> None:
-        self._make, self._preset, self._transports = make, preset, tuple(transports)
+        self._make, self._transports = make, tuple(transports)
+        self.preset = preset
         self._opened, self._tap = opened, tap
         self._named = {} if identity is None else identity.fields
         self._engine: Engine | None = None
-        self._table: Table | None = None
+        self.table: Table | None = None
+        """Of the current or last measurement."""
         self._publisher: Publisher | None = None
         self._header: Message | None = None
         self._rows: dict[str, Message] = {}
-        self._state, self._error = "stopped", ""
+        self._state = "stopped"
+        self.error = ""
+        """Why the measurement failed."""
         self._away = ""
         """Why the expected device is missing."""
         self._not_wanted = threading.Event()
@@ -114,11 +118,6 @@ class Station:
         self._posted = self._taken = 0
         self._left_out = LeftOut()
         self._order = asyncio.Lock()
-
-    @property
-    def error(self) -> str:
-        """Why the measurement failed, or ""."""
-        return self._error
 
     @property
     def newest(self) -> tuple[Message, ...]:
@@ -141,13 +140,10 @@ class Station:
             found.append(f"waiting for the microphone: {self._away}")
         elif self._state not in (*RUNNING, "starting"):
             found.append(f"no measurement is running: {self._state}")
-        found += [self._error] if self._error else []
+        found += [self.error] if self.error else []
         found += [compiling.note] if self._state == "starting" and compiling.note else []
         if self._engine is not None and health is not None and self._state in RUNNING:
-            found += [health.note] if health.note else []
-            if health.device_state != "running":
-                found.append(f"the input is {health.device_state}")
-            found += [log["note"] for log in _logs(self._engine) if log["note"]]
+            found += faults_of(self._engine, health)
         late_s = time.monotonic() - self._heard_at
         if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
             found.append(f"no row for {late_s:.0f} s")
@@ -157,7 +153,7 @@ class Station:
 
     @property
     def _step_s(self) -> float:
-        return 0.0 if self._table is None else self._table.rows.step_ms / 1000
+        return 0.0 if self.table is None else self.table.rows.step_ms / 1000
 
     async def serve(self, over: Callable[[], bool]) -> None:
         """Open the transports and measure until `over`, or until the sound ends.
@@ -172,7 +168,7 @@ class Station:
                 opened.append(transport)
             self._opened()
             async with self._order:
-                await self._begin(self._preset)
+                await self._begin(self.preset)
             await self._follow()
         finally:
             async with self._order:
@@ -208,14 +204,14 @@ class Station:
     async def reload(self, preset: Preset) -> None:
         """Continue with another preset; if that fails, continue as before and raise."""
         async with self._order:
-            engine, table = self._engine, self._table
+            engine, table = self._engine, self.table
             if engine is None or table is None:
                 raise CommandRefused("no measurement has begun yet")
             # Check the preset before the measurement ends.
             layouts = table.sound.layouts(preset.names)
             await asyncio.to_thread(preset.models, engine.source.fs, layouts)
-            before, running = self._preset, self._state in RUNNING
-            self._preset = preset
+            before, running = self.preset, self._state in RUNNING
+            self.preset = preset
             if not running:
                 return
             await self._end("starting")
@@ -232,19 +228,9 @@ class Station:
                 self._engine.tell(kind, text)
 
     @property
-    def preset(self) -> Preset:
-        """The preset of the measurement."""
-        return self._preset
-
-    @property
     def running(self) -> bool:
         """Whether a measurement is running."""
         return self._state in RUNNING
-
-    @property
-    def table(self) -> Table | None:
-        """The table of the current or last measurement."""
-        return self._table
 
     async def answer(self, asked: object, looks_only: bool = False) -> Message:
         """Do what a command asks for; the reply says so, or in a sentence why it was not done.
@@ -304,7 +290,7 @@ class Station:
     async def _start(self, name: str | None) -> None:
         if self._state in RUNNING:
             raise CommandRefused("a measurement is running: send stop first")
-        preset = self._preset if name is None else await asyncio.to_thread(load_preset, name)
+        preset = self.preset if name is None else await asyncio.to_thread(load_preset, name)
         await self._begin(preset)
 
     async def _begin(self, preset: Preset) -> None:
@@ -328,10 +314,10 @@ class Station:
             return
         except BaseException as error:
             self._not_wanted.set()
-            self._error = str(error)
+            self.error = str(error)
             self._enter("failed")
             raise
-        self._preset, self._engine, self._table = preset, engine, table
+        self.preset, self._engine, self.table = preset, engine, table
         self._heard_at = time.monotonic()
         self._enter("measuring")
 
@@ -343,7 +329,7 @@ class Station:
             self._publisher = Publisher(table, partial(self._post, loop), host, self._tap)
             return self._publisher
 
-        self._header, self._rows, self._error = None, {}, ""
+        self._header, self._rows, self.error = None, {}, ""
         engine, table = self._make(preset, sink_of, partial(self._await, loop))
         self._live = engine.source.live
         engine.start()
@@ -366,7 +352,7 @@ class Station:
         engine, publisher = self._engine, self._publisher
         if engine is None or publisher is None or self._state not in RUNNING:
             return
-        self._error = self._failure
+        self.error = self._failure
 
         def stop() -> None:
             engine.stop()
@@ -397,7 +383,7 @@ class Station:
         self._enter("paused" if paused else "measuring")
 
     def _calibrate(self, full_scale_db: float, microphone: str | None = None) -> None:
-        engine, table = self._running(), self._table
+        engine, table = self._running(), self.table
         assert table is not None
         calibration = Calibration(float(full_scale_db), "given over the wire", utc_now())
         for one in (table, *tables_of_files(engine.sinks)):
@@ -411,9 +397,9 @@ class Station:
         return await asyncio.to_thread(keeper.replay, seconds)
 
     async def _swap(self, settings: Mapping[str, str]) -> None:
-        engine, table = self._running(), self._table
+        engine, table = self._running(), self.table
         assert table is not None
-        preset = self._preset.with_settings(settings)
+        preset = self.preset.with_settings(settings)
 
         def swap() -> None:
             models = table.models_with(settings)
@@ -423,7 +409,7 @@ class Station:
             begin()  # after the tables, as events need their headers
 
         await asyncio.to_thread(swap)
-        self._preset = preset
+        self.preset = preset
 
     def _enter(self, state: str) -> None:
         self._state, self._since = state, utc_now()
@@ -483,13 +469,11 @@ class Station:
         health = None if engine is None else engine.health
         content: dict[str, object] = {"state": self._state, "since_utc": self._since, **self._named}
         content |= {
-            "error": self._error,
+            "error": self.error,
             "why": self._faults(health),
-            "preset": self._preset.where,
+            "preset": self.preset.where,
+            **engine_data(engine, health),
         }
-        content |= {"health": None if health is None else health_data(health)}
-        content |= {"logs": [] if engine is None else _logs(engine)}
-        content |= {"kept_sound": None if engine is None else _kept_sound(engine)}
         content["transports"] = {
             one.name: {"note": self._note_of(one), "missed_rows": one.missed + self._left_out.count}
             for one in self._transports
@@ -513,28 +497,3 @@ ACTIONS: Mapping[str, Action] = {
     "swap": lambda station, arguments: station._swap(arguments["settings"]),
 }
 """The functions of all commands except `replay`, which waits for a disk out of order."""
-
-
-def health_data(health: "Health") -> JsonDict:
-    """The health of an engine as data for JSON; calibrations are in the header."""
-    each = {
-        name: {key: value for key, value in asdict(one).items() if key != "calibration"}
-        for name, one in health.microphones.items()
-    }
-    return {**asdict(replace(health, microphones={})), "microphones": each}
-
-
-def _logs(engine: "Engine") -> list[JsonDict]:
-    return [
-        {"path": str(sink.path), "note": sink.note, "dropped": sink.dropped}
-        for sink in engine.sinks
-        if isinstance(sink, SessionLog)
-    ]
-
-
-def _kept_sound(engine: "Engine") -> JsonDict | None:
-    keeper = keeper_in(engine.sinks)
-    if keeper is None:
-        return None
-    data = {"seconds": keeper.keep_s, "folder": str(keeper.folder), "files": keeper.files}
-    return {**data, "note": keeper.note}

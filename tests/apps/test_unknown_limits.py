@@ -8,8 +8,8 @@ from textual.app import App
 
 from amt_monitor.panes.limits_pane import LimitsPane
 from amt_monitor.window.wall_view import WallView
+from amt_stream.cli.terminal.number_panes import LimitPane
 from amt_stream.cli.terminal.palette import COLORS
-from amt_stream.cli.terminal.panes import LimitPane
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import limit_from_text

@@ -31,7 +31,8 @@ from amt_stream.cli.terminal.palette import (
     other_theme,
     theme_of_terminal,
 )
-from amt_stream.cli.terminal.panes import Picture, _value_labels
+from amt_stream.cli.terminal.panes import _value_labels
+from amt_stream.cli.terminal.picture import Picture
 from amt_stream.cli.terminal.pictures import HATCH, braille, digits, digits_width, meter, trace
 from amt_stream.cli.window import Maker
 from amt_stream.dsp.scales import phon_to_sone

@@ -7,7 +7,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from amt_stream.cli.terminal.panes import covered_words
+from amt_stream.cli.terminal.number_panes import covered_words
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import header, summary

@@ -17,17 +17,10 @@ from amt_stream.cli.messages import say
 from amt_stream.cli.terminal.cells import first_numbers, number_cells
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
 from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter
+from amt_stream.cli.terminal.number_panes import LimitPane, NumberPane, TablePane
 from amt_stream.cli.terminal.palette import COLORS, other_theme, theme_of_terminal
-from amt_stream.cli.terminal.panes import (
-    EarMeters,
-    HistoryPicture,
-    LimitPane,
-    ModulationPane,
-    NumberPane,
-    Picture,
-    SpecificPane,
-    TablePane,
-)
+from amt_stream.cli.terminal.panes import EarMeters, HistoryPicture, ModulationPane, SpecificPane
+from amt_stream.cli.terminal.picture import Picture
 from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.cli.watch import Watch
 from amt_stream.core.compiling import compiling
