@@ -1,7 +1,6 @@
 """What rows of several models count since a reset."""
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Self
 
@@ -51,17 +50,15 @@ class Counted(Resumable):
                 readings = before.readings[[*self.tracks][monitor.place]]
                 monitor.begin_late(begun_s, *readings.earlier(monitor.column))
 
-    def restarted(self, time_s: float) -> Self:
-        """A copy that counts anew, also in rows up to `time_s`; filters are unchanged."""
-        new = deepcopy(self)
-        for readings in new.readings.values():
+    def reset(self, time_s: float) -> None:
+        """Count anew, also in rows up to `time_s`; filters are unchanged."""
+        for readings in self.readings.values():
             readings.reset()
-        for track in new.tracks.values():
+        for track in self.tracks.values():
             track.reset()
-        new.missing = dict.fromkeys(CAUSES, 0)
-        for monitor in new.monitors:
+        self.missing = dict.fromkeys(CAUSES, 0)
+        for monitor in self.monitors:
             monitor.reset(time_s)
-        return new
 
     @property
     def paused(self) -> bool:

@@ -107,7 +107,9 @@ class FrameFeed(Resumable):
             return
         self.catch_up()
         if event.kind == "readings_reset":
-            self.counted.reset(event.time_s, self.counted.now.restarted(event.time_s))
+            new = deepcopy(self.counted.now)
+            new.reset(event.time_s)
+            self.counted.reset(event.time_s, new)
         elif event.kind == "reset_undone":
             self.counted.undo()
         else:
