@@ -119,6 +119,41 @@ def lasts(time_s: Array, values: Array, at: int, until_s: float, above: float) -
 
 
 @_compiled
+def count_series(
+    values: Array,
+    flags: Array,
+    sets: Array,
+    start_s: Array,
+    time_s: Array,
+    paused: bool,
+    highest: Array,
+    reached_s: Array,
+    counts: Array,
+    heard: Array,
+    held: Array,
+) -> None:
+    """Count values (row, n) of several series in their maxima.
+
+    flags: (set, n) which frames count
+    sets: (row,) the set of each row
+    start_s: (row,) only values after it count
+    highest, reached_s: (row,) state: maximum, and when it was first reached
+    counts: (row, 2) state: numbers of values that counted, and of others
+    heard, held: (row, n) output: values that count, else NaN; the maximum after each
+    """
+    for row in range(values.shape[0]):
+        for k in range(values.shape[1]):
+            value = values[row, k]
+            there = flags[sets[row], k] and not math.isnan(value) and time_s[k] > start_s[row]
+            heard[row, k] = value if there else math.nan
+            if not paused:
+                counts[row, 0 if there else 1] += 1
+                if there and value > highest[row]:
+                    highest[row], reached_s[row] = value, time_s[k]
+            held[row, k] = highest[row]
+
+
+@_compiled
 def roll(
     mean_square: Array, taken: int, slot: int, rest: Array, slots: Array, begun: Array, means: Array
 ) -> float:
@@ -243,12 +278,20 @@ def compile_loops() -> None:
     kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
     numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
     running = (kept_table, kept, *[kept_table] * 5)
+    flag_table, counts = types.Array(types.bool_, 2, "A", readonly=True), types.Array(i8, 2, "C")
     for kernel, given in (
         (count, (line, f8, f8, f8, i8, numbers)),
         (find, (line, i8, i8, numbers, numbers, kept)),
         (hold_highest, (line, f8, kept)),
         (round_digits, (kept, kept)),
         (lasts, (line, line, i8, f8, f8)),
+        (
+            count_series,
+            (
+                *(kept_table, flag_table, frames, line, line, types.bool_),
+                *(kept, kept, counts, kept_table, kept_table),
+            ),
+        ),
         (roll, (line, i8, i8, table, kept_table, kept, kept)),
         (tell, (*running, kept_table, i8)),
         (

@@ -22,7 +22,10 @@ Numbers = NDArray[np.floating]
 def still_rising(time_s: Values, rise_s: float) -> int:
     """Number of frames at `time_s` (n,) within the rise from silence of `rise_s`."""
     # Half a microsecond of tolerance, as times are sums of floating-point steps.
-    return int(time_s.searchsorted(rise_s - 5e-7))
+    until_s = rise_s - 5e-7
+    if not len(time_s) or time_s[0] >= until_s:
+        return 0
+    return int(time_s.searchsorted(until_s))
 
 
 class Renewals(Resumable):
@@ -69,7 +72,10 @@ class Percentiles(Resumable):
         self._wanted = tuple(wanted)
         self._percents: dict[str, list[int]] = {"": []}
         self._places = []
-        for percent, window in wanted:
+        # Rows of what `add` returns, by window.
+        self._rows: dict[str, list[int]] = {"": []}
+        for row, (percent, window) in enumerate(wanted):
+            self._rows.setdefault(window, []).append(row)
             of_window = self._percents.setdefault(window, [])
             self._places.append((window, len(of_window)))
             of_window.append(percent)
@@ -110,33 +116,37 @@ class Percentiles(Resumable):
             update
         rising: number of first values that are of the rise from silence (see `Histogram`)
         """
-        found = {"": self._follow("", measured, due, rising)}
-        for window in self.rolling:
-            found[window] = self._follow(window, heard, due, rising)
-        told = np.empty((len(self._places), len(heard)))
-        for row, (window, place) in zip(told, self._places, strict=True):
-            row[:] = found[window][place]
+        told = np.empty((len(self._wanted), len(heard)))
+        for window, rows in self._rows.items():
+            self._follow(window, heard if window else measured, due, rising, told, rows)
         return told
 
     def _of(self, window: str) -> Histogram | RollingHistogram:
         return self.rolling[window] if window else self.histogram
 
-    def _follow(self, window: str, values: Numbers, due: Sequence[int], rising: int) -> Values:
-        percents, histogram = self._percents[window], self._of(window)
-        if not percents:
+    def _follow(
+        self,
+        window: str,
+        values: Numbers,
+        due: Sequence[int],
+        rising: int,
+        told: Values,
+        rows: list[int],
+    ) -> None:
+        """Count values (n,), and write their percentiles to rows of `told`."""
+        histogram, at = self._of(window), 0
+        if not rows:
             histogram.add(values, rising)
-            return np.empty((0, len(values)))
-        found = np.empty((len(percents), len(values)))
-        at = 0
+            return
         for renewed in due:
             histogram.add(values[at : renewed + 1], max(0, min(renewed + 1, rising) - at))
-            found[:, at:renewed] = self._held[window][:, None]
-            self._held[window] = histogram.percentiles(percents)
-            found[:, renewed] = self._held[window]
+            told[rows, at:renewed] = self._held[window][:, None]
+            self._held[window] = histogram.percentiles(self._percents[window])
+            told[rows, renewed] = self._held[window]
             at = renewed + 1
-        histogram.add(values[at:], max(0, rising - at))
-        found[:, at:] = self._held[window][:, None]
-        return found
+        if at < len(values):
+            histogram.add(values[at:], max(0, rising - at))
+            told[rows, at:] = self._held[window][:, None]
 
     def readings(self) -> list[float | None]:
         """The wanted percentiles now; None without values."""

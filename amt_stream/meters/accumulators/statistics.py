@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.meters.accumulators.extremes import Maximum
+from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.percentiles import Percentiles, Renewals, still_rising
 
 Values = NDArray[np.float64]
@@ -69,6 +69,10 @@ class Statistic(NamedTuple):
     window: str = ""
 
 
+TOPS = ("_highest", "_reached_s", "_counts")
+"""Arrays of `Statistics` with a row for each series."""
+
+
 class Statistics(Resumable):
     """Statistics of all quantities of a model that have one rate.
 
@@ -81,29 +85,56 @@ class Statistics(Resumable):
     ones. Rolling windows continue through pauses and resets. Percentiles are updated every 0.1 s.
     """
 
-    kept = ("paused", "_each", "_renewals")
+    kept = ("paused", *TOPS, "_each", "_renewals")
 
     def __init__(
         self, rules: Mapping[str, CountingRule], series: int, wanted: Sequence[Statistic] = ()
     ) -> None:
         self.paused = False
-        self._rules, self._wanted = dict(rules), tuple(wanted)
+        self._rules, self._wanted, self._series = dict(rules), tuple(wanted), series
         self._renewals = Renewals()
-        self._each = {
-            f"{of}/{k}": _Series(rule, [one for one in wanted if one[:2] == (of, k)])
-            for of, rule in rules.items()
-            for k in range(series)
-        }
+        keys = [(of, k) for of in rules for k in range(series)]
+        self._each = {f"{of}/{k}": _Series(rules[of], (of, k), self._wanted) for of, k in keys}
+        self._rows = {key: row for row, key in enumerate(self._each)}
+        self._start_s = np.array([rules[of].start_s - 1e-6 for of, _ in keys])
+        # The set of frames that count of each row, one for all or one for each quantity.
+        self._one_set = np.zeros(len(keys), np.int64)
+        self._sets = np.repeat(np.arange(len(rules)), series)
+        tops = [
+            (place, self._rows[f"{one.of}/{one.series}"])
+            for place, one in enumerate(wanted)
+            if one.kind == "max"
+        ]
+        self._tops = np.array(tops, np.int64).reshape(-1, 2).T
+        self.reset()
+
+    def take_over(self, before: Self) -> None:
+        fresh = {name: getattr(self, name) for name in TOPS}
+        super().take_over(before)
+        places = [
+            (row, before._rows[key]) for key, row in self._rows.items() if key in before._rows
+        ]
+        for name, values in fresh.items():
+            for row, was in places:
+                if was is not None:
+                    values[row] = getattr(before, name)[was]
+            setattr(self, name, values)
 
     def reset(self) -> None:
         """Restart all but rolling windows; a pause continues."""
+        rows = len(self._each)
+        # Maxima, when they were reached, and numbers of values that counted and that did not.
+        self._highest, self._reached_s = np.full(rows, -np.inf), np.full(rows, np.nan)
+        self._counts = np.zeros((rows, 2), np.int64)
         for one in self._each.values():
             one.reset()
 
     def skip(self, count: int) -> None:
         """Skip missing frames, which are left out; windows move on."""
+        if not self.paused:
+            self._counts[:, 1] += count
         for one in self._each.values():
-            one.skip(count, self.paused)
+            one.skip(count)
 
     def update(
         self,
@@ -118,16 +149,41 @@ class Statistics(Resumable):
 
         A statistic is not finite before the first value.
         """
-        due = self._renewals.due(time_s)
-        found: dict[Statistic, Values] = {}
-        for of in self._rules:
-            for k, series in enumerate(values[of]):
-                one = self._each[f"{of}/{k}"]
-                told = one.update(time_s, series, counted[of], due, self.paused)
-                found |= zip(one.wanted, told, strict=True)
-        if not self._wanted:
-            return np.empty((0, len(time_s)))
-        return np.stack([found[one] for one in self._wanted])
+        heard, highest = self._count(time_s, values, counted, self._start_s, self._counts)
+        told = np.empty((len(self._wanted), len(time_s)))
+        told[self._tops[0]] = highest[self._tops[1]]
+        due, row = self._renewals.due(time_s), 0
+        for of, rule in self._rules.items():
+            own = slice(row, row + self._series)
+            row += self._series
+            rising = still_rising(time_s, rule.rise_s) if rule.rise_s else 0
+            if rule.width:
+                scaled = rule.on_scale(values[of]).astype(np.float64)
+                scaled[np.isnan(heard[own])] = np.nan
+                for k, one in enumerate(scaled):
+                    self._each[f"{of}/{k}"].add(one, due, rising, self.paused, told)
+            if rule.averages:
+                for k, one in enumerate(heard[own]):
+                    self._each[f"{of}/{k}"].average(one, rising, self.paused, told)
+        return told
+
+    def _count(
+        self,
+        time_s: Values,
+        values: Mapping[str, NDArray[np.floating]],
+        counted: Mapping[str, NDArray[np.bool_]],
+        start_s: Values,
+        counts: NDArray[np.int64],
+    ) -> tuple[Values, Values]:
+        """Count values in maxima; returns those that count, else NaN, and the maxima (row, n)."""
+        table = np.concatenate([values[of] for of in self._rules], dtype=np.float64)
+        flags = [counted[of] for of in self._rules]
+        alike = all(one is flags[0] for one in flags)
+        sets = (flags[0][None], self._one_set) if alike else (np.stack(flags), self._sets)
+        heard, highest = np.empty_like(table), np.empty_like(table)
+        given = table, *sets, start_s, time_s, self.paused
+        loops.count_series(*given, self._highest, self._reached_s, counts, heard, highest)
+        return heard, highest
 
     def tail(
         self,
@@ -136,37 +192,43 @@ class Statistics(Resumable):
         counted: Mapping[str, NDArray[np.bool_]],
     ) -> None:
         """Take frames after the end of the sound into account: in maxima alone."""
-        if self.paused:
-            return
-        for of in self._rules:
-            for k, series in enumerate(values[of]):
-                one = self._each[f"{of}/{k}"]
-                one.maximum.add(time_s, np.where(counted[of], series, np.nan))
+        always = np.full(len(self._each), -np.inf)
+        self._count(time_s, values, counted, always, np.zeros_like(self._counts))
 
     def reading(self, statistic: Statistic) -> float | None:
         """The statistic so far; None without values."""
-        return self._each[f"{statistic.of}/{statistic.series}"].reading(statistic)
+        key = f"{statistic.of}/{statistic.series}"
+        if statistic.kind == "max":
+            row = self._rows[key]
+            return None if np.isnan(self._reached_s[row]) else float(self._highest[row])
+        return self._each[key].reading(statistic)
 
     def time_of_maximum_s(self, of: str, series: int = 0) -> float | None:
         """When the maximum was first reached."""
-        return self._each[f"{of}/{series}"].maximum.time_s
+        time_s = float(self._reached_s[self._rows[f"{of}/{series}"]])
+        return None if math.isnan(time_s) else time_s
 
     def counted_s(self, of: str, series: int = 0) -> tuple[float, float]:
         """Seconds of values that counted, and of those that did not."""
-        one, rate = self._each[f"{of}/{series}"], self._rules[of].rate
-        return one.measured / rate, one.excluded / rate
+        measured, excluded = self._counts[self._rows[f"{of}/{series}"]].tolist()
+        return measured / self._rules[of].rate, excluded / self._rules[of].rate
 
 
 class _Series(Resumable):
-    """The statistics of one series."""
+    """The mean and the percentiles of one series, and the rows of those that are wanted."""
 
-    kept = ("percentiles", "maximum", "mean", "measured", "excluded")
+    kept = ("percentiles", "mean")
 
-    def __init__(self, rule: CountingRule, wanted: Sequence[Statistic]) -> None:
-        self.rule, self.wanted = rule, tuple(wanted)
+    def __init__(
+        self, rule: CountingRule, key: tuple[str, int], wanted: Sequence[Statistic]
+    ) -> None:
+        self.rule = rule
+        own = [(row, one) for row, one in enumerate(wanted) if one[:2] == key]
+        self._mean_rows = [row for row, one in own if one.kind == "mean"]
+        self._rows = [row for row, one in own if one.kind == "exceeded"]
         self.percentiles = None
         if rule.width:
-            exceeded = [(one.percent, one.window) for one in wanted if one.kind == "exceeded"]
+            exceeded = [(one.percent, one.window) for _, one in own if one.kind == "exceeded"]
             classes = {"low": rule.low, "high": rule.high, "width": rule.width}
             self.percentiles = Percentiles(exceeded, 1 / rule.rate, **classes)
         self.reset()
@@ -174,45 +236,30 @@ class _Series(Resumable):
     def reset(self) -> None:
         if self.percentiles is not None:
             self.percentiles.reset()
-        self.maximum = Maximum()
         self.mean = RunningMean(self.rule) if self.rule.averages else None
-        self.measured = self.excluded = 0
 
-    def skip(self, count: int, paused: bool) -> None:
-        self.excluded += 0 if paused else count
+    def skip(self, count: int) -> None:
         if self.percentiles is not None:
             self.percentiles.skip(count)
 
-    def update(
-        self,
-        time_s: Values,
-        values: NDArray[np.floating],
-        counted: NDArray[np.bool_],
-        due: Sequence[int],
-        paused: bool,
-    ) -> list[Values]:
-        """The wanted statistics (n,) after each frame."""
-        rule = self.rule
-        there = counted & ~np.isnan(values) & (time_s > rule.start_s - 1e-6)
-        heard = np.where(there, values, np.asarray(np.nan, values.dtype))
-        if not paused:
-            count = int(np.count_nonzero(there))
-            self.measured += count
-            self.excluded += len(there) - count
-        measured = np.full_like(heard, np.nan) if paused else heard
-        rising = still_rising(time_s, rule.rise_s) if rule.rise_s else 0
-        found = {"max": self.maximum.add(time_s, measured)}
-        if self.mean is not None:
-            found["mean"] = self.mean.add(measured.astype(np.float64), rising)
-        exceeded = iter(())
-        if self.percentiles is not None:
-            scaled = rule.on_scale(heard), rule.on_scale(measured)
-            exceeded = iter(rule.off_scale(self.percentiles.add(scaled[1], scaled[0], due, rising)))
-        return [next(exceeded) if w.kind == "exceeded" else found[w.kind] for w in self.wanted]
+    def add(
+        self, scaled: Values, due: Sequence[int], rising: int, paused: bool, told: Values
+    ) -> None:
+        """Count values (n,) on the scale of the classes, and write percentiles."""
+        assert self.percentiles is not None
+        measured = np.full_like(scaled, np.nan) if paused else scaled
+        exceeded = self.percentiles.add(measured, scaled, due, rising)
+        if self._rows:
+            told[self._rows] = self.rule.off_scale(exceeded)
+
+    def average(self, heard: Values, rising: int, paused: bool, told: Values) -> None:
+        """Count values (n,), and write means."""
+        assert self.mean is not None
+        told[self._mean_rows] = self.mean.add(
+            np.full_like(heard, np.nan) if paused else heard, rising
+        )
 
     def reading(self, statistic: Statistic) -> float | None:
-        if statistic.kind == "max":
-            return self.maximum.known
         if statistic.kind == "mean":
             assert self.mean is not None
             return self.mean.now
