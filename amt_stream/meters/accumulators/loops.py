@@ -203,11 +203,18 @@ def tell(
 
 @_compiled
 def measure_frames(
-    frames: Array,
+    mean_square: Array,
+    power: Array,
+    highest_power: Array,
+    lowest_power: Array,
+    held: Array,
+    peaks: Array,
     valid: Array,
+    there: Array,
     since_s: Array,
     frame_s: float,
-    rising: Array,
+    taken: int,
+    risen: Array,
     forgotten: Array,
     lengths: Array,
     paused: bool,
@@ -219,46 +226,61 @@ def measure_frames(
     impulse: Array,
     intervals: Array,
     out: Array,
-) -> None:
-    """Sums and extremes of sound levels after each frame.
+) -> int:
+    """Sums and extremes of sound levels after each frame; returns how many frames are valid.
 
-    frames: (36, n) mean squares of three weightings, their peaks and means of I; highest of nine
-        levels, lowest, and powers
-    valid: (n,) which frames may count
+    mean_square, peaks, held: (3, n) of three weightings, the last being the means of I
+    power, highest_power, lowest_power: (9, n) of nine levels
+    valid: (n,) which frames may count; those with infinite or NaN mean squares do not
+    there: (n,) which frames are of complete sound
     since_s: (n,) time since the end of the last fault
     frame_s: length of a frame
-    rising: (9,) number of first frames that are of the rise of each level from silence
+    taken: number of frames before
+    risen: (9,) first frames, counted from 1, that are not of the rise of each level from silence
     forgotten: (9,) frames after a fault until a level counts
     lengths: (2,) frames of the intervals whose highest levels are averaged
     sums, counts, highest, lowest, peak, impulse, intervals: state, as in `Running`
-    out: (40, n) output after each frame: that of `tell`; powers of nine levels if they count, else
-        NaN; the first sum; counts
+    out: (52 or more, n) output after each frame: that of `tell`; powers of nine levels if they
+        count, else NaN; the first sum; counts; mean squares of valid frames, else NaN; powers of
+        nine levels that are there, else NaN
     """
+    heard = 0
     for k in range(len(valid)):
         since = np.rint(since_s[k] / frame_s)
-        counted = valid[k] and not paused
+        known = bool(valid[k])
+        for i in range(3):
+            known &= math.isfinite(mean_square[i, k])
+        heard += known
+        counted = known and not paused
+        for i in range(3):
+            out[40 + i, k] = mean_square[i, k] if known else math.nan
         if counted:
             for i in range(3):
-                sums[i, 0] += frames[i, k]
-                peak[i, 0] = max(peak[i, 0], frames[3 + i, k])
+                sums[i, 0] += np.float64(mean_square[i, k])
+                peak[i, 0] = max(peak[i, 0], np.float64(peaks[i, k]))
             counts[0] += 1.0
         for i in range(9):
+            now = np.float64(power[i, k])
             out[29 + i, k] = math.nan
-            if valid[k] and since >= forgotten[i]:
-                out[29 + i, k] = frames[27 + i, k]
+            out[43 + i, k] = now if there[k] else math.nan
+            if known and since >= forgotten[i]:
+                out[29 + i, k] = now
                 if not paused:
-                    highest[i, 0] = max(highest[i, 0], frames[9 + i, k])
+                    highest[i, 0] = max(highest[i, 0], np.float64(highest_power[i, k]))
                     # Of a rise what it has reached: it begins from nothing.
-                    place, row = (i + 9, 27 + i) if k < rising[i] else (i, 18 + i)
-                    lowest[place, 0] = min(lowest[place, 0], frames[row, k])
+                    rises = taken + 1 + k < risen[i]
+                    place, least = i, np.float64(lowest_power[i, k])
+                    if rises:
+                        place, least = i + 9, now
+                    lowest[place, 0] = min(lowest[place, 0], least)
                     if i >= 6:
-                        impulse[0, i - 6] += frames[i, k]
+                        impulse[0, i - 6] += np.float64(held[i - 6, k])
                         impulse[1, i - 6] += 1.0
         if counted:
             for i in range(2):
                 intervals[i, 0] += 1.0
                 if since >= forgotten[0]:
-                    intervals[i, 1] = max(intervals[i, 1], frames[9, k])
+                    intervals[i, 1] = max(intervals[i, 1], np.float64(highest_power[0, k]))
                 if intervals[i, 0] == lengths[i]:
                     # Of an interval in which no level had settled nothing is known.
                     if intervals[i, 1] >= 0:
@@ -268,18 +290,45 @@ def measure_frames(
         tell(sums, counts, highest, lowest, peak, impulse, intervals, out, k)
         out[38, k] = sums[0, 0]
         out[39, k] = counts[0]
+    return heard
+
+
+@_compiled
+def arrange(channels: Array, sides: Array, rows: Array, more: Array, out: Array) -> None:
+    """Columns (n, column) from rows of one or two channels (channel, row, n).
+
+    sides: (column,) 0 for the higher of both channels, 1 and 2 for each
+    rows: (column,) the row of each
+    more: (column,) what is added
+    """
+    for j in range(len(rows)):
+        one = channels[max(0, sides[j] - 1), rows[j]]
+        if sides[j] == 0 and channels.shape[0] == 2:
+            other = channels[1, rows[j]]
+            for k in range(len(one)):
+                higher = one[k] if one[k] >= other[k] or math.isnan(other[k]) else other[k]
+                out[k, j] = higher + more[j]
+        else:
+            for k in range(len(one)):
+                out[k, j] = one[k] + more[j]
 
 
 @made_once
 def compile_loops() -> None:
     """Compile the loops for all memory layouts in advance, so that no sound waits."""
-    f8, i8, flags = types.float64, types.int64, types.Array(types.bool_, 1, "A", readonly=True)
+    f8, i8 = types.float64, types.int64
+    flags, flag_table = (types.Array(types.bool_, ndim, "A", readonly=True) for ndim in (1, 2))
     line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
-    kept, kept_table = (types.Array(f8, ndim, "C") for ndim in (1, 2))
+    kept, kept_table, channels = (types.Array(f8, ndim, "C") for ndim in (1, 2, 3))
     numbers, frames = (types.Array(i8, 1, "C", readonly=flag) for flag in (False, True))
     running = (kept_table, kept, *[kept_table] * 5)
-    flag_table, counts = types.Array(types.bool_, 2, "A", readonly=True), types.Array(i8, 2, "C")
-    for kernel, given in (
+    counts = types.Array(i8, 2, "C")
+    of_sound = flags, flags, line, f8, i8, frames, frames, frames, types.bool_
+    measured = [
+        (*[types.Array(kind, 2, "A", readonly=True)] * 6, *of_sound, *running, kept_table)
+        for kind in (types.float32, f8)
+    ]
+    for kernel, *signatures in (
         (count, (line, f8, f8, f8, i8, numbers)),
         (find, (line, i8, i8, numbers, numbers, kept)),
         (hold_highest, (line, f8, kept)),
@@ -294,13 +343,9 @@ def compile_loops() -> None:
         ),
         (roll, (line, i8, i8, table, kept_table, kept, kept)),
         (tell, (*running, kept_table, i8)),
-        (
-            measure_frames,
-            (
-                *(table, flags, line, f8, frames, frames, frames, types.bool_),
-                *(*running, kept_table),
-            ),
-        ),
+        (measure_frames, *measured),
+        (arrange, (channels, frames, frames, kept, kept_table)),
     ):
-        kernel.compile(given)
+        for given in signatures:
+            kernel.compile(given)
         kernel.disable_compile()

@@ -68,7 +68,12 @@ class RollingLevel(Resumable):
 
         NaN takes time but does not count; the level is NaN if nothing counts.
         """
-        given, means = np.asarray(mean_square, np.float64), np.empty(len(mean_square))
+        means = np.empty(len(mean_square))
+        self.follow(np.asarray(mean_square, np.float64), means)
+        return level_db(means)
+
+    def follow(self, given: NDArray[np.float64], means: NDArray[np.float64]) -> None:
+        """Take frames (n,) as `add` does, and write the mean square after each to `means` (n,)."""
         at = 0
         while at < len(given):
             size = min(len(given) - at, self.length - self._taken)
@@ -84,7 +89,6 @@ class RollingLevel(Resumable):
             self._taken += size
             at += size
             self._turn()
-        return level_db(means)
 
     def ahead(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rest of the present window after future slots: their numbers (k,), and the sum of

@@ -101,8 +101,13 @@ RUNNING = (
 )
 """Readings of all that was measured, in the order of `loops.tell`."""
 
-TOLD = len(RUNNING) + len(LEVELS) + 2
-"""How much `loops.measure_frames` tells: after these the powers of `LEVELS`, a sum and a count."""
+FAST = len(RUNNING)
+SUM = FAST + len(LEVELS)
+SQUARES = SUM + 2
+NOW = SQUARES + len(WEIGHTINGS)
+TOLD = NOW + len(LEVELS)
+"""Rows of what `loops.measure_frames` tells: after `RUNNING` the powers of `LEVELS` that count, a
+sum and a count, mean squares, and the powers of `LEVELS` that are there; and how many they are."""
 
 DIFFERENCES = {
     f"{name}_minus_laeq_db": (RUNNING.index(f"{name}_db"), RUNNING.index("laeq_db"))
@@ -188,19 +193,41 @@ class SoundLevelMeter(Meter):
                 dose = FORMS["dose"].write(**one.parts)
                 self.doses[dose] = Dose.of(one)
                 self._averages[dose] = FORMS["twa"].write(**one.parts)
+        # Of a rolling level with forecasts, what they call it.
+        self._ahead = {f"{of}_db": of for of in self.forecasts.rolling}
         self._exceeded = {level: tuple(asked[level]) for level in LEVELS if level in asked}
         made = {level: Percentiles([*asked[level].values()], FRAME_S) for level in self._exceeded}
         self.percentiles = made.pop(LEVELS[0])
         self.others = made
         running = (*RUNNING, "lae_db", ON_REQUEST, *DIFFERENCES)
         self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
-        self._rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
         self._differences = [name for name in self.columns if name in DIFFERENCES]
         offered = [*running, *self.rolling]
         offered += [name for names in self._exceeded.values() for name in names]
         offered += [*self._averages.keys(), *self._averages.values()]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
         self.refuse_unknown([*offered, *self.forecasts.names, *examples])
+        at = {name: place for place, name in enumerate(self.columns)}
+        rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
+        settled = [FAST, *(FAST + LEVELS.index(level) for level in self.others)]
+        rolled = [TOLD + place for place in range(len(self.rolling))]
+        self.rows = np.array([*range(NOW, TOLD), *settled, *rows, *rolled])
+        """Rows of `measure` whose levels `follow` takes; the first ones are those of `LEVELS`."""
+        self.told = TOLD + len(self.rolling)
+        """How many rows `measure` writes."""
+        self._settled = len(LEVELS)
+        self._rolled_at = len(self.rows) - len(rolled)
+        own = [name for name in self.columns if name in RUNNING]
+        begin = self._settled + len(settled)
+        placed = [(at[name], begin + row) for row, name in enumerate(own)]
+        placed += [
+            (at[name], self._rolled_at + row) for row, name in enumerate(self.rolling) if name in at
+        ]
+        self._at = at
+        self._exceeded_at = {
+            level: [at[name] for name in names] for level, names in self._exceeded.items()
+        }
+        self._placed = np.array(placed, np.int64).reshape(-1, 2).T
         self._now = np.full(len(LEVELS), np.nan)
         self._rolled = dict.fromkeys(self.rolling, math.nan)
         # Frames so far, and the number of the last that was not valid.
@@ -256,49 +283,100 @@ class SoundLevelMeter(Meter):
         count = peak.shape[-1]
         if not count:
             return np.empty((len(self.columns), 0))
-        parts = mean_square, peak, impulse, highest, lowest, power
-        frames = np.concatenate(parts, dtype=np.float64)
-        known = np.asarray(np.isfinite(frames[: len(WEIGHTINGS)]).all(0))
-        valid = known if valid is None else known & valid
-        since_s = self._since_s(valid) if since_s is None else since_s
-        out = np.empty((TOLD, count))
+        if valid is None:
+            valid = np.ones(count, np.bool_)
+        if since_s is None:
+            since_s = self._since_s(np.asarray(np.isfinite(mean_square).all(0)) & valid)
+        powers, found = np.empty((self.told, count)), np.empty((len(self.columns), count))
+        values = mean_square, power, highest, lowest, impulse, peak
+        self.measure(values, valid, np.ones(count, np.bool_), since_s, begin_s, powers)
+        self.follow(powers, level_db(powers[self.rows]), found)
+        return found
+
+    def measure(
+        self,
+        values: Sequence[Powers],
+        valid: NDArray[np.bool_],
+        there: NDArray[np.bool_],
+        since_s: Values,
+        begin_s: float | None,
+        out: Values,
+    ) -> None:
+        """Take frames into account; writes powers (told, n).
+
+        values, valid, since_s, begin_s: as of `update`, the first in its order
+        there: (n,) which frames are of complete sound, so that there is a level of the moment
+
+        `follow` must come next, with the levels of these powers.
+        """
+        power, count = values[1], values[-1].shape[-1]
         if begin_s is not None:
             self._taken = round(begin_s / FRAME_S) - 1
-        number = self._taken + 1 + np.arange(count)
-        rising = np.searchsorted(number, RISEN)
-        given = frames, valid, since_s, FRAME_S, rising, FORGOTTEN, INTERVALS, self.paused
-        loops.measure_frames(*given, *self._running, out)
-        due = range(-(self._taken + 1) % RENEWED, count, RENEWED)
-        self._now = power[:, -1].copy() if valid[-1] else np.full(len(power), np.nan)
-        self._taken += count
-
-        # A level that has settled is of a valid frame.
-        *running, fast = level_db(out[[*self._rows, len(RUNNING)]])
-        measured = np.full(count, np.nan) if self.paused else fast
-        told = self.percentiles.add(measured, fast, due, int(rising[0]))
-        found = dict(zip(self._exceeded[LEVELS[0]], told, strict=True))
-        for level, percentiles in self.others.items():
-            place = LEVELS.index(level)
-            now = level_db(out[len(RUNNING) + place])
-            measured = np.full(count, np.nan) if self.paused else now
-            told = percentiles.add(measured, now, due, int(rising[place]))
-            found |= zip(self._exceeded[level], told, strict=True)
-        heard = int(np.count_nonzero(valid))
+        rules = FRAME_S, self._taken, RISEN, FORGOTTEN, INTERVALS, self.paused
+        heard = loops.measure_frames(*values, valid, there, since_s, *rules, *self._running, out)
         if not self.paused:
             self._excluded += count - heard
-        found |= zip((RUNNING[row] for row in self._rows), running, strict=True)
+        known = not math.isnan(out[SQUARES, -1])
+        self._now = power[:, -1].copy() if known else np.full(len(power), np.nan)
+        squares = out[SQUARES:NOW]
+        if self.memory is not None:
+            self.memory.add(squares, self._taken)
+        for row, (name, level) in enumerate(self.rolling.items()):
+            if name not in self._ahead:
+                level.follow(squares[self._weighted[name]], out[TOLD + row])
+
+    def follow(self, powers: Values, levels: Values, out: Values) -> None:
+        """Write the columns (column, n) after each frame.
+
+        powers: what `measure` wrote of the frames
+        levels: those of its `rows` in dB
+        """
+        count, before = out.shape[1], self._taken
+        self._taken += count
+        due = range(-(before + 1) % RENEWED, count, RENEWED)
+        out[self._placed[0]] = levels[self._placed[1]]
+        for row, (level, places) in enumerate(self._exceeded_at.items(), self._settled):
+            percentiles = self.others.get(level, self.percentiles)
+            # A level that has settled is of a valid frame.
+            now, rising = levels[row], int(RISEN[LEVELS.index(level)]) - before - 1
+            measured = np.full(count, np.nan) if self.paused else now
+            told = percentiles.add(measured, now, due, min(max(0, rising), count))
+            if len(places):
+                out[places] = told
+        for name, values in self._asked(powers, before):
+            out[self._at[name]] = values
+        for row, name in enumerate(self.rolling, self._rolled_at):
+            if name not in self._ahead:
+                self._rolled[name] = float(levels[row, -1])
+
+    def _asked(self, powers: Values, before: int) -> Iterator[tuple[str, Values]]:
+        """The columns (n,) of differences, exposure, doses and forecasts that are asked for."""
         for name in self._differences:
-            found[name] = difference_db(*(out[row] for row in DIFFERENCES[name]))
+            yield name, difference_db(*(powers[row] for row in DIFFERENCES[name]))
         if self._exposes:
-            found |= exposures_db(level_db(out[0]), out[-1])
-        squares = frames[: len(WEIGHTINGS)]
-        squares = squares if heard == count else np.where(valid, squares, np.nan)
-        found |= self._roll(squares, out[-2], out[-1])
+            found = exposures_db(level_db(powers[0]), powers[SUM + 1])
+            yield from ((name, found[name]) for name in found if name in self._at)
         for name, dose in self.doses.items():
-            measured = valid & (not self.paused)
-            percent = dose.add(power[LEVELS.index("las")], measured, FRAME_S)
-            found |= {name: percent, self._averages[name]: dose.average_db(percent)}
-        return self.in_order(found, count)
+            measured = ~np.isnan(powers[SQUARES]) & (not self.paused)
+            percent = dose.add(powers[NOW + LEVELS.index("las")], measured, FRAME_S)
+            both = {name: percent, self._averages[name]: dose.average_db(percent)}
+            yield from ((name, both[name]) for name in both if name in self._at)
+        if self.forecasts.names:
+            yield from self._foreseen(powers, before)
+
+    def _foreseen(self, powers: Values, before: int) -> Iterator[tuple[str, Values]]:
+        """Forecasts, and the rolling levels that have them."""
+        ahead, squares = {}, powers[SQUARES:NOW]
+        for name, of in self._ahead.items():
+            given = self.rolling[name], squares[self._weighted[name]], before
+            levels, ahead[of] = self.forecasts.follow(of, *given)
+            self._rolled[name] = float(levels[-1])
+            if name in self._at:
+                yield name, levels
+        if EXPOSURE in self.forecasts.levels:
+            counted = powers[SUM], powers[SUM + 1]
+            ahead[EXPOSURE] = self.forecasts.expose(*counted, squares[0], before)
+        yield from self.forecasts.columns(ahead).items()
 
     def tail(
         self,
@@ -343,27 +421,6 @@ class SoundLevelMeter(Meter):
             for level, percentiles in {LEVELS[0]: self.percentiles, **self.others}.items():
                 now = level_db(power[LEVELS.index(level), :1])
                 percentiles.add(now, now, (), 0)
-
-    def _roll(self, squares: Values, sums: Values, counts: Values) -> dict[str, Values]:
-        """Rolling levels after each of n frames (3, n), NaN for none, and forecasts.
-
-        sums, counts: (n,) of A-weighted mean squares that were measured, and of their frames
-        """
-        found, ahead = {}, {}
-        before = self._taken - squares.shape[1]
-        if self.memory is not None:
-            self.memory.add(squares, before)
-        levels = {f"{of}_db": of for of in self.forecasts.rolling}
-        for name, level in self.rolling.items():
-            weighted, of = squares[self._weighted[name]], levels.get(name)
-            if of is not None:
-                found[name], ahead[of] = self.forecasts.follow(of, level, weighted, before)
-            else:
-                found[name] = level.add(weighted)
-            self._rolled[name] = float(found[name][-1])
-        if EXPOSURE in self.forecasts.levels:
-            ahead[EXPOSURE] = self.forecasts.expose(sums, counts, squares[0], before)
-        return found | self.forecasts.columns(ahead)
 
     def skip(self, count: int) -> None:
         super().skip(count)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.meters.accumulators import SoundLevelMeter
+from amt_stream.meters.accumulators import SoundLevelMeter, loops
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.percentiles import PERCENTS
@@ -30,7 +30,6 @@ from amt_stream.meters.level_names import (
     read_level,
 )
 from amt_stream.meters.names import place_of, sides_of
-from amt_stream.meters.rows.block import all_of
 from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.models.level_columns import level_column
 from amt_stream.meters.rows.readings import (
@@ -112,7 +111,7 @@ class SoundLevelReadings(MeteredReadings):
     def renew(self) -> None:
         parts: list[tuple[int, int]] = []
         names = [f"{level}_db" for level in LEVELS]
-        more_db, lower = [], {}
+        more_db, lower = [], []
         for column in self.columns:
             one, correction = _read(column.name), self._correction(_read(column.name))
             name = one.plain
@@ -125,12 +124,13 @@ class SoundLevelReadings(MeteredReadings):
             if name not in names:
                 names.append(name)
             parts.append((place_of(column.side), names.index(name)))
-            if one.kind in LOWER:
-                lower[names.index(name)] = LOWER[one.kind]
-        self._more_db = np.array(more_db)
+            if one.kind in LOWER and not column.side and self._channels == 2:
+                lower.append((len(parts) - 1, names.index(name), LOWER[one.kind]))
+        self._more_db = np.array(more_db, np.float64)
         # Indices of each column: side and level.
-        self._places = np.array(parts, np.int64).reshape(-1, 2).T
-        self._lower = list(lower.items())
+        self._places = np.array(parts, np.int64).reshape(-1, 2).T.copy()
+        # Columns, and their levels, of which the lower one of both channels is decisive.
+        self._lower = lower
         columns = names[len(LEVELS) :]
         self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
 
@@ -149,18 +149,22 @@ class SoundLevelReadings(MeteredReadings):
         return Earlier() if asks and not self.has(column) else super().earlier(column)
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        counted = self.counted(frames, MEMORY_S)
-        power, there = frames.values.power, fully_heard(frames)
-        now = level_db(power if all_of(there) else np.where(there, power, np.nan))
-        channels = []
-        for meter, levels, *values in zip(self.meters, now, *frames.values, strict=True):
-            given = *values, counted, frames.since_s, frames.begin_s
-            channels.append(np.concatenate([levels, meter.update(*given)]))
-        found = by_sides(channels)
-        if len(channels) > 1:
-            for place, lower in self._lower:
-                found[0, place] = lower(*(channel[place] for channel in channels))
-        return found[*self._places].T + self._more_db
+        counted, there, meters = self.counted(frames, MEMORY_S), fully_heard(frames), self.meters
+        count, rows = len(frames), meters[0].rows
+        given = counted, there, frames.since_s, frames.begin_s
+        powers = np.empty((len(meters), meters[0].told, count))
+        for out, meter, *values in zip(powers, meters, *frames.values, strict=True):
+            meter.measure(values, *given, out)
+        levels = level_db(powers.take(rows, axis=1))
+        channels = np.empty((len(meters), len(LEVELS) + len(meters[0].columns), count))
+        channels[:, : len(LEVELS)] = levels[:, : len(LEVELS)]
+        for meter, out, *both in zip(meters, channels, powers, levels, strict=True):
+            meter.follow(*both, out[len(LEVELS) :])
+        found = np.empty((count, len(self.columns)))
+        loops.arrange(channels, *self._places, self._more_db, found)
+        for column, place, lower in self._lower:
+            found[:, column] = lower(*channels[:, place]) + self._more_db[column]
+        return found
 
     def ranges(self, frames: Frames, taken: NDArray[np.float64]) -> NDArray[np.float64]:
         found = np.stack([taken, taken])
