@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 
 Counted = Callable[[float], NDArray[np.bool_]]
+AllCount = Callable[[float], bool]
 
 
 class CoveredTime(Resumable):
@@ -26,16 +27,16 @@ class CoveredTime(Resumable):
         """Forget what was counted."""
         self._seconds = np.zeros(len(self.after_s))
 
-    def add(self, counted: Counted, period_s: float) -> None:
+    def add(self, counted: Counted, all_count: AllCount, frames: int, period_s: float) -> None:
         """Count frames, `period_s` apart.
 
         counted: returns which of them count (n,), if sound counts so many seconds after a fault
+        all_count: whether it is known that all of them do
         """
         if not self.after_s:
             return
-        latest = counted(self.after_s[-1])
-        if latest.all():  # the usual case
-            self._seconds += period_s * len(latest)
+        if all_count(self.after_s[-1]):  # the usual case
+            self._seconds += period_s * frames
             return
         for place, after_s in enumerate(self.after_s):
             self._seconds[place] += period_s * np.count_nonzero(counted(after_s))

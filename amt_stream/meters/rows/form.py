@@ -99,9 +99,9 @@ class RowForm:
         if at.whole:
             self._set_whole(counted, table[-1])
         marks = marks_of[0] if len(marks_of) == 1 else np.bitwise_or.reduce(marks_of)
-        of_names = names_of(unsettled, self.readings)
         utc = in_utc(at.time_s + tracks[0].frames.epoch_s)
-        marked = marks & ANY_FAULT, of_names != "", of_names, names_of(clipped, self.readings)
+        of_names = names_of(unsettled, self.readings), names_of(clipped, self.readings)
+        marked = marks & ANY_FAULT, unsettled.any(1), *of_names
         # One row for each cell.
         each = [at.time_s, utc, at.sample, *marked, marks < UNCALIBRATED]
         if len(self.cells) > 1:

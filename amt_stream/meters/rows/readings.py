@@ -234,22 +234,35 @@ class Readings(Resumable, ABC):
         clipped: NDArray[np.bool_] = self.counted(frames, -math.inf)
         return clipped & ((frames.fault & Fault.CLIP) > 0)
 
-    def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
-        """Which frames count, apart from pauses: `settle_s` after a fault, or as the model says."""
-        if not frames.calibrated and self.level == CALIBRATED:
-            return np.zeros(len(frames), np.bool_)
-        to_s = self.to_s + SAME_TIME_S
-        # What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
-        after_s = self.from_s + SAME_TIME_S if self.from_s else -SAME_TIME_S
+    def all_count(self, frames: Frames, settle_s: float | None = None) -> bool:
+        """Whether it is known that all frames count, as `counted` says; the usual case."""
         if settle_s is None:
             calm = frames.settled and frames.calm_s >= 0
         else:
             calm = frames.calm_s >= settle_s
-        if calm and frames.begin_s > after_s and min(frames.end_s, frames.ended_s) <= to_s:
+        if not calm or not (frames.calibrated or self.level != CALIBRATED):
+            return False
+        begin_s, end_s = frames.ends_s
+        return begin_s > self._after_s and min(end_s, frames.ended_s) <= self.to_s + SAME_TIME_S
+
+    @property
+    def _after_s(self) -> float:
+        """The time after which frames count.
+
+        What ends at `from_s` came before it; a frame at 0 s belongs to the sound.
+        """
+        return self.from_s + SAME_TIME_S if self.from_s else -SAME_TIME_S
+
+    def counted(self, frames: Frames, settle_s: float | None = None) -> NDArray[np.bool_]:
+        """Which frames count, apart from pauses: `settle_s` after a fault, or as the model says."""
+        if self.all_count(frames, settle_s):
             return np.ones(len(frames), np.bool_)
+        if not frames.calibrated and self.level == CALIBRATED:
+            return np.zeros(len(frames), np.bool_)
+        to_s = self.to_s + SAME_TIME_S
         time_s = frames.time_s
         # Frames after the end of the sound count as its last moment.
-        there = (time_s > after_s) & (np.minimum(time_s, frames.ended_s) <= to_s)
+        there = (time_s > self._after_s) & (np.minimum(time_s, frames.ended_s) <= to_s)
         # After a stall there may be a gap.
         there &= (frames.fault & Fault.STALL) == 0
         if settle_s is None:

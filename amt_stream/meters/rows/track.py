@@ -84,11 +84,13 @@ class ModelTrack(Resumable):
         readings = self.readings
         readings.judge(frames)
         if not readings.paused:
-            self._covered.add(partial(readings.counted, frames), frames.period_s)
+            counted = partial(readings.counted, frames)
+            all_count = partial(readings.all_count, frames)
+            self._covered.add(counted, all_count, len(frames), frames.period_s)
         self._skip_to(frames)
-        taken, off = readings.take(frames), is_off(frames)
-        if off.any():
-            taken[off] = math.nan
+        taken = readings.take(frames)
+        if frames.calm_s == -math.inf:
+            taken[is_off(frames)] = math.nan
         self._append(frames, taken)
 
     def pass_by(self, frames: Frames) -> None:
@@ -149,12 +151,13 @@ class ModelTrack(Resumable):
         if math.isinf(self.frames.last_s):
             self.begin(frames)
         clipped: SoFar = self.clipping.so_far
+        self.is_off = False
         if frames.calm_s == -math.inf:
             mark, clipped = frames.fault | mark, self.clipping.take(frames)
+            self.is_off = bool(is_off(frames)[-1])
         ranges = self.readings.ranges(frames, values) if self.frames.has_ranges else None
         settling = self.settling.of(frames)
         self.frames.append(frames.time_s, mark, clipped, values, settling, ranges)
-        self.is_off = bool(is_off(frames)[-1])
         self.frames.epoch_s = frames.end_utc - frames.end_s
 
 

@@ -115,7 +115,8 @@ class LoudnessReadings(QuantityReadings):
 
     def values(self, frames: Frames) -> Values:
         values = {of: getattr(frames.values, of)[None] for of in self._active if of != LEVEL}
-        return values | {LEVEL: self._phon(values["ltl"])}
+        self._levels = self._phon(np.concatenate([values["stl"], values["ltl"]]))
+        return values | {LEVEL: self._levels[1:]}
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         found = super().take(frames)
@@ -130,9 +131,8 @@ class LoudnessReadings(QuantityReadings):
 
     def _add_events(self, frames: Frames) -> None:
         counted = self.counted(frames, self._active[LEVEL].settle_s)
-        stl, ltl = self._phon(np.array([frames.values.stl, frames.values.ltl]))
-        counted &= ~np.isnan(ltl)
-        self._events.add(frames.time_s, *np.where(counted, [stl, ltl], np.nan))
+        counted &= ~np.isnan(self._levels[1])
+        self._events.add(frames.time_s, *np.where(counted, self._levels, np.nan))
 
     def reset(self) -> None:
         super().reset()

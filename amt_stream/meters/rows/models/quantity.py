@@ -251,7 +251,8 @@ class QuantityReadings(Readings):
         self._statistics.paused = self.paused
         told = self._statistics.update(frames.time_s, values, self._counted_of(frames))
         table = np.concatenate([*(values[of] for of in self._active), told], dtype=np.float64)
-        found = np.fmax(*table[self._rows])
+        one, other = self._rows
+        found = table[one] if self._series == 1 else np.fmax(table[one], table[other])
         for convert, places in self._converted:
             found[places] = convert(found[places])
         if len(found) == len(self.columns):
