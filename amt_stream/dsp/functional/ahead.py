@@ -34,7 +34,9 @@ def is_kept(home: str, name: str) -> bool:
     """Whether the kernel is in the disk cache, or cannot be cached."""
     module = importlib.import_module(home)
     called = not name.startswith(".")
-    return private_numba.is_kept(module.CALLS[name].kernel if called else getattr(module, name[1:]))
+    return private_numba.is_stored(
+        module.CALLS[name].kernel if called else getattr(module, name[1:])
+    )
 
 
 _under_way: set[str] = set()

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from amt_stream.dsp.functional.dispatch import Array, kernel
 from amt_stream.dsp.functional.lowering import Builder, Context, Kernel, Kind, Typed, Value, Values
-from amt_stream.dsp.functional.private_numba import address_of, array_at, call_at, tuple_type
+from amt_stream.dsp.functional.private_numba import array_at, call_at, compiled_address, tuple_type
 
 AXES = 4
 """Most axes of an array in a plan."""
@@ -150,7 +150,7 @@ class KernelCall:
     def address(self, dtype: np.dtype[np.floating]) -> int:
         """The address of the compiled form for sound of `dtype`; it never changes."""
         given = self.types(types.float32 if dtype == np.float32 else types.float64)
-        return address_of(self.kernel, given, self.result)
+        return compiled_address(self.kernel, given, self.result)
 
 
 def _call(callee: KernelCall) -> Value:

@@ -70,7 +70,7 @@ def call_at(
     return value
 
 
-def address_of(kernel: Kernel, kinds: tuple[Kind, ...], result: Kind) -> int:
+def compiled_address(kernel: Kernel, kinds: tuple[Kind, ...], result: Kind) -> int:
     """The address of a kernel compiled for these types; it never changes."""
     kernel.compile(kinds)
     made = kernel.overloads[kinds]
@@ -212,7 +212,7 @@ def set_cache(kernel: Kernel, cache: DiskCache) -> None:
     kernel._cache = cache
 
 
-def is_kept(kernel: Kernel) -> bool:
+def is_stored(kernel: Kernel) -> bool:
     """Whether a kernel was compiled before, for any types, or cannot be cached."""
     cache: Any = kernel._cache
     kept = not isinstance(cache, DiskCache) or bool(cache._cache_file.names())
