@@ -269,7 +269,7 @@ def test_what_nothing_helps_is_left_out_and_never_lags_further(clock, run_in):
     # About half of it, in pieces long enough to be of use; each is told once.
     assert health.samples / (health.samples + health.lost_samples) == pytest.approx(0.5, abs=0.1)
     gaps = [event for event in engine.events if event.kind == "gap"]
-    assert 5 < len(gaps) < 30
+    assert 4 <= len(gaps) < 30
     assert sum(event.samples for event in gaps) == engine.health.lost_samples
     assert {event.cause for event in gaps} == {BUFFER}
     assert kinds_of(engine) == ["overload"]
