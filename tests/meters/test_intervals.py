@@ -175,7 +175,7 @@ def test_intervals_go_on_where_they_were_saved():
     second.table.load_state_dict(first.table.state_dict())
     second.measurements = first.measurements
     for one in second.measurements:
-        one._emit_frames = second.emit
+        one._batch._emit_frames = second.emit
     second.take(x[cut:])
     assert [*rows, *second.finish(13.7)] == expected
     screen = JoinedRows(readings_of(["spl", "zwicker"], 1), 100, FS)

@@ -337,7 +337,7 @@ def compile_loops() -> None:
         (
             count_series,
             (
-                *(kept_table, flag_table, frames, line, line, types.bool_),
+                *(table, flag_table, frames, line, line, types.bool_),
                 *(kept, kept, counts, kept_table, kept_table),
             ),
         ),

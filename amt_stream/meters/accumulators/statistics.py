@@ -180,7 +180,7 @@ class Statistics(Resumable):
         flags = [counted[of] for of in self._rules]
         alike = all(one is flags[0] for one in flags)
         sets = (flags[0][None], self._one_set) if alike else (np.stack(flags), self._sets)
-        heard, highest = np.empty_like(table), np.empty_like(table)
+        heard, highest = np.empty((2, *table.shape))
         given = table, *sets, start_s, time_s, self.paused
         loops.count_series(*given, self._highest, self._reached_s, counts, heard, highest)
         return heard, highest
