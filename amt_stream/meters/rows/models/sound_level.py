@@ -113,10 +113,10 @@ class SoundLevelReadings(MeteredReadings):
         names = [f"{level}_db" for level in LEVELS]
         more_db, lower = [], []
         for column in self.columns:
-            one, correction = _read(column.name), self._correction(_read(column.name))
-            name = one.plain
+            one = _read(column.name)
+            name, correction = one.plain, self._correction(one)
             if one.kind in AHEAD and correction:
-                # What is left to a limit there is left to a lower or higher one here.
+                # A limit in the audience is this limit less the correction at the microphone.
                 limit_db = float(one.part("limit").replace("p", ".")) - correction
                 ahead = forecasts(one.part("of"), limit_db)
                 name = ahead[AHEAD.index(one.kind)]
@@ -129,7 +129,7 @@ class SoundLevelReadings(MeteredReadings):
         self._more_db = np.array(more_db, np.float64)
         # Indices of each column: side and level.
         self._places = np.array(parts, np.int64).reshape(-1, 2).T.copy()
-        # Columns, and their levels, of which the lower one of both channels is decisive.
+        # Columns and their levels for which the lower of the two channels decides.
         self._lower = lower
         columns = names[len(LEVELS) :]
         self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
