@@ -300,7 +300,8 @@ def test_rows_wait_for_one_another_where_that_is_wanted_and_are_the_same(loudnes
         found[wait_ms] = [len(rows) for rows in batches], numbers
     sizes, rows = zip(*found.values(), strict=True)
     assert rows[0] == rows[1] == rows[2]
-    assert median(sizes[0]) < min(sizes[1][:-1]) == 5  # a busy computer may be late with some
-    assert min(sizes[2][:-1]) == 10
+    # A busy computer may be late with some.
+    assert median(sizes[0]) < median(sizes[1]) == 5
+    assert median(sizes[2]) == 10
     with pytest.raises(ValueError, match="wait_ms is -1: give milliseconds"):
         RowSink(print, wait_ms=-1)

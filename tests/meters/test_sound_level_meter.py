@@ -51,6 +51,17 @@ def test_readings(size):
         assert reading[f"{name}min_db"] == level_db(lowest[k, risen:].min())
 
 
+def test_all_powers_are_written():
+    """Rolling levels too, whether they are asked for or their forecasts are."""
+    meter = SoundLevelMeter(["laeq_5s_db", "laeq_30s_until_80_s", "l10_1min_db"])
+    given = frames(1)
+    count = given[-1].shape[-1]
+    powers = np.full((meter.told, count), -1.0)
+    valid = np.ones(count, bool)
+    meter.measure(given, valid, valid, np.full(count, np.inf), None, powers)
+    assert not (powers == -1.0).any(), "a row that nothing wrote"
+
+
 @pytest.mark.parametrize("size", [1, 7, 441, 6000])
 def test_columns(size):
     """After each frame, of all so far and of windows, however the frames were cut."""

@@ -267,7 +267,10 @@ def test_a_converter_that_clips(station, play, tmp_path):
     assert not clipped["settling"]
     scrape = Scrape(station.page)
     assert station.limit(scrape, "green") == 0
-    assert scrape("amt_audio_clipped_samples_total") > 0
+    # The health of the engine is told at times, and not with each row.
+    while not scrape("amt_audio_clipped_samples_total"):
+        station.row()
+        scrape = Scrape(station.page)
     calm = station.counted()
     assert calm["laf_db"] == pytest.approx(LEVEL_DB, abs=0.1)
     assert not is_named("laf_db", calm["clipped_columns"])

@@ -193,7 +193,7 @@ class SoundLevelMeter(Meter):
                 dose = FORMS["dose"].write(**one.parts)
                 self.doses[dose] = Dose.of(one)
                 self._averages[dose] = FORMS["twa"].write(**one.parts)
-        # Of a rolling level with forecasts, what they call it.
+        # Of a rolling level with forecasts, which follow it, what they call it.
         self._ahead = {f"{of}_db": of for of in self.forecasts.rolling}
         self._exceeded = {level: tuple(asked[level]) for level in LEVELS if level in asked}
         made = {level: Percentiles([*asked[level].values()], FRAME_S) for level in self._exceeded}
@@ -210,19 +210,18 @@ class SoundLevelMeter(Meter):
         at = {name: place for place, name in enumerate(self.columns)}
         rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
         settled = [FAST, *(FAST + LEVELS.index(level) for level in self.others)]
-        rolled = [TOLD + place for place in range(len(self.rolling))]
+        self._rolls = [name for name in self.rolling if name not in self._ahead]
+        rolled = [TOLD + place for place in range(len(self._rolls))]
         self.rows = np.array([*range(NOW, TOLD), *settled, *rows, *rolled])
         """Rows of `measure` whose levels `follow` takes; the first ones are those of `LEVELS`."""
-        self.told = TOLD + len(self.rolling)
+        self.told = TOLD + len(self._rolls)
         """How many rows `measure` writes."""
         self._settled = len(LEVELS)
         self._rolled_at = len(self.rows) - len(rolled)
         own = [name for name in self.columns if name in RUNNING]
         begin = self._settled + len(settled)
         placed = [(at[name], begin + row) for row, name in enumerate(own)]
-        placed += [
-            (at[name], self._rolled_at + row) for row, name in enumerate(self.rolling) if name in at
-        ]
+        placed += [(at[name], self._rolled_at + row) for row, name in enumerate(self._rolls)]
         self._at = at
         self._exceeded_at = {
             level: [at[name] for name in names] for level, names in self._exceeded.items()
@@ -321,9 +320,8 @@ class SoundLevelMeter(Meter):
         squares = out[SQUARES:NOW]
         if self.memory is not None:
             self.memory.add(squares, self._taken)
-        for row, (name, level) in enumerate(self.rolling.items()):
-            if name not in self._ahead:
-                level.follow(squares[self._weighted[name]], out[TOLD + row])
+        for row, name in enumerate(self._rolls, TOLD):
+            self.rolling[name].follow(squares[self._weighted[name]], out[row])
 
     def follow(self, powers: Values, levels: Values, out: Values) -> None:
         """Write the columns (column, n) after each frame.
@@ -345,9 +343,8 @@ class SoundLevelMeter(Meter):
                 out[places] = told
         for name, values in self._asked(powers, before):
             out[self._at[name]] = values
-        for row, name in enumerate(self.rolling, self._rolled_at):
-            if name not in self._ahead:
-                self._rolled[name] = float(levels[row, -1])
+        for row, name in enumerate(self._rolls, self._rolled_at):
+            self._rolled[name] = float(levels[row, -1])
 
     def _asked(self, powers: Values, before: int) -> Iterator[tuple[str, Values]]:
         """The columns (n,) of differences, exposure, doses and forecasts that are asked for."""
