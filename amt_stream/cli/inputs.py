@@ -13,13 +13,13 @@ from amt_stream.core.files import is_pipe, why
 from amt_stream.core.values import NamedChannels
 from amt_stream.core.words import counted, times
 from amt_stream.dsp.channel_layout import MOST_CHANNELS, Layout, layout_named
-from amt_stream.engine.channels import EARS, OF_EARS, heard_channels, layout_said
 from amt_stream.engine.devices.captured import RETRY_S, SLOW_AFTER_S, SLOW_RETRY_S
 from amt_stream.engine.devices.listing import InputDevice
 from amt_stream.engine.devices.microphone import MicrophoneSource
-from amt_stream.engine.microphones import Microphone, named_microphones
+from amt_stream.engine.inputs.source_runner import SourceRunner
+from amt_stream.engine.microphone.channels import EARS, OF_EARS, heard_channels, layout_said
+from amt_stream.engine.microphone.microphones import Microphone, named_microphones
 from amt_stream.engine.readers.source_bytes import PipeBytes
-from amt_stream.engine.source_runner import SourceRunner
 from amt_stream.engine.sources import (
     FileSource,
     ReaderSource,

@@ -9,7 +9,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options.live import LiveOptions
 from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.core.values import ONE_OR_TWO
-from amt_stream.engine.channels import EARS
+from amt_stream.engine.microphone.channels import EARS
 from amt_stream.meters import catalog
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.needed_models import (

@@ -11,34 +11,34 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.dsp.compute_device import device_words
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine.backlog import Backlog
-from amt_stream.engine.calibration_in_use import each_ear
-from amt_stream.engine.delivery import InCallback, IntoRing
-from amt_stream.engine.event_bus import EventBus
-from amt_stream.engine.feed import RowFeed, RowSink
 from amt_stream.engine.health import Health
 from amt_stream.engine.health_report import HealthReport, missing_s
 from amt_stream.engine.history import History
-from amt_stream.engine.ladder import Ladder
-from amt_stream.engine.microphone_correction import corrections_of, ready_stage
-from amt_stream.engine.microphones import refuse_no_gain
-from amt_stream.engine.model_runner import WATCH_S, Work
+from amt_stream.engine.inputs.backlog import Backlog
+from amt_stream.engine.inputs.delivery import InCallback, IntoRing
+from amt_stream.engine.inputs.ring import SampleRing
+from amt_stream.engine.inputs.source_runner import SourceRunner
+from amt_stream.engine.inputs.together import runner_of
+from amt_stream.engine.microphone.calibration_in_use import each_ear
+from amt_stream.engine.microphone.microphone_correction import corrections_of, ready_stage
+from amt_stream.engine.microphone.microphones import refuse_no_gain
+from amt_stream.engine.models.ladder import Ladder
+from amt_stream.engine.models.model_runner import WATCH_S, Work
+from amt_stream.engine.models.running_models import RunningModels
+from amt_stream.engine.models.slowness import Slowness
 from amt_stream.engine.options import EngineKeywords, EngineOptions
 from amt_stream.engine.program_end import keep_nothing_running
-from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.row_sinks import RowSinks, refuse_no_sinks
 from amt_stream.engine.run_state import Resets, RunState
-from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.shutdown import Shutdown
-from amt_stream.engine.sink_thread import Sink
-from amt_stream.engine.sinks import Sinks
-from amt_stream.engine.slowness import Slowness
-from amt_stream.engine.snapshots import Snapshots
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.sinks.event_bus import EventBus
+from amt_stream.engine.sinks.feed import RowFeed, RowSink
+from amt_stream.engine.sinks.row_sinks import RowSinks, refuse_no_sinks
+from amt_stream.engine.sinks.sink_thread import Sink
+from amt_stream.engine.sinks.sinks import Sinks
+from amt_stream.engine.sinks.snapshots import Snapshots
 from amt_stream.engine.sources import Source
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
-from amt_stream.engine.together import runner_of
 from amt_stream.meters.calibration import Calibration, calibration_words
 from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.heard_channels import HeardChannels

@@ -2,16 +2,16 @@
 
 from collections.abc import Collection, Mapping
 
-from amt_stream.engine.backlog import Backlog
 from amt_stream.engine.clock import STEP_S
-from amt_stream.engine.gaps import Gaps
 from amt_stream.engine.health import Health, MicrophoneHealth
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.model_runner import Work
+from amt_stream.engine.inputs.backlog import Backlog
+from amt_stream.engine.microphone.gaps import Gaps
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.model_runner import Work
+from amt_stream.engine.models.running_models import RunningModels
 from amt_stream.engine.run_state import RunState
-from amt_stream.engine.running_models import RunningModels
 from amt_stream.engine.shutdown import Shutdown
-from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import DeviceLost
 from amt_stream.meters.missing import BUFFER, DEVICE
 

@@ -9,7 +9,7 @@ import torch
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.dsp.channel_layout import Layout
-from amt_stream.engine.microphones import Microphone
+from amt_stream.engine.microphone.microphones import Microphone
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.correction import Correction
 from amt_stream.meters.setting import changed

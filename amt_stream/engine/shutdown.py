@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 
+from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.engine.program_end import stop_at_end
 from amt_stream.engine.run_state import RunState
-from amt_stream.engine.sinks import Sinks
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.thread_check import thread_checked
 
 STOP_S = 1.0

@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.files import why
-from amt_stream.engine.readers.reader import SoundReader
-from amt_stream.engine.readers.source_bytes import PipeBytes
-from amt_stream.engine.sound_file import (
+from amt_stream.engine.inputs.sound_file import (
     SourceError,
     calibrations_of_reader,
     open_pcm,
@@ -24,6 +22,8 @@ from amt_stream.engine.sound_file import (
     open_stream,
     refuse_header,
 )
+from amt_stream.engine.readers.reader import SoundReader
+from amt_stream.engine.readers.source_bytes import PipeBytes
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.signals import Component, Noise, Tone, demo_sound, mix

@@ -3,7 +3,7 @@
 from amt_stream.engine.clock import ClockReading, UtcScale
 from amt_stream.engine.devices.portaudio import since_boot_s
 from amt_stream.engine.health import Arrivals
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.engine.thread_check import thread_checked
 
 

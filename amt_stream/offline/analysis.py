@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine.channels import OF_EARS, block_columns, heard_channels, layout_said
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.offset import KnownOffset
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.microphone.channels import (
+    OF_EARS,
+    block_columns,
+    heard_channels,
+    layout_said,
+)
+from amt_stream.engine.microphone.offset import KnownOffset
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sources import (
     LARGEST_SAMPLE,
     FileSource,

@@ -20,7 +20,7 @@ from amt_stream.core.safe_text import brief
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.scales import pa_to_db_spl
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters import catalog, rows
 from amt_stream.meters.audience import Audience, as_audience

@@ -18,7 +18,7 @@ import torch
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.dsp.streaming import Stage, fields, joined, map_fields
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.channel_layout import Layout
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.engine import Engine
-from amt_stream.engine.feed import RowSink
+from amt_stream.engine.sinks.feed import RowSink
 from amt_stream.engine.sources import SignalSource
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.presets import Preset

@@ -34,7 +34,7 @@ from amt_stream.sessions.events import SoundKeeper, keeper_in, tables_of_files
 if TYPE_CHECKING:
     from amt_stream.engine.engine import Engine
     from amt_stream.engine.health import Health
-    from amt_stream.engine.sink_thread import Sink
+    from amt_stream.engine.sinks.sink_thread import Sink
 
 log = logging.getLogger("amt_stream")
 

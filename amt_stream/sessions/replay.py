@@ -14,9 +14,9 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import compute_device, device_words
-from amt_stream.engine.channels import heard_channels
 from amt_stream.engine.engine import Engine
-from amt_stream.engine.microphones import named_microphones
+from amt_stream.engine.microphone.channels import heard_channels
+from amt_stream.engine.microphone.microphones import named_microphones
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.frames import LIMITS, Chunk, Event, Frames

@@ -14,7 +14,7 @@ from amt_monitor.window.pane_docks import AREA, PaneDock
 from amt_monitor.window.pane_kinds import PaneKind
 from amt_monitor.window.run import run_window
 from amt_stream.engine import Engine, FaultSource, FileSource, SignalSource, Tone
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.limits import Limit

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from amt_stream.engine.devices.zero_gate import LONGEST_S
-from amt_stream.engine.offset import FOLLOW_HZ, LISTEN_S, WORTH_TELLING
+from amt_stream.engine.microphone.offset import FOLLOW_HZ, LISTEN_S, WORTH_TELLING
 from tests.as_it_comes.answers import command
 from tests.as_it_comes.devices import HAPPENINGS
 from tests.as_it_comes.report import quantized, tone

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from amt_stream.engine import Engine, PushSource, RowSink
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.benchmark import machine

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine import Engine, ladder, measurement, model_runner, slowness, source_runner
-from amt_stream.engine.ring import SampleRing
+from amt_stream.engine import Engine
+from amt_stream.engine.inputs import source_runner
+from amt_stream.engine.inputs.ring import SampleRing
+from amt_stream.engine.models import ladder, measurement, model_runner, slowness
 from amt_stream.engine.sources import Deliver, Source
 from amt_stream.meters.calibration import Calibration
 from tests.engine.slow_models import FS, SlowModel

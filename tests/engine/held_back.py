@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from amt_stream.engine.slowness import BUSY, LIMITED
+from amt_stream.engine.models.slowness import BUSY, LIMITED
 
 GROUPS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 OTHERS = 5

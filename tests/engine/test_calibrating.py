@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import FaultSource, SignalSource, SourceError, Tone
-from amt_stream.engine.calibrator_source import CalibratorListener, unbroken
+from amt_stream.engine.inputs.calibrator_source import CalibratorListener, unbroken
 from amt_stream.meters.calibrator import ToneWatch
 from amt_stream.meters.frames import Fault
 

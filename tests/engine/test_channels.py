@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.dsp.channel_layout import Layout, LayoutError, layout_named, usual_layout
-from amt_stream.engine.channels import (
+from amt_stream.engine.microphone.channels import (
     block_columns,
     channel_numbers,
     heard_channels,

@@ -5,10 +5,12 @@ import pytest
 import torch
 
 from amt_stream.dsp.compute_device import HERE, compute_device
-from amt_stream.engine import Engine, Microphone, running_models, snapshots
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine import Engine, Microphone
+from amt_stream.engine.models import running_models
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.sinks import snapshots
 from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.analysis import ArrayRecording, analyze
 from tests.engine.conftest import FULL_SCALE, Collector

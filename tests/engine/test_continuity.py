@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.engine.continuity import Continuity
+from amt_stream.engine.inputs.continuity import Continuity
 from amt_stream.meters.frames import Fault
 
 FS = 48000

@@ -8,10 +8,10 @@ import pytest
 from amt_stream import Engine, PushSource
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.engine import Microphone
-from amt_stream.engine.gaps import MISSING
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.microphone.gaps import MISSING
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.correction import Correction, CorrectionError
 from amt_stream.meters.frames import Fault

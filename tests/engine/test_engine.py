@@ -17,8 +17,8 @@ import pytest
 import soundfile
 
 import amt_stream
-import amt_stream.engine.event_bus as telling_module
 import amt_stream.engine.health as health_module
+import amt_stream.engine.sinks.event_bus as telling_module
 from amt_stream.engine import (
     DeviceLost,
     Engine,

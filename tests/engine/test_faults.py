@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, Fault, FaultSource, PushSource, SignalSource, random_faults
-from amt_stream.engine.faults import KINDS
+from amt_stream.engine.inputs.faults import KINDS
 from amt_stream.meters.signals import Noise
 from amt_stream.offline.selftest import faults as selftest
 

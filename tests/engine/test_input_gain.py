@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, MicrophoneSource
-from amt_stream.engine.calibration_in_use import CalibrationInUse
 from amt_stream.engine.devices import alsa_mixer, pulse_server
 from amt_stream.engine.devices.identity import card_of
+from amt_stream.engine.microphone.calibration_in_use import CalibrationInUse
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.source_description import InputGain
 from tests.conftest import require_programs

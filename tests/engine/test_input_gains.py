@@ -5,7 +5,7 @@ import threading
 import numpy as np
 
 from amt_stream.engine import Engine, PushSource, Together
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.source_description import InputGain
 

@@ -10,9 +10,9 @@ import torch
 
 from amt_stream import Chain, Delay
 from amt_stream.engine import Engine, SignalSource
-from amt_stream.engine import source_runner as intakes
-from amt_stream.engine.ready_model import ReadyModel
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.inputs import source_runner as intakes
+from amt_stream.engine.inputs.source_runner import SourceRunner
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.frames import Fault
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, Fault, RowSink, SignalSource
-from amt_stream.engine import ladder as ladder_module
-from amt_stream.engine.ladder import CALM_S, Pace
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models import ladder as ladder_module
+from amt_stream.engine.models.ladder import CALM_S, Pace
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry, entry_of
 from amt_stream.meters.missing import BUFFER

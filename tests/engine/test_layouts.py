@@ -5,7 +5,7 @@ import pytest
 
 from amt_stream import BS1770, Calibration, Engine, PushSource, SoundLevel
 from amt_stream.dsp.channel_layout import layout_named
-from amt_stream.engine.faults import FaultSource
+from amt_stream.engine.inputs.faults import FaultSource
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.correction import Correction
 from amt_stream.meters.source_description import SourceDescription

@@ -10,11 +10,11 @@ import torch
 
 from amt_stream.dsp.models import Moore2016, ZwickerTimeVarying
 from amt_stream.dsp.stages import SoundLevel
-from amt_stream.engine.converter_ends import fits_together
 from amt_stream.engine.history import Marks
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.microphone.converter_ends import fits_together
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import LATER, Fault

@@ -5,7 +5,13 @@ import pytest
 import soundfile
 
 from amt_stream import Engine, FileSource, PushSource, SoundLevel, measure
-from amt_stream.engine.offset import LISTEN_S, FirstSound, KnownOffset, offset_of, offset_words
+from amt_stream.engine.microphone.offset import (
+    LISTEN_S,
+    FirstSound,
+    KnownOffset,
+    offset_of,
+    offset_words,
+)
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.offline.analysis import CheckedFile, analyze

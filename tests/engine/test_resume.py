@@ -11,8 +11,9 @@ import amt_stream
 from amt_stream import Engine, FileSource, Moore2016, PushSource, SignalSource
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.dsp.stages import SoundLevel
-from amt_stream.engine import SourceError, snapshots
+from amt_stream.engine import SourceError
 from amt_stream.engine.clock import ClockReading
+from amt_stream.engine.sinks import snapshots
 from amt_stream.engine.sources import StdinSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import load_preset

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from amt_stream.core import processor_time
-from amt_stream.engine import slowness
-from amt_stream.engine.slowness import Spent, cause_of, shares_of
+from amt_stream.engine.models import slowness
+from amt_stream.engine.models.slowness import Spent, cause_of, shares_of
 from tests.engine.held_back import held_back
 
 ROOT = Path(__file__).parents[2]

@@ -81,8 +81,8 @@ def test_the_legend_has_each_tag_and_the_page_has_the_legend():
 
 def test_without_the_environment_nothing_is_wrapped():
     program = """
-from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.model_runner import Work
+from amt_stream.engine.inputs.ring import SampleRing
+from amt_stream.engine.models.model_runner import Work
 print(hasattr(SampleRing.write, "__wrapped__"), hasattr(Work.run, "__wrapped__"))
 """
     environment = {"PATH": "", "PYTHONPATH": str(ROOT)}

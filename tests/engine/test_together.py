@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, PushSource, SignalSource, SourceError, Together, Tone
-from amt_stream.engine.gaps import is_missing
+from amt_stream.engine.inputs.together import SLIP_S, _Joint, _Member
+from amt_stream.engine.microphone.gaps import is_missing
 from amt_stream.engine.sources import Source
-from amt_stream.engine.together import SLIP_S, _Joint, _Member
 from amt_stream.meters.calibration import Calibration
 from tests.engine.test_rows import ByRow
 

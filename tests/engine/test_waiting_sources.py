@@ -15,7 +15,7 @@ from amt_stream.engine import (
     Together,
     source_runner,
 )
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.missing import BUFFER
 from amt_stream.meters.signals import Tone

@@ -6,7 +6,7 @@ import pytest
 from amt_stream.dsp.models import ECMA418, ZwickerTimeVarying
 from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, Noise, SignalSource, Tone
-from amt_stream.engine.faults import FaultSource
+from amt_stream.engine.inputs.faults import FaultSource
 from amt_stream.meters.accumulators import RollingLevel
 from amt_stream.meters.accumulators.level_memory import LevelMemory
 from amt_stream.meters.frames import Event

@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from amt_stream.engine.sink_thread import SinkThread
+from amt_stream.engine.sinks.sink_thread import SinkThread
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import summary as summary_of
 from amt_stream.meters.rows.block import is_named

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from amt_stream import Moore2016, SoundLevel
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import JoinedRows, frame_queue, readings_of

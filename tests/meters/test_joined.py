@@ -7,9 +7,9 @@ import pytest
 
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.calibration import Calibration

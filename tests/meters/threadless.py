@@ -7,9 +7,9 @@ import torch
 
 from amt_stream.dsp.models import Glasberg2002, Moore2016, ZwickerTimeVarying
 from amt_stream.dsp.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry
 from amt_stream.meters.rows import Intervals, JoinedRows, Rows, choose, readings_of

@@ -47,13 +47,17 @@ DEFECTS = {
         ("engine/readers/encodings.py", "return self.highest\n", "return self.highest or 0.9999\n"),
     ),
     "the mean that is removed is not slow": (
-        ("engine/offset.py", "FOLLOW_HZ = 0.25", "FOLLOW_HZ = 10.0"),
+        ("engine/microphone/offset.py", "FOLLOW_HZ = 0.25", "FOLLOW_HZ = 10.0"),
     ),
     "an offset is removed that is not there": (
-        ("engine/offset.py", "SURE * by_chance, offset, 0.0)", "SURE * by_chance, offset, 0.01)"),
+        (
+            "engine/microphone/offset.py",
+            "SURE * by_chance, offset, 0.0)",
+            "SURE * by_chance, offset, 0.01)",
+        ),
     ),
     "each ear has the calibration of the other": (
-        ("engine/microphone_input.py", EARS, EARS.replace("]]", "][::-1]]")),
+        ("engine/microphone/microphone_input.py", EARS, EARS.replace("]]", "][::-1]]")),
     ),
 }
 

@@ -162,7 +162,7 @@ MADE_TWICE = {
     "amt_stream/dsp/scales.py": {"_sone_table"},
     "amt_stream/dsp/stages/ear.py": {"ear_taps"},
     "amt_stream/dsp/stages/spectrum.py": {"_weights"},
-    "amt_stream/engine/microphone_correction.py": {"ready_stage"},
+    "amt_stream/engine/microphone/microphone_correction.py": {"ready_stage"},
     "amt_stream/engine/readers/flac.py": {"_table"},
     "amt_stream/engine/readers/mpeg.py": {"frame_of"},
     "amt_stream/meters/catalog.py": {"_installed"},

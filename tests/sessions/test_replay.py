@@ -11,7 +11,8 @@ import soundfile
 
 from amt_stream.cli import main
 from amt_stream.core.formats import LOG_FORMATS
-from amt_stream.engine import Engine, Event, Fault, PushSource, snapshots
+from amt_stream.engine import Engine, Event, Fault, PushSource
+from amt_stream.engine.sinks import snapshots
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.engine import Engine, FileSource, PushSource, Snapshot, snapshots
+from amt_stream.engine import Engine, FileSource, PushSource, Snapshot
+from amt_stream.engine.sinks import snapshots
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings

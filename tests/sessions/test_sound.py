@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Chunk, Event
 from amt_stream.sessions import Session, SessionError, SoundLog, log, verify

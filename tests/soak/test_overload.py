@@ -14,9 +14,9 @@ import pytest
 import soundfile
 import torch
 
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from tests.cli import slow_meter
@@ -105,7 +105,8 @@ PROGRAM = """
 import json, os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
 import numpy as np
-from amt_stream.engine import Engine, SignalSource, ladder
+from amt_stream.engine import Engine, SignalSource
+from amt_stream.engine.models import ladder
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.signals import demo_sound
 ladder.CALM_S = 3.0

@@ -261,7 +261,7 @@ def _analyze(
     jobs: int,
 ) -> JsonDict:
     """Write the rows of a file, with `jobs` processes, and return its summary."""
-    from amt_stream.engine.offset import offset_words
+    from amt_stream.engine.microphone.offset import offset_words
     from amt_stream.offline.analysis import CheckedFile
     from amt_stream.offline.split import analyze_split
 

@@ -13,8 +13,8 @@ from amt_stream.cli.options.live import CalibrateOptions
 from amt_stream.cli.output import draws
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
-from amt_stream.engine.calibrator_source import Piece, live_sound, unbroken
 from amt_stream.engine.devices.microphone import MicrophoneSource
+from amt_stream.engine.inputs.calibrator_source import Piece, live_sound, unbroken
 from amt_stream.engine.sources import ThreadedSource
 from amt_stream.meters.calibration import (
     Calibration,

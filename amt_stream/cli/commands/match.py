@@ -16,7 +16,7 @@ from amt_stream.core.files import why
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.channel_layout import wave_mask
-from amt_stream.engine.channels import channel_numbers, layout_said
+from amt_stream.engine.microphone.channels import channel_numbers, layout_said
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.rows import NO_READING

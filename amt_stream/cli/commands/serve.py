@@ -14,7 +14,7 @@ from amt_stream.cli.making import EngineSetup, metered_input
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options.live import ServeOptions
 from amt_stream.cli.preset import chosen_preset, with_limits_and_events, with_microphones
-from amt_stream.engine.sink_thread import Sink
+from amt_stream.engine.sinks.sink_thread import Sink
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.table import Table
 from amt_stream.service.metrics import Metrics

@@ -17,8 +17,8 @@ from amt_stream.cli.sounds.calibration_table import calibration_table, name_in_t
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.values import EACH
 from amt_stream.core.words import counted
+from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.engine.readers.av_link import ENDINGS
-from amt_stream.engine.sound_file import calibrations_in
 from amt_stream.engine.sources import FileSource, SourceError
 from amt_stream.meters.calibration import (
     UNCALIBRATED,

@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 
-from amt_stream.engine.continuity import Continuity
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureMessage, CaptureProcess, NoAnswer
 from amt_stream.engine.devices.delay_line import DelayLine, OnSound
@@ -16,6 +15,7 @@ from amt_stream.engine.devices.identity import pinned
 from amt_stream.engine.devices.input_watch import InputWatch
 from amt_stream.engine.devices.listing import listed_again
 from amt_stream.engine.devices.pulse_server import sources
+from amt_stream.engine.inputs.continuity import Continuity
 from amt_stream.engine.sources import Deliver, DeviceLost, SourceError
 from amt_stream.meters.frames import Fault
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.engine.channels import Columns, number_of
 from amt_stream.engine.devices.listing import InputDevice
 from amt_stream.engine.devices.pulse_server import Placement
 from amt_stream.engine.devices.zero_gate import ZeroGate
+from amt_stream.engine.microphone.channels import Columns, number_of
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.meters.source_description import InputGain, SourceDescription
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from amt_stream.engine.channels import block_columns, channel_numbers
 from amt_stream.engine.devices import portaudio
 from amt_stream.engine.devices.capture_process import CaptureProcess
 from amt_stream.engine.devices.captured import Captured
 from amt_stream.engine.devices.device_source import DeviceSource
 from amt_stream.engine.devices.in_process import InProcess
 from amt_stream.engine.devices.listing import chosen, described
+from amt_stream.engine.microphone.channels import block_columns, channel_numbers
 from amt_stream.engine.sources import Deliver, SourceError
 
 PREFERRED_FS = 48000

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from amt_stream.engine.engine import Engine
-from amt_stream.engine.faults import FaultKind, FaultSource, Injection
+from amt_stream.engine.inputs.faults import FaultKind, FaultSource, Injection
 from amt_stream.engine.sources import demo_source
 from amt_stream.offline.selftest import build
 

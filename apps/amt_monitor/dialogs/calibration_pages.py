@@ -27,7 +27,7 @@ from amt_stream.meters.calibrator import QUIET_DBFS, STABLE_DB, STABLE_S, ToneVe
 from amt_stream.meters.correction import CorrectionError, read_correction
 
 if TYPE_CHECKING:
-    from amt_stream.engine.calibrator_source import ToneReading
+    from amt_stream.engine.inputs.calibrator_source import ToneReading
 
 MOST_CHANNELS = 8
 LEVELS = 94.0, 104.0, 114.0

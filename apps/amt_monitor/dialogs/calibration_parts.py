@@ -13,7 +13,7 @@ from amt_monitor.dialogs.calibration_run import CalibrationRun, Draft
 from amt_stream.core.safe_text import plain
 
 if TYPE_CHECKING:
-    from amt_stream.engine.calibrator_source import ToneReading
+    from amt_stream.engine.inputs.calibrator_source import ToneReading
 
 
 class WizardPage(QtWidgets.QWizardPage):

@@ -7,8 +7,8 @@ from enum import Enum
 
 from pyqtgraph.Qt import QtCore
 
-from amt_stream.engine.calibrator_source import CalibratorListener
 from amt_stream.engine.devices.microphone import MicrophoneSource
+from amt_stream.engine.inputs.calibrator_source import CalibratorListener
 from amt_stream.meters.calibration import (
     CALIBRATOR_UNCERTAINTY_DB,
     VALID_DAYS,

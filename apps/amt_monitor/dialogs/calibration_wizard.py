@@ -10,7 +10,7 @@ from amt_monitor.dialogs.calibration_pages import (
 )
 from amt_monitor.dialogs.calibration_parts import WizardPage
 from amt_monitor.dialogs.calibration_run import CalibrationRun, Device, OpenSource, Target
-from amt_stream.engine.calibrator_source import ToneReading
+from amt_stream.engine.inputs.calibrator_source import ToneReading
 
 LOOK_MS = 100
 

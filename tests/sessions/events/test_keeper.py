@@ -5,7 +5,7 @@ import pytest
 
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource
-from amt_stream.engine.sound_file import calibrations_in
+from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.meters.frames import Chunk
 from amt_stream.sessions import SessionError
 from amt_stream.sessions.events import SoundKeeper

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from amt_stream.engine import Engine, PushSource
-from amt_stream.engine.microphones import Microphone
+from amt_stream.engine.microphone.microphones import Microphone
 from amt_stream.meters.limits import limit_from_text
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.engine.gaps import is_missing
+from amt_stream.engine.microphone.gaps import is_missing
 from amt_stream.engine.sources import LARGEST_SAMPLE, Block
 
 FOLLOW_HZ = 0.25

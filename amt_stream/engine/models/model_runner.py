@@ -8,18 +8,18 @@ import torch
 from numpy.typing import NDArray
 
 from amt_stream.dsp.functional.threads import work_alone
-from amt_stream.engine.backlog import Backlog
-from amt_stream.engine.clippings import Clippings
-from amt_stream.engine.converter_ends import fits_together, suspect_from
-from amt_stream.engine.event_bus import EventBus
 from amt_stream.engine.health import Load
-from amt_stream.engine.input_gains import InputGains
-from amt_stream.engine.ladder import Ladder
-from amt_stream.engine.offset import FirstSound, offset_words
+from amt_stream.engine.inputs.backlog import Backlog
+from amt_stream.engine.microphone.clippings import Clippings
+from amt_stream.engine.microphone.converter_ends import fits_together, suspect_from
+from amt_stream.engine.microphone.input_gains import InputGains
+from amt_stream.engine.microphone.offset import FirstSound, offset_words
+from amt_stream.engine.models.ladder import Ladder
+from amt_stream.engine.models.running_models import RunningModels
 from amt_stream.engine.program_end import stop_if_nobody_is_left
 from amt_stream.engine.run_state import RunState
-from amt_stream.engine.running_models import RunningModels
-from amt_stream.engine.snapshots import Snapshots
+from amt_stream.engine.sinks.event_bus import EventBus
+from amt_stream.engine.sinks.snapshots import Snapshots
 from amt_stream.engine.sources import Block, DeviceLost
 from amt_stream.engine.thread_check import runs_as, thread_checked
 from amt_stream.meters.frames import Fault

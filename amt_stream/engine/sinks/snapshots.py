@@ -8,8 +8,8 @@ from amt_stream import __version__
 from amt_stream.core.saved_state import Resumable, Unfitting
 from amt_stream.engine.clock import ClockReading
 from amt_stream.engine.devices.portaudio import since_boot_s
-from amt_stream.engine.running_models import RunningModels
-from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.models.running_models import RunningModels
+from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import SourceError
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline

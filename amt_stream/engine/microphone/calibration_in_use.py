@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from amt_stream.core.words import counted
-from amt_stream.engine.channels import EARS
+from amt_stream.engine.microphone.channels import EARS
 from amt_stream.meters.calibration import Calibration, with_corrections
 from amt_stream.meters.source_description import InputGain
 

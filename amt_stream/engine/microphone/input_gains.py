@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.running_models import RunningModels
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.running_models import RunningModels
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.source_description import InputGain

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from amt_stream.engine.running_models import RunningModels
+from amt_stream.engine.models.running_models import RunningModels
 
 REST_S = 10.0
 """Seconds without clipped sound after which clipping is reported again."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.ready_model import ReadyModel
 
 LATE_PEAK = 6
 """Delay in samples of interpolated peaks."""

@@ -6,7 +6,7 @@ from numbers import Integral
 
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import LFE, Layout, as_layout, usual_layout
-from amt_stream.engine.sound_file import SourceError
+from amt_stream.engine.inputs.sound_file import SourceError
 from amt_stream.meters.heard_channels import HeardChannels
 
 EARS = 2

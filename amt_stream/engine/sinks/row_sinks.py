@@ -6,7 +6,10 @@ from contextlib import suppress
 from functools import partial
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.engine.feed import (
+from amt_stream.engine.models.model_runner import TOGETHER_S
+from amt_stream.engine.models.running_models import RunningModels
+from amt_stream.engine.run_state import RunState
+from amt_stream.engine.sinks.feed import (
     EngineRows,
     LatestRow,
     RowFeed,
@@ -15,11 +18,8 @@ from amt_stream.engine.feed import (
     Taker,
     Waiting,
 )
-from amt_stream.engine.model_runner import TOGETHER_S
-from amt_stream.engine.run_state import RunState
-from amt_stream.engine.running_models import RunningModels
-from amt_stream.engine.sink_thread import Sink, SinkThread, sink_name
-from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.sinks.sink_thread import Sink, SinkThread, sink_name
+from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.frames import HearsEnd

@@ -1,7 +1,7 @@
 """Audio that waits for the models."""
 
-from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.source_runner import SourceRunner, arrival_of
+from amt_stream.engine.inputs.ring import SampleRing
+from amt_stream.engine.inputs.source_runner import SourceRunner, arrival_of
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline

@@ -3,8 +3,8 @@
 import contextlib
 from collections import deque
 
-from amt_stream.engine.running_models import RunningModels
-from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.models.running_models import RunningModels
+from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline

@@ -12,10 +12,10 @@ import numpy as np
 
 from amt_stream.core.safe_text import FORMULA, UNFIT
 from amt_stream.dsp.channel_layout import usual_layout
-from amt_stream.engine.gaps import MISSING, SILENT
-from amt_stream.engine.microphones import Microphone
-from amt_stream.engine.ring import SampleRing
-from amt_stream.engine.source_runner import SourceRunner
+from amt_stream.engine.inputs.ring import SampleRing
+from amt_stream.engine.inputs.source_runner import SourceRunner
+from amt_stream.engine.microphone.gaps import MISSING, SILENT
+from amt_stream.engine.microphone.microphones import Microphone
 from amt_stream.engine.sources import (
     Block,
     Deliver,

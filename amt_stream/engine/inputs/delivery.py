@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from amt_stream.dsp.functional.threads import flushing_denormals
-from amt_stream.engine.backlog import Backlog
-from amt_stream.engine.model_runner import Delivered, Work
+from amt_stream.engine.inputs.backlog import Backlog
+from amt_stream.engine.models.model_runner import Delivered, Work
 from amt_stream.engine.run_state import RunState
 from amt_stream.engine.sources import Block, as_block, as_lost
 from amt_stream.engine.thread_check import runs_as, thread_checked

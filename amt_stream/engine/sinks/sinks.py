@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from amt_stream.engine.run_state import RunState
-from amt_stream.engine.sink_thread import SinkThread
+from amt_stream.engine.sinks.sink_thread import SinkThread
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
 from amt_stream.meters.frames import Chunk, Event, Frames, Snapshot

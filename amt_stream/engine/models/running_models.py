@@ -8,19 +8,19 @@ from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.compute_device import compute_device
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.dsp.streaming import Stage
-from amt_stream.engine.calibration_in_use import each_ear
-from amt_stream.engine.channels import EARS, block_columns, heard_channels, layout_said
-from amt_stream.engine.feed import RowModel
 from amt_stream.engine.history import History
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.microphones import Microphone, microphones_of_source
+from amt_stream.engine.inputs.together import Together
+from amt_stream.engine.microphone.calibration_in_use import each_ear
+from amt_stream.engine.microphone.channels import EARS, block_columns, heard_channels, layout_said
+from amt_stream.engine.microphone.microphones import Microphone, microphones_of_source
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel, refuse_no_model
 from amt_stream.engine.options import EngineOptions
-from amt_stream.engine.ready_model import ReadyModel, refuse_no_model
-from amt_stream.engine.sinks import Sinks
+from amt_stream.engine.sinks.feed import RowModel
+from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
-from amt_stream.engine.together import Together
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration, with_corrections
 from amt_stream.meters.correction import Correction

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.streaming import map_fields
-from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S
-from amt_stream.engine.last_moments import LastMoments
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.position import Position
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.microphone.gaps import LONGEST_FILLED_GAP_S
+from amt_stream.engine.models.last_moments import LastMoments
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.position import Position
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.frames import Fault, Frames
 
 GOING_ON_S = 0.05

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
 from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import make_ready
-from amt_stream.engine.batch import Batch
-from amt_stream.engine.listener import Listener
-from amt_stream.engine.position import Position
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.models.batch import Batch
+from amt_stream.engine.models.listener import Listener
+from amt_stream.engine.models.position import Position
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Fault, Frames

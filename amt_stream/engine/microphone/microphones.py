@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from amt_stream.core.safe_text import NAME_RULE, fits_tables
-from amt_stream.engine.channels import one_or_two
+from amt_stream.engine.microphone.channels import one_or_two
 from amt_stream.engine.sources import Source, SourceError
 from amt_stream.meters.calibration import Calibration, one_each, uncalibrated
 

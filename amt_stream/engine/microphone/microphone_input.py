@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
-from amt_stream.engine.calibration_in_use import CalibrationInUse
-from amt_stream.engine.channels import Columns, number_of
-from amt_stream.engine.converter_ends import suspect_from
 from amt_stream.engine.history import Level
-from amt_stream.engine.microphone_correction import NO_LIMIT, Corrected, corrections_of
-from amt_stream.engine.offset import follow_of
-from amt_stream.engine.ready_model import ReadyModel
+from amt_stream.engine.microphone.calibration_in_use import CalibrationInUse
+from amt_stream.engine.microphone.channels import Columns, number_of
+from amt_stream.engine.microphone.converter_ends import suspect_from
+from amt_stream.engine.microphone.microphone_correction import NO_LIMIT, Corrected, corrections_of
+from amt_stream.engine.microphone.offset import follow_of
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.source_description import InputGain, SourceDescription
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.dsp.functional.input_gate import SUSPECT
-from amt_stream.engine.channels import Columns
-from amt_stream.engine.converter_ends import ConverterEnds
-from amt_stream.engine.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing, is_silent
 from amt_stream.engine.history import Marks
-from amt_stream.engine.microphone_input import MicrophoneInput
-from amt_stream.engine.position import Position
+from amt_stream.engine.microphone.channels import Columns
+from amt_stream.engine.microphone.converter_ends import ConverterEnds
+from amt_stream.engine.microphone.gaps import LONGEST_FILLED_GAP_S, Gap, Gaps, is_missing, is_silent
+from amt_stream.engine.microphone.microphone_input import MicrophoneInput
+from amt_stream.engine.models.position import Position
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Fault, Frames

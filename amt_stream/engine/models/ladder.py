@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from amt_stream.core.safe_text import sentence
 from amt_stream.dsp.functional.threads import work_alone
-from amt_stream.engine.measurement import Measurement
-from amt_stream.engine.ready_model import ReadyModel
-from amt_stream.engine.slowness import Cause, Slowness
+from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.slowness import Cause, Slowness
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters import catalog
 from amt_stream.meters.missing import missing_words

@@ -1,0 +1,1 @@
+"""The sound of one microphone: its channels, gaps, offset, correction and calibration."""

@@ -1,0 +1,1 @@
+"""Models that run on the sound, and the rows of their batches."""

@@ -1,0 +1,1 @@
+"""An engine's sinks: their threads, rows, events and snapshots."""
