@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from amt_stream.core.errors import Refusal
-from amt_stream.meters.since_reset import UNDO_S, SinceReset
+from amt_stream.core.since_reset import UNDO_S, SinceReset
 
 
 class EngineEnded(Refusal):

@@ -15,7 +15,12 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.design import nominal_midband
-from amt_stream.meters.band_shares import (
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import Frames
+from amt_stream.meters.names import SIDES
+from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows import JoinedRows, readings_of
+from amt_stream.meters.rows.models.band_shares import (
     HIGHEST_HZ,
     LEAST_VALUE,
     LOWEST_HZ,
@@ -25,11 +30,6 @@ from amt_stream.meters.band_shares import (
     binaural_parts,
     higher_parts,
 )
-from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.frames import Frames
-from amt_stream.meters.names import SIDES
-from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import JoinedRows, readings_of
 from amt_stream.offline.jobs import each
 from amt_stream.offline.measure import Report, measure
 from amt_stream.offline.whole_sound import WholeSound, read_whole

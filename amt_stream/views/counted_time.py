@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.frames import Event
-from amt_stream.meters.since_reset import SinceReset
 
 
 def counted_from(events: Sequence[Event]) -> float:

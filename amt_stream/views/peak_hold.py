@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.frames import Frames
-from amt_stream.meters.since_reset import SinceReset
 from amt_stream.views.frame_follower import FrameFollower
 
 if TYPE_CHECKING:

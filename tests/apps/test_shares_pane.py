@@ -13,9 +13,14 @@ from amt_monitor.panes.share_table import ShareColumn, ShareTable
 from amt_monitor.panes.shares_pane import SharesPane
 from amt_stream import ECMA418, ECMALoudness, ECMARoughness
 from amt_stream.engine import Engine, SignalSource, Tone
-from amt_stream.meters.band_shares import as_shares, band_limits, band_weights, binaural_parts
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
+from amt_stream.meters.rows.models.band_shares import (
+    as_shares,
+    band_limits,
+    band_weights,
+    binaural_parts,
+)
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.offline.explain import Explanation

@@ -11,13 +11,13 @@ from amt_stream import measure
 from amt_stream.cli.commands import explain as command
 from amt_stream.core.tables import PLAIN
 from amt_stream.dsp.functional.ecma418.bands import CENTERS
-from amt_stream.meters.band_shares import (
+from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.rows.models.band_shares import (
     band_limits,
     band_weights,
     binaural_parts,
     higher_parts,
 )
-from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.explain import QUALITIES, Explanation, explain, weakened
 from amt_stream.offline.whole_sound import WholeSound
 from tests.sessions.report.conftest import FS

@@ -29,13 +29,13 @@ from amt_stream.cli.terminal.pictures import (
 )
 from amt_stream.dsp.scales import erb_number_to_hz
 from amt_stream.meters.frames import UNHEARD
-from amt_stream.meters.level_ballistics import LevelBallistics
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.names import SIDES
 from amt_stream.meters.rows import below_db, hz_text
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.captions import caption_of, row_text
 from amt_stream.offline.output_track import axis_of
+from amt_stream.views.level_ballistics import LevelBallistics
 from amt_stream.views.reading_history import CAME, ReadingHistory
 
 SHRINK_S = 5.0

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from amt_stream.core.saved_state import Resumable, SavedState, state_under, under
+from amt_stream.core.since_reset import UNDO_S, SinceReset
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Frames
 from amt_stream.meters.missing import DEVICE
 from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.frame_queue import FrameQueue
 from amt_stream.meters.rows.steps import RowSteps
 from amt_stream.meters.rows.track import is_off
-from amt_stream.meters.since_reset import UNDO_S, SinceReset
 
 if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals

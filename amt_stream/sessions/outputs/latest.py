@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
 from amt_stream.core.json_types import JsonDict
+from amt_stream.core.since_reset import SinceReset
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
@@ -14,7 +15,6 @@ from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot
 from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, Stood, maxima_of, summary
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.readings import Summary
-from amt_stream.meters.since_reset import SinceReset
 
 SUMMARY_S = 0.5
 UNTAKEN = 6000

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import zone_of
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonMap
+from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, UNHEARD, Event, Fault
 from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, limit_of
@@ -29,7 +30,6 @@ from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.limit_monitor import LimitMonitor
 from amt_stream.meters.rows.limited import until_of
-from amt_stream.meters.since_reset import SinceReset
 from amt_stream.sessions.verify import Verdict
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 from amt_monitor.base.theme import axis_size, hatching, set_font, theme
 from amt_monitor.panes.pane import Pane
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.level_ballistics import SILENCE_DB, LevelBallistics
 from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
+from amt_stream.views.level_ballistics import SILENCE_DB, LevelBallistics
 
 if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState

@@ -17,7 +17,8 @@ from amt_monitor.panes.share_table import EARS, ShareColumn, ShareTable
 from amt_monitor.panes.specific_pane import SPECIFIC, SpecificQuality
 from amt_stream.core.safe_text import sentence
 from amt_stream.dsp.design import nominal_midband
-from amt_stream.meters.band_shares import (
+from amt_stream.meters.catalog import entry_of
+from amt_stream.meters.rows.models.band_shares import (
     BARK,
     LEAST_VALUE,
     as_shares,
@@ -26,7 +27,6 @@ from amt_stream.meters.band_shares import (
     binaural_parts,
     higher_parts,
 )
-from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows.readings import fully_heard
 from amt_stream.meters.state_signs import is_away
 from amt_stream.sessions import SessionError

@@ -12,9 +12,9 @@ from amt_monitor.panes.waterfall_pane import CurvesOf, LastMinutePane, curves_of
 from amt_monitor.plot.frequency_plot import hertz_text
 from amt_monitor.plot.history_traces import ticks_of, top_of
 from amt_monitor.plot.plot import Plot, PlotAxis
-from amt_stream.meters.band_shares import LEAST_VALUE
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import reading_text
+from amt_stream.meters.rows.models.band_shares import LEAST_VALUE
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames

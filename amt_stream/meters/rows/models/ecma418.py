@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.statistics import CountingRule
-from amt_stream.meters.band_shares import BARK
 from amt_stream.meters.frames import LATER, Frames
 from amt_stream.meters.names import sides_of
 from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.models.band_shares import BARK
 from amt_stream.meters.rows.models.quantity import (
     ColumnWords,
     Quantity,

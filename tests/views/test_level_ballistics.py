@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from amt_stream.meters.level_ballistics import LevelBallistics
+from amt_stream.views.level_ballistics import LevelBallistics
 
 
 def test_it_rises_at_once_and_falls_by_20_db_a_second():
