@@ -2,9 +2,28 @@
 
 import math
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.frames import Event
+
+
+class Counted(Protocol):
+    """A state of what is counted from `from_s` on."""
+
+    @property
+    def from_s(self) -> float: ...
+
+
+State = TypeVar("State", bound=Counted)
+
+
+def follow_reset(states: SinceReset[State], new: State) -> None:
+    """Reset states if `new` counts from later, or undo that if it counts from earlier."""
+    if new.from_s > states.now.from_s:
+        states.reset(new.from_s, new)
+    elif new.from_s < states.now.from_s:
+        states.undo()
 
 
 def counted_from(events: Sequence[Event]) -> float:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.frames import Frames
+from amt_stream.views.counted_time import follow_reset
 from amt_stream.views.frame_follower import FrameFollower
 
 if TYPE_CHECKING:
@@ -71,10 +72,7 @@ class PeakHold:
         """
         whole = np.fmax.reduce(curves, axis=axis)
         self._hold(time_s, whole)
-        if from_s > self._greatest.now.from_s:
-            self._greatest.reset(from_s, _Greatest(from_s))
-        elif from_s < self._greatest.now.from_s:
-            self._greatest.undo()
+        follow_reset(self._greatest, _Greatest(from_s))
         if counts.all():
             self._count(whole)
         elif counts.any():

@@ -1,16 +1,22 @@
 """What the command makes of the uncertainty of a level: a band in rows, summaries and words."""
 
 import json
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
 
 from amt_stream.cli.command import build_parser
+from amt_stream.cli.terminal.meter import HighestBand
+from amt_stream.dsp.models import Moore2016
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
+from amt_stream.engine import Engine, PushSource
+from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import band_texts
 from amt_stream.meters.rows.models.loudness import EDGES
 from tests.cli.conftest import Table
 
+FS = 48000
 METER = ("meter", "--fast", "--source")
 BAND_COLUMNS = [f"{edge}_{unit}" for unit in ("sone", "phon") for edge in EDGES]
 TYPED = ("--full-scale-db", 100, "--calibration-uncertainty", 0.6, "--microphone-uncertainty", 0.8)
@@ -49,6 +55,30 @@ def test_beside_other_models_too(printed, sound_file, tone):
     rows = Table(printed(*METER, sound_file(tone(60.0, 0.3)), *wanted, *TYPED)).rows
     assert set(BAND_COLUMNS) < set(rows)
     assert rows["stl_low_phon"][2] < rows["stl_phon"][2] - 0.8 < rows["stl_high_phon"][2] - 1.6
+
+
+def test_the_highest_band_is_restored_when_two_resets_are_undone_together():
+    source, band, frames = PushSource(FS, 2, live=False), HighestBand(), SimpleQueue()
+    model = Moore2016(FS, uncertainty_db=1.0)
+    engine = Engine(source, model, [frames.put], calibration=Calibration(100.0))
+
+    def heard(amplitude, until_s):
+        """The band after a second of a tone."""
+        source.push(np.repeat(amplitude * np.sin(np.arange(FS) * 0.13)[:, None], 2, axis=1))
+        while frames.get(timeout=60).end_s < until_s - 0.05:
+            pass
+        band.take(engine, paused=False)
+        return tuple(band.values.values())
+
+    with engine, source:
+        assert heard(0.1, 1.0)[0] > 0
+        loud = heard(0.0, 2.0)
+        engine.reset_readings()
+        quiet = heard(0.0, 3.0)
+        engine.reset_readings()
+        assert heard(0.0, 4.0) < quiet < loud
+        engine.undo_reset()
+        assert heard(0.0, 5.0) == loud
 
 
 @pytest.mark.parametrize("sound", ["file", "demo"])

@@ -16,11 +16,12 @@ from amt_stream.dsp.contract import takes_pascal
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows import Strongest, strongest
+from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
-from amt_stream.views.counted_time import counted_from
+from amt_stream.views.counted_time import counted_from, follow_reset
 from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:
@@ -49,16 +50,26 @@ class Spectrum(NamedTuple):
         return strongest(self.rms, self.fc, self.mfc)
 
 
-class HighestBand:
-    """The uncertainty band of the highest long-term loudness, in sone.
+class _Highest(NamedTuple):
+    """The highest edges of the band from a time on, in sone."""
 
-    It is known since each of the last two resets, as one can be undone.
-    """
+    from_s: float
+    low: float = 0.0
+    high: float = 0.0
+
+    def with_rows(self, rows: np.recarray) -> "_Highest":
+        rows = rows[rows.time_s > self.from_s]
+        low, high = (float(edge.max(initial=0.0)) for edge in (rows.ltl_low, rows.ltl_high))
+        return _Highest(self.from_s, max(self.low, low), max(self.high, high))
+
+
+class HighestBand:
+    """The uncertainty band of the highest long-term loudness since the last reset, in sone."""
 
     def __init__(self) -> None:
         self._seen = 0
-        self._since: dict[float, tuple[float, float]] = {}
-        self._from_s = 0.0
+        self._highest = SinceReset(_Highest(0.0))
+        self._is_known = False
 
     def take(self, engine: "Engine", paused: bool) -> None:
         """Update it with the new frames."""
@@ -67,22 +78,14 @@ class HighestBand:
         self._seen = count
         if paused or "ltl_low" not in history.fields:
             return
-        self._from_s = counted_from(engine.events)
-        self._since.setdefault(self._from_s, (0.0, 0.0))
-        for from_s, (low, high) in self._since.items():
-            counted = rows[rows.time_s > from_s]
-            self._since[from_s] = (
-                max(low, float(counted.ltl_low.max(initial=0.0))),
-                max(high, float(counted.ltl_high.max(initial=0.0))),
-            )
-        for old in sorted(self._since)[:-2]:
-            del self._since[old]
+        self._is_known = True
+        follow_reset(self._highest, _Highest(counted_from(engine.events)))
+        self._highest.change(lambda highest: highest.with_rows(rows))
 
     @property
     def values(self) -> dict[str, float]:
         """Its columns; none without a band."""
-        found = self._since.get(self._from_s)
-        return {} if found is None else dict(zip(MAX_EDGES, found, strict=True))
+        return dict(zip(MAX_EDGES, self._highest.now[1:], strict=True)) if self._is_known else {}
 
 
 class TerminalMeter:
