@@ -53,6 +53,7 @@ class Screens:
         self._header = header
         self._limits = [*map(limit_of, header.get("limits", ()))]
         self._step_s = header.get("step_ms", 0) / 1000
+        self._late_after_s = self._step_s + LATE_S
         self._rows: dict[str, tuple[JsonMap, float]] = {}
         self._faults: dict[str, dict[str, float]] = {}
 
@@ -78,7 +79,7 @@ class Screens:
     def _screen(self, microphone: str) -> JsonDict:
         row, came = self._rows.get(microphone, ({}, -math.inf))
         age_s = self._clock() - came
-        late = self._state.get("state") in FOLLOWED and age_s > self._step_s + LATE_S
+        late = self._state.get("state") in FOLLOWED and age_s > self._late_after_s
         away = self._course in AWAY
         current = {} if late or away else row
         holds = self._conditions(microphone, current)
@@ -88,6 +89,8 @@ class Screens:
             "frozen_chip": chip(rank_states(self._course, frozen=True, **holds)),
             "banner": self._banner(),
             "note": self._note(),
+            "late_after_s": self._late_after_s,
+            "stale_after_s": STALE_S,
             "away": away,
             "measures": self._course in MEASURING,
             "time_s": row.get("time_s"),

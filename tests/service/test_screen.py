@@ -41,6 +41,7 @@ def test_a_row_is_shown_until_the_next_one_is_late():
     assert told.shown(1.9)["readings"]["laf_db"] == reading
     assert told.shown(1.9)["limits"][0]["word"] == "Over the limit"
     assert told.words(1.9) == "Over limit"
+    assert (told.shown()["late_after_s"], told.shown()["stale_after_s"]) == (2.0, 3.0)
     late = told.shown(2.1)
     assert late["readings"]["laf_db"] == reading | {"text": "---", "last": "85.2"}
     assert late["limits"][0]["word"] == "Not known yet"

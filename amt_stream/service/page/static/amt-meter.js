@@ -5,7 +5,8 @@
 //   label   words in place of the column's own
 // A server on another host, or for another page, is started with --allow-origin and a token file.
 
-const STALE_MS = 3000; // without a message; the server knows when rows are late
+// Whether no message has come for so long after what is shown; the server knows when rows are late.
+export const isOlder = (screen, seconds) => performance.now() - screen.came > 1000 * seconds;
 
 // One connection per server, shared by all elements; it reconnects automatically.
 export class Connection extends EventTarget {
@@ -130,7 +131,7 @@ class AmtMeter extends HTMLElement {
     value.textContent = column && shown ? shown.text : "---";
     unit.textContent = column ? column.unit : "";
     const found = shown ? [...shown.doubts] : [column || !this.connection.header ? "no reading yet" : "there is no such reading"];
-    if (screen && performance.now() - screen.came > STALE_MS && !found.includes("stale")) found.push("stale");
+    if (screen && isOlder(screen, screen.stale_after_s) && !found.includes("stale")) found.push("stale");
     doubt.textContent = found.join(", ");
     this.box.className = found.length ? "doubtful" : "";
   }

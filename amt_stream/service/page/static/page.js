@@ -5,7 +5,7 @@
 //   ?theme=light|dark     instead of the system's
 //   #token=...            instead of typing it, for browser sources of OBS; it appears in no log
 
-import { Connection, caption, short } from "./amt-meter.js";
+import { Connection, caption, isOlder, short } from "./amt-meter.js";
 import { SIGNS, UNREACHED } from "./states.js";
 
 const asked = new URLSearchParams(location.search);
@@ -21,7 +21,6 @@ const MOST = 12;
 const KEPT_S = 3600;
 const EVENTS = 50;
 const MOST_LINES = 4;
-const STALE_MS = 1000; // beyond the step of the rows, without a message of what is shown
 const NOTHING = { text: "---", last: "", doubts: [], grey: true }; // before the first row
 const ANSWER_MS = 5000; // why a command was refused is shown for so long
 const at = (id) => document.getElementById(id);
@@ -347,7 +346,7 @@ function showNumbers() {
   showBanner();
   showNote();
   const known = Boolean(shown) && shown.time_s !== null;
-  const fresh = Boolean(frozen) || (Boolean(shown) && performance.now() - shown.came <= (connection.header?.step_ms || 0) + STALE_MS);
+  const fresh = Boolean(frozen) || (Boolean(shown) && !isOlder(shown, shown.late_after_s));
   const still = Boolean(frozen || unreached());
   const of = (column) => shown?.readings[column.name] || NOTHING;
   const reading = (column) => fresh ? of(column).text : "---";
