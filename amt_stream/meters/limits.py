@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
-from amt_stream.meters.names import stem_and_unit
+from amt_stream.meters.names import state_column, stem_and_unit
 
 GREEN, AMBER, RED = range(3)
 STATES = ("green", "amber", "red", "unknown", "uncalibrated")
@@ -15,9 +15,6 @@ STATES = ("green", "amber", "red", "unknown", "uncalibrated")
 
 UNKNOWN, UNCALIBRATED = 3, 4
 COLORS = STATES[:UNKNOWN]
-
-STATE = "limit_"
-"""Prefix of the column with a limit's state, before the limit's name."""
 
 LARGEST = 1e9
 
@@ -130,7 +127,7 @@ class Limit:
     @property
     def state(self) -> str:
         """Name of the column with the state."""
-        return STATE + self.name
+        return state_column(self.name)
 
     def to_dict(self) -> JsonDict:
         """Data for TOML and headers, without defaults."""

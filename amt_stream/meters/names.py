@@ -20,6 +20,19 @@ OPTIONAL = {
 """Parts with a "_" before them that a name may lack, such as "10min" and "left"."""
 
 
+LIMIT_STATE = "limit_"
+
+
+def state_column(limit: str) -> str:
+    """Name of the column with the state of a limit."""
+    return LIMIT_STATE + limit
+
+
+def limit_in(column: str) -> str:
+    """Name of the limit whose state a column holds; "" for another column."""
+    return column.removeprefix(LIMIT_STATE) if column.startswith(LIMIT_STATE) else ""
+
+
 def sides_of(channels: int) -> tuple[str, ...]:
     """The sides in names: "" and, of two channels, each."""
     return ("", *SIDES) if channels == 2 else ("",)

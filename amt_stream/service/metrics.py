@@ -10,7 +10,8 @@ from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.meters.accumulators.sound_level import FRAME_S
 from amt_stream.meters.level_names import WEIGHTINGS
-from amt_stream.meters.limits import COLORS, STATE
+from amt_stream.meters.limits import COLORS
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows.block import column_type, is_named
 from amt_stream.meters.rows.intervals import accumulates
 from amt_stream.meters.state_signs import is_away
@@ -186,9 +187,9 @@ class Metrics(Unhindered):
                 utc = datetime.fromisoformat(row["utc"]).timestamp()
                 newest.add_metric([whose], utc)
             for name, state in row.items():
-                for one in COLORS if name.startswith(STATE) else ():
+                for one in COLORS if (limit := limit_in(name)) else ():
                     holds = state == one and not self._is_away
-                    limits.add_metric([whose, name.removeprefix(STATE), one], holds)
+                    limits.add_metric([whose, limit, one], holds)
         faulty = _counter("faulty_rows", "Rows with a fault", *OF, "fault")
         for (microphone, fault), count in self._faulty.items():
             faulty.add_metric([microphone or MAIN, fault], count)

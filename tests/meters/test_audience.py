@@ -8,6 +8,7 @@ import pytest
 from amt_stream import measure
 from amt_stream.meters.audience import Audience, AudienceError, as_audience
 from amt_stream.meters.limits import Limit
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.norms import load_norm
 from amt_stream.meters.presets import Preset, PresetError, read_preset
 from amt_stream.meters.rows import NoSuchColumn
@@ -81,7 +82,7 @@ def test_a_limit_and_its_forecasts_are_of_the_audience(level_db):
         found.rows[one["name"]]
         for found in (far, near)
         for one in found.header["columns"]
-        if one["name"].startswith("limit_")
+        if limit_in(one["name"])
     ]
     assert states[0].tolist() == states[1].tolist()
     assert "amber" in states[0]

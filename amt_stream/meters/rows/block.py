@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from amt_stream.core.safe_text import brief
 from amt_stream.core.words import counted
 from amt_stream.meters.frames import Fault
-from amt_stream.meters.limits import STATE
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows.words import FAULT_NAMES
 
 Cell = str | float | None
@@ -61,7 +61,7 @@ FAULTS_OF = {text: fault for fault, text in reversed([*enumerate(FAULT_TEXTS)])}
 
 def column_type(name: str) -> str:
     """The type of a column."""
-    return KINDS.get(name, "O" if name.startswith(STATE) else "float64")
+    return KINDS.get(name, "O" if limit_in(name) else "float64")
 
 
 class Rows:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.frames import Event
-from amt_stream.meters.limits import RED, STATE, STATES
+from amt_stream.meters.limits import RED, STATES
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows.background import BackgroundLevel
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
 from amt_stream.meters.rows.captions import sign_of
@@ -141,14 +142,13 @@ class _Watch:
     def _values(self, rows: Rows) -> NDArray[np.float64]:
         if not self._trigger.is_alarm:
             return rows[self._trigger.column]
-        names = [name for name in rows.columns if name.startswith(STATE)]
+        names = filter(limit_in, rows.columns)
         return np.array([rows[name] == STATES[RED] for name in names]).any(axis=0).astype(float)
 
     def _red(self, rows: Rows, at: int) -> str:
         """Names of the red limits of a row."""
-        names = [name for name in rows.columns if name.startswith(STATE)]
-        red = [name.removeprefix(STATE) for name in names if rows[name][at] == STATES[RED]]
-        return " and ".join(red)
+        states = filter(limit_in, rows.columns)
+        return " and ".join(limit_in(one) for one in states if rows[one][at] == STATES[RED])
 
     def _spotted(self, rows: Rows, at: int, ago_s: float, is_begin: bool) -> Spotted:
         began = 0 if self._began is None else self._began.sample

@@ -9,7 +9,7 @@ import numpy as np
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.words import counted
-from amt_stream.meters.limits import STATE
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import MAIN, RUNNING, LeftOut, Message
@@ -90,7 +90,7 @@ class Influx(ByHttp):
             self._keys = tuple(
                 one["name"]
                 for one in content["columns"]
-                if not (one["model"] or one["name"].startswith(STATE) or one["name"] == MICROPHONE)
+                if not (one["model"] or limit_in(one["name"]) or one["name"] == MICROPHONE)
             )
         elif message.kind == "row":
             self._send_row(message)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.limits import COLORS, STATE
+from amt_stream.meters.limits import COLORS
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows.block import FAULTS_OF, column_type
 from amt_stream.service.message import LeftOut, Message
 from amt_stream.service.transports.transport import ServiceError, Unhindered, Wire, missing
@@ -98,7 +99,7 @@ class Lsl(Unhindered):
         if message.kind == "header":
             self._header = message.content
             channels = [one["name"] for one in message.content["columns"]]
-            channels = [n for n in channels if column_type(n) == "float64" or n.startswith(STATE)]
+            channels = [n for n in channels if column_type(n) == "float64" or limit_in(n)]
             if channels != self._channels:
                 self._channels, self._outlets = channels, {}
         elif message.kind == "row":
@@ -146,7 +147,7 @@ class Lsl(Unhindered):
                 one, {"unit": "bits" if one == "fault" else MARK_UNIT, "quantity": one}
             )
             channel = channels.append_child("channel").append_child_value("label", one)
-            unit = LIMIT_UNIT if one.startswith(STATE) else column["unit"]
+            unit = LIMIT_UNIT if limit_in(one) else column["unit"]
             channel.append_child_value("unit", unit)
             channel.append_child_value("type", column["quantity"])
         info.desc().append_child_value("header", Message("header", self._header).text)

@@ -9,7 +9,8 @@ import numpy as np
 from amt_stream.core.clock import DAY_S
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
-from amt_stream.meters.limits import STATE, LimitError, limit_of
+from amt_stream.meters.limits import LimitError, limit_of
+from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows import (
     AFTER,
     BEFORE,
@@ -76,7 +77,7 @@ def read_results(
     names = [
         one.name
         for one in map(column_of, header["columns"])
-        if wanted(one) or one.name in limited or one.name.startswith(STATE)
+        if wanted(one) or one.name in limited or limit_in(one.name)
     ]
     names = [*BEFORE, *names, *AFTER]
     try:

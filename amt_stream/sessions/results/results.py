@@ -17,7 +17,8 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, UNHEARD, Event, Fault
-from amt_stream.meters.limits import STATE, STATES, UNCALIBRATED, limit_of
+from amt_stream.meters.limits import STATES, UNCALIBRATED, limit_of
+from amt_stream.meters.names import state_column
 from amt_stream.meters.rows import (
     FAULT_NAMES,
     Column,
@@ -263,7 +264,7 @@ class Results:
         if "limits" in self.summary:
             return [*self.summary["limits"]]
         given = self.header.get("limits", ())
-        return [self._stood(one) for one in given if STATE + one["name"] in self.rows.columns]
+        return [self._stood(one) for one in given if state_column(one["name"]) in self.rows.columns]
 
     def _stood(self, data: Mapping[str, object]) -> JsonMap:
         """The result of a limit from these rows, for the counted times."""

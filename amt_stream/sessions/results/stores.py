@@ -11,7 +11,7 @@ from amt_stream.core.safe_text import brief, json_object
 from amt_stream.core.tables import TableError
 from amt_stream.core.workbooks import XLSX
 from amt_stream.meters.frames import LIMITS, Event
-from amt_stream.meters.limits import STATE
+from amt_stream.meters.names import limit_in
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY
@@ -54,7 +54,7 @@ class Log:
         try:
             self.header = latest_header(self._session, self._runs, self.header)
             names = [one["name"] for one in self.header["columns"]]
-            self._absent = {name: "" if name.startswith(STATE) else None for name in names}
+            self._absent = {name: "" if limit_in(name) else None for name in names}
         except NO_ROW as error:
             raise ResultsError(f"{path} has an invalid header ({brief(error)})") from error
 
