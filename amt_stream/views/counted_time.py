@@ -8,14 +8,14 @@ from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.frames import Event
 
 
-class Counted(Protocol):
+class CountedFrom(Protocol):
     """A state of what is counted from `from_s` on."""
 
     @property
     def from_s(self) -> float: ...
 
 
-State = TypeVar("State", bound=Counted)
+State = TypeVar("State", bound=CountedFrom)
 
 
 def follow_reset(states: SinceReset[State], new: State) -> None:
