@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from amt_stream.cli.terminal.keys import WHEN_STOPPED
 from amt_stream.cli.watch import SILENT
 from amt_stream.core.errors import Refusal
+from amt_stream.core.since_reset import SinceReset
 from amt_stream.dsp.contract import takes_pascal
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows import Strongest, strongest
-from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import keeper_in
