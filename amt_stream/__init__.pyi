@@ -126,6 +126,10 @@ from .dsp.models import ECMAFluctuation as ECMAFluctuation
 from .dsp.models import ECMALoudness as ECMALoudness
 from .dsp.models import ECMARoughness as ECMARoughness
 from .dsp.models import ECMATonality as ECMATonality
+from .dsp.models import Impulses as Impulses
+from .dsp.models import Rating as Rating
+from .dsp.models import RatingOutput as RatingOutput
+from .dsp.models import TonalAudibility as TonalAudibility
 from .dsp.stages import DanielWeberOutput as DanielWeberOutput
 from .dsp.stages import DanielWeberRoughness as DanielWeberRoughness
 from .dsp.stages import ECMAEarFilter as ECMAEarFilter
@@ -140,3 +144,8 @@ from .dsp.stages import ECMASpecificRoughness as ECMASpecificRoughness
 from .dsp.stages import ECMASpecificTonality as ECMASpecificTonality
 from .dsp.stages import ECMATonalityOutput as ECMATonalityOutput
 from .dsp.stages import ECMATonalNoise as ECMATonalNoise
+from .dsp.stages import ImpulseOnsets as ImpulseOnsets
+from .dsp.stages import ImpulseOutput as ImpulseOutput
+from .dsp.stages import ToneAudibility as ToneAudibility
+from .dsp.stages import ToneOutput as ToneOutput
+from .dsp.stages import ToneSpectrum as ToneSpectrum

@@ -14,6 +14,10 @@ from .modulation_spectrum import ModulationSpectrum as ModulationSpectrum
 from .moore2016 import Moore2016 as Moore2016
 from .osses2021 import Osses2021 as Osses2021
 from .paulick2024 import Paulick2024 as Paulick2024
+from .rating import Impulses as Impulses
+from .rating import Rating as Rating
+from .rating import RatingOutput as RatingOutput
+from .rating import TonalAudibility as TonalAudibility
 from .zwicker import ZwickerStationary as ZwickerStationary
 from .zwicker import ZwickerTimeVarying as ZwickerTimeVarying
 from .zwicker import exceeded as exceeded

@@ -53,6 +53,11 @@ from .narrow_band import NarrowBandSpectrum as NarrowBandSpectrum
 from .outer_middle_ear import HeadphoneFilter as HeadphoneFilter
 from .outer_middle_ear import MiddleEarFilter as MiddleEarFilter
 from .outer_middle_ear import OuterMiddleEarFilter as OuterMiddleEarFilter
+from .rating import ImpulseOnsets as ImpulseOnsets
+from .rating import ImpulseOutput as ImpulseOutput
+from .rating import ToneAudibility as ToneAudibility
+from .rating import ToneOutput as ToneOutput
+from .rating import ToneSpectrum as ToneSpectrum
 from .resample import Resample as Resample
 from .sharpness import Sharpness as Sharpness
 from .sound_level import SoundLevel as SoundLevel

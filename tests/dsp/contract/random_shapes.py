@@ -42,6 +42,9 @@ from amt_stream.dsp.functional import direct_form as direct
 from amt_stream.dsp.functional import svf as state_variable
 from amt_stream.dsp.functional.ecma418 import envelopes as ecma418_envelopes
 from amt_stream.dsp.functional.ecma418 import fluctuation, parts, roughness, tones
+from amt_stream.dsp.functional.rating import levels as rating_levels
+from amt_stream.dsp.functional.rating import onsets
+from amt_stream.dsp.functional.rating import tones as audible_tones
 from amt_stream.dsp.stages import (
     BS1770,
     AdaptLoop,
@@ -55,6 +58,7 @@ from amt_stream.dsp.stages import (
     ECMATonalNoise,
     Excitation,
     GammatoneFilterbank,
+    ImpulseOnsets,
     King2019ModulationFilterbank,
     ModulationFilterbank,
     Resample,
@@ -62,6 +66,7 @@ from amt_stream.dsp.stages import (
     SoundLevel,
     ThirdOctaveLevels,
     ThirdOctaves,
+    ToneSpectrum,
     ZwickerLoudness,
 )
 from amt_stream.dsp.stages.loudness import MonauralLoudness
@@ -388,11 +393,39 @@ def weighted_case(rng):
     return zwicker.weighted, (noise(*rows, 3), stage.weighting, noise(*rows, 2), begun)
 
 
+def a_weighted_powers_case(rng):
+    x = noise(*lead(rng), 3, 20)
+    zi = noise(*x.shape[:-2], 7)
+    return rating_levels.a_weighted_powers, (x, made(ImpulseOnsets, 8000).coefficients, zi)
+
+
+def impulse_onsets_case(rng):
+    level = 50 * noise(*lead(rng), 9)
+    zi = torch.zeros(*level.shape[:-1], 16, dtype=torch.float64)
+    return onsets.impulse_onsets, (level, torch.tensor([0.02, 0.04]).double(), zi)
+
+
+def tone_spectra_case(rng):
+    stage, x = made(ToneSpectrum, 8000), noise(*lead(rng), 2, 800)
+    state = audible_tones.SpectrumState(**stage.initial_state(tuple(x.shape[:-2])))
+    tables = stage.registered("window", "weights", "windows")
+    return audible_tones.tone_spectra, (x, *tables, state)
+
+
+def tone_audibility_case(rng):
+    lines = rng.choice([2, 40, 200])
+    return audible_tones.tone_audibility, (
+        noise(*lead(rng), 2, lines) ** 9,
+        3 * torch.arange(lines).double(),
+    )
+
+
 def parts_case(rng, function):
     return function, (noise(*lead(rng), 3, 2, 53).square(),)
 
 
 FUNCTIONS = {
+    "a_weighted_powers": a_weighted_powers_case,
     "adaptation_loops": adaptation_case,
     "agc": agc_case,
     "band_pass_bank": band_pass_bank_case,
@@ -406,6 +439,7 @@ FUNCTIONS = {
     "first_order": first_order_case,
     "gammatone": gammatone_case,
     "gammatone_sum": gammatone_sum_case,
+    "impulse_onsets": impulse_onsets_case,
     "inhibition_gains": inhibition_case,
     "levels": levels_case,
     "loudness_pattern": pattern_case,
@@ -425,6 +459,8 @@ FUNCTIONS = {
     "third_octave_powers": third_octave_case,
     "third_octaves": third_octaves_case,
     "tonal_and_noise": tonal_and_noise_case,
+    "tone_audibility": tone_audibility_case,
+    "tone_spectra": tone_spectra_case,
     "envelopes": envelopes_case,
     "excited": excited_case,
     "loudness_of_parts": partial(parts_case, function=parts.loudness_of_parts),

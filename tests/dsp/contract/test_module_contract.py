@@ -115,6 +115,8 @@ CASES = {
     "King2019ModulationFilterbank": Case(
         lambda **o: amt.King2019ModulationFilterbank(8000, nmod=3, **o), (2, 2, 16)
     ),
+    "ImpulseOnsets": Case(partial(amt.ImpulseOnsets, 8000), (2, 1600)),
+    "Impulses": Case(partial(amt.Impulses, 8000), (2, 1600)),
     "LoudnessIntegration": Case(amt.LoudnessIntegration, (2, 5, 4), loudness),
     "MicrophoneCorrection": Case(
         partial(stages.MicrophoneCorrection, 8000, [[(100.0, 1.0), (2000.0, -1.0)], None]),
@@ -159,6 +161,7 @@ CASES = {
     ),
     "PointwiseModule": Case(lambda: amt.PointwiseModule(nn.PReLU(3)), (2, 3, 16)),
     "PowerCompression": Case(amt.PowerCompression, (2, 16, 3)),
+    "Rating": Case(partial(amt.Rating, 8000), (2, 1600)),
     "Resample": Case(partial(amt.Resample, 48000, 32000), (2, 48)),
     "RunningSpectrum": Case(amt.RunningSpectrum, (2, 2, 128)),
     "SOSFilter": Case(lambda **o: amt.SOSFilter([[1, 0.5, 0, 1, -0.9, 0]], **o), (2, 3, 16)),
@@ -169,6 +172,9 @@ CASES = {
     "ThirdOctaveLevels": Case(amt.ThirdOctaveLevels, (2, 48)),
     "Octaves": Case(partial(amt.Octaves, 8000, 500.0), (2, 160)),
     "ThirdOctaves": Case(partial(amt.ThirdOctaves, 8000, 1000.0), (2, 160)),
+    "TonalAudibility": Case(partial(amt.TonalAudibility, 8000), (2, 1600)),
+    "ToneAudibility": Case(partial(amt.ToneAudibility, np.arange(40) * 2.7), (2, 3, 40), power),
+    "ToneSpectrum": Case(partial(amt.ToneSpectrum, 8000), (2, 1600)),
     "ZwickerLoudness": Case(partial(amt.ZwickerLoudness, True), (2, 4, 20), loudness),
     "ZwickerTimeVarying": Case(partial(amt.ZwickerTimeVarying, 48000), (2, 96)),
 }

@@ -1,0 +1,1 @@
+"""Tones, impulses and A-weighted levels, of which a rating level is made."""
