@@ -57,24 +57,17 @@ class FlacFile:
         self.frames = 0
         self.exact = True
         self._stream = _Stream(path)
+        self.file = self._stream.file
         self._sound = soundfile.SoundFile(
             self._stream, "w", fs, channels, subtype="PCM_24", format="FLAC"
         )
         for name, text in notes.items():
             setattr(self._sound, name, text)
 
-    @property
-    def path(self) -> Path:
-        return self._stream.file.path
-
-    @property
-    def there(self) -> bool:
-        return self._stream.file.there
-
     def write(self, chunks: list[Chunk]) -> None:
         """Write chunks; samples that do not fill a FLAC frame wait for the next ones."""
-        if not self.there:
-            raise FileNotFoundError(errno.ENOENT, "it was deleted", str(self.path))
+        if not self.file.there:
+            raise FileNotFoundError(errno.ENOENT, "it was deleted", str(self.file.path))
         import soundfile
 
         whole = [self._in_24_bits(chunk.samples) for chunk in chunks if len(chunk)]

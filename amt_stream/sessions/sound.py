@@ -194,12 +194,12 @@ class _SoundPart:
 
     @property
     def there(self) -> bool:
-        return self.sound.there and self._lines.there
+        return self.sound.file.there and self._lines.there
 
     @property
     def kept(self) -> bool:
         """Whether both files still exist, once they are finished."""
-        return self.sound.path.exists() and self._lines.path.exists()
+        return self.sound.file.path.exists() and self._lines.path.exists()
 
     def write(self, chunks: list[Chunk], expected: int | None) -> None:
         """Write chunks; the lines first, as sound without them has no position."""
@@ -223,7 +223,7 @@ class _SoundPart:
 
     def _take_hash(self) -> None:
         """Update the hash with new data after the header, so that the end is fast."""
-        with self.sound.path.open("rb") as file:
+        with self.sound.file.path.open("rb") as file:
             file.seek(self._hashed)
             while block := file.read(1 << 20):
                 self._digest.update(block)
@@ -247,7 +247,7 @@ class _SoundPart:
     def hashes(self) -> Iterator[tuple[str, JsonDict]]:
         """Names and entries of both files for the chain."""
         self._take_hash()
-        path, head = self.sound.path, self.sound.head
+        path, head = self.sound.file.path, self.sound.head
         digest = self._digest.copy()
         with path.open("rb") as file:
             digest.update(file.read(head))

@@ -50,16 +50,8 @@ class WavFile:
         self._rest = rest
         self.head = 12 + 8 + SIZES.size + len(rest) + 8
         self.frames = 0
-        self._file = GrowingFile(path, mode=PRIVATE)
-        self._file.write(self._header())
-
-    @property
-    def path(self) -> Path:
-        return self._file.path
-
-    @property
-    def there(self) -> bool:
-        return self._file.there
+        self.file = GrowingFile(path, mode=PRIVATE)
+        self.file.write(self._header())
 
     def _header(self) -> bytes:
         data = self.frames * self._width
@@ -82,14 +74,14 @@ class WavFile:
     def write(self, chunks: list[Chunk]) -> None:
         """Write chunks, completely or not at all."""
         data = b"".join(chunk.samples.astype("<f4", copy=False).tobytes() for chunk in chunks)
-        self._file.write(data)
+        self.file.write(data)
         self.frames += len(data) // self._width
-        self._file.put(self._header(), 0)
-        self._file.sync()
+        self.file.put(self._header(), 0)
+        self.file.sync()
 
     def finish(self) -> None:
         """End the file."""
-        self._file.close()
+        self.file.close()
 
 
 def _brief(comment: str) -> str:

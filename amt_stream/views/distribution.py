@@ -36,7 +36,7 @@ class Distribution:
 
     def follow(self, events: Sequence[Event]) -> bool:
         """Count new rows; returns whether there were any."""
-        from_s, newest = counted_from(events), self.history.newest
+        from_s, newest = counted_from(events), self.history.pyramid.newest
         if from_s != self._from_s or newest < self._next - 1:
             self._clear(from_s)
         first, self._next = self._next, newest + 1

@@ -1,8 +1,6 @@
 """Starts and stops engines without blocking the window."""
 
 import logging
-import queue
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -10,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amt_stream.core.job_thread import JobThread
 from amt_stream.core.safe_text import plain
 from amt_stream.meters.audience import Audience
 from amt_stream.meters.limits import Limit
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from amt_stream.meters.presets import Preset
 
 Device = str | int | None
-Work = tuple[Callable[[], "Engine | None"], "Future[Engine | None]"]
 
 ENDED = ("ended", "stopped")
 CLOSE_S = 1.0
@@ -85,10 +83,7 @@ class MeasurementControl:
         self._make_engine = make_engine
         self._made: Engine | None = None
         self._closing = False
-        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        # A daemon, so that a hanging engine does not keep the program alive.
-        self._worker = threading.Thread(target=self._run, name="measurement", daemon=True)
-        self._worker.start()
+        self._worker: JobThread[Engine | None] = JobThread("measurement")
         self._job: Future[Engine | None] | None = None
         self._verb = ""
         self.request = self.running_request = self._making = MeasurementRequest()
@@ -210,30 +205,19 @@ class MeasurementControl:
 
     def close(self) -> None:
         """Stop, and wait for it, but not for a model that is being made."""
-        if not self._worker.is_alive():
+        if not self._worker.is_alive:
             return
         self._closing = True
         if self._made is not None:
             self._made.stop()
-        self._work.put(None)
-        self._worker.join(CLOSE_S)
-        if self._worker.is_alive():
+        if not self._worker.close(CLOSE_S):
             log.info("the window closed while an engine was being made: not waited for")
         self.poll()
         self.measuring = False
 
     def _do(self, verb: str, action: Callable[[], "Engine | None"]) -> None:
         if self._job is None and not self._closing:
-            self._verb, self._job = verb, Future()
-            self._work.put((action, self._job))
-
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            action, job = work
-            try:
-                job.set_result(action())
-            except BaseException as error:
-                job.set_exception(error)
+            self._verb, self._job = verb, self._worker.put(action)
 
     def _replace(self, request: MeasurementRequest) -> "Engine | None":
         self._end()

@@ -58,7 +58,7 @@ class ReadingHistory:
     def extend(self, columns: "Sequence[Column]") -> None:
         """Store further columns from now on, of rows that have others now."""
         more = tuple(one for one in kept_of(columns) if one.name not in self._place)
-        self._pyramid.extend(len(more))
+        self.pyramid.extend(len(more))
         self.columns += more
         self._index()
 
@@ -77,7 +77,7 @@ class ReadingHistory:
         self._settling_of: dict[str, NDArray[np.bool_]] = {}
 
     def clear(self) -> None:
-        self._pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
+        self.pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
         self._utc = np.zeros(ROWS, np.int64)
         self._row = ""
         self._silent_at = np.full((len(self.columns), 1), -np.inf)
@@ -94,21 +94,12 @@ class ReadingHistory:
     @property
     def now_s(self) -> float:
         """Time of the newest row; 0 without rows."""
-        return round(max(0.0, self._pyramid.newest * self.step_s), 6)
+        return round(max(0.0, self.pyramid.newest * self.step_s), 6)
 
     @property
     def begin_s(self) -> float:
         """Time of the oldest stored row."""
-        return max(0.0, (self._pyramid.oldest - 1) * self.step_s)
-
-    @property
-    def has_ranges(self) -> bool:
-        """Whether a row has the least and the greatest of its time too."""
-        return self._pyramid.has_ranges
-
-    @property
-    def newest(self) -> int:
-        return self._pyramid.newest
+        return max(0.0, (self.pyramid.oldest - 1) * self.step_s)
 
     def add(self, rows: Rows) -> None:
         if len(rows) and "row" in rows.columns:
@@ -118,7 +109,7 @@ class ReadingHistory:
         if not len(rows):
             return
         numbers = np.rint(rows["time_s"] / self.step_s).astype(np.int64)
-        if numbers[-1] < self._pyramid.newest:
+        if numbers[-1] < self.pyramid.newest:
             # The sound starts again.
             self.clear()
         marks = rows["fault"].astype(np.uint64)
@@ -141,7 +132,7 @@ class ReadingHistory:
             found = [rows.range_of.get(one.name, both) for one in self.columns]
             ranges = np.array(found, np.float64).reshape(shape[0], 2, shape[1])
         rising = self._rising(numbers, rows["fault"], settling, ~np.isnan(values))
-        self._pyramid.add(numbers, values, marks, ranges, rising)
+        self.pyramid.add(numbers, values, marks, ranges, rising)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
 
@@ -178,7 +169,7 @@ class ReadingHistory:
         self._was_settling, self._has_begun = before[:, -1:], begun[:, -1:]
         if not settling.any():
             return None
-        previous = np.append(self._pyramid.newest, numbers[:-1])
+        previous = np.append(self.pyramid.newest, numbers[:-1])
         restarts = (faults & RESTARTS > 0) | (numbers - previous > 1) | ~before[:, :-1]
         again = settling & restarts & begun[:, :-1]
         silent_at = np.where(again, numbers.astype(float), -np.inf)
@@ -203,7 +194,7 @@ class ReadingHistory:
         risen: whether to leave out values that only rise from silence, as coarser cells do
         """
         places = [self._place[name] for name in names]
-        return self._pyramid.cells(level, first, end, places, risen)
+        return self.pyramid.cells(level, first, end, places, risen)
 
     @property
     def disturbed_s(self) -> float:
@@ -216,7 +207,7 @@ class ReadingHistory:
 
     def level_for(self, from_s: float, to_s: float, most: int) -> int:
         first = max(0, round(from_s / self.step_s))
-        return self._pyramid.level_for((to_s - from_s) / self.step_s, first, most)
+        return self.pyramid.level_for((to_s - from_s) / self.step_s, first, most)
 
     def utc(self, time_s: float) -> np.datetime64:
         """When a row was heard; NaT if unknown, or no longer stored.
@@ -224,10 +215,10 @@ class ReadingHistory:
         Of a time without a row it follows from the row before.
         """
         number = round(time_s / self.step_s)
-        oldest = max(0, self.newest - ROWS + 1, number - LOOK_BACK)
-        if not oldest <= number <= self.newest:
+        oldest = max(0, self.pyramid.newest - ROWS + 1, number - LOOK_BACK)
+        if not oldest <= number <= self.pyramid.newest:
             return np.datetime64("NaT")
-        came = self._pyramid.cells(0, oldest, number + 1, []).marks & np.uint64(CAME) > 0
+        came = self.pyramid.cells(0, oldest, number + 1, []).marks & np.uint64(CAME) > 0
         if not came.any():
             return np.datetime64("NaT")
         row = oldest + int(np.flatnonzero(came)[-1])
@@ -235,8 +226,8 @@ class ReadingHistory:
         return np.datetime64(int(self._utc[row % ROWS]), "ms") + np.timedelta64(since_ms, "ms")
 
     def rows(self, names: Sequence[str], from_s: float, to_s: float) -> Rows:
-        first = max(0, self.newest - ROWS + 1, int(np.ceil(from_s / self.step_s - 1e-6)))
-        end = min(self.newest, int(np.floor(to_s / self.step_s + 1e-6))) + 1
+        first = max(0, self.pyramid.newest - ROWS + 1, int(np.ceil(from_s / self.step_s - 1e-6)))
+        end = min(self.pyramid.newest, int(np.floor(to_s / self.step_s + 1e-6))) + 1
         numbers = np.arange(first, max(first, end))
         cells = self.cells(names, 0, first, max(first, end))
         table: dict[str, NDArray[Any]] = {

@@ -109,7 +109,7 @@ class Changes:
         window.resize(width, height)
 
     def _layout(self, window):
-        docks = [*window.docks.values()]
+        docks = [*window.area.docks.values()]
         one, other = (docks[k] for k in self._random.choice(len(docks), 2, replace=False))
         match int(self._random.integers(4)):
             case 0:

@@ -50,7 +50,7 @@ def open_window(qtbot, tmp_path):
             # There is no window manager to give it the keyboard.
             window.activateWindow()
         if readings:
-            qtbot.waitUntil(lambda: window.shown is not None, timeout=15000)
+            qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=15000)
         return window
 
     yield make

@@ -60,7 +60,7 @@ def main(folder, size, *words):
             time.sleep(0.01)
         return until()
 
-    assert turn(lambda: window.shown is not None, 100), "no readings"
+    assert turn(lambda: window.updater.shown is not None, 100), "no readings"
     turn(lambda: False, 1.0)
     window.area.restore_default()
     turn(lambda: False, 1.0)

@@ -60,7 +60,7 @@ def is_in_group(one):
 
 def look():
     shown = [w for w in app.topLevelWidgets() if w.objectName() == "amt_monitor"]
-    if not shown or shown[0].shown is None or "begun" in told:
+    if not shown or shown[0].updater.shown is None or "begun" in told:
         return
     window, told["begun"] = shown[0], True
     read("main", window)

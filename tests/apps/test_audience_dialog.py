@@ -84,7 +84,7 @@ def test_it_is_used_kept_and_removed(qtbot, start):
     words = "--source", "am-tone", "--full-scale-db", "160"
     window = start(*words)
     window.targets.limits.choose_venue()
-    qtbot.waitUntil(lambda: "venue" in window.docks, timeout=60000)
+    qtbot.waitUntil(lambda: "venue" in window.area.docks, timeout=60000)
 
     def choose(values, name=None):
         begun = window.measurement.begun
@@ -101,8 +101,8 @@ def test_it_is_used_kept_and_removed(qtbot, start):
     choose((4.2, 6.0))
     (limit,) = window.measurement.readings.limits
     assert limit.column == "laeq_15min_audience_db"
-    qtbot.waitUntil(lambda: "venue" in window.docks)
-    assert window.docks["venue"].pane.grid._large[0][0].name == "laeq_15min_audience_db"
+    qtbot.waitUntil(lambda: "venue" in window.area.docks)
+    assert window.area.docks["venue"].pane.grid._large[0][0].name == "laeq_15min_audience_db"
     window.close_now()
     window = start(*words)
     (limit,) = window.measurement.readings.limits

@@ -59,7 +59,7 @@ def test_panes_layouts_and_themes(qtbot, window, heard):
     for choice in ("dark", "contrast", "light"):
         window.choose_theme(choice)
         pass_some(qtbot, heard)
-    spectrum = window.docks["specific_loudness"]
+    spectrum = window.area.docks["specific_loudness"]
     spectrum.close()
     pass_some(qtbot, heard)
     assert not spectrum.is_seen
@@ -72,8 +72,8 @@ def test_panes_layouts_and_themes(qtbot, window, heard):
     qtbot.waitUntil(lambda: spectrum.pane.curves[0].y is not shown, timeout=5000)
     spectrum.pane.window().close()
     qtbot.waitUntil(lambda: spectrum.pane.window() is window, timeout=5000)
-    window.tabifyDockWidget(window.docks["history"], spectrum)
-    window.docks["history"].raise_()
+    window.tabifyDockWidget(window.area.docks["history"], spectrum)
+    window.area.docks["history"].raise_()
     qtbot.waitUntil(lambda: not spectrum.is_seen, timeout=5000)
     pass_some(qtbot, heard)
     assert heard.missing() == 0
@@ -131,12 +131,12 @@ def test_other_models_have_other_panes(qtbot, open_window, heard):
         return Engine(SignalSource([Tone(1000.0, level_db=60.0)], FS), Preset(names).models(FS, 2))
 
     window = open_window(make)
-    assert "spl" not in window.docks
+    assert "spl" not in window.area.docks
     window.menus.models.fill()
     window.menus.models.findChild(type(window.actions_by_name["pause"]), "model_spl").trigger()
-    qtbot.waitUntil(lambda: "spl" in window.docks, timeout=30000)
+    qtbot.waitUntil(lambda: "spl" in window.area.docks, timeout=30000)
     assert asked == [None, ("moore2016", "spl")]
-    qtbot.waitUntil(lambda: "spl" in window.shown.texts, timeout=15000)
+    qtbot.waitUntil(lambda: "spl" in window.updater.shown.texts, timeout=15000)
 
 
 @pytest.mark.parametrize("channels", [(2, 1), pytest.param((1, 2), marks=pytest.mark.soak)])
@@ -150,11 +150,13 @@ def test_another_input_with_the_same_models_has_panes_of_its_own(
     window.targets.measurement.play(paths[1])
     qtbot.waitUntil(lambda: window.measurement.begun == 2, timeout=15000)
     qtbot.waitUntil(lambda: window.measurement.measured_s > 0.5, timeout=15000)
-    qtbot.waitUntil(lambda: window.docks["history"].pane.history.count > 5, timeout=5000)
-    qtbot.waitUntil(lambda: window.shown.view.engine is window.measurement.engine, timeout=5000)
-    left = window.docks["spl"].pane.findChild(QtWidgets.QLabel, "laf_left_db")
+    qtbot.waitUntil(lambda: window.area.docks["history"].pane.history.count > 5, timeout=5000)
+    qtbot.waitUntil(
+        lambda: window.updater.shown.view.engine is window.measurement.engine, timeout=5000
+    )
+    left = window.area.docks["spl"].pane.findChild(QtWidgets.QLabel, "laf_left_db")
     assert (left is not None) == (channels[1] == 2)
-    names = [column.name for column in window.docks["history"].pane.history.columns]
+    names = [column.name for column in window.area.docks["history"].pane.history.columns]
     assert ("laf_left_db" in names) == (channels[1] == 2)
 
 
@@ -162,10 +164,10 @@ def test_third_octaves_alone_are_shown_and_have_a_history(qtbot, open_window, tm
     path = tmp_path / "tone.wav"
     soundfile.write(path, tone(20.0, 1), FS)
     window = open_window(played(path, ("third_octave",)))
-    pane = window.docks["history"].pane
+    pane = window.area.docks["history"].pane
     qtbot.waitUntil(lambda: pane.history.count > 5, timeout=10000)
     assert pane.chosen == ["lzf_1000hz_db"]
-    qtbot.waitUntil(lambda: window.shown.view.values["lzf_1000hz_db"] > 60.0, timeout=5000)
+    qtbot.waitUntil(lambda: window.updater.shown.view.values["lzf_1000hz_db"] > 60.0, timeout=5000)
     results = window.updater.results()
     assert len(results.rows) > 5
     assert np.nanmax(results.rows["lzf_1000hz_db"]) > 60.0

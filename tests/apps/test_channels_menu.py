@@ -27,7 +27,7 @@ def window(qtbot, tmp_path):
     maker = Maker(args, chosen_preset(args))
     opened = MainWindow(maker.engine, maker.log, Settings(tmp_path / "monitor.json"), maker.preset)
     opened.show()
-    qtbot.waitUntil(lambda: opened.shown is not None, timeout=60000)
+    qtbot.waitUntil(lambda: opened.updater.shown is not None, timeout=60000)
     yield opened
     opened.close_now()
 
@@ -46,7 +46,7 @@ def checked(window):
 
 
 def test_a_channel_for_both_ears_and_two_again(qtbot, window):
-    levels = lambda: window.shown.texts.get("levels")  # noqa: E731
+    levels = lambda: window.updater.shown.texts.get("levels")  # noqa: E731
     left, right = "80.0", "60.0"
     qtbot.waitUntil(lambda: levels() == (left, right), timeout=10000)
     assert checked(window) == ["channels_usual"]
@@ -81,8 +81,8 @@ def test_a_layout_of_more_channels(qtbot, tmp_path, film):
     window = MainWindow(maker.engine, maker.log, Settings(tmp_path / "monitor.json"), maker.preset)
     window.show()
     try:
-        qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
-        levels = lambda: window.shown.texts.get("levels")  # noqa: E731
+        qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=60000)
+        levels = lambda: window.updater.shown.texts.get("levels")  # noqa: E731
         qtbot.waitUntil(lambda: levels() == ("60.0", "76.0"), timeout=10000)
         window.menus.channels.fill()
         offered = [one.objectName() for one in window.menus.channels.actions()]

@@ -70,7 +70,7 @@ def test_every_face_marks_what_the_pulse_raised_and_nothing_else(measured):
     logged = results.last | results.summary
     shown = {
         cell.name: label.text()
-        for dock in window.docks.values()
+        for dock in window.area.docks.values()
         if isinstance(dock.pane, ReadingPane)
         for cell, label in dock.pane.numbers
         if cell.text is None
@@ -98,7 +98,7 @@ def test_every_face_marks_what_the_pulse_raised_and_nothing_else(measured):
     texts = [number.text for number in wall.numbers.values()]
     assert texts == [shown["lafmax_db"], shown["laf_db"]]
     assert "LTL" in title_text(view.engine, "running", view)
-    pane = window.docks["history"].pane
+    pane = window.area.docks["history"].pane
     pane.choose(["laf_db"])
     assert pane.legend.text().endswith(f"max {shown['lafmax_db']}")
 

@@ -164,17 +164,17 @@ def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
         return Engine(SignalSource([Tone(1000.0, level_db=60.0)]), model)
 
     window = open_window(engine)
-    dock = window.docks["ears"]
+    dock = window.area.docks["ears"]
     dock.toggleViewAction().trigger()
-    assert dock in window.tabifiedDockWidgets(window.docks["specific_loudness"])
-    front = window.docks["specific_loudness"]
+    assert dock in window.tabifiedDockWidgets(window.area.docks["specific_loudness"])
+    front = window.area.docks["specific_loudness"]
     qtbot.waitUntil(lambda: dock.is_seen and not front.is_seen, timeout=5000)
 
     def settled():
         for text in (dock.pane.sum.text(), *(bar.text for bar in dock.pane.bars)):
             assert "25 % inhibited" in text
         assert dock.pane.bars[0].level == pytest.approx(0.75 * dock.pane.bars[0].held, rel=0.01)
-        stl = window.shown.view.values["stl_sone"]
+        stl = window.updater.shown.view.values["stl_sone"]
         assert float(dock.pane.sum.text().split()[1]) == pytest.approx(stl, abs=0.02)
 
     # While the loudness still rises, texts, which change less often than bars, stay behind.
@@ -291,7 +291,7 @@ def test_rows_without_a_column_that_is_kept_are_taken_in():
     columns = SoundLevelReadings(1).columns
     history = ReadingHistory((), 0.1)
     history.add(rows_of(columns, 1, [60.0] * 5))
-    assert (history.newest, history.count) == (5, 5)
+    assert (history.pyramid.newest, history.count) == (5, 5)
 
 
 def test_of_several_that_are_heard_the_first_is_kept():
@@ -312,10 +312,10 @@ def test_changing_panes_and_themes_loses_nothing_and_shows_the_rows(qtbot, open_
     window = open_window(engine)
     try:
         for name in ("waterfall", "ears", "distribution", "specific_loudness"):
-            window.docks[name].toggleViewAction().trigger()
+            window.area.docks[name].toggleViewAction().trigger()
             theme.choose("dark" if name in ("waterfall", "distribution") else "light")
             qtbot.wait(200)
-        pane = window.docks["history"].pane
+        pane = window.area.docks["history"].pane
         qtbot.waitUntil(lambda: pane.history.now_s > 1.0, timeout=10000)
     finally:
         theme.choose(before)

@@ -55,7 +55,7 @@ def test_panes_wall_history_log_and_report_have_the_same_digits(qtbot, open_wind
     logged = results.last | results.summary
 
     shown = {}
-    for dock in window.docks.values():
+    for dock in window.area.docks.values():
         if isinstance(dock.pane, ReadingPane):
             for cell, label in dock.pane.numbers:
                 if cell.text is None:
@@ -80,7 +80,7 @@ def test_panes_wall_history_log_and_report_have_the_same_digits(qtbot, open_wind
         for name, number in wall.numbers.items():
             assert number.digits.text() == reading_text(name, logged[name])
 
-    pane = window.docks["history"].pane
+    pane = window.area.docks["history"].pane
     for name, most in MAXIMA.items():
         pane.choose([name])
         text = reading_text(most, logged[most])

@@ -118,7 +118,7 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
 ):
     source = SignalSource(tone_with_click(3.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
-    spectrum, waterfall = window.docks["specific_loudness"], window.docks["waterfall"]
+    spectrum, waterfall = window.area.docks["specific_loudness"], window.area.docks["waterfall"]
     spectrum.close()
     waterfall.close()
     qtbot.waitUntil(lambda: not waterfall.is_seen, timeout=5000)
@@ -142,7 +142,7 @@ def test_what_sounds_while_panes_are_hidden_is_in_them_when_they_are_seen(
 def test_what_is_frozen_stays_in_colors_and_maxima(qtbot, open_window, model):
     source = SignalSource(tone_with_click(3.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
-    spectrum, waterfall = window.docks["specific_loudness"], window.docks["waterfall"]
+    spectrum, waterfall = window.area.docks["specific_loudness"], window.area.docks["waterfall"]
     readings = window.measurement.readings
     qtbot.waitUntil(lambda: waterfall.is_seen, timeout=5000)
     colors = waterfall.pane.colors
@@ -185,7 +185,7 @@ def test_counting_begins_where_no_reset_was_undone():
 def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
     source = SignalSource(tone_with_click(1.0), FS)
     window = open_window(lambda wanted: Engine(source, model))
-    pane, readings = window.docks["specific_loudness"].pane, window.measurement.readings
+    pane, readings = window.area.docks["specific_loudness"].pane, window.measurement.readings
     pane.most.click()
     undo, most = window.message.undo, lambda: pane.greatest[0].y.max(initial=0.0)
     qtbot.waitUntil(lambda: most() > 1.0, timeout=10000)
@@ -220,4 +220,6 @@ def test_a_reset_is_undone_in_numbers_and_curves(qtbot, open_window, model):
         qtbot.waitUntil(undo.isHidden, timeout=5000)
         assert readings.measured_s > counted
     assert (readings.row["max_ltl_sone"] or 0) >= (readings.row["ltl_sone"] or 0)
-    assert "reset undone" in [text for _, text in window.docks["history"].pane.layers.notes.items]
+    assert "reset undone" in [
+        text for _, text in window.area.docks["history"].pane.layers.notes.items
+    ]

@@ -306,7 +306,7 @@ def test_what_is_frozen_stays_however_it_is_looked_at(open_history, levels):
 def test_another_measurement_begins_anew(open_history, levels):
     pane = open_history(levels, rows_of(levels, range(1, 300)))
     pane.restart()
-    assert pane.history.newest == -1
+    assert pane.history.pyramid.newest == -1
     pane.take([rows_of(levels, range(1, 20))])
     pane.draw()
     assert pane.history.now_s == pytest.approx(1.9)

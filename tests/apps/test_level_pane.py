@@ -38,7 +38,7 @@ def test_a_clip_stays_until_a_click(qtbot):
 
 def test_the_meters_are_empty_while_nothing_is_measured(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
-    pane = window.docks["levels"].pane
+    pane = window.area.docks["levels"].pane
     meters, accent = pane.meters, QtGui.QColor(theme.colors.accent)
 
     def filled():

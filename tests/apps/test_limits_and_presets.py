@@ -40,7 +40,7 @@ def start(qtbot, tmp_path):
         window.show()
         with qtbot.waitActive(window):
             window.activateWindow()
-        qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+        qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=60000)
         return window
 
     yield make
@@ -67,7 +67,7 @@ def test_a_limit_is_told_on_one_line_of_a_narrow_pane(qtbot, open_window):
     window = open_window(engine_of("loudness and level"))
     window.first_start.skip.click()
     window.resize(1280, 800)
-    pane, (_, words) = window.docks["limits"].pane, window.docks["limits"].pane.words[0]
+    pane, (_, words) = window.area.docks["limits"].pane, window.area.docks["limits"].pane.words[0]
     window.area.restore_default()
     qtbot.waitUntil(lambda: words.text().endswith("limit\N{NO-BREAK SPACE}85\N{NO-BREAK SPACE}dB"))
     line = words.fontMetrics().height()
@@ -82,7 +82,7 @@ def test_long_words_of_limits_are_whole_in_a_small_pane(qtbot, start):
     window = start("--model", "moore2016,spl", *limits)
     window.resize(1280, 800)
     window.first_start.skip.click()
-    pane = window.docks["limits"].pane
+    pane = window.area.docks["limits"].pane
     qtbot.waitUntil(lambda: "Only part" in pane.words[0][1].text(), timeout=15000)
 
     def lacking():
@@ -98,7 +98,7 @@ def test_long_words_of_limits_are_whole_in_a_small_pane(qtbot, start):
 
 def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     window = start()
-    pane = window.docks["limits"].pane
+    pane = window.area.docks["limits"].pane
     assert pane.add.isVisible()
     assert pane.add.text() == "Add a limit..."
     qtbot.mouseClick(pane.add, Button)
@@ -133,7 +133,7 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     begun_anew(qtbot, window, begun)
     assert window.measurement.readings.limits == wanted
     assert {"moore2016", "spl"} <= {*window.measurement.engine.models}, "a limit needs its model"
-    assert len(window.docks["limits"].pane.lights) == 2
+    assert len(window.area.docks["limits"].pane.lights) == 2
     window.close_now()
     again = start()
     assert again.measurement.readings.limits == wanted
@@ -141,7 +141,7 @@ def test_limits_by_mouse_are_kept_over_restarts(qtbot, start):
     # What the program is given precedes what was kept.
     given = start("--limit", "laf_db>80")
     assert given.measurement.readings.limits == (Limit("laf_db", 80.0),)
-    history = given.docks["history"].pane
+    history = given.area.docks["history"].pane
     assert history.chosen == ["laf_db", "laeq_db"], "not the reading of the limit"
     qtbot.waitUntil(lambda: [one.value for one in history.layers.thresholds.items] == [80.0])
 
@@ -155,7 +155,7 @@ def test_a_banner_says_that_a_limit_will_be_exceeded(qtbot, start):
     assert banner.isVisible()
     assert banner.text().startswith("LAeq,1min ")
     assert "allowed from now on" in banner.text()
-    (pane,) = window.docks["limits"].pane.words
+    (pane,) = window.area.docks["limits"].pane.words
     qtbot.waitUntil(lambda: pane[0].text().startswith("Over the limit in"), timeout=5000)
     wall = window.wall_view
     window.wall()
@@ -165,13 +165,13 @@ def test_a_banner_says_that_a_limit_will_be_exceeded(qtbot, start):
 def test_a_venue_is_seen_at_one_press_with_the_limits_that_are_there(qtbot, start):
     words = "--source", "am-tone", "--full-scale-db", "160", "--model", "spl"
     window = start(*words, "--limit", "laeq_30min_db>92,ahead=300")
-    assert "venue" not in window.docks
+    assert "venue" not in window.area.docks
     begun = window.measurement.begun
     qtbot.keyClick(window, Key.Key_V)
     begun_anew(qtbot, window, begun)
-    qtbot.waitUntil(lambda: "venue" in window.docks and window.docks["venue"].is_seen)
+    qtbot.waitUntil(lambda: "venue" in window.area.docks and window.area.docks["venue"].is_seen)
     assert [one.column for one in window.measurement.readings.limits] == ["laeq_30min_db"]
-    pane = window.docks["venue"].pane
+    pane = window.area.docks["venue"].pane
     large = [cell.name for cell, _ in pane.grid._large]
     assert large == [
         *("laeq_30min_db", "laeq_30min_allowed_92_db", "laeq_30min_until_92_s"),
@@ -183,19 +183,19 @@ def test_a_venue_is_seen_at_one_press_with_the_limits_that_are_there(qtbot, star
     )
     texts = dict(zip(large, pane.texts(), strict=False))
     assert texts["laeq_30min_until_92_s"] == "> 30"
-    assert not window.docks["spl"].isVisible()
+    assert not window.area.docks["spl"].isVisible()
     # Again, and what was there before the last press is there.
-    window.docks["events"].show()
+    window.area.docks["events"].show()
     qtbot.keyClick(window, Key.Key_V)
-    qtbot.waitUntil(lambda: not window.docks["events"].isVisible())
+    qtbot.waitUntil(lambda: not window.area.docks["events"].isVisible())
     qtbot.keyClick(window, Key.Key_V)
-    qtbot.waitUntil(window.docks["events"].isVisible)
+    qtbot.waitUntil(window.area.docks["events"].isVisible)
 
 
 def test_a_venue_pane_says_that_levels_are_corrected(qtbot, start):
     words = "--source", "am-tone", "--full-scale-db", "160", "--preset", "venue"
     window = start(*words, "--audience", "4.2,6")
-    pane = window.docks["venue"].pane
+    pane = window.area.docks["venue"].pane
     symbols = [number.caption.words for _, number in pane.grid._large]
     assert symbols[0] == "LAeq,15min audience"
     assert symbols[4] == "LCpeak audience"
@@ -243,14 +243,14 @@ def test_limits_by_keys_alone(qtbot, start):
     # It judges the measurement that runs.
     assert window.measurement.engine is engine
     assert window.measurement.measured_s >= measured_s
-    pane = window.docks["limits"].pane
+    pane = window.area.docks["limits"].pane
     qtbot.waitUntil(lambda: len(pane.lights) == 1, timeout=5000)
     qtbot.waitUntil(lambda: "so far" in pane.words[0][0].text(), timeout=5000)
     assert "LAeq,15min" in pane.words[0][1].text()
     assert pane.lights[0].state == "unknown", "its window is not whole"
-    level, count = "laeq_15min_db", window.docks["history"].pane.history.count
+    level, count = "laeq_15min_db", window.area.docks["history"].pane.history.count
     assert count > 0
-    history = window.docks["history"].pane
+    history = window.area.docks["history"].pane
     assert level in history.chosen
     qtbot.waitUntil(lambda: np.isfinite(history.history.rows([level], 0, 1e6)[level][-1]))
     assert np.isnan(history.history.rows([level], 0, 1e6)[level][0])

@@ -59,9 +59,9 @@ def test_enter_presses_and_space_pauses(qtbot, open_window, tone_engine):
     freeze = window.bar.buttons["freeze"]
     freeze.setFocus()
     qtbot.keyClick(freeze, Key.Key_Return)
-    assert window.frozen
+    assert window.updater.frozen
     qtbot.keyClick(freeze, Key.Key_Enter)
-    assert not window.frozen
+    assert not window.updater.frozen
     qtbot.keyClick(freeze, Key.Key_Space)
     qtbot.waitUntil(lambda: window.measurement.paused, timeout=5000)
     window.device.setFocus()
@@ -70,17 +70,17 @@ def test_enter_presses_and_space_pauses(qtbot, open_window, tone_engine):
     window.device.hidePopup()
     close = next(
         one
-        for one in window.docks["history"].findChildren(QtWidgets.QToolButton)
+        for one in window.area.docks["history"].findChildren(QtWidgets.QToolButton)
         if one.accessibleName().startswith("Close")
     )
     close.setFocus()
     qtbot.keyClick(close, Key.Key_Return)
-    assert not window.docks["history"].isVisible()
+    assert not window.area.docks["history"].isVisible()
 
 
 def test_keys_do_the_same_in_the_window_of_a_pane(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
-    dock = window.docks["history"]
+    dock = window.area.docks["history"]
     dock.open_alone()
     own, button = dock.pane.window(), dock.pane.choice
     with qtbot.waitActive(own):
@@ -267,7 +267,7 @@ def test_panes_have_frames_in_high_contrast(qtbot, open_window, tone_engine):
     window, before = open_window(tone_engine), theme.choice
     theme.choose("contrast")
     try:
-        for dock in window.docks.values():
+        for dock in window.area.docks.values():
             if dock.isVisible() and window.rect().contains(dock.geometry()):
                 edge = dock.geometry().bottomLeft() + QtCore.QPoint(20, 1)
                 color = window.grab().toImage().pixelColor(edge)

@@ -29,7 +29,7 @@ def am_engine(king):
 
 
 def maps(window):
-    return window.docks["modulation"].pane.maps
+    return window.area.docks["modulation"].pane.maps
 
 
 def text(window, name):
@@ -42,7 +42,7 @@ def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
     window = open_window(lambda device: am_engine(duration=1.0))
     band = int((king.fc - 1000).abs().argmin())
     modulation = int(np.abs(np.asarray(king.mfc) - NEAREST_4_HZ).argmin())
-    qtbot.waitUntil(lambda: window.shown.frames.time_s[-1] == 1.0, timeout=15000)
+    qtbot.waitUntil(lambda: window.updater.shown.frames.time_s[-1] == 1.0, timeout=15000)
     assert text(window, "strongest_where") == f"5.2 Hz in {king.fc[band]:.0f} Hz"
     assert "both ears" in text(window, "strongest_about")
     for pane in maps(window):
@@ -50,7 +50,7 @@ def test_a_tone_modulated_at_4_hz_lights_its_cell_within_a_second(
         assert np.unravel_index(np.nanargmax(lit), lit.shape) == (band, modulation)
         assert lit[band, modulation] == 0
         assert pane.frame.around == (band, modulation, band + 1, modulation + 1)
-    assert window.shown.texts["strongest"] == (
+    assert window.updater.shown.texts["strongest"] == (
         text(window, "strongest_where"),
         text(window, "strongest_about"),
     )

@@ -112,11 +112,11 @@ def test_it_shows_what_the_engine_measures_and_holds_what_was(qtbot, open_window
         Tone(3000.0, level_db=50.0, start=1.5),
     ]
     window = open_window(lambda wanted: Engine(SignalSource(tones, FS), STAGE))
-    pane = window.docks["spectrum"].pane
+    pane = window.area.docks["spectrum"].pane
     qtbot.waitUntil(lambda: pane.strongest.items[:1] != (), timeout=15000)
-    qtbot.waitUntil(lambda: window.shown.view.values["time_s"] > 5.0, timeout=20000)
+    qtbot.waitUntil(lambda: window.updater.shown.view.values["time_s"] > 5.0, timeout=20000)
     qtbot.waitUntil(lambda: pane.strongest.items[0].text == "3000 Hz  50.0 dB", timeout=5000)
-    values = window.shown.view.values
+    values = window.updater.shown.view.values
     assert values["spectrum_peak_hz"] == pytest.approx(3000.0, abs=0.01)
     assert values["spectrum_peak_db"] == pytest.approx(50.0, abs=0.01)
     assert values["spectrum_max_hz"] == pytest.approx(1000.0, abs=0.1)

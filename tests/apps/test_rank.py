@@ -10,7 +10,7 @@ SIZES = (1280, 800), (1920, 1080), (3840, 2160)
 
 def main_numbers(window):
     """Pixels of the main number of each model's pane that is in front, and the pane's width."""
-    docks = [dock for dock in window.docks.values() if dock.is_seen]
+    docks = [dock for dock in window.area.docks.values() if dock.is_seen]
     docks = [dock for dock in docks if isinstance(dock.pane, ReadingPane)]
     found = {}
     for dock in docks:
@@ -58,10 +58,10 @@ def test_a_pane_that_a_user_made_small_does_not_make_the_others_small(qtbot, ope
     window.area.restore_default()
     qtbot.waitUntil(lambda: len(main_numbers(window)) == 5 and is_matched(window), timeout=10000)
     (before,) = {pixels for pixels, _, _ in main_numbers(window).values()}
-    window.docks["spl"].open_alone()
+    window.area.docks["spl"].open_alone()
     others = {name for name in LAYOUTS["five models"][0] if name != "spl"}
     qtbot.waitUntil(lambda: others <= main_numbers(window).keys())
-    grid = window.docks["zwicker"].pane.grid
+    grid = window.area.docks["zwicker"].pane.grid
     grid.resize(grid.minimumSize())
     qtbot.waitUntil(lambda: grid.groups[0][0].digits.font().pixelSize() < before)
     others -= {"zwicker"}

@@ -77,7 +77,7 @@ def open_readings(qtbot, open_window):
 
     def make(make_engine):
         window = open_window(make_engine, readings=False)
-        wait_until(qtbot, window, lambda: window.shown is not None)
+        wait_until(qtbot, window, lambda: window.updater.shown is not None)
         return window
 
     return make
@@ -105,7 +105,7 @@ def readings(window):
 
 
 def reading_panes(window):
-    return [dock.pane for name, dock in window.docks.items() if name in METERS]
+    return [dock.pane for name, dock in window.area.docks.items() if name in METERS]
 
 
 def button(window, name):
@@ -141,7 +141,7 @@ def test_after_a_gap_each_number_is_grey_as_long_as_it_settles(qtbot, open_readi
     window = open_readings(engine_of(source, "moore2016", "spl"))
     wait_for_the_end(qtbot, window)
     for name in ("moore2016", "spl"):
-        window.docks[name].pane.show_status(window.updater.view)
+        window.area.docks[name].pane.show_status(window.updater.view)
     second = QtGui.QColor(theme.colors.second).name()
     grey = {
         cell.name
@@ -161,7 +161,7 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     for name in ("ltl_phon", "stl_phon", "zwicker_n_phon", "laf_db", "laeq_db"):
         assert float(text(window, name)) == pytest.approx(60.0, abs=0.15), name
     assert float(text(window, "gm2002_stl_phon")) == pytest.approx(60.0, abs=0.3)
-    assert window.shown.texts["levels"] == ("60.0", "60.0")
+    assert window.updater.shown.texts["levels"] == ("60.0", "60.0")
     shown = readings(window)
     for pane in reading_panes(window):
         for cell, number in pane.numbers:
@@ -169,7 +169,7 @@ def test_five_models_read_a_tone_alike(qtbot, open_readings, engine_of):
     assert text(window, "short_term_lufs") == text(window, "lra_lu") == "---"
     assert text(window, "momentary_lufs") == f"{shown['momentary_lufs']:.1f}"
     assert text(window, "momentary_lu") == f"{shown['momentary_lufs'] + 23:+.1f}"
-    assert window.shown.texts["moore2016"] == window.docks["moore2016"].pane.texts()
+    assert window.updater.shown.texts["moore2016"] == window.area.docks["moore2016"].pane.texts()
     status = window.updater.view.reading_status
     assert status("gm2002").settling
     assert not status("zwicker").settling
@@ -192,8 +192,8 @@ def test_nothing_is_cut_off_at_the_smallest_size(qtbot, open_readings, engine_of
     qtbot.waitUntil(lambda: (window.width(), window.height()) == (1024, 600), timeout=5000)
     window.area.restore_default()
     qtbot.wait(200)
-    seen = [dock for dock in window.docks.values() if dock.is_seen]
-    assert all(window.dockWidgetArea(dock) == AREA for dock in window.docks.values())
+    seen = [dock for dock in window.area.docks.values() if dock.is_seen]
+    assert all(window.dockWidgetArea(dock) == AREA for dock in window.area.docks.values())
     for bar in tab_bars(window):
         assert bar.sizeHint().width() <= bar.width(), "more names than there is room for"
     assert {models[0], "history"} <= {dock.kind.name for dock in seen}
@@ -228,8 +228,8 @@ def test_a_dock_knows_its_least_width_before_it_is_seen(qtbot):
 
 def test_a_model_of_both_ears_without_specific_loudness(qtbot, open_readings, engine_of):
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "gm2002"))
-    assert "ears" not in window.docks
-    assert "gm2002" in window.docks
+    assert "ears" not in window.area.docks
+    assert "gm2002" in window.area.docks
 
 
 def test_reset_and_pause_leave_the_models_alone(qtbot, open_readings, engine_of):
@@ -265,12 +265,12 @@ def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, 
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl"))
     wait_until(qtbot, window, lambda: text(window, "lafmax_db") != "---")
     qtbot.keyClick(window, Key.Key_F)
-    before, shown = window.docks["spl"].pane.texts(), window.shown
+    before, shown = window.area.docks["spl"].pane.texts(), window.updater.shown
     sink = window.measurement.engine.sinks[0]
     loudest = sink.totals["lafmax_db"]
     wait_until(qtbot, window, lambda: sink.totals["lafmax_db"] > loudest)
-    assert window.docks["spl"].pane.texts() == before == shown.texts["spl"]
-    assert window.shown is shown
+    assert window.area.docks["spl"].pane.texts() == before == shown.texts["spl"]
+    assert window.updater.shown is shown
     wait_until(qtbot, window, lambda: window.bar.chip.state == "frozen")
     assert ink(window, "laf_db") == theme.colors.second
     qtbot.mouseClick(button(window, "freeze"), QtCore.Qt.MouseButton.LeftButton)
@@ -279,7 +279,7 @@ def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, 
         window,
         lambda: text(window, "lafmax_db") == f"{sink.totals['lafmax_db']:.1f}",
     )
-    assert window.shown is not shown
+    assert window.updater.shown is not shown
 
 
 def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readings, engine_of):
@@ -295,11 +295,11 @@ def test_without_calibration_only_what_takes_pascal_is_marked(qtbot, open_readin
     assert not label(window, "momentary_lufs").autoFillBackground()
     marked = {
         name: [number.uncalibrated.isVisible() for group in grid.groups for number in group]
-        for name, grid in ((one, window.docks[one].pane.grid) for one in ("spl", "bs1770"))
+        for name, grid in ((one, window.area.docks[one].pane.grid) for one in ("spl", "bs1770"))
     }
     assert all(marked["spl"])
     assert not any(marked["bs1770"])
-    assert window.docks["levels"].pane.about.text() == "dB, uncalibrated"
+    assert window.area.docks["levels"].pane.about.text() == "dB, uncalibrated"
 
 
 @pytest.mark.parametrize("channels", [1, 6])
@@ -318,8 +318,8 @@ def test_a_programme_needs_no_level_and_no_calibration(
     source = lambda: FileSource(tmp_path / "tone.wav", paced=False)  # noqa: E731
     window = open_readings(engine_of(source, "bs1770"))
     wait_for_the_end(qtbot, window)
-    pane = window.docks["bs1770"].pane
-    assert "levels" not in window.docks
+    pane = window.area.docks["bs1770"].pane
+    assert "levels" not in window.area.docks
     assert window.bar.chip.text.startswith("Stopped")
     assert not window.bar.calibration.text
     assert not window.bar.calibrated.text()
@@ -466,7 +466,7 @@ def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
     source = lambda: SignalSource(LOUD_IN_SOFT, FS)  # noqa: E731
     limits = [LOUD, Limit("laeq_1s_db", 20.0, name="soft")]
     window = open_readings(engine_of(source, "spl", limits=limits))
-    pane = window.docks["limits"].pane
+    pane = window.area.docks["limits"].pane
     wait_until(qtbot, window, lambda: pane.lights[1].state == "red")
     assert pane.lights[0].state == "green"
     loud, soft = pane.texts()
@@ -480,7 +480,7 @@ def test_states_of_limits_are_words_and_shapes(qtbot, engine_of, open_readings):
 
 def test_a_limit_is_not_known_while_nothing_is_measured(qtbot, engine_of, open_readings):
     window = open_readings(engine_of(lambda: SignalSource(LOUD_IN_SOFT, FS), "spl", limits=[LOUD]))
-    pane = window.docks["limits"].pane
+    pane = window.area.docks["limits"].pane
     light, chip = pane.lights[0], window.bar.chip
     wait_until(qtbot, window, lambda: light.state == "green")
     qtbot.keyClick(window, Key.Key_Space)
@@ -493,7 +493,7 @@ def test_a_limit_is_not_known_while_nothing_is_measured(qtbot, engine_of, open_r
     wait_until(qtbot, window, lambda: light.state == "unknown")
     assert light.state == "unknown"
     assert pane.texts()[0].startswith("Not known: stopped\nLAF ")
-    assert window.shown.texts["limits"] == pane.texts()
+    assert window.updater.shown.texts["limits"] == pane.texts()
     qtbot.keyClick(window, Key.Key_S)
     wait_until(qtbot, window, lambda: light.state == "green" and chip.state == "running")
 

@@ -139,7 +139,7 @@ def start(qtbot, tmp_path):
         with qtbot.waitActive(window):
             window.activateWindow()
         person = Person(qtbot, window)
-        person.sees(lambda: window.shown is not None)
+        person.sees(lambda: window.updater.shown is not None)
         return person
 
     yield make
@@ -220,7 +220,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     person.sees(lambda: not window.bar.calibration.text)
     person.sees(lambda: abs(reading(window, "laf_db") - 94) < 0.1)
     person.state("running")  # with the second calibration
-    person.sees(lambda: window.shown.texts["levels"] == ("94.0", "94.0"))
+    person.sees(lambda: window.updater.shown.texts["levels"] == ("94.0", "94.0"))
     person.picture("measuring", after_s=15)
 
     # The microphone is pulled out, and put back.
@@ -231,11 +231,11 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
         banner = window.state_view.banner
         person.sees(lambda: bool(re.match(r"Microphone lost 00:\d\d", banner.text())))
         assert window.bar.chip.text.startswith("Lost")
-        person.sees(lambda: window.shown.texts["levels"] == ("-", "-"))
-        assert set(window.shown.texts["spl"]) == {NO_READING}
-        last = window.docks["spl"].pane.grid.groups[0][0].symbol.text().partition("last ")[2]
+        person.sees(lambda: window.updater.shown.texts["levels"] == ("-", "-"))
+        assert set(window.updater.shown.texts["spl"]) == {NO_READING}
+        last = window.area.docks["spl"].pane.grid.groups[0][0].symbol.text().partition("last ")[2]
         assert float(last) == pytest.approx(94.0, abs=0.1), "as the reading was before"
-        marked = lambda: window.docks["history"].pane.layers.marks.words  # noqa: E731
+        marked = lambda: window.area.docks["history"].pane.layers.marks.words  # noqa: E731
         person.sees(lambda: "gap" in marked())
         person.picture("microphone_lost")
     finally:
@@ -260,7 +260,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     # A limit is crossed.
     tone.terminate()
     playing(-0.5)
-    person.sees(lambda: window.docks["limits"].pane.lights[0].state == "red")
+    person.sees(lambda: window.area.docks["limits"].pane.lights[0].state == "red")
     person.picture("limit_crossed", after_s=5)
 
     # The room reads it from the wall.
@@ -324,7 +324,7 @@ def test_a_day_with_the_meter(qtbot, tmp_path, virtual_mic, playing, light, star
     next(one for one in menu.actions() if one.objectName() == "preset_workplace").trigger()
     wanted = load_preset("workplace").limits
     person.sees(lambda: person.agrees() or limits_of(window) == wanted)
-    person.sees(lambda: len(window.docks["limits"].pane.lights) == len(wanted))
+    person.sees(lambda: len(window.area.docks["limits"].pane.lights) == len(wanted))
 
 
 def told_of_pause(engine):
@@ -358,7 +358,7 @@ def limits_by_mouse_and_keys(person, norm):
     ok.setFocus()
     person.presses(Key.Key_Return, ok)
     person.sees(lambda: limits_of(window) == (*before, norm[0]))
-    person.sees(lambda: len(window.docks["limits"].pane.lights) == len(before) + 1)
+    person.sees(lambda: len(window.area.docks["limits"].pane.lights) == len(before) + 1)
 
 
 FIVE = "moore2016,gm2002,zwicker,bs1770,spl"
@@ -388,7 +388,7 @@ def test_what_a_text_shows_of_the_window(qtbot, start, name, qapp):
             person.window.findChild(QtWidgets.QToolButton, "got_it"),
             QtCore.Qt.MouseButton.LeftButton,
         )
-        assert panes <= {one.kind.name for one in person.window.docks.values() if one.is_seen}
+        assert panes <= {one.kind.name for one in person.window.area.docks.values() if one.is_seen}
         if PICTURES:
             qtbot.wait(HISTORY_MS)
         person.picture(name)

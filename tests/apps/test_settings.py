@@ -118,21 +118,21 @@ def test_place_layout_and_first_start_are_remembered(qtbot, open_window, tone_en
     qtbot.mouseClick(window.first_start.findChild(QtWidgets.QToolButton, "got_it"), Button)
     assert not window.first_start.isVisible()
     window.resize(1100, 700)
-    window.docks["specific_loudness"].close()
+    window.area.docks["specific_loudness"].close()
     window.menus.layouts.save_as("no & spectrum")
     window.menus.layouts.save_as("  ")
     window.area.restore_default()
-    assert window.docks["specific_loudness"].isVisible()
+    assert window.area.docks["specific_loudness"].isVisible()
     window.close_now()
     again = open_window(tone_engine)
     assert (again.width(), again.height()) == (1100, 700)
     assert not again.first_start.isVisible()
-    assert again.docks["specific_loudness"].isVisible()
+    assert again.area.docks["specific_loudness"].isVisible()
     menu = again.menus.layouts
     menu.fill()
     actions = {action.objectName(): action for action in menu.actions()}
     actions["layout_no & spectrum"].trigger()
-    assert not again.docks["specific_loudness"].isVisible()
+    assert not again.area.docks["specific_loudness"].isVisible()
     menu.forget("no & spectrum")
     assert menu.named == {}
     again.first_steps()
@@ -218,12 +218,12 @@ def test_sound_and_logs_are_where_settings_have_them(tmp_path):
 def test_a_window_that_is_killed_has_kept_its_layout(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     path = window.settings.path
-    window.docks["levels"].close()
+    window.area.docks["levels"].close()
     name = window.area.name
     qtbot.waitUntil(
         lambda: Settings(path).get("layouts", {}).get(name) == window.area.layout(), timeout=6000
     )
-    assert window.docks["levels"].isHidden()
+    assert window.area.docks["levels"].isHidden()
     window.resize(1000, 700)
     qtbot.waitUntil(lambda: Settings(path).get("place", "") != "", timeout=6000)
 

@@ -56,7 +56,7 @@ def test_the_window_names_band_and_rate_of_a_rattling_fan(qtbot, open_window, fa
         models = {"ecma_roughness": ECMARoughness(FS)}
         return Engine(FileSource(fan_file), models, calibration=Calibration(FULL_SCALE_DB))
 
-    dock = open_window(engine).docks["specific_ecma_roughness"]
+    dock = open_window(engine).area.docks["specific_ecma_roughness"]
     assert not dock.isHidden()
     qtbot.waitUntil(lambda: dock.pane is not None and bool(dock.pane.texts()[0]))
     qtbot.waitUntil(lambda: right(dock.pane.texts()[0]))

@@ -101,8 +101,8 @@ def test_models_with_bands_or_lines_have_one_in_their_layout(qtbot, open_window)
         return Engine(source, {"spl": SoundLevel(FS), "third_octave": ThirdOctaves(FS)})
 
     window = open_window(engine)
-    dock = window.docks["spectrogram_third_octave"]
+    dock = window.area.docks["spectrogram_third_octave"]
     qtbot.waitUntil(lambda: dock.pane is not None and dock.pane.colors.highest > 50, timeout=15000)
     assert not dock.isHidden()
-    assert "spectrogram_spl" not in window.docks
+    assert "spectrogram_spl" not in window.area.docks
     assert dock.pane.colors.high in (60.0, 70.0)

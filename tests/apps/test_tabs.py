@@ -11,7 +11,7 @@ LEAST = 800, 520
 
 def covered(window):
     """Each tab bar with the pane that it lies over."""
-    panes = [dock.pane for dock in window.docks.values() if dock.is_seen]
+    panes = [dock.pane for dock in window.area.docks.values() if dock.is_seen]
     boxes = {
         pane.objectName(): QtCore.QRect(pane.mapTo(window, QtCore.QPoint()), pane.size())
         for pane in panes
@@ -45,7 +45,7 @@ def test_no_tab_bar_lies_over_a_pane(qtbot, open_window):
         qtbot.wait(200)
         assert bool(tab_bars(window)) == (size[0] < 1000)
         assert covered(window) == [], size
-        for dock in [one for one in window.docks.values() if not one.isVisible()]:
+        for dock in [one for one in window.area.docks.values() if not one.isVisible()]:
             dock.toggleViewAction().trigger()
             qtbot.wait(50)
             dock.close()
@@ -70,8 +70,8 @@ def test_the_history_is_a_tab_of_the_numbers_where_both_have_no_room(qtbot, open
     assert covered(window) == []
     assert faults_of(window) == []
     window.first_start.skip.click()
-    qtbot.waitUntil(lambda: window.docks["history"].is_seen)
-    assert window.docks["bs1770"].is_seen
+    qtbot.waitUntil(lambda: window.area.docks["history"].is_seen)
+    assert window.area.docks["bs1770"].is_seen
     assert covered(window) == []
 
 
@@ -80,8 +80,8 @@ def test_a_window_that_is_made_small_has_tabs_until_it_is_large_again(qtbot, ope
     window = open_window(engine_of("five models"))
     window.first_start.skip.click()
     resize(qtbot, window, (1280, 800))
-    seen = lambda: {name for name, dock in window.docks.items() if dock.is_seen}  # noqa: E731
-    whole = {*window.docks} - {"limits", "distribution", "numbers", "events", "health", "ears"}
+    seen = lambda: {name for name, dock in window.area.docks.items() if dock.is_seen}  # noqa: E731
+    whole = {*window.area.docks} - {"limits", "distribution", "numbers", "events", "health", "ears"}
     qtbot.waitUntil(lambda: seen() == whole)
     for size in ((1024, 600), LEAST):
         resize(qtbot, window, size)
@@ -97,14 +97,14 @@ def test_what_is_closed_in_a_small_window_stays_closed(qtbot, open_window):
     window = open_window(engine_of("five models"))
     window.first_start.skip.click()
     resize(qtbot, window, (1280, 800))
-    qtbot.waitUntil(lambda: window.docks["zwicker"].is_seen)
+    qtbot.waitUntil(lambda: window.area.docks["zwicker"].is_seen)
     resize(qtbot, window, LEAST)
     qtbot.waitUntil(lambda: len(tab_bars(window)) > 0)
-    window.docks["zwicker"].close()
+    window.area.docks["zwicker"].close()
     resize(qtbot, window, (1280, 800))
     qtbot.wait(300)
-    assert window.docks["zwicker"].isHidden()
-    assert window.docks["history"].is_seen
+    assert window.area.docks["zwicker"].isHidden()
+    assert window.area.docks["history"].is_seen
 
 
 def test_what_was_closed_or_opened_stays_so_where_there_is_less_room(qtbot, open_window):
@@ -112,19 +112,19 @@ def test_what_was_closed_or_opened_stays_so_where_there_is_less_room(qtbot, open
     window = open_window(engine_of("five models"))
     window.first_start.skip.click()
     resize(qtbot, window, (1280, 800))
-    qtbot.waitUntil(lambda: window.docks["zwicker"].is_seen)
-    window.docks["zwicker"].close()
-    window.docks["events"].toggleViewAction().trigger()
+    qtbot.waitUntil(lambda: window.area.docks["zwicker"].is_seen)
+    window.area.docks["zwicker"].close()
+    window.area.docks["events"].toggleViewAction().trigger()
     for size in ((1280, 800), LEAST, (1280, 800)):
         resize(qtbot, window, size)
         for words in ("the disk is full: make room", ""):
             window.say(words)
             window.show_state()
             qtbot.waitUntil(lambda: not window.area.has_other_room)
-            assert window.docks["zwicker"].isHidden(), (size, words)
-            assert not window.docks["events"].isHidden(), (size, words)
+            assert window.area.docks["zwicker"].isHidden(), (size, words)
+            assert not window.area.docks["events"].isHidden(), (size, words)
             qtbot.waitUntil(lambda: covered(window) == [])
-    assert window.docks["history"].is_seen
+    assert window.area.docks["history"].is_seen
 
 
 def test_the_tab_in_front_is_filled(qtbot, open_window):

@@ -21,14 +21,14 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
     # The source's tone has 40 dB SPL by its own calibration of 130 dB.
     calibration = Calibration(130.0, calibration_uncertainty_db=0.6, microphone_uncertainty_db=0.8)
     window = open_window(lambda device: tone_engine(calibration=calibration))
-    qtbot.waitUntil(lambda: window.shown.frames.time_s[-1] > 1.5, timeout=10000)
+    qtbot.waitUntil(lambda: window.updater.shown.frames.time_s[-1] > 1.5, timeout=10000)
     for kind in ("ltl", "stl"):
         texts = [label(window, f"{kind}_{unit}").text() for unit in ("sone", "phon")]
         assert texts == ["1.00", "40.0"]
         bands = [label(window, f"{kind}_{unit}_note") for unit in ("sone", "phon")]
         assert all(band.isVisible() for band in bands)
         assert [band.text() for band in bands] == ["± 8 %", "± 1.0"]
-        values = window.shown.view.values
+        values = window.updater.shown.view.values
         assert values[f"{kind}_low_sone"] < 0.93 < 1.07 < values[f"{kind}_high_sone"]
     window.show_state()
     told = "dB SPL +- 1.0 dB (k = 2; calibration 0.6 dB"
@@ -37,7 +37,7 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
     for size in ((1200, 800), (900, 640)):
         window.resize(*size)
         qtbot.wait(50)
-        pane = window.docks["moore2016"].pane
+        pane = window.area.docks["moore2016"].pane
         for found in pane.findChildren(QtWidgets.QLabel):
             place = found.rect().translated(found.mapTo(pane, found.rect().topLeft()))
             assert not found.isVisible() or pane.rect().contains(place), (size, found.objectName())

@@ -21,7 +21,7 @@ def text(window, name):
 
 
 def pane_in(window, name):
-    return window.docks[name].pane
+    return window.area.docks[name].pane
 
 
 def state(window):
@@ -44,22 +44,22 @@ def wait_for_state(qtbot, window, state):
 
 def test_the_tone_of_one_sone_reads_one_sone(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
-    qtbot.waitUntil(lambda: window.shown.frames.time_s[-1] > 1.5, timeout=10000)
+    qtbot.waitUntil(lambda: window.updater.shown.frames.time_s[-1] > 1.5, timeout=10000)
     assert (text(window, "ltl_sone"), text(window, "ltl_phon")) == ("1.00", "40.0")
     assert (text(window, "stl_sone"), text(window, "stl_phon")) == ("1.00", "40.0")
-    assert window.shown.texts["levels"] == ("40.0", "40.0")
+    assert window.updater.shown.texts["levels"] == ("40.0", "40.0")
     assert window.windowTitle().endswith(" - amt-stream")
 
 
 def test_numbers_on_the_screen_are_those_of_the_frame(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     for _ in range(3):
-        before = window.shown
-        qtbot.waitUntil(lambda before=before: window.shown is not before, timeout=5000)
-        values = window.shown.view.values
+        before = window.updater.shown
+        qtbot.waitUntil(lambda before=before: window.updater.shown is not before, timeout=5000)
+        values = window.updater.shown.view.values
         for name in ("ltl", "stl"):
             on_screen = text(window, f"{name}_sone"), text(window, f"{name}_phon")
-            assert set(on_screen) <= set(window.shown.texts["moore2016"])
+            assert set(on_screen) <= set(window.updater.shown.texts["moore2016"])
             digits = len(on_screen[0].partition(".")[2])
             sone, phon = values[f"{name}_sone"], values[f"{name}_phon"]
             assert on_screen == (f"{sone:.{digits}f}", f"{phon:.1f}")
@@ -177,22 +177,22 @@ def test_readings_of_more_than_a_minute_are_not_thrown_away_unasked(
 def test_freeze_holds_the_picture_and_not_the_measurement(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     qtbot.keyClick(window, Key.Key_F)
-    shown, count = window.shown, window.measurement.engine.history.count
+    shown, count = window.updater.shown, window.measurement.engine.history.count
     drawn = pane_in(window, "history").layers.curves[0].y.copy()
     qtbot.waitUntil(lambda: window.measurement.engine.history.count > count + 500, timeout=5000)
-    assert window.shown is shown
+    assert window.updater.shown is shown
     np.testing.assert_array_equal(pane_in(window, "history").layers.curves[0].y, drawn)
     assert "frozen" in state(window)
     qtbot.mouseClick(button(window, "freeze"), Button)
-    qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)
+    qtbot.waitUntil(lambda: window.updater.shown is not shown, timeout=5000)
     qtbot.waitUntil(lambda: "frozen" not in state(window), timeout=5000)
 
 
 def test_a_pane_that_is_opened_while_the_panes_are_frozen_is_drawn(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
-    dock = window.docks["specific_loudness"]
-    window.tabifyDockWidget(dock, window.docks["waterfall"])
-    window.docks["waterfall"].raise_()
+    dock = window.area.docks["specific_loudness"]
+    window.tabifyDockWidget(dock, window.area.docks["waterfall"])
+    window.area.docks["waterfall"].raise_()
     qtbot.waitUntil(lambda: not dock.is_seen, timeout=5000)
     qtbot.wait(300)  # the others are drawn meanwhile
     dock.pane.curves[0].set([], [])
@@ -206,9 +206,11 @@ def test_a_new_measurement_lets_go_of_the_picture_and_has_all_its_history(
 ):
     window = open_window(tone_engine)
     qtbot.keyClick(window, Key.Key_F)
-    assert window.frozen
+    assert window.updater.frozen
     qtbot.keyClick(window, Key.Key_N, QtCore.Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: window.measurement.begun == 2 and not window.frozen, timeout=15000)
+    qtbot.waitUntil(
+        lambda: window.measurement.begun == 2 and not window.updater.frozen, timeout=15000
+    )
     history = pane_in(window, "history").history
     qtbot.waitUntil(lambda: window.measurement.measured_s > 1.0, timeout=15000)
     qtbot.waitUntil(lambda: history.now_s > 1.0, timeout=5000)
@@ -285,14 +287,14 @@ def test_a_hidden_window_draws_nothing(qtbot, open_window, tone_engine):
     assert fastest_timer_ms(window) == 33
     window.hide()
     qtbot.waitUntil(lambda: fastest_timer_ms(window) >= 250, timeout=5000)
-    painted, shown = paints.count, window.shown
+    painted, shown = paints.count, window.updater.shown
     curve = pane_in(window, "history").layers.curves[0]
     drawn, count = curve.y.copy(), window.measurement.engine.history.count
     qtbot.waitUntil(lambda: window.measurement.engine.history.count > count + 500, timeout=5000)
-    assert (paints.count, window.shown) == (painted, shown)
+    assert (paints.count, window.updater.shown) == (painted, shown)
     np.testing.assert_array_equal(curve.y, drawn)
     window.show()
-    qtbot.waitUntil(lambda: window.shown is not shown, timeout=5000)
+    qtbot.waitUntil(lambda: window.updater.shown is not shown, timeout=5000)
     assert fastest_timer_ms(window) == 33
 
 
@@ -386,7 +388,7 @@ def test_a_device_that_is_not_there_is_one_sentence(qtbot, virtual_mic, open_win
     while window.device.device != "virtual_mic":
         wait_for_state(qtbot, window, "stopped")
         qtbot.keyClick(window.device, Key.Key_Down)
-    qtbot.waitUntil(lambda: window.shown is not None, timeout=15000)
+    qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=15000)
     assert "virtual_mic" in text(window, "status")
     assert "no such device" not in text(window, "message")
 
@@ -451,7 +453,7 @@ def test_a_microphone_that_is_muted_from_the_start_says_so_where_panes_will_be(
         assert waiting.isVisible()
     finally:
         pactl("set-source-mute", "mic", "0")
-    qtbot.waitUntil(lambda: window.shown is not None, timeout=15000)
+    qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=15000)
     assert not waiting.isVisible()
 
 

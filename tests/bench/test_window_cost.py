@@ -30,12 +30,12 @@ def shares(seconds, wait):
     return [*map(statistics.median, zip(*pieces))]
 
 def look(window):
-    if window.shown is None:
+    if window.updater.shown is None:
         QtCore.QTimer.singleShot(100, lambda: look(window))
         return
     wait = lambda seconds: QtTest.QTest.qWait(round(1000 * seconds))
     wait(6.0)
-    drawn, pane = [], window.docks["specific_loudness"].pane
+    drawn, pane = [], window.area.docks["specific_loudness"].pane
     move = pane.move
     pane.move = lambda view: (drawn.append(None), move(view))
     begun = time.monotonic()

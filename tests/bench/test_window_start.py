@@ -26,7 +26,7 @@ def init(self, *given, **named):
     def look():
         if on_screen(self) and not seen:
             seen.append(time.monotonic() - begun)
-        if self.shown is not None:
+        if self.updater.shown is not None:
             timer.stop()
             print(f"{seen[0]:.2f} {time.monotonic() - begun:.2f}", flush=True)
             self.close_now()

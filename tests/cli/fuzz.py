@@ -428,6 +428,14 @@ def said(*words: str) -> int:
     return status
 
 
+def emptied(folder: Path) -> Path:
+    """A folder without files; made if it is not there."""
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    return folder
+
+
 def sessions() -> Trial:
     from amt_stream.cli.commands.verify import lines
     from amt_stream.sessions import Session, SessionError, verify
@@ -435,10 +443,7 @@ def sessions() -> Trial:
     made = {format: _session(format) for format in ("sqlite", "csv", "jsonl")}
 
     def trial(rng: random.Random, folder: Path) -> bool:
-        place = folder / "night"
-        place.mkdir(exist_ok=True)
-        for path in place.iterdir():
-            path.unlink()
+        place = emptied(folder / "night")
         files = made[rng.choice(list(made))]
         name = rng.choice(list(files))
         changed = mutated(rng, files[name])
@@ -474,10 +479,7 @@ def results() -> Trial:
     made = {format: _session(format, "wav") for format in ("sqlite", "csv", "jsonl")}
 
     def trial(rng: random.Random, folder: Path) -> bool:
-        place = folder / "night"
-        place.mkdir(exist_ok=True)
-        for path in place.iterdir():
-            path.unlink()
+        place = emptied(folder / "night")
         files = made[rng.choice(list(made))]
         name = rng.choice([one for one in files if not one.endswith((".wav", ".state"))])
         for each, content in files.items():

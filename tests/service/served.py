@@ -25,6 +25,20 @@ def forks():
     return one.__enter__()
 
 
+class Lines(queue.Queue):
+    """The lines of a stream as they come; "" after the last."""
+
+    def __init__(self, stream):
+        super().__init__()
+        self.reader = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self.reader.start()
+
+    def _read(self, stream):
+        for line in stream:
+            self.put(line)
+        self.put("")
+
+
 class Served:
     """What it says line by line, as messages; `address` is that of its page."""
 
@@ -33,22 +47,15 @@ class Served:
         self._commands = os.fdopen(writing, "w", encoding="utf-8")
         self.process = forks().begin("serve", "--stdio", *arguments, stdin=reading)
         os.close(reading)
-        self.messages, self.past, self._said = queue.Queue(), [], queue.Queue()
-        self._readers = [
-            threading.Thread(target=read, daemon=True) for read in (self._read, self._listen)
-        ]
-        for reader in self._readers:
-            reader.start()
+        self.messages, self.past = queue.Queue(), []
+        self._said = Lines(self.process.stderr)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self):
         for line in self.process.stdout:
             self.messages.put(json.loads(line))
         self.messages.put(None)
-
-    def _listen(self):
-        for line in self.process.stderr:
-            self._said.put(line)
-        self._said.put("")
 
     def said(self, pattern):
         """What it says on standard error, of the first line that fits."""
@@ -97,7 +104,10 @@ class Served:
     def __exit__(self, *error):
         self.process.kill()
         self.process.wait()
-        for reader in self._readers:  # a pipe that closes under its reader is an error there
+        for reader in (
+            self._reader,
+            self._said.reader,
+        ):  # a pipe that closes under its reader is an error there
             reader.join(PATIENCE_S)
         for pipe in (self._commands, self.process.stdout, self.process.stderr):
             with contextlib.suppress(OSError):

@@ -5,11 +5,9 @@ import contextlib
 import itertools
 import json
 import os
-import queue
 import re
 import signal
 import socket
-import threading
 import time
 
 import numpy as np
@@ -24,7 +22,7 @@ from amt_stream.service.reference import read_tone
 from amt_stream.service.systemd import Manager
 from amt_stream.sessions import Session
 from amt_stream.sessions.verify import verify
-from tests.service.served import PATIENCE_S, ROOT, Served, forks, is_row
+from tests.service.served import PATIENCE_S, ROOT, Lines, Served, forks, is_row
 
 PRESET = """
 [model]
@@ -55,14 +53,7 @@ class Station:
         self.manager.settimeout(PATIENCE_S)
         told = {**os.environ, "NOTIFY_SOCKET": address}
         self.process = forks().begin("run", preset, *more, environment=told)
-        self._lines = queue.Queue()
-        self._reader = threading.Thread(target=self._listen, daemon=True)
-        self._reader.start()
-
-    def _listen(self):
-        for line in self.process.stderr:
-            self._lines.put(line)
-        self._lines.put("")
+        self._lines = Lines(self.process.stderr)
 
     def said(self, words):
         """The next line on standard error that has them."""
@@ -96,7 +87,7 @@ class Station:
     def __exit__(self, *error):
         self.process.kill()
         self.process.wait()
-        self._reader.join(PATIENCE_S)  # a pipe that closes under its reader is an error there
+        self._lines.reader.join(PATIENCE_S)  # a pipe that closes under its reader is an error there
         for one in (self.manager, self.process.stdout, self.process.stderr):
             one.close()
 
@@ -210,6 +201,15 @@ def test_a_station_whose_microphone_is_away_is_ready_and_lives(tmp_path, trouble
     listen_to_one_without_a_microphone(tmp_path, trouble, away_s=3.0)
 
 
+def assert_begins_anew(served):
+    """Start, and see that the first row is of the first sample."""
+    before = len(served.past)
+    assert served.ask("start")["done"]
+    served.until(is_row)
+    first = next(message for message in served.past[before:] if is_row(message))
+    assert first["sample"] == 0
+
+
 def test_a_wait_for_a_microphone_is_stopped_and_begun_again_by_command(trouble):
     away = trouble("module")
     away.begin()
@@ -218,11 +218,7 @@ def test_a_wait_for_a_microphone_is_stopped_and_begun_again_by_command(trouble):
         reply = served.ask("stop")
         assert (reply["done"], reply["state"]) == (True, "stopped")
         away.end()
-        before = len(served.past)
-        assert served.ask("start")["done"]
-        served.until(is_row)
-        first = next(message for message in served.past[before:] if is_row(message))
-        assert first["sample"] == 0
+        assert_begins_anew(served)
 
 
 def test_a_station_that_waits_for_its_microphone_ends_in_order(tmp_path, trouble):
@@ -333,11 +329,7 @@ def test_what_is_begun_by_command_goes_on_with_nothing(tmp_path):
     with Served(*asked, "--restore", "or-anew") as served:
         served.until(lambda message: message.get("sample", 0) > 48000)
         assert served.ask("stop")["done"]
-        before = len(served.past)
-        assert served.ask("start")["done"]
-        served.until(is_row)
-        first = next(message for message in served.past[before:] if is_row(message))
-        assert first["sample"] == 0
+        assert_begins_anew(served)
 
 
 def asked_in_page(folder, page):

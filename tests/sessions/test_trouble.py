@@ -33,6 +33,14 @@ def full_disk():
     limit(None)
 
 
+def write_first(log, blocks, until):
+    """Log the first rows, and wait until they are on the disk."""
+    for one in blocks[:50]:
+        log(one)
+    until(lambda: list(log.path.glob("rows*")) and not log._waiting.count)
+    time.sleep(0.2)
+
+
 def largest(folder):
     return max(path.stat().st_size for path in folder.iterdir())
 
@@ -41,10 +49,7 @@ def largest(folder):
 def test_a_full_disk_loses_nothing_that_waits(new_log, at, full_disk, tmp_path, until, format):
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
-        for one in blocks[:50]:
-            log(one)
-        until(lambda: list(tmp_path.glob("night/rows*")) and not log._waiting.count)
-        time.sleep(0.2)
+        write_first(log, blocks, until)
         full_disk(largest(log.path) + 50)
         for one in blocks[50:80]:
             log(one)
@@ -132,10 +137,7 @@ def test_sound_goes_on_after_a_full_disk(table, full_disk, noise_chunks, tmp_pat
 def test_a_folder_that_is_deleted_is_made_anew(new_log, at, tmp_path, until, format):
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
-        for one in blocks[:50]:
-            log(one)
-        until(lambda: list(tmp_path.glob("night/rows*")) and not log._waiting.count)
-        time.sleep(0.2)
+        write_first(log, blocks, until)
         shutil.rmtree(log.path)
         for one in blocks[50:]:
             log(one)

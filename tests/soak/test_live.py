@@ -112,7 +112,7 @@ def test_blocks_of_a_millisecond_below_a_window(record, qtbot, tmp_path, virtual
     qtbot.addWidget(window)
     window.show()
     try:
-        qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+        qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=60000)
         qtbot.wait(600_000)
         health = window.measurement.engine.health
     finally:

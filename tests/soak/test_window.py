@@ -37,7 +37,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
         qtbot.waitUntil(lambda: window.measurement.state in words, timeout=30000)
         window.show_state()
 
-    qtbot.waitUntil(lambda: window.shown is not None, timeout=60000)
+    qtbot.waitUntil(lambda: window.updater.shown is not None, timeout=60000)
     began_mb, began_widgets = 0.0, 0
     for k in range(100):
         window.targets.measurement.stop()
@@ -56,7 +56,7 @@ def test_starts_switches_sizes_and_layouts(record, qtbot, tmp_path, virtual_mic,
     for k in range(200):
         window.resize(1024 + 7 * (k % 50), 600 + 11 * (k % 30))
         qtbot.wait(5)
-    docks = list(window.docks.values())
+    docks = list(window.area.docks.values())
     for k in range(20):
         dock = docks[k % len(docks)]
         dock.setVisible(not dock.isVisible())

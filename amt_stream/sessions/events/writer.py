@@ -1,51 +1,33 @@
 """A thread that writes files one after the other."""
 
-import queue
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
+from amt_stream.core.job_thread import JobThread
 from amt_stream.engine.thread_check import runs_as
-
-Write = Callable[[], Path]
 
 MOST_WAIT = 4
 """Largest number of files that wait for a slow disk, with their sound in memory."""
 
 
-class WriterThread:
+class WriterThread(JobThread[Path]):
     """`put` queues a function that writes a file; the future has its path or its OSError."""
 
-    def __init__(self, name: str) -> None:
-        self._queue: queue.SimpleQueue[tuple[Write, Future[Path]] | None] = queue.SimpleQueue()
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+    _closed = False
 
-    def put(self, write: Write) -> Future[Path]:
+    def put(self, function: Callable[[], Path]) -> Future[Path]:
         """[any-thread]"""
-        result: Future[Path] = Future()
-        if self._closed:
-            result.set_exception(OSError(None, "the measurement has ended"))
-        elif self._queue.qsize() >= MOST_WAIT:
-            result.set_exception(OSError(None, "its disk does not respond"))
-        else:
-            self._queue.put((write, result))
-        return result
+        if not self._closed and self.waiting < MOST_WAIT:
+            return super().put(function)
+        why = "the measurement has ended" if self._closed else "its disk does not respond"
+        refused: Future[Path] = Future()
+        refused.set_exception(OSError(None, why))
+        return refused
 
     def close(self, timeout: float | None = None) -> bool:
         """Write what waits and end; returns False if the disk did not write it in that time."""
         self._closed = True
-        self._queue.put(None)
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+        return super().close(timeout)
 
-    @runs_as("writer-thread")
-    def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            write, result = item
-            try:
-                result.set_result(write())
-            except BaseException as error:
-                result.set_exception(error)
+    _run = runs_as("writer-thread")(JobThread._run)

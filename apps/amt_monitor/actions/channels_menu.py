@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
+from amt_monitor.base.widgets import add_choice
 from amt_stream.dsp.channel_layout import LAYOUTS, layout_named
 from amt_stream.engine import StdinSource
 from amt_stream.views.measurement_control import Channels, MeasurementControl
@@ -39,24 +40,17 @@ class ChannelsMenu(QtWidgets.QMenu):
         if engine is None or (why := _fixed(engine)):
             self.addAction("nothing is measured" if engine is None else why).setEnabled(False)
             return
-        self._group, now = QtGui.QActionGroup(self), self._measurement.running_request
+        group, now = QtGui.QActionGroup(self), self._measurement.running_request
         for channels in (None, *_choices(_offered(engine))):
             words, name = channels_words(channels), "_".join(map(str, channels or ("usual",)))
             chosen = channels == now.channels and now.layout is None
-            self._add(words, f"channels_{name}", chosen, partial(self._choose, channels, None))
+            choose = partial(self._choose, channels, None)
+            group.addAction(add_choice(self, words, chosen, choose, f"channels_{name}"))
         if layouts := _layouts(engine):
             self.addSeparator()
         for name in layouts:
             words, choose = str(layout_named(name)), partial(self._choose, None, name)
-            self._add(words, f"layout_{name}", name == now.layout, choose)
-
-    def _add(self, words: str, name: str, chosen: bool, choose: Callable[[], object]) -> None:
-        """Add one of the choices, of which one is chosen."""
-        action = self.addAction(words, choose)
-        action.setObjectName(name)
-        action.setCheckable(True)
-        action.setChecked(chosen)
-        self._group.addAction(action)
+            group.addAction(add_choice(self, words, name == now.layout, choose, f"layout_{name}"))
 
 
 def channels_words(channels: Sequence[int] | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
+from amt_monitor.base.widgets import add_choice
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.meters import catalog
 from amt_stream.sessions.events import tables_of_files
@@ -41,12 +42,8 @@ class ModelsMenu(QtWidgets.QMenu):
         running = {} if engine is None else running_models(engine)
         for name in catalog.names():
             entry = catalog.entry(name)
-            action = self.addAction(entry.title)
-            action.setObjectName(f"model_{name}")
-            action.setToolTip(entry.method)
-            action.setCheckable(True)
-            action.setChecked(name in running)
-            action.triggered.connect(partial(self._tick, tuple(running), entry))
+            tick = partial(self._tick, tuple(running), entry)
+            add_choice(self, entry.title, name in running, tick, f"model_{name}", entry.method)
         self.setToolTipsVisible(True)
         for name, model in running.items():
             entry = catalog.entry(name)
@@ -58,14 +55,10 @@ class ModelsMenu(QtWidgets.QMenu):
         menu = self.addMenu(f"{title}: {setting.replace('_', ' ')}")
         group = QtGui.QActionGroup(menu)
         for word in words:
-            action = menu.addAction(word)
-            action.setObjectName(f"{setting}_{word}")
-            action.setCheckable(True)
-            action.setChecked(word == now)
-            action.triggered.connect(partial(self._set, setting, word))
-            group.addAction(action)
+            choose = partial(self._set_one, setting, word)
+            group.addAction(add_choice(menu, word, word == now, choose, f"{setting}_{word}"))
 
-    def _tick(self, running: tuple[str, ...], entry: catalog.Entry, *_: object) -> None:
+    def _tick(self, running: tuple[str, ...], entry: catalog.Entry) -> None:
         beside = tuple(one for one in running if not catalog.entry(one).alone)
         if entry.alone:
             chosen: tuple[str, ...] = (entry.name,)
@@ -75,9 +68,6 @@ class ModelsMenu(QtWidgets.QMenu):
             chosen = (*beside, entry.name)
         if chosen and chosen != running:
             self._choose(chosen)
-
-    def _set(self, setting: str, word: str, *_: object) -> None:
-        self._set_one(setting, word)
 
 
 def running_models(engine: "Engine") -> Mapping[str, Any]:

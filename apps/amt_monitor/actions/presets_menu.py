@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.base.settings import Settings
-from amt_monitor.base.widgets import ask_text
+from amt_monitor.base.widgets import add_choice, ask_text
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import why
 from amt_stream.core.safe_text import plain
@@ -59,11 +59,8 @@ class PresetsMenu(QtWidgets.QMenu):
             if path is None:
                 self.addSeparator()
                 continue
-            action = self.addAction(_words(path), partial(self._choose, path))
-            action.setObjectName(f"preset_{path.stem}")
-            action.setToolTip(_about(path))
-            action.setCheckable(True)
-            action.setChecked(str(path) == now)
+            choose, name = partial(self._choose, path), f"preset_{path.stem}"
+            add_choice(self, _words(path), str(path) == now, choose, name, _about(path))
         self.addSeparator()
         save = self.addAction("&Save the present settings...", self._ask)
         save.setObjectName("save_preset")

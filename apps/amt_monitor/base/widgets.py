@@ -52,6 +52,26 @@ def push_button(name: str, text: str, clicked: Clicked) -> QtWidgets.QPushButton
     return button
 
 
+def add_choice(
+    menu: QtWidgets.QMenu,
+    text: str,
+    chosen: bool,
+    choose: Clicked,
+    name: str = "",
+    about: str = "",
+    data: object = None,
+) -> QtGui.QAction:
+    """Add a line with a check mark to a menu."""
+    action = menu.addAction(text)
+    action.setObjectName(name)
+    action.setToolTip(about)
+    action.setData(data)
+    action.setCheckable(True)
+    action.setChecked(chosen)
+    action.triggered.connect(lambda _: choose())
+    return action
+
+
 def combo_box(
     about: str, items: Iterable[str | tuple[str, Any]], changed: Clicked
 ) -> QtWidgets.QComboBox:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyqtgraph.Qt import QtGui, QtWidgets
 
 from amt_monitor.base.theme import Colors, ThemedLabel
-from amt_monitor.base.widgets import SteadyBox, add_all, plain_label, tool_button
+from amt_monitor.base.widgets import SteadyBox, add_all, add_choice, plain_label, tool_button
 from amt_monitor.panes.pane import Pane
 from amt_monitor.plot.history_layers import HistoryLayers
 from amt_monitor.plot.history_traces import MOST, first_of, symbol_of, traces_of, unit_of
@@ -181,10 +181,8 @@ class HistoryPane(Pane):
             for one in columns:
                 if unit_of(one.name) == unit:
                     act = partial(self._toggle, one.name)
-                    action = self.columns_menu.addAction(symbol_of(one.name), act)
-                    action.setCheckable(True)
-                    action.setData(one.name)
-                    action.setToolTip(f"{one.quantity}, {one.statistic}")
+                    symbol, about = symbol_of(one.name), f"{one.quantity}, {one.statistic}"
+                    add_choice(self.columns_menu, symbol, False, act, about=about, data=one.name)
 
     def draw(self, again: bool = False) -> None:
         if self.layers.draw(again):

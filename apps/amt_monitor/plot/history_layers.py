@@ -114,7 +114,7 @@ class HistoryLayers:
         if not held:
             self._held_at = None
         elif self._held_at is None:
-            self._held_at = self.history.newest
+            self._held_at = self.history.pyramid.newest
 
     def lose(self, lost: bool) -> None:
         """Go on into a gap while the microphone is lost: rows come when it is back."""
@@ -123,9 +123,9 @@ class HistoryLayers:
     def draw(self, again: bool) -> bool:
         """Draw what is new; returns whether anything was drawn."""
         history, plot = self.history, self.plot
-        if history.newest < 0 or not self.traces:
+        if history.pyramid.newest < 0 or not self.traces:
             return False
-        newest = history.newest if self._held_at is None else self._held_at
+        newest = history.pyramid.newest if self._held_at is None else self._held_at
         if self._lost_at is not None and self._held_at is None:
             newest += int((time.monotonic() - self._lost_at) / history.step_s)
         plot.begin_s, plot.now_s = history.begin_s, round(newest * history.step_s, 6)
@@ -156,7 +156,7 @@ class HistoryLayers:
         x = times - plot.reference_s
         band = history.cells(edges, level, first, last + 1, risen=True) if there else None
         nothing = np.full(len(x), np.nan)
-        ranged = level > 0 or history.has_ranges
+        ranged = level > 0 or history.pyramid.has_ranges
         lined: list[tuple[Lined, Lines]] = []
         unsettled = [history.settling_in(cells, trace.name) for trace in self.traces]
         again = times + rows * history.step_s / 2 >= history.disturbed_s

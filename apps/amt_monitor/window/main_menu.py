@@ -1,6 +1,7 @@
 """The menu bar of the window."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from pyqtgraph.Qt import QtGui, QtWidgets
 
@@ -11,6 +12,7 @@ from amt_monitor.actions.presets_menu import PresetsMenu
 from amt_monitor.actions.recent_menu import RecentMenu
 from amt_monitor.actions.window_commands import COMMANDS, GROUPS
 from amt_monitor.base.theme import CHOICES, NAMES, theme
+from amt_monitor.base.widgets import add_choice
 from amt_monitor.window.pane_docks import PaneDock
 from amt_monitor.window.wall_view import WallMenu
 
@@ -52,10 +54,8 @@ class MainMenu:
         themes = view.addMenu("&Colors")
         self._themes = QtGui.QActionGroup(bar)
         for choice in CHOICES:
-            action = themes.addAction(NAMES[choice], lambda c=choice: choose_theme(c))
-            action.setCheckable(True)
-            action.setData(choice)
-            self._themes.addAction(action)
+            choose = partial(choose_theme, choice)
+            self._themes.addAction(add_choice(themes, NAMES[choice], False, choose, data=choice))
         self._panes = view.addMenu("&Panes")
 
     def check_theme(self) -> None:

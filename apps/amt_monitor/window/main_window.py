@@ -26,8 +26,8 @@ from amt_monitor.panes.venue_pane import NAME as VENUE
 from amt_monitor.window.limit_alarm import LimitNotifier
 from amt_monitor.window.main_menu import MainMenu
 from amt_monitor.window.pane_area import PaneArea
-from amt_monitor.window.pane_docks import PaneDock, color_tabs, on_screen
-from amt_monitor.window.pane_updater import PaneUpdater, ShownTexts
+from amt_monitor.window.pane_docks import color_tabs, on_screen
+from amt_monitor.window.pane_updater import PaneUpdater
 from amt_monitor.window.state_view import StateView
 from amt_monitor.window.tray_icon import TrayIcon
 from amt_monitor.window.wall_view import WallMenu, WallView, wall_numbers
@@ -98,7 +98,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.actions_by_name = WindowActions((self, self.wall_view), self._run)
         self.area = PaneArea(self, self.settings, self.actions_by_name["choose_limits"].trigger)
         self.updater = PaneUpdater(
-            self.area, self.measurement, lambda: self.menus.list_panes(self.docks.values())
+            self.area, self.measurement, lambda: self.menus.list_panes(self.area.docks.values())
         )
         tray = TrayIcon(self)
         tray.asked.connect(self._come_back)
@@ -216,18 +216,6 @@ class MainWindow(QtWidgets.QMainWindow):
         getattr(getattr(self.targets, command.target), command.name)()
 
     @property
-    def docks(self) -> dict[str, PaneDock]:
-        return self.area.docks
-
-    @property
-    def shown(self) -> ShownTexts | None:
-        return self.updater.shown
-
-    @property
-    def frozen(self) -> bool:
-        return self.updater.frozen
-
-    @property
     def _front(self) -> QtWidgets.QWidget:
         """The window that dialogs stand over."""
         return self.wall_view if self.wall_view.isVisible() else self
@@ -238,8 +226,8 @@ class MainWindow(QtWidgets.QMainWindow):
 
     def freeze(self) -> None:
         """Freeze the panes while the measurement continues, or release them."""
-        self.updater.freeze(not self.frozen)
-        self.actions_by_name["freeze"].setChecked(self.frozen)
+        self.updater.freeze(not self.updater.frozen)
+        self.actions_by_name["freeze"].setChecked(self.updater.frozen)
 
     def wall(self) -> None:
         """Show two or three numbers on the whole screen, or close them."""
@@ -253,7 +241,7 @@ class MainWindow(QtWidgets.QMainWindow):
 
     def venue(self) -> None:
         """Show the panes of a venue, or what was there before; measure what it needs first."""
-        if VENUE not in self.docks:
+        if VENUE not in self.area.docks:
             self._before_venue = ""
             self.targets.limits.choose_venue()
         elif self._before_venue:
@@ -283,8 +271,8 @@ class MainWindow(QtWidgets.QMainWindow):
         if pane is None:
             self.say("there is no history to export")
             return
-        self.docks["history"].show()
-        self.docks["history"].raise_()
+        self.area.docks["history"].show()
+        self.area.docks["history"].raise_()
         pane.save.showMenu()
 
     def _running(self) -> list[str] | None:
@@ -364,7 +352,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if theme.colors.framed:
             painter = QtGui.QPainter(self)
             painter.setPen(QtGui.QColor(theme.colors.outline))
-            for dock in self.docks.values():
+            for dock in self.area.docks.values():
                 if dock.isVisible():
                     painter.drawRect(dock.geometry().adjusted(-1, -1, 0, 0))
 
@@ -412,7 +400,7 @@ class MainWindow(QtWidgets.QMainWindow):
         if updater.is_outdated:
             self.freeze()
         self.actions_by_name.show_state(measurement)
-        self.state_view.show_state(measurement, self.height() < ROOMY, self.frozen)
+        self.state_view.show_state(measurement, self.height() < ROOMY, self.updater.frozen)
         if self.area.has_other_room:  # a banner or a message takes room too
             self._fit_timer.start()
         self._show_wall()
@@ -422,7 +410,7 @@ class MainWindow(QtWidgets.QMainWindow):
             title = title_text(engine, state, updater.view)
             if title != self.windowTitle():  # Qt tells the window manager even of the same title
                 self.setWindowTitle(title)
-            if not measurement.measuring or self.frozen:
+            if not measurement.measuring or self.updater.frozen:
                 updater.show_status()  # panes that were opened meanwhile
         sound = self.settings.get("limit_sound", False)
         self.limits.show_state(measurement, updater.held, self.windowTitle(), sound)

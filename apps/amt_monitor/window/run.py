@@ -71,7 +71,7 @@ def run_window(
 
     def spare_what_stays() -> None:
         # A garbage collection scans all imported modules: 0.2 s in which no thread runs Python.
-        if window.shown is None:
+        if window.updater.shown is None:
             QtCore.QTimer.singleShot(500, spare_what_stays)
         else:
             gc.freeze()

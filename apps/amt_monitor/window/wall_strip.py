@@ -65,7 +65,7 @@ class LastMinutes(QtWidgets.QWidget):
         wanted = [*([first] if first in limited else limited), first]
         name = next((one for one in wanted if one in stored), "")
         self.setVisible(bool(name))
-        if not name or history is None or history.newest < 0:
+        if not name or history is None or history.pyramid.newest < 0:
             return
         lost_s = 0.0 if self._lost_at is None else time.monotonic() - self._lost_at
         now_s = history.now_s + lost_s

@@ -19,7 +19,7 @@ from amt_monitor.base.theme import (
     theme,
     tint,
 )
-from amt_monitor.base.widgets import plain_label, tied
+from amt_monitor.base.widgets import add_choice, plain_label, tied
 from amt_monitor.panes.limits_pane import Light
 from amt_monitor.window.top_bar import StateChip
 from amt_monitor.window.wall_strip import LastMinutes
@@ -279,14 +279,10 @@ class WallMenu(QtWidgets.QMenu):
         for model in view.readings.models:
             menu = self.addMenu(model)
             for name in view.readings.of(model):
-                caption = caption_of(name)
-                action = menu.addAction(plain(caption.listed))
-                action.setObjectName(f"wall_{name}")
-                action.setCheckable(True)
-                action.setChecked(name in chosen)
-                action.triggered.connect(partial(self._tick, name))
+                words, tick = plain(caption_of(name).listed), partial(self._tick, name)
+                add_choice(menu, words, name in chosen, tick, f"wall_{name}")
 
-    def _tick(self, name: str, *_: object) -> None:
+    def _tick(self, name: str) -> None:
         chosen = [*self._chosen()]
         if name in chosen:
             chosen.remove(name)
