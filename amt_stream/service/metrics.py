@@ -214,9 +214,9 @@ class Metrics(Unhindered):
                 yield family
 
     def _calibrations(self) -> "Iterator[Metric]":
-        """Of each channel of the input that has a calibration: its age, and when the next is due.
+        """The time of the calibration of each channel, and when the next one is due.
 
-        The header has them; they are times, so that a monitor can tell what is due next month.
+        They are from the header; as times, a monitor can show which are due next month.
         """
         source = self._header.get("source", {})
         whose = {c: name for name, own in source.get("microphones", {}).items() for c in own}

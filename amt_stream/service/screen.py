@@ -37,7 +37,7 @@ FOLLOWED = (*RUNNING, WAITING, "failed")
 """States of the measurement in which a row is expected."""
 
 FAULTS_OF_ALL = ("overload", "off")
-"""Faults of a computer that is too slow: in doubt is only what is missing."""
+"""Faults of a computer that is too slow: only missing readings are in doubt."""
 
 
 class Screens:

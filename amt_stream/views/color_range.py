@@ -39,7 +39,7 @@ class EasedRange:
         return self._target is not None
 
     def follow(self, values: NDArray[np.floating], time_s: float) -> tuple[float, float]:
-        """The range for what is there at a time of the sound; NaN in `values` is nothing."""
+        """The range of colors for `values` at a time of the sound; NaN is ignored."""
         if time_s < self._moved_s:
             self.reset()
         if time_s - self._seen_s >= EVERY_S and (wanted := range_heard(values)) is not None:
@@ -62,7 +62,7 @@ class EasedRange:
 
 
 def range_heard(values: NDArray[np.floating]) -> tuple[float, float] | None:
-    """The percentiles of what is heard, at most `MOST` decades apart; None in silence."""
+    """The percentiles of values above silence, at most `MOST` decades apart; None in silence."""
     with np.errstate(invalid="ignore"):
         heard = values[values > NOTHING]
     if not len(heard):

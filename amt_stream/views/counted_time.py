@@ -9,7 +9,7 @@ from amt_stream.meters.frames import Event
 
 
 class CountedFrom(Protocol):
-    """A state of what is counted from `from_s` on."""
+    """Statistics of the sound from `from_s` on."""
 
     @property
     def from_s(self) -> float: ...
@@ -19,7 +19,7 @@ State = TypeVar("State", bound=CountedFrom)
 
 
 def follow_reset(states: SinceReset[State], new: State) -> None:
-    """Reset states if `new` counts from later, or undo that if it counts from earlier."""
+    """Reset states if `new` begins later, or undo the reset if it begins earlier."""
     if new.from_s > states.now.from_s:
         states.reset(new.from_s, new)
     elif new.from_s < states.now.from_s:

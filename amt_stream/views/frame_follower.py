@@ -63,7 +63,7 @@ class FrameFollower:
             self.from_s, self._pauses = counted_from(events), pauses(events)
 
     def _of_measurement(self, frames: Frames, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Leave out what was before a reset, or in a pause."""
+        """Leave out frames before the last reset, and those in a pause."""
         if frames.begin_s <= self.from_s:
             counts = counts & (frames.time_s > self.from_s)
         for start_s, end_s in self._pauses:

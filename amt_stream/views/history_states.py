@@ -11,7 +11,7 @@ class PlotState(NamedTuple):
 
     word: on screens
     sign: the key in `SIGNS` of its color and its shape; "" for a state that needs no strip
-    about: what it means for what is drawn, and what to do
+    about: what it means for the curves, and what to do
     missing: whether nothing was measured, which is hatched
     """
 

@@ -198,7 +198,7 @@ class ReadingHistory:
 
     @property
     def disturbed_s(self) -> float:
-        """From when on what is settling does not count: the end of the first fault or reset."""
+        """The end of the first fault or reset: values that settle after it do not count."""
         return self._disturbed * self.step_s
 
     def settling_in(self, cells: PyramidCells, name: str) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ SETTLING = "settling"
 AFTER_GAP = "settling after a gap"
 AGAIN = "settling again"
 UNCOUNTED = AFTER_GAP, AGAIN
-"""After the start, what is settling does not count in averages and maxima."""
+"""Averages and maxima leave out readings that settle for these reasons."""
 
 ABOUT = {
     SETTLING: "It still remembers the silence before the start.",
@@ -13,4 +13,4 @@ ABOUT = {
     AFTER_GAP: "It still remembers a gap in the sound, and does not count in averages and maxima: "
     "it can be above the highest value.",
 }
-"""What that means, as sentences."""
+"""What each reason means, as sentences."""

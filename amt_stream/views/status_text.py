@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def status_text(engine: "Engine", health: "Health") -> str:
-    """The input and what the computer makes of it; the state stands in the chip."""
+    """The input, the load of the computer, lost samples and stored sound."""
     source, keeper = engine.source, keeper_in(engine.sinks)
     words = (
         source.name,

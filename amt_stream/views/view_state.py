@@ -199,7 +199,7 @@ def _specific(frames: "Frames") -> "np.ndarray | None":
 
 
 def _passes(engine: "Engine") -> bool:
-    """Whether sound goes on that nobody may have measured: a file waits."""
+    """Whether sound continues without waiting for the models, so that some may be unmeasured."""
     return not engine.source.can_wait and engine.device_state == "running"
 
 
@@ -230,7 +230,7 @@ class ReadingStatus:
 
     fault: bits of `Fault` of the last second
     held: why the readings stand still
-    settling: why they still remember what was before, in words; "" if they do not
+    settling: why they still remember earlier sound, in words; "" if they do not
     off: whether their model is switched off
     """
 

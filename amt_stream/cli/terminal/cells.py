@@ -49,8 +49,8 @@ def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
 def cell_lines(groups: Mapping[str, Iterable[str]], values: Mapping[str, Any]) -> list[str]:
     """Each reading that has a value as text, as "LTL 4.00 sone  60.0 phon".
 
-    groups: the names of the readings of each model; where two models have a symbol in common, the
-        model stands before it
+    groups: the names of the readings of each model; a symbol that several models have follows the
+        name of its model
     """
     cells = [(model, cell) for model, names in groups.items() for cell in number_cells(names)]
     models: dict[str, set[str]] = {}

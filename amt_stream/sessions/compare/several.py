@@ -117,7 +117,7 @@ def _differences(a: Results, b: Results) -> dict[str, Difference]:
 
 
 def _value(one: Reading, off: Difference | None) -> str:
-    """A value, its difference from that of A, and what was measured of a window."""
+    """A value, its difference from the value of A, and how much of its window was measured."""
     notes = [one.measured] if one.measured else []
     if off is not None:
         doubt = "" if off.uncertainty is None else f" ± {off.uncertainty:.1f}"

@@ -95,7 +95,7 @@ class Reading:
 
     @property
     def about(self) -> str:
-        """The description, with what was measured of an incomplete window."""
+        """The description, with how much of an incomplete window was measured."""
         return f"{self.words}; {self.measured}" if self.measured else self.words
 
 
@@ -205,7 +205,7 @@ def _part(results: Results) -> str:
 
 
 def exclusions(results: Results, clock: Clock) -> Facts:
-    """What the user excluded, when, and what is not known without it; nothing without any."""
+    """The spans that the user excluded, and the readings that are unknown without them."""
     if not results.excluded:
         return []
     spans = [

@@ -19,7 +19,7 @@ COMPLETE = 0.99
 def covered(parts: PartsOfRows, column: Column) -> str:
     """How much of the measurement a statistic covers, if that is not all of it.
 
-    Of a maximum also what was higher, and does not count.
+    For a maximum also the higher values that do not count.
     """
     if not column.counted:
         return ""

@@ -91,9 +91,9 @@ def doubtful(results: Results) -> list[tuple[float, float]]:
 
 
 def fault_lines(results: Results) -> tuple[list[str], list[str]]:
-    """A sentence for each kind of fault, with its total: of what was not measured, and of the rest.
+    """A sentence for each kind of fault, with its total duration, the longest first.
 
-    The longest kinds come first.
+    First of sound that was not measured, then of sound that was measured with a fault.
     """
     kinds = [_Kind(results, word) for word in SHOWN_AS]
     there = [one for one in kinds if one.count]
@@ -160,7 +160,7 @@ class _Kind:
 
 
 def _gaps(results: Results) -> list[Event]:
-    """Gaps whose length and cause a log tells."""
+    """Gaps whose length and cause are in the log."""
     return [e for e in results.events if e.kind == GAPS[0] and e.samples and e.cause in CAUSES]
 
 
@@ -184,7 +184,7 @@ def _off_words(results: Results) -> str:
 
 
 def _why_slow(results: Results) -> str:
-    """Why processing could not keep up, as told most often."""
+    """The most frequent reasons why processing could not keep up."""
     causes = Counter(e.cause for e in results.events if e.kind == "overload" and e.cause)
     named = [f"because {sentence(cause)}" for cause, _ in causes.most_common(MOST_CAUSES)]
     return "; ".join(named)

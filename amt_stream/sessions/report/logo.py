@@ -62,7 +62,7 @@ def logo_image(path: str | Path, company: str = "") -> str:
 
 
 def _as_png(data: bytes) -> bytes:
-    """A picture as PNG that stands still; one that does already is as it was.
+    """The first frame of a picture as PNG; a PNG with one frame is returned unchanged.
 
     Raises NotDrawn.
     """

@@ -143,7 +143,7 @@ class PartsOfRows:
     def _extreme_of_kept(
         self, name: str, highest: bool, begin_s: float, end_s: float
     ) -> float | None:
-        """The extreme of what excluded spans leave; None where one may hide a greater one."""
+        """The extreme outside excluded spans; None if one of them may hide a greater one."""
         found = [self._extreme(name, highest, a, b) for a, b in self.spans.kept(begin_s, end_s)]
         known = [one for one in found if one is not None]
         if not known:
@@ -153,7 +153,7 @@ class PartsOfRows:
             return extreme
         if name not in self.rows.columns:
             return None
-        # What an excluded span hides is no more than the extreme of everything.
+        # An excluded span cannot hide more than the extreme of the whole sound.
         everything = _last_known(self.rows[name][self.time_s <= end_s + SAME_S])
         return extreme if extreme == everything else None
 

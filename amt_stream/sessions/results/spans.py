@@ -57,7 +57,7 @@ class UncountedSpans:
         return found if since is None else [*found, (since, math.inf)]
 
     def gaps_of(self, model: str) -> list[tuple[float, float]]:
-        """Begin and end of each gap in the sound, and of what is not calibrated.
+        """Begin and end of each gap in the sound, and of each uncalibrated stretch.
 
         A model of the digital signal needs no calibration.
         """

@@ -11,7 +11,7 @@ from amt_stream.views.measurement_control import MeasurementRequest
 
 
 class CalibrationActions(QtCore.QObject):
-    """Calibrates what `controls` measures [main-thread]."""
+    """Calibrates the input of `controls` [main-thread]."""
 
     def __init__(self, controls: MeasurementActions) -> None:
         super().__init__(controls)

@@ -28,7 +28,7 @@ class FileActions(QtCore.QObject):
     over: the window, onto which files may be dropped
     front: returns the window that dialogs stand over
     play: measures a sound file in real time
-    now: returns what was measured so far, or None
+    now: returns the results so far, or None
     logged: returns the folder of the log that has all of it, or None
     models: returns the names of the models that analyze a file, or None for the usual one
     tell: shows a sentence
@@ -87,7 +87,7 @@ class FileActions(QtCore.QObject):
             _open(dialog)
 
     def save_session(self) -> None:
-        """Save what was measured, if it is not in a log already."""
+        """Save the measurement, if it is not in a log already."""
         log = self._logged()
         if log is not None:
             self._tell(f"it is saved already, in the log {log}")

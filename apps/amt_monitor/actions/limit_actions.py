@@ -30,10 +30,10 @@ ChangeLimits = Callable[["Engine", tuple[Limit, ...]], str]
 
 
 class LimitActions(QtCore.QObject):
-    """Runs them on what `controls` measures [main-thread].
+    """Runs them on the measurement of `controls` [main-thread].
 
     change_limits: None where other limits begin a new measurement
-    preset: returns the preset of what is measured, or None
+    preset: returns the preset of the measurement, or None
     """
 
     def __init__(

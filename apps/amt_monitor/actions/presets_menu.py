@@ -32,7 +32,7 @@ LONGEST = 60
 class PresetsMenu(QtWidgets.QMenu):
     """Chooses, saves and deletes presets; saved ones are files beside the settings.
 
-    present: returns the preset of what is measured, or None
+    present: returns the preset of the measurement, or None
     choose: called with the path of a preset
     tell: called with a sentence
     """
@@ -72,7 +72,7 @@ class PresetsMenu(QtWidgets.QMenu):
             action.setObjectName(f"delete_{path.stem}")
 
     def save_as(self, name: str) -> None:
-        """Save what is measured as a preset of this name, and choose it for the next start."""
+        """Save the measurement as a preset of this name, and choose it for the next start."""
         name, preset = LETTERS.sub("", name).strip()[:LONGEST], self._present()
         if not name or preset is None:
             return

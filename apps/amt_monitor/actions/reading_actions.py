@@ -15,7 +15,7 @@ from amt_stream.views.log_status import log_in
 
 
 class ReadingActions(QtCore.QObject):
-    """Runs them on what `controls` measures [main-thread]."""
+    """Runs them on the measurement of `controls` [main-thread]."""
 
     def __init__(self, controls: MeasurementActions) -> None:
         super().__init__(controls)

@@ -17,7 +17,7 @@ INSET = 2
 
 
 TITLE = QtCore.Qt.ItemDataRole.UserRole + 1
-"""The name of a device, without what tells entries of the list apart."""
+"""The name of a device, without the words that distinguish entries of the same name."""
 
 
 class DeviceComboBox(QtWidgets.QComboBox):
@@ -53,7 +53,7 @@ class DeviceComboBox(QtWidgets.QComboBox):
         self.setCurrentIndex(max(0, self.findData(device)))
 
     def name_first(self, name: str) -> None:
-        """Name the device that the first entry stands for."""
+        """Name the device of the first entry."""
         text = plain(f"{name} ({self._first})")
         if text != self.itemText(0):  # Qt would lay out the list again
             self.setItemText(0, text)
@@ -130,7 +130,7 @@ class DeviceComboBox(QtWidgets.QComboBox):
 
 
 def _entry(device: dict[str, Any], several: bool) -> str:
-    """The name of a device with what tells it apart, such as "default", if anything does."""
+    """The name of a device, with words such as "default" that distinguish it from others."""
     name, behind, host_api = device["name"], device["behind"], device["host_api"]
     is_name = is_alias(name, host_api)
     details = [name] if is_name and device["title"] != name else []

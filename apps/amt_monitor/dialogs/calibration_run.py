@@ -133,7 +133,7 @@ class CalibrationRun(QtCore.QObject):
 
     @property
     def gain(self) -> InputGain | None:
-        """The gain of the input now, if the system tells it."""
+        """The present gain of the input, if the system reports it."""
         source = None if self.listener is None else self.listener.source
         return None if source is None else source.gain_of(0)
 

@@ -9,7 +9,7 @@ from amt_monitor.base.widgets import add_all, plain_label, tool_button
 
 
 class FirstStep(NamedTuple):
-    """A step: title, words, its own button, and the button that goes on."""
+    """A step: its title, its words, its button, and the button for the next step."""
 
     title: str
     words: str
@@ -81,7 +81,7 @@ class GettingStartedPanel(QtWidgets.QWidget):
         self.show()
 
     def finish(self) -> None:
-        """Close them, as what they explain is done."""
+        """Close them, as the user has done what they explain."""
         if self._asked:
             self._close()
 

@@ -174,7 +174,7 @@ class LimitsDialog(QtWidgets.QDialog):
             self.chosen.emit(self.limits)
 
     def eventFilter(self, widget: QtCore.QObject | None, event: QtCore.QEvent | None) -> bool:
-        """Delete removes the selected limit; Enter adds what is typed, and leaves it open."""
+        """Delete removes the selected limit; Enter adds the typed one; the dialog stays open."""
         if not isinstance(event, QtGui.QKeyEvent):
             return False
         keys, action = (

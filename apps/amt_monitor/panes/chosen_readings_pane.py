@@ -47,7 +47,7 @@ class ChosenReadingsPane(Pane):
         dialog.open()
 
     def take_names(self, names: Sequence[str]) -> None:
-        """Show these readings and store the choice; none stands for the default."""
+        """Show these readings and store the choice; without names, show the default ones."""
         others = [name for name in self._chosen if name not in self._model_of]
         self._chosen = [*names, *others]
         self._keep(self._chosen)

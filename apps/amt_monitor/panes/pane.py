@@ -75,7 +75,7 @@ class Pane(QtWidgets.QWidget):
         heading.setObjectName(f"{name}_title")
         tint(self.about, "second")
         self.head_bar = QtWidgets.QWidget()
-        """The title and what stands beside it; a dock puts them into its title bar."""
+        """The title and the widgets beside it; a dock moves them into its title bar."""
         self.head = QtWidgets.QHBoxLayout(self.head_bar)
         self.head.setContentsMargins(0, 0, 0, 0)
         self.head.addWidget(heading)

@@ -29,7 +29,7 @@ OVERLAP = 0.8
 """Least distance of numbers in lines of text."""
 
 SMALLEST_TOP = 0.1
-"""Shares that the longest bar stands for, at least."""
+"""The least share that a bar of full length shows."""
 
 EARS: tuple[Role, Role] = ("left", "right")
 
@@ -37,7 +37,7 @@ EARS: tuple[Role, Role] = ("left", "right")
 class ShareColumn(NamedTuple):
     """A quality of the table.
 
-    title, words: the heading, and what stands beside it
+    title, words: the heading, and the text beside it
     shares: (ear, band), low frequencies first; None has no bars
     numbers: texts of each row, beside the bars of each ear (ear, band)
     greatest: ears and bands of the greatest share

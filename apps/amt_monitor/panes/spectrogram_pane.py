@@ -116,7 +116,7 @@ class SpectrogramPane(LastMinutePane):
         self._fit()
 
     def read_off(self) -> None:
-        """Write what is below the marker."""
+        """Write the values at the marker."""
         if (at := self._pointed.cursor) is None:
             self.cell.set(None)
             self.value.setText("")

@@ -1,4 +1,4 @@
-"""What a venue needs at a glance: the level of its limit, what is left, low frequencies, peak."""
+"""What a venue needs at a glance: its level, the margin to its limit, low frequencies, peak."""
 
 import math
 from collections.abc import Mapping

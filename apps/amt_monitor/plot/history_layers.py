@@ -43,7 +43,7 @@ PER_PIXEL = 1.5
 JOINED_PIXELS, SETTLED_PIXELS = 4, 12
 """Spans of a state that are closer are one; settling joins across longer intervals."""
 WIDTHS, WIDTH = {"ltl": 2.5, "stl": 1.25}, 1.5
-"""Pixels: the slow curve is wider, to be told from the fast one without color."""
+"""Widths in pixels: the slow curve is wider, so that it differs without color too."""
 FILLED = 0.12
 
 GREY: Role = "second"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from amt_stream.meters.rows import Column
 
 MOST = 4
-"""Curves in one plot: more colors could not be told apart."""
+"""The most curves in one plot: more colors could not be distinguished."""
 
 Style = tuple[Role, bool]
 """A color, and whether a line is dashed."""
@@ -136,7 +136,7 @@ class GrowingScale:
         self._smaller_since: float | None = None
 
     def axis(self, values: NDArray[np.float64], now_s: float) -> PlotAxis:
-        """The axis for what is seen now; `now_s` is the time of the newest value."""
+        """The axis for the visible values; `now_s` is the time of the newest one."""
         low, high = range_of(self.unit, values)
         if self._range is not None:
             before_low, before_high = self._range

@@ -23,7 +23,7 @@ TIE = 1e-6
 # Enums of Qt take a microsecond to look up.
 SMOOTH, INTERSECT = QtGui.QPainter.RenderHint.Antialiasing, QtCore.Qt.ClipOperation.IntersectClip
 GAP = 7
-"""Pixels between a plot and the numbers below it, beside which that of its floor stands."""
+"""Pixels between a plot and the numbers below it: the lowest number at its left needs them."""
 LANE = 14
 """Pixels of the lane above a plot for its unit."""
 STRIP = 10
@@ -212,7 +212,7 @@ class Plot(QtWidgets.QWidget):
         )
 
     def rest(self, resting: bool) -> None:
-        """Show in grey on the screen that what is drawn is the last of a measurement."""
+        """Draw in grey on the screen, as the curves are the last of a stopped measurement."""
         if resting != self._resting:
             self._resting = resting
             self.update()

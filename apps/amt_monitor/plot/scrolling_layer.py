@@ -1,4 +1,4 @@
-"""Layers over time as an image that moves left; only what is new is painted."""
+"""Layers over time as an image that moves left; only new columns are painted."""
 
 import math
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ class ScrollingLayer(Layer):
     def _new_from(
         self, level: int, first: int, x: NDArray[np.float64], lines: NDArray[np.float64]
     ) -> int | None:
-        """Move what was painted; the index of the first cell that is new, or None if all are."""
+        """Move the painted pixels; gives the first new cell, or None if all are new."""
         gone = first - self._first
         old = self._lines[:, gone:] if 0 <= gone < len(self._x) else np.empty((0, 0))
         count = old.shape[1]

@@ -69,7 +69,7 @@ class TimePlot(Plot):
     def set_time(self, reference_s: float, y: PlotAxis) -> None:
         """Draw the axes; `reference_s` is the time of the newest data while the end is followed.
 
-        The axis moves by whole pixels, so that what is painted can move with it.
+        The axis moves by whole pixels, so that painted pixels can move with it.
         """
         if self.follows:
             pixels_per_s = (self.inside.width() - 1) * self.devicePixelRatioF() / self.span_s

@@ -240,7 +240,7 @@ class MainWindow(QtWidgets.QMainWindow):
             self._show_wall()
 
     def venue(self) -> None:
-        """Show the panes of a venue, or what was there before; measure what it needs first."""
+        """Show the panes of a venue, or the layout before; measure with its preset first."""
         if VENUE not in self.area.docks:
             self._before_venue = ""
             self.targets.limits.choose_venue()

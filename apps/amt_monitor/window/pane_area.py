@@ -25,7 +25,7 @@ LAYOUTS = "layouts"
 
 
 class WholeLayout(NamedTuple):
-    """A layout that has no room now: its text, the size that it needs, and what is closed."""
+    """A layout that the window is too small for: as text, its size, and the closed panes."""
 
     text: str
     needs: QtCore.QSize

@@ -39,7 +39,7 @@ class StateView(QtWidgets.QWidget):
     """Menu bar, top bar, messages and first steps, one below the other.
 
     buttons: the actions that have a button in the top bar
-    states: those that hold, the worst first
+    states: the present ones, the worst first
     line, waiting: the status line, and the text that stands where panes will be
     """
 
@@ -149,7 +149,7 @@ class StateView(QtWidgets.QWidget):
 
 
 def _states(measurement: MeasurementControl, health: "Health | None", frozen: bool) -> list[str]:
-    """The states that hold, the worst first."""
+    """The present states, the worst first."""
     engine = measurement.engine
     course = "failed" if measurement.error and not measurement.busy else measurement.state
     view = None if engine is None else ViewState.at(engine, measurement.readings)
