@@ -27,8 +27,7 @@ READER_LEFT = 141
 
 
 def run_command(
-    argv: Sequence[str] | None = None,
-    chosen: Callable[[Sequence[str] | None], int] | None = None,
+    argv: Sequence[str] | None = None, chosen: Callable[[Sequence[str] | None], int] | None = None
 ) -> int:
     """Run one command and return its exit status.
 

@@ -206,9 +206,7 @@ class EngineSetup:
         return [open_keeper(self.args, table, self.given.source)]
 
     def engine(
-        self,
-        sinks: Sequence[Callable[[Frames], object]],
-        restore: SavedState | None = None,
+        self, sinks: Sequence[Callable[[Frames], object]], restore: SavedState | None = None
     ) -> "Engine":
         """Make the engine, not yet started; it continues if a log among the sinks does.
 

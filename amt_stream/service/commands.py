@@ -73,13 +73,11 @@ COMMANDS = {
     "pause": Command("stop averages, maxima and percentiles; models and rows go on", {}),
     "unpause": Command("continue after a pause", {}),
     "reset_readings": Command(
-        "clear averages, maxima and percentiles",
-        {"microphone": _MICROPHONE},
+        "clear averages, maxima and percentiles", {"microphone": _MICROPHONE}
     ),
     "reset_filters": Command("set the models back to silence", {"microphone": _MICROPHONE}),
     "undo_reset": Command(
-        "undo resets of readings, within 10 s of the last one",
-        {"microphone": _MICROPHONE},
+        "undo resets of readings, within 10 s of the last one", {"microphone": _MICROPHONE}
     ),
     "mark": Command(
         "an event with your text, at this place of the sound",

@@ -12,12 +12,7 @@ from amt_stream.meters.rows import NO_READING, reading_text
 from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.captions import sign_in
 from amt_stream.meters.rows.column import FULL_SCALE
-from amt_stream.meters.rows.limit_words import (
-    forecast_words,
-    state_of,
-    state_words,
-    value_words,
-)
+from amt_stream.meters.rows.limit_words import forecast_words, state_of, state_words, value_words
 from amt_stream.meters.state_signs import (
     AWAY,
     BETWEEN,

@@ -76,10 +76,7 @@ class Database:
         return self._connection is not None and same_file(self.path, self._inode)
 
     def write(
-        self,
-        rows: Sequence[Rows],
-        events: Sequence[LoggedEvent],
-        intervals: Rows | None = None,
+        self, rows: Sequence[Rows], events: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
         if events:  # events first, so that a gap in the rows is never without its event
             self._steps.append(partial(self._put_events, [one.event for one in events]))

@@ -48,10 +48,7 @@ class Store(Protocol):
         ...
 
     def write(
-        self,
-        rows: Sequence[Rows],
-        events: Sequence[LoggedEvent],
-        intervals: Rows | None = None,
+        self, rows: Sequence[Rows], events: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None: ...
 
     def flush(self) -> None: ...
@@ -162,10 +159,7 @@ class TextParts:
         return all(file.there for file in self._files.values())
 
     def write(
-        self,
-        rows: Sequence[Rows],
-        events: Sequence[LoggedEvent],
-        intervals: Rows | None = None,
+        self, rows: Sequence[Rows], events: Sequence[LoggedEvent], intervals: Rows | None = None
     ) -> None:
         if events:  # events first, so that a gap in the rows is never without its event
             lines = "".join(event_line(one.event) for one in events).encode()

@@ -107,10 +107,7 @@ def test_levels_are_read_off_at_the_cursor(qtbot, pane):
 
 def test_it_shows_what_the_engine_measures_and_holds_what_was(qtbot, open_window):
     """A tone, then a softer one: the rows' numbers, the curve of the frame, the line of both."""
-    tones = [
-        Tone(1000.0, level_db=70.0, duration=1.5),
-        Tone(3000.0, level_db=50.0, start=1.5),
-    ]
+    tones = [Tone(1000.0, level_db=70.0, duration=1.5), Tone(3000.0, level_db=50.0, start=1.5)]
     window = open_window(lambda wanted: Engine(SignalSource(tones, FS), STAGE))
     pane = window.area.docks["spectrum"].pane
     qtbot.waitUntil(lambda: pane.strongest.items[:1] != (), timeout=15000)

@@ -275,9 +275,7 @@ def test_freeze_holds_the_numbers_and_not_the_measurement(qtbot, open_readings, 
     assert ink(window, "laf_db") == theme.colors.second
     qtbot.mouseClick(button(window, "freeze"), QtCore.Qt.MouseButton.LeftButton)
     wait_until(
-        qtbot,
-        window,
-        lambda: text(window, "lafmax_db") == f"{sink.totals['lafmax_db']:.1f}",
+        qtbot, window, lambda: text(window, "lafmax_db") == f"{sink.totals['lafmax_db']:.1f}"
     )
     assert window.updater.shown is not shown
 

@@ -164,10 +164,7 @@ def test_what_is_no_sound_is_told_and_the_others_are_done(run, sound_file, tmp_p
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [
-        ("none.wav", "there is no file none.wav"),
-        ("", "'' is no name: give a file"),
-    ],
+    [("none.wav", "there is no file none.wav"), ("", "'' is no name: give a file")],
 )
 def test_what_is_not_there_is_all_that_is_said(said, sound_file, name, words):
     sound_file(np.zeros((480, 2)), name="beside.wav")

@@ -330,9 +330,7 @@ def test_parquet_that_cannot_be_written(said, day, arguments, words):
 
 @pytest.mark.parametrize(
     ("arguments", "module", "words"),
-    [
-        (["--format", "parquet"], "pyarrow", 'not installed: pip install "amt_stream[data]", or'),
-    ],
+    [(["--format", "parquet"], "pyarrow", 'not installed: pip install "amt_stream[data]", or')],
 )
 def test_what_is_not_installed_is_told(said, day, monkeypatch, arguments, module, words):
     day(1)

@@ -41,10 +41,7 @@ WAYS = {
     "intervals": ["--model", "spl", "--interval", "1s", "--zone", "UTC"],
     "preset": ["--preset", "low-power", "--field", "diffuse", "--calibration-uncertainty", "0.5"],
 }
-TOLD = [
-    *((command, way) for command in ("meter", "analyze") for way in WAYS),
-    ("serve", "default"),
-]
+TOLD = [*((command, way) for command in ("meter", "analyze") for way in WAYS), ("serve", "default")]
 TOLD.remove(("analyze", "limits"))  # which has no events
 
 

@@ -45,10 +45,7 @@ def film(sound_file):
 def test_case_6_reads_right_in_every_order(summary_of, sound_file, order, typed):
     found, err = summary_of(sound_file(case_6(order)), *PROGRAMME, *typed)
     assert found["integrated_lufs"] == pytest.approx(-23.0, abs=0.05)
-    assert found["layout"] == {
-        "positions": order.split(),
-        "origin": "user" if typed else "usual",
-    }
+    assert found["layout"] == {"positions": order.split(), "origin": "user" if typed else "usual"}
     told = [line for line in err if "does not say what its" in line]
     assert len(told) == (0 if typed else 1)
 

@@ -104,10 +104,7 @@ def test_the_evening_of_the_readme_has_levels_of_day_and_night(run, sound_file):
         assert (
             done.status,
             done.lines[0].startswith("amt-stream: the models are moore2016, spl"),
-        ) == (
-            0,
-            True,
-        )
+        ) == (0, True)
         done = run("lden", log[1], "--format", "json")
         assert done.status == 0, done.err
         levels = json.loads(done.out)["whole"]

@@ -23,14 +23,7 @@ from amt_stream.cli.terminal import TerminalMeter
 from amt_stream.cli.terminal.app import HelpScreen, MeterApp
 from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.cli.terminal.keys import keys_that_fit
-from amt_stream.cli.terminal.palette import (
-    COLORS,
-    DARK,
-    FEW,
-    LIGHT,
-    other_theme,
-    theme_of_terminal,
-)
+from amt_stream.cli.terminal.palette import COLORS, DARK, FEW, LIGHT, other_theme, theme_of_terminal
 from amt_stream.cli.terminal.panes import _value_labels
 from amt_stream.cli.terminal.picture import Picture
 from amt_stream.cli.terminal.pictures import HATCH, braille, digits, digits_width, meter, trace

@@ -23,12 +23,7 @@ from tests.service.served import PATIENCE_S, Served, is_row
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1)
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="\0"))
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False)
-VALUES = st.one_of(
-    LINES,
-    st.booleans(),
-    st.integers(-(2**63), 2**63 - 1),
-    FLOATS,
-)
+VALUES = st.one_of(LINES, st.booleans(), st.integers(-(2**63), 2**63 - 1), FLOATS)
 
 
 def test_rows_events_and_states_arrive_after_an_outage(tmp_path):

@@ -4,10 +4,7 @@ import argparse
 import re
 from typing import Any
 
-from amt_stream.core.values import (
-    ONE_OR_TWO,
-    NamedChannels,
-)
+from amt_stream.core.values import ONE_OR_TWO, NamedChannels
 
 
 class EachMicrophone(argparse.Action):

@@ -8,11 +8,7 @@ from typing import Literal
 from amt_stream.cli.options.arguments import Broker, EachMicrophone, address, broker, origin, topic
 from amt_stream.cli.options.parser import ListsDevices, Options
 from amt_stream.core.formats import ROW_FORMATS
-from amt_stream.core.values import (
-    Choice,
-    Number,
-    parse_microphone,
-)
+from amt_stream.core.values import Choice, Number, parse_microphone
 from amt_stream.meters.calibration import CALIBRATOR_UNCERTAINTY_DB, LONGEST_VALID_DAYS, VALID_DAYS
 from amt_stream.meters.output_settings import CsvSettings, EventSettings, LimitSettings, LogSettings
 from amt_stream.meters.setting import changed, setting, switch
@@ -354,10 +350,7 @@ class CalibrateOptions(InputSettings, CorrectionSettings, ListsDevices):
         Number(1, 10**6, "as in --list", whole=True),
     )
     timeout: float = setting(
-        "--timeout S",
-        "seconds to wait for the tone",
-        Number(3, 3600, "s"),
-        default=30.0,
+        "--timeout S", "seconds to wait for the tone", Number(3, 3600, "s"), default=30.0
     )
     format: str = setting(
         "--format",

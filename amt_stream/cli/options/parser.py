@@ -13,9 +13,7 @@ from typing import Any
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict
-from amt_stream.core.values import (
-    Choice,
-)
+from amt_stream.core.values import Choice
 from amt_stream.meters.setting import Setting, settings_in, switch
 
 

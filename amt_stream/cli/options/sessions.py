@@ -7,10 +7,7 @@ from typing import Any
 from amt_stream.cli.options.arguments import LAYOUT_OF_EACH, MOMENTS, hours
 from amt_stream.cli.options.parser import Options
 from amt_stream.core.clock import Moment, moment
-from amt_stream.core.values import (
-    Choice,
-    Number,
-)
+from amt_stream.core.values import Choice, Number
 from amt_stream.meters.output_settings import CsvSettings, ReportSettings
 from amt_stream.meters.setting import changed, setting, switch
 from amt_stream.meters.specification import (
@@ -58,8 +55,7 @@ class VerifyOptions(Options):
         "--head HASH", "check that the session still has this hash, noted as its last one earlier"
     )
     sign: str | None = setting(
-        "--sign KEY.pem",
-        "sign the last hash of an intact session with an Ed25519 private key",
+        "--sign KEY.pem", "sign the last hash of an intact session with an Ed25519 private key"
     )
     public_key: str | None = setting(
         "--public-key KEY.pem", "check the signature with this public key"

@@ -9,13 +9,7 @@ from amt_stream.cli.options.live import CalibrateOptions
 from amt_stream.cli.options.parser import Options
 from amt_stream.core.clock import Moment, date_and_time
 from amt_stream.core.formats import FILE_FORMATS, WAYS
-from amt_stream.core.values import (
-    Choice,
-    Listed,
-    Number,
-    parse_channels,
-    parse_channels_or_each,
-)
+from amt_stream.core.values import Choice, Listed, Number, parse_channels, parse_channels_or_each
 from amt_stream.meters import catalog
 from amt_stream.meters.output_settings import CsvSettings, LimitSettings
 from amt_stream.meters.setting import changed, setting, switch
@@ -225,12 +219,7 @@ class ExplainOptions(Options):
         Choice(("free", "diffuse")),
         default="free",
     )
-    jobs: int = setting(
-        "--jobs N",
-        "number of processes",
-        Number(1, 1024, whole=True),
-        default=1,
-    )
+    jobs: int = setting("--jobs N", "number of processes", Number(1, 1024, whole=True), default=1)
     progress_s: float | None = changed(AnalyzeOptions, "progress_s")
     format: str = setting(
         "--format",

@@ -135,9 +135,7 @@ class Task:
 
 
 def tasks_of(
-    names: Sequence[str],
-    channels: tuple[int, ...] | str | None,
-    left_out: Collection[Path] = (),
+    names: Sequence[str], channels: tuple[int, ...] | str | None, left_out: Collection[Path] = ()
 ) -> list[Task]:
     """A task for each named file, or with EACH for each of its channels.
 

@@ -46,10 +46,7 @@ def name_in_manifest(task: Task, folder: Path) -> str:
 
 
 def split_done(
-    tasks: Sequence[Task],
-    manifest: Manifest,
-    settings: Mapping[str, object],
-    args: AnalyzeOptions,
+    tasks: Sequence[Task], manifest: Manifest, settings: Mapping[str, object], args: AnalyzeOptions
 ) -> tuple[list[Task], dict[int, JsonMap]]:
     """The tasks, refused if they would overwrite something, and the summaries of finished parts.
 

@@ -123,12 +123,7 @@ class TablePane(Picture):
     most = 1
     """Lines at most."""
 
-    def draw(
-        self,
-        groups: Mapping[str, Sequence[Cell]],
-        view: ViewState,
-        lost: bool,
-    ) -> None:
+    def draw(self, groups: Mapping[str, Sequence[Cell]], view: ViewState, lost: bool) -> None:
         """Draw the readings; grey where they stand still or are not reliable."""
         height = self.most
         if not self.size.width:

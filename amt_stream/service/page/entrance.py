@@ -60,11 +60,7 @@ class Entrance:
     """
 
     def __init__(
-        self,
-        host: str,
-        token: str | None,
-        origins: Sequence[str] = (),
-        viewers: str | None = None,
+        self, host: str, token: str | None, origins: Sequence[str] = (), viewers: str | None = None
     ) -> None:
         if token is None and not is_loopback(host):
             raise PageError(

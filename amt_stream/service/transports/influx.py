@@ -139,11 +139,7 @@ class Influx(ByHttp):
         self._put(STATES, {}, fields, time.time_ns())
 
     def _put(
-        self,
-        measurement: str,
-        tags: Mapping[str, str],
-        fields: Mapping[str, Value],
-        stamp_ns: int,
+        self, measurement: str, tags: Mapping[str, str], fields: Mapping[str, Value], stamp_ns: int
     ) -> bool:
         return self._sender.put(
             protocol_line(measurement, {**self._tags, **tags}, fields, stamp_ns)

@@ -11,11 +11,7 @@ from amt_stream.sessions.outputs.workbook import WorkbookWriter
 FORMATS: dict[str, type[LiveWriter]] = {"csv": CsvWriter, "jsonl": JsonLinesWriter}
 """Writers by format, which is also the ending of their files."""
 
-WRITERS: dict[str, type[LiveWriter]] = {
-    **FORMATS,
-    "parquet": ParquetWriter,
-    "xlsx": WorkbookWriter,
-}
+WRITERS: dict[str, type[LiveWriter]] = {**FORMATS, "parquet": ParquetWriter, "xlsx": WorkbookWriter}
 """Writers for files, including those whose files cannot be read before their end."""
 
 __all__ = [

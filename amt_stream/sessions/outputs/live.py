@@ -28,12 +28,7 @@ class LiveRows:
 
     hears_tail = True
 
-    def __init__(
-        self,
-        stream: TextIO,
-        begin: Callable[[], LiveWriter],
-        table: AnyRows,
-    ) -> None:
+    def __init__(self, stream: TextIO, begin: Callable[[], LiveWriter], table: AnyRows) -> None:
         self.done = threading.Event()
         self.error: OSError | None = None
         self.writing = False

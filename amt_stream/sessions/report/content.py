@@ -14,11 +14,7 @@ from amt_stream.meters.calibration import COVERAGE
 from amt_stream.meters.rows import Column, reading_text
 from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limit_words import PROJECTED, window_words, worst_words
-from amt_stream.sessions.report.coverage import (
-    COMPLETE,
-    covered,
-    has_clipped,
-)
+from amt_stream.sessions.report.coverage import COMPLETE, covered, has_clipped
 from amt_stream.sessions.report.curves import words_of
 from amt_stream.sessions.report.times import Clock, duration, elapsed, zone_words
 from amt_stream.sessions.results import Results

@@ -15,10 +15,7 @@ from amt_stream.meters.rows import Column
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.column import EQUIVALENT
 from amt_stream.sessions.results.pieces import PiecesOfRows
-from amt_stream.sessions.results.results import (
-    Results,
-    ResultsError,
-)
+from amt_stream.sessions.results.results import Results, ResultsError
 from amt_stream.sessions.results.spans import Numbers, UncountedSpans
 
 

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import SAME_S
 from amt_stream.meters.rows.block import unix_s
 from amt_stream.meters.rows.column import EQUIVALENT
-from amt_stream.sessions.results.results import (
-    Results,
-)
+from amt_stream.sessions.results.results import Results
 from amt_stream.sessions.results.spans import Numbers, UncountedSpans
 
 FINEST_S = 1.0

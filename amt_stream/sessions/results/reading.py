@@ -11,12 +11,7 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.meters.limits import LimitError, limit_of
 from amt_stream.meters.names import limit_in
-from amt_stream.meters.rows import (
-    AFTER,
-    BEFORE,
-    Column,
-    Rows,
-)
+from amt_stream.meters.rows import AFTER, BEFORE, Column, Rows
 from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.limited import until_of

@@ -19,14 +19,7 @@ from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, SAME_TIME_S, UNHEARD, Event, Fault
 from amt_stream.meters.limits import STATES, UNCALIBRATED, limit_of
 from amt_stream.meters.names import state_column
-from amt_stream.meters.rows import (
-    FAULT_NAMES,
-    Column,
-    Readings,
-    Rows,
-    column_named,
-    readings_of,
-)
+from amt_stream.meters.rows import FAULT_NAMES, Column, Readings, Rows, column_named, readings_of
 from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.limit_monitor import LimitMonitor

@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import SAME_S
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault
-from amt_stream.sessions.results.results import (
-    UNCALIBRATED_SOUND,
-    FaultySpan,
-    Results,
-    merged,
-)
+from amt_stream.sessions.results.results import UNCALIBRATED_SOUND, FaultySpan, Results, merged
 
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
 

@@ -105,9 +105,7 @@ class _SharesOf:
         for second in np.unique(number[known]).tolist():
             there = known & (number == second)
             found = _Second(
-                parts[:, there].sum(1) @ self._weights,
-                float(both[there].sum()),
-                int(there.sum()),
+                parts[:, there].sum(1) @ self._weights, float(both[there].sum()), int(there.sum())
             )
             before = self._seconds.get(second)
             if before is not None and before.parts.shape == found.parts.shape:

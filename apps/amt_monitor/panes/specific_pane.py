@@ -112,8 +112,7 @@ class SpecificQualityPane(LastMinutePane):
         if self._of.hz:
             hz = float(getattr(values, self._of.hz)[channel, place])
         return self._of.strongest.format(
-            band=reading_text("_hz", round(float(_centers()[band]), -1)),
-            hz=reading_text("_hz", hz),
+            band=reading_text("_hz", round(float(_centers()[band]), -1)), hz=reading_text("_hz", hz)
         )
 
     def restart(self) -> None:

@@ -41,10 +41,7 @@ class SpectrumPane(Pane):
     """
 
     def __init__(self) -> None:
-        super().__init__(
-            "specific_loudness",
-            "Specific loudness now",
-        )
+        super().__init__("specific_loudness", "Specific loudness now")
         self.head_bar.setToolTip(
             "short-term, before binaural inhibition; below in Cam, above in Hz"
         )

@@ -9,12 +9,7 @@ import numpy as np
 from amt_monitor.base.theme import Role
 from amt_monitor.plot.curve_layers import CurveLayer, FillBelowLayer, FillBetweenLayer
 from amt_monitor.plot.history_traces import DECIBELS, GrowingScale, HistoryTrace, symbol_of, unit_of
-from amt_monitor.plot.line_layers import (
-    CursorLayer,
-    MarkerLayer,
-    Threshold,
-    ThresholdLayer,
-)
+from amt_monitor.plot.line_layers import CursorLayer, MarkerLayer, Threshold, ThresholdLayer
 from amt_monitor.plot.plot import LegendEntry
 from amt_monitor.plot.scrolling_layer import Lined, Lines, ScrollingLayer
 from amt_monitor.plot.time_plot import TimePlot

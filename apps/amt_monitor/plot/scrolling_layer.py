@@ -46,11 +46,7 @@ class ScrollingLayer(Layer):
         return not len(self._x)
 
     def show(
-        self,
-        level: int,
-        first: int,
-        x: NDArray[np.float64],
-        lined: Sequence[tuple[Lined, Lines]],
+        self, level: int, first: int, x: NDArray[np.float64], lined: Sequence[tuple[Lined, Lines]]
     ) -> None:
         """Show lines through cells of time at `x`; `first` is the number of the first cell."""
         lines = np.array([line for _, some in lined for line in some])

@@ -160,9 +160,7 @@ def on_screen(window: QtWidgets.QWidget) -> bool:
 
 
 def lay_out(
-    window: QtWidgets.QMainWindow,
-    docks: Sequence[PaneDock],
-    closed: Collection[str] | None = None,
+    window: QtWidgets.QMainWindow, docks: Sequence[PaneDock], closed: Collection[str] | None = None
 ) -> None:
     """Numbers at the top, history below, curves at the bottom; others are tabs of these.
 

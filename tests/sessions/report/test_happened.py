@@ -90,7 +90,7 @@ def test_events_of_one_kind_are_one_line_and_the_longest_come_first(evening):
         "hall is clipped: the sound may have been louder, 3 s in all",
     ]
     assert [when for when, _ in lines[1:]] == [
-        *("1:30 to 6:50", "16:40 to 18:20", "50:00", "33:20"),
+        *("1:30 to 6:50", "16:40 to 18:20", "50:00", "33:20")
     ]
     assert lines[0][1].startswith("singer"), "marks stay in front"
     assert "more in the log" not in words_of(report_page(evening))
