@@ -158,7 +158,7 @@ def test_a_banner_says_that_a_limit_will_be_exceeded(qtbot, start):
     (pane,) = window.area.docks["limits"].pane.words
     qtbot.waitUntil(lambda: pane[0].text().startswith("Over the limit in"), timeout=5000)
     wall = window.wall_view
-    window.wall()
+    window.targets.wall.wall()
     qtbot.waitUntil(lambda: "over the limit in" in wall.banner.text(), timeout=5000)
 
 

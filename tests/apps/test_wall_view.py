@@ -88,7 +88,7 @@ def test_it_shows_what_the_rows_have_and_how_the_limit_is_kept(qtbot, on_wall):
 def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
     limits = [*LIMITS, Limit("laf_db", 99.0, name="far")]
     window, wall = on_wall(limits=limits)
-    window.choose_wall_numbers(["laf_db"])
+    window.targets.wall.choose(["laf_db"])
     qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
     wall.resize(1280, 800)
     qtbot.wait(300)
@@ -105,7 +105,7 @@ def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
 def test_the_strip_has_a_scale_and_the_limit(qtbot, on_wall):
     limits = [Limit("laeq_1s_db", 85.0, amber=75.0, name="loud")]
     window, wall = on_wall(limits=limits)
-    window.choose_wall_numbers(["laf_db"])
+    window.targets.wall.choose(["laf_db"])
     wall.resize(1280, 800)
     strip = wall.strip
     qtbot.waitUntil(lambda: len(strip._cells) > 0 and strip.isVisible(), timeout=10000)
@@ -232,9 +232,9 @@ def test_each_number_is_in_doubt_with_its_own_model(qtbot, open_window, level, m
         return Engine(source, models, [FollowedReadings(table)])
 
     window = open_window(make_engine)
-    window.wall()
+    window.targets.wall.wall()
     wall = window.wall_view
-    window.choose_wall_numbers(["laf_db", "ltl_sone"])
+    window.targets.wall.choose(["laf_db", "ltl_sone"])
 
     def only_one_settles():
         look = window.updater.view
@@ -261,7 +261,7 @@ def test_it_follows_the_state_and_keys_work_in_it(qtbot, on_wall):
         qtbot.keyClick(wall, key)
         qtbot.waitUntil(lambda: not wall.isVisible(), timeout=5000)
         assert window.isVisible()
-        window.wall()
+        window.targets.wall.wall()
 
 
 def test_dialogs_stand_before_it(qtbot, on_wall, tmp_path, monkeypatch):
@@ -281,11 +281,13 @@ def test_dialogs_stand_before_it(qtbot, on_wall, tmp_path, monkeypatch):
 
 def test_numbers_are_chosen_from_a_menu_and_remembered(qtbot, on_wall):
     window, wall = on_wall()
-    menu = window.menus.wall
+    wall_menu = window.targets.wall
 
     def tick(name):
-        menu.fill()
-        actions = {a.objectName(): a for sub in menu.actions() for a in sub.menu().actions()}
+        wall_menu.fill_menu()
+        actions = {
+            a.objectName(): a for sub in wall_menu.menu.actions() for a in sub.menu().actions()
+        }
         actions[f"wall_{name}"].trigger()
 
     for name in ("laeq_db", "lcpeak_db"):

@@ -76,6 +76,11 @@ def running_models(engine: "Engine") -> Mapping[str, Any]:
     return {entry.name: model for entry, model in found if entry is not None}
 
 
+def model_names(engine: "Engine | None") -> list[str] | None:
+    """The names of the catalog models of an engine; None if there are none."""
+    return None if engine is None else [*running_models(engine)] or None
+
+
 def swap_models(engine: "Engine", setting: str, word: str) -> None:
     """Replace the models by others with this setting, made here while the present ones run
     [any-thread].

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 TARGETS = {
     "files": ("open_file", "open_session", "save_session", "report", "compare"),
-    "window": (
-        *("export", "choose_settings", "quit", "freeze", "venue", "wall", "first_steps", "keys"),
-    ),
+    "window": ("export", "choose_settings", "quit", "freeze", "venue", "first_steps", "keys"),
+    "wall": ("wall",),
     "readings": ("reset_readings", "undo_reset", "reset_filters", "mark", "replay"),
     "limits": ("choose_limits", "choose_audience"),
     "calibration": ("calibrate", "calibrations"),

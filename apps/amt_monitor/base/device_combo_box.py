@@ -92,6 +92,11 @@ class DeviceComboBox(QtWidgets.QComboBox):
         # The mouse wheel over the closed list must not end a measurement.
         event.ignore()
 
+    def open_list(self) -> None:
+        """Open the list, and let the keyboard choose."""
+        self.setFocus()
+        self.showPopup()
+
     def showPopup(self) -> None:
         self.refresh()
         super().showPopup()

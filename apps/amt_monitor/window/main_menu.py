@@ -14,7 +14,6 @@ from amt_monitor.actions.window_commands import COMMANDS, GROUPS
 from amt_monitor.base.theme import CHOICES, NAMES, theme
 from amt_monitor.base.widgets import add_choice
 from amt_monitor.window.pane_docks import PaneDock
-from amt_monitor.window.wall_view import WallMenu
 
 
 class MainMenu:
@@ -31,7 +30,7 @@ class MainMenu:
         models: ModelsMenu,
         channels: ChannelsMenu,
         presets: PresetsMenu,
-        wall: WallMenu,
+        wall: QtWidgets.QMenu,
         layouts: LayoutsMenu,
         choose_theme: Callable[[str], object],
     ) -> None:

@@ -10,7 +10,7 @@ from amt_monitor.actions.file_actions import FileActions
 from amt_monitor.actions.layouts_menu import LayoutsMenu
 from amt_monitor.actions.limit_actions import ChangeLimits, LimitActions
 from amt_monitor.actions.measurement_actions import MakeLog, MeasurementActions
-from amt_monitor.actions.models_menu import ModelsMenu, running_models
+from amt_monitor.actions.models_menu import ModelsMenu, model_names
 from amt_monitor.actions.presets_menu import PresetOf, PresetsMenu
 from amt_monitor.actions.reading_actions import ReadingActions
 from amt_monitor.actions.recent_menu import RecentMenu
@@ -30,7 +30,10 @@ from amt_monitor.window.pane_docks import color_tabs, on_screen
 from amt_monitor.window.pane_updater import PaneUpdater
 from amt_monitor.window.state_view import StateView
 from amt_monitor.window.tray_icon import TrayIcon
-from amt_monitor.window.wall_view import WallMenu, WallView, wall_numbers
+from amt_monitor.window.update_pacer import TimedUpdate, UpdatePacer
+from amt_monitor.window.wall import Wall
+from amt_monitor.window.wall_view import WallView
+from amt_monitor.window.window_place import WindowPlace
 from amt_stream.views.log_status import log_in
 from amt_stream.views.measurement_control import MakeEngine, MeasurementControl
 from amt_stream.views.status_text import title_text
@@ -63,6 +66,7 @@ class Targets(NamedTuple):
     readings: ReadingActions
     limits: LimitActions
     calibration: CalibrationActions
+    wall: Wall
 
 
 class MainWindow(QtWidgets.QMainWindow):
@@ -110,10 +114,14 @@ class MainWindow(QtWidgets.QMainWindow):
         self._before_venue = ""
         theme.changed.connect(self._color_tabs)
         self._take_settings()
-        self._restore_place()
+        self._place = WindowPlace(self, self.settings)
         updates = self._draw, self._read, self.show_state, self._keep_layout
-        self._timers = [*map(self._timer, SEEN_MS, updates)]
-        self._seen = True
+        self._pacer = UpdatePacer(
+            self,
+            [*map(TimedUpdate, updates, SEEN_MS, HIDDEN_MS)],
+            lambda: self.area.is_seen or self.wall_view.isVisible() or on_screen(self),
+            self._catch_up,
+        )
         self._fit_timer = QtCore.QTimer(self, singleShot=True, interval=FIT_MS)
         self._fit_timer.timeout.connect(self.area.fit_window)
         # Else a button would have the focus at first, and Enter in haste would press it.
@@ -128,7 +136,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.device, self.first_start = self.bar.device, self.state_view.getting_started
         self.message.undo.clicked.connect(lambda _: self.targets.readings.undo_reset())
         self.first_start.closed.connect(self._has_started)
-        self.first_start.input_asked.connect(self._choose_input)
+        self.first_start.input_asked.connect(self.device.open_list)
         self.first_start.calibration_asked.connect(self.actions_by_name["calibrate"].trigger)
         if not self.settings.get("started", False):
             self.first_start.ask()
@@ -159,20 +167,19 @@ class MainWindow(QtWidgets.QMainWindow):
             play=controls.play,
             now=self.updater.results,
             logged=lambda: controls.log_of_all,
-            models=self._running,
+            models=lambda: model_names(self.measurement.engine),
             tell=self.say,
         )
         limits = LimitActions(controls, change_limits, self._preset)
         calibration = CalibrationActions(controls)
-        self.targets = Targets(self, files, controls, ReadingActions(controls), limits, calibration)
+        wall = Wall(self.wall_view, self.updater, self.state_view, self.settings)
+        readings = ReadingActions(controls)
+        self.targets = Targets(self, files, controls, readings, limits, calibration, wall)
         self.bar.calibration.clicked.connect(
             lambda: calibration.calibrate(self.state_view.why_uncalibrated)
         )
 
     def _build_menus(self) -> None:
-        wall = WallMenu(
-            lambda: self.updater.view, lambda: [*self.wall_view.numbers], self.choose_wall_numbers
-        )
         self.menus = MainMenu(
             self.state_view.menu_bar,
             self.actions_by_name,
@@ -184,7 +191,7 @@ class MainWindow(QtWidgets.QMainWindow):
             ),
             ChannelsMenu(self.measurement, self.targets.measurement.choose_sound),
             PresetsMenu(self.settings, self._preset, self.targets.limits.choose_preset, self.say),
-            wall,
+            self.targets.wall.menu,
             LayoutsMenu(
                 self.settings,
                 lambda: self.area.name,
@@ -195,22 +202,12 @@ class MainWindow(QtWidgets.QMainWindow):
             self.choose_theme,
         )
         self.menus.recent.chosen.connect(self.targets.files.open_path)
-        self.wall_view.customContextMenuRequested.connect(
-            lambda place: wall.popup(self.wall_view.mapToGlobal(place))
-        )
 
     def _preset(self) -> "Preset | None":
         engine = self.measurement.engine
         if engine is None or self._preset_of is None:
             return None
         return self._preset_of(engine)
-
-    def _timer(self, milliseconds: int, action: Any) -> QtCore.QTimer:
-        timer = QtCore.QTimer(self)
-        timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
-        timer.timeout.connect(action)
-        timer.start(milliseconds)
-        return timer
 
     def _run(self, command: WindowCommand) -> None:
         getattr(getattr(self.targets, command.target), command.name)()
@@ -229,16 +226,6 @@ class MainWindow(QtWidgets.QMainWindow):
         self.updater.freeze(not self.updater.frozen)
         self.actions_by_name["freeze"].setChecked(self.updater.frozen)
 
-    def wall(self) -> None:
-        """Show two or three numbers on the whole screen, or close them."""
-        if self.wall_view.isVisible():
-            self.wall_view.close()
-        else:
-            self.wall_view.setGeometry(self.screen().geometry())
-            self.wall_view.showFullScreen()
-            self.wall_view.activateWindow()
-            self._show_wall()
-
     def venue(self) -> None:
         """Show the panes of a venue, or the layout before; measure with its preset first."""
         if VENUE not in self.area.docks:
@@ -250,18 +237,6 @@ class MainWindow(QtWidgets.QMainWindow):
         else:
             self._before_venue = self.area.layout()
             self.area.restore_default()
-
-    def _show_wall(self) -> None:
-        if self.wall_view.isVisible() and (view := self.updater.held_view) is not None:
-            self.wall_view.choose(wall_numbers(view, self.settings.get("wall", [])))
-            pane = self.updater.history
-            state = self.state_view
-            self.wall_view.show_state(state.states, state.banner.text(), self.message.text)
-            self.wall_view.read(view, pane and pane.history)
-
-    def choose_wall_numbers(self, names: list[str]) -> None:
-        self.settings.put(wall=names)
-        self._show_wall()
 
     def keys(self) -> None:
         ShortcutsDialog(self._front).open()
@@ -275,10 +250,6 @@ class MainWindow(QtWidgets.QMainWindow):
         self.area.docks["history"].raise_()
         pane.save.showMenu()
 
-    def _running(self) -> list[str] | None:
-        engine = self.measurement.engine
-        return None if engine is None else [*running_models(engine)] or None
-
     def quit(self) -> None:
         self.close()
 
@@ -290,34 +261,14 @@ class MainWindow(QtWidgets.QMainWindow):
         self.state_view.say(sentence)
         self.show_state()
 
-    def _restore_place(self) -> None:
-        if place := self.settings.get("place", ""):
-            # Qt moves a window from a screen that is gone to one that is there.
-            self.restoreGeometry(QtCore.QByteArray.fromBase64(place.encode()))
-        else:
-            QtCore.QTimer.singleShot(FIT_MS, self._fit_screen)
-
-    def _fit_screen(self) -> None:
-        """Keep the frame, which the window system has put around it by now, on the screen."""
-        room = self.screen().availableGeometry()
-        self.resize(self.size().boundedTo(room.size() - self.frameGeometry().size() + self.size()))
-        place, frame = self.pos(), self.frameGeometry()
-        over = frame.bottomRight() - room.bottomRight()
-        place -= QtCore.QPoint(max(0, over.x()), max(0, over.y()))
-        self.move(max(room.left(), place.x()), max(room.top(), place.y()))
-
     def _keep_layout(self) -> None:
         """Store layout and place, often: a program that is killed loses nothing."""
         self.area.keep()
-        self.settings.put(place=bytes(self.saveGeometry().toBase64().data()).decode())
+        self._place.keep()
 
     def choose_settings(self) -> None:
         available = QtWidgets.QSystemTrayIcon.isSystemTrayAvailable()
         SettingsDialog(self.settings, self._take_settings, self._front, available).open()
-
-    def _choose_input(self) -> None:
-        self.device.setFocus()
-        self.device.showPopup()
 
     def first_steps(self) -> None:
         self.first_start.ask()
@@ -368,30 +319,21 @@ class MainWindow(QtWidgets.QMainWindow):
             QtCore.QTimer.singleShot(0, self.hide)
 
     def _draw(self) -> None:
-        if not self._seen:
-            self._pace()
+        if not self._pacer.seen:
+            self._pacer.look()
         self.updater.draw()
 
     def _read(self) -> None:
-        self._pace()
+        self._pacer.look()
         self.read()
 
-    def _pace(self) -> None:
-        """Update slowly while nothing is seen; catch up at once when it is seen again."""
-        seen = self.area.is_seen or self.wall_view.isVisible() or on_screen(self)
-        if seen != self._seen:
-            self._seen = seen
-            for timer, milliseconds in zip(
-                self._timers, SEEN_MS if seen else HIDDEN_MS, strict=True
-            ):
-                timer.setInterval(milliseconds)
-            if seen:
-                self.read()
-                self.show_state()
+    def _catch_up(self) -> None:
+        self.read()
+        self.show_state()
 
     def read(self) -> None:
         self.updater.read()
-        self._show_wall()
+        self.targets.wall.show()
 
     def show_state(self) -> None:
         """Show how the measurement stands, also while hidden: an engine may end by itself."""
@@ -403,7 +345,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self.state_view.show_state(measurement, self.height() < ROOMY, self.updater.frozen)
         if self.area.has_other_room:  # a banner or a message takes room too
             self._fit_timer.start()
-        self._show_wall()
+        self.targets.wall.show()
         engine, state = measurement.engine, measurement.state
         if engine is not None:
             self.actions_by_name["log"].setChecked(log_in(engine) is not None)
@@ -432,8 +374,7 @@ class MainWindow(QtWidgets.QMainWindow):
         self._keep_layout()
         self.limits.tray.show_if(False)
         self.wall_view.close()
-        for timer in self._timers:
-            timer.stop()
+        self._pacer.stop()
         self.hide()
         self.area.leave()
         self.device.close_listing()

@@ -1,8 +1,7 @@
 """Few numbers on the whole screen, readable across a room, with the limit and 15 minutes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
@@ -19,7 +18,7 @@ from amt_monitor.base.theme import (
     theme,
     tint,
 )
-from amt_monitor.base.widgets import add_choice, plain_label, tied
+from amt_monitor.base.widgets import plain_label, tied
 from amt_monitor.panes.limits_pane import Light
 from amt_monitor.window.top_bar import StateChip
 from amt_monitor.window.wall_strip import LastMinutes
@@ -41,12 +40,6 @@ if TYPE_CHECKING:
 
 MOST = 3
 """Numbers at most."""
-
-USUAL = (
-    *("laf_db", "laeq_db", "ltl_phon", "ltl_sone", "momentary_lufs", "integrated_lufs"),
-    *("gm2002_ltl_phon", "zwicker_n_sone", "zwicker_n5_sone"),
-)
-"""By default, the first two of these that exist."""
 
 FIRST, OTHERS = 2, 1
 """Shares of the height: the first number, and the others below it."""
@@ -250,54 +243,3 @@ class WallView(QtWidgets.QWidget):
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         event.accept()
         self.closed.emit()
-
-
-class WallMenu(QtWidgets.QMenu):
-    """Chooses the numbers of the wall view.
-
-    view: returns the newest view, or None
-    chosen: returns the names of the chosen readings
-    choose: called with new names
-    """
-
-    def __init__(
-        self,
-        view: Callable[[], "ViewState | None"],
-        chosen: Callable[[], Sequence[str]],
-        choose: Callable[[list[str]], object],
-    ) -> None:
-        super().__init__("&Numbers on the wall")
-        self._view, self._chosen, self._choose = view, chosen, choose
-        self.aboutToShow.connect(self.fill)
-
-    def fill(self) -> None:
-        self.clear()
-        view, chosen = self._view(), self._chosen()
-        if view is None or view.readings is None:
-            self.addAction("no readings").setEnabled(False)
-            return
-        for model in view.readings.models:
-            menu = self.addMenu(model)
-            for name in view.readings.of(model):
-                words, tick = plain(caption_of(name).listed), partial(self._tick, name)
-                add_choice(menu, words, name in chosen, tick, f"wall_{name}")
-
-    def _tick(self, name: str) -> None:
-        chosen = [*self._chosen()]
-        if name in chosen:
-            chosen.remove(name)
-        else:
-            chosen = [*chosen, name][-MOST:]
-        if chosen:
-            self._choose(chosen)
-
-
-def wall_numbers(view: "ViewState", wanted: Sequence[str]) -> list[str]:
-    if view.readings is None:
-        return []
-    there = [name for model in view.readings.models for name in view.readings.of(model)]
-    if found := [name for name in wanted if name in there]:
-        return found[:MOST]
-    limited = [limit.column for limit in view.readings.limits]
-    usual = [name for name in dict.fromkeys((*limited, *USUAL)) if name in there]
-    return usual[:2] or there[:1]
