@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.frames import Event
-from amt_stream.views.counted_time import counted_from, pauses
+from amt_stream.sessions.counted_time import counted_from, pauses
 from amt_stream.views.reading_history import CAME, FAULTS, SETTLING, ReadingHistory
 
 

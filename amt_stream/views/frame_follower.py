@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.frames import Event, Frames
-from amt_stream.views.counted_time import counted_from, pauses
+from amt_stream.sessions.counted_time import counted_from, pauses
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters.frames import Frames
-from amt_stream.views.counted_time import follow_reset
+from amt_stream.sessions.counted_time import follow_reset
 from amt_stream.views.frame_follower import FrameFollower
 
 if TYPE_CHECKING:

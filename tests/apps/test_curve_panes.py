@@ -13,7 +13,7 @@ from amt_monitor.plot.image_layers import color_table
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import Rows, SoundLevelReadings, readings_of
-from amt_stream.views.counted_time import counted_from, pauses
+from amt_stream.sessions.counted_time import counted_from, pauses
 from amt_stream.views.peak_hold import PeakHold
 from amt_stream.views.reading_history import ReadingHistory, kept_of
 
@@ -255,6 +255,8 @@ def test_pauses_and_resets_are_those_of_the_events():
     assert counted_from(events) == 2.0
     assert counted_from([*events, Event("reset_undone", 0, 9.0, 0.0)]) == 0.0
     assert (pauses(()), counted_from(())) == ([], 0.0)
+    again = Event("continued", 0, 2.5, 0.0)
+    assert pauses([*events[:2], again]) == [(0.0, 1.0)]
 
 
 def test_percentiles_are_found_by_their_names():

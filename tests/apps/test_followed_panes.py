@@ -10,8 +10,8 @@ from amt_monitor.panes.waterfall_pane import COLUMN_S, WaterfallPane
 from amt_stream.dsp.stages import SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.frames import Event
+from amt_stream.sessions.counted_time import counted_from
 from amt_stream.sessions.outputs import FollowedReadings
-from amt_stream.views.counted_time import counted_from
 from amt_stream.views.frame_follower import FrameFollower
 
 FS = 48000

@@ -55,7 +55,7 @@ def run_report(args: ReportOptions) -> int:
     one = len(results) == 1
     write_page(out, report_page(results[0], *given) if one else reports_page(results, *given))
     for found in results:
-        clock = Clock(found.start_utc, args.zone or found.zone, found.duration_s)
+        clock = Clock.of(found, args.zone)
         for name, words in (*integrity(found), *exclusions(found, clock)):
             words = words.replace("\n", "; ")
             say(f"{name} {words}" if one else f"{found.name}: {name} {words}")

@@ -19,9 +19,9 @@ from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows import Strongest, strongest
 from amt_stream.meters.state_signs import AWAY
 from amt_stream.sessions import SessionLog
+from amt_stream.sessions.counted_time import counted_from, follow_reset
 from amt_stream.sessions.events import keeper_in
 from amt_stream.sessions.outputs import FollowedReadings
-from amt_stream.views.counted_time import counted_from, follow_reset
 from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from amt_stream.offline.measure import MeasureSettings, measure
 from amt_stream.offline.measured import Measured
 from amt_stream.sessions.compare.repeatability import repeatability
 from amt_stream.sessions.reading import ROWS_IN
-from amt_stream.sessions.report.content import integrity, readings
+from amt_stream.sessions.report.content import integrity, readings_by_name
 from amt_stream.sessions.report.curves import is_followed
 from amt_stream.sessions.results import Results, ResultsError, Wanted, read_results
 from amt_stream.sessions.results.interval_table import IntervalTable, intervals_of
@@ -31,9 +31,6 @@ from amt_stream.sessions.results.parts import part_of, results_of_part
 LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS")
 UNITS = (*LEVELS, *LOUDNESS, *FULL_SCALE)
 """Units of readings that can be compared."""
-
-OFTEN = 1000
-"""Statistics that are compared, if present."""
 
 Known = tuple[float, float]
 """Uncertainties in dB, k = 2: of the calibration, and of the microphone for this sound."""
@@ -225,10 +222,7 @@ class Comparison:
     @property
     def differences(self) -> list[Difference]:
         """Differences of all common readings of the whole sound."""
-        first, second = (
-            {one.name: one for group in readings(results, OFTEN).values() for one in group}
-            for results in (self.a, self.b)
-        )
+        first, second = map(readings_by_name, (self.a, self.b))
         found = []
         for name, one in first.items():
             other = second.get(name)

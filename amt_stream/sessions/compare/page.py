@@ -32,7 +32,7 @@ def _whole(found: Comparison) -> str:
     rows = []
     for side, results in (("A", found.a), ("B", found.b)):
         facts = [
-            *when(results, Clock(results.start_utc, results.zone, results.duration_s)),
+            *when(results, Clock.of(results)),
             *device(results),
             *calibration(results),
         ]

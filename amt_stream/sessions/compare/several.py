@@ -15,7 +15,7 @@ from amt_stream.sessions.report.content import (
     LimitLine,
     Reading,
     limit_lines,
-    readings,
+    readings_by_name,
     uncertainty,
     when,
 )
@@ -76,9 +76,7 @@ def reports_page(
 
 
 def _lines(names: Mapping[str, Results], zone: tzinfo | None) -> Iterator[Sequence[str]]:
-    clocks = {
-        name: Clock(one.start_utc, zone or one.zone, one.duration_s) for name, one in names.items()
-    }
+    clocks = {name: Clock.of(one, zone) for name, one in names.items()}
     yield [*heads(("", "")), *(cell(f"{n}: {one.name}", "head", "th") for n, one in names.items())]
     facts = {name: dict(when(one, clocks[name])) for name, one in names.items()}
     for fact in dict.fromkeys(key for one in facts.values() for key in one):
@@ -88,10 +86,7 @@ def _lines(names: Mapping[str, Results], zone: tzinfo | None) -> Iterator[Sequen
         for one in names.values()
     ]
     yield [cell("Level", "second"), cell("dB"), *map(cell, sure)]
-    found = [
-        {one.name: one for group in readings(results, 1000).values() for one in group}
-        for results in names.values()
-    ]
+    found = [*map(readings_by_name, names.values())]
     differences = [{}, *(_differences(names["A"], one) for one in [*names.values()][1:])]
     order = [*FIRST, *THEN, *found[0]]
     common = [name for name in dict.fromkeys(order) if all(name in of for of in found)]

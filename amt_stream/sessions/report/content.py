@@ -24,6 +24,7 @@ FIRST = ("laeq_db", "max_ltl_phon", "integrated_lufs", "zwicker_n5_sone", "gm200
 THEN = ("laeq_audience_db", "lafmax_db", "ltl_n5_phon", "lcpeak_db", "true_peak_dbtp", "lra_lu")
 """Readings shown first: one of each model, then these."""
 
+EVERY = 1000
 MOST_LARGE, MOST_READINGS, MOST_TOLD = 3, 18, 4
 """Largest number of readings on one page."""
 
@@ -121,6 +122,11 @@ def readings(results: Results, most: int = MOST_READINGS) -> dict[str, list[Read
     }
 
 
+def readings_by_name(results: Results) -> dict[str, Reading]:
+    """All readings that `readings` chooses from, by name."""
+    return {one.name: one for group in readings(results, EVERY).values() for one in group}
+
+
 def _of_all(column: Column) -> bool:
     """Whether a column is a statistic of the whole sound, of both channels together."""
     return column.counted and not (column.side or column.bound_of or column.band_hz)
@@ -166,7 +172,7 @@ def _band(parts: PartsOfRows, name: str, values: Mapping[str, float | None]) -> 
 
 def large(results: Results) -> list[Reading]:
     """The few readings in large type."""
-    every = {one.name: one for group in readings(results, 1000).values() for one in group}
+    every = readings_by_name(results)
     order = [name for name in (*FIRST, *THEN) if name in every]
     return [every[name] for name in [*dict.fromkeys([*order, *every])][:MOST_LARGE]]
 

@@ -130,7 +130,7 @@ def sheet(
     paper: str = PAPERS[0],
 ) -> str:
     """The report of one measurement as the body of a page; arguments as in `report_page`."""
-    clock = Clock(results.start_utc, zone or results.zone, results.duration_s)
+    clock = Clock.of(results, zone)
     begin = clock.at(results.begin_s)
     day = "" if begin is None else f"{begin:%d %B %Y}".lstrip("0")
     under = ", ".join(part for part in (about.place, day) if part) or results.name

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from amt_stream.core.clock import DAY_S
+
+if TYPE_CHECKING:
+    from amt_stream.sessions.results import Results
 
 STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 
@@ -29,6 +33,11 @@ class Clock:
     start: np.datetime64 | None
     zone: tzinfo | None = None
     end_s: float = 0.0
+
+    @classmethod
+    def of(cls, results: "Results", zone: tzinfo | None = None) -> "Clock":
+        """The clock of a measurement, in its own zone unless another one is given."""
+        return cls(results.start_utc, zone or results.zone, results.duration_s)
 
     def at(self, time_s: float) -> datetime | None:
         """The local time with its zone; None if unknown."""

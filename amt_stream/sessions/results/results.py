@@ -24,6 +24,7 @@ from amt_stream.meters.rows.block import is_named
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT
 from amt_stream.meters.rows.limit_monitor import LimitMonitor
 from amt_stream.meters.rows.limited import until_of
+from amt_stream.sessions.counted_time import counted_from
 from amt_stream.sessions.verify import Verdict
 
 if TYPE_CHECKING:
@@ -208,8 +209,7 @@ class Results:
     @property
     def reset_s(self) -> float:
         """When readings were last reset, if that was not undone; 0 without a reset."""
-        times = (at_s for kind, at_s in _counting(self.events, ()) if kind == "readings_reset")
-        return max(times, default=0.0)
+        return counted_from(self.events)
 
     @property
     def marks(self) -> list[Event]:

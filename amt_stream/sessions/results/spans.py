@@ -1,6 +1,5 @@
 """Times of a measurement that do not count: gaps, pauses, excluded spans, models switched off."""
 
-import math
 from functools import cached_property
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from amt_stream.core.clock import SAME_S
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault
+from amt_stream.sessions.counted_time import pauses
 from amt_stream.sessions.results.results import UNCALIBRATED_SOUND, FaultySpan, Results, merged
 
 LEFT_OUT = "gap", "silent", UNCALIBRATED_SOUND
@@ -41,15 +41,7 @@ class UncountedSpans:
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
         """Begin and end of each pause."""
-        found: list[tuple[float, float]] = []
-        since: float | None = None
-        for event in sorted(self._results.events, key=lambda event: event.time_s):
-            if event.kind == "paused" and since is None:
-                since = event.time_s
-            elif event.kind == "continued" and since is not None:
-                found.append((since, event.time_s))
-                since = None
-        return found if since is None else [*found, (since, math.inf)]
+        return pauses(sorted(self._results.events, key=lambda event: event.time_s))
 
     def gaps_of(self, model: str) -> list[tuple[float, float]]:
         """Begin and end of each gap in the sound, and of each uncalibrated stretch.

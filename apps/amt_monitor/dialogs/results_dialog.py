@@ -94,7 +94,7 @@ class ResultsDialog(QtWidgets.QDialog):
         column.addWidget(self._buttons())
 
     def _head(self) -> QtWidgets.QHBoxLayout:
-        facts = [*when(self.results, _clock(self.results)), *device(self.results)]
+        facts = [*when(self.results, Clock.of(self.results)), *device(self.results)]
         facts += [*calibration(self.results), *integrity(self.results)]
         text = "\n".join(f"{name}: {value}" for name, value in facts)
         label = plain_label("facts", text, wrap=True, role="second")
@@ -138,12 +138,8 @@ def _lines(text: str, name: str) -> QtWidgets.QPlainTextEdit:
     return shown
 
 
-def _clock(results: Results) -> Clock:
-    return Clock(results.start_utc, results.zone, results.duration_s)
-
-
 def _happened(results: Results) -> str:
-    clock = _clock(results)
+    clock = Clock.of(results)
     found = [
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
         for one in limit_lines(results, clock)

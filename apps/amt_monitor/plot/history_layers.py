@@ -17,7 +17,7 @@ from amt_monitor.plot.time_span_layer import TimeSpan, TimeSpanLayer, runs_of_tr
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.state_signs import SIGNS
-from amt_stream.views.counted_time import pauses
+from amt_stream.sessions.counted_time import pauses
 from amt_stream.views.history_pyramid import FACTOR, PyramidCells
 from amt_stream.views.history_states import (
     BELOW,

@@ -41,8 +41,9 @@ def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:
     """Start and end of each pause; the last may not have ended."""
     found: list[tuple[float, float]] = []
     for event in events:
-        if event.kind == "paused" and not (found and math.isinf(found[-1][1])):
+        is_paused = bool(found) and math.isinf(found[-1][1])
+        if event.kind == "paused" and not is_paused:
             found.append((event.time_s, math.inf))
-        elif event.kind == "continued" and found:
+        elif event.kind == "continued" and is_paused:
             found[-1] = found[-1][0], event.time_s
     return found
