@@ -14,12 +14,13 @@ from pyqtgraph.Qt import QT_LIB, QtCore, QtGui, QtWidgets
 
 from amt_monitor.actions.file_actions import FileActions
 from amt_monitor.actions.recent_menu import RecentMenu
+from amt_monitor.base.background_task import BackgroundTask
 from amt_monitor.base.file_drop_filter import KEPT, SOUND, FileDropFilter
 from amt_monitor.base.settings import Settings
 from amt_monitor.dialogs.comparison_dialog import ComparisonDialog, cells_of
 from amt_monitor.dialogs.open_sound_dialog import OpenSoundDialog
 from amt_monitor.dialogs.report_dialog import ReportDialog, asked_page
-from amt_monitor.dialogs.results_dialog import ResultsDialog, ResultsLoader
+from amt_monitor.dialogs.results_dialog import ResultsDialog, stored_results
 from amt_stream.cli.command import run_command
 from amt_stream.sessions.compare import Difference
 from amt_stream.sessions.results import read_results
@@ -53,12 +54,8 @@ def texts(table):
 
 
 def test_a_session_that_is_opened_again_has_all_that_was_read(qtbot, shown, log):
-    opened = ResultsLoader(QtWidgets.QApplication.instance())
-    with qtbot.waitSignal(opened.opened, timeout=WAIT_MS) as found:
-        opened.read(log)
-    results, path = found.args
-    assert path == log
-    window = shown(ResultsDialog(results, path))
+    results = stored_results(log)
+    window = shown(ResultsDialog(results, log))
     table = {row[0]: row for row in texts(window.table)}
     assert table["LAeq"][1:3] == [f"{results.summary['laeq_db']:.1f}", "dB"]
     history = window.history.history
@@ -80,9 +77,9 @@ def test_a_session_that_is_opened_again_has_all_that_was_read(qtbot, shown, log)
 
 
 def test_what_is_no_session_is_said(qtbot, tmp_path):
-    opened = ResultsLoader(QtWidgets.QApplication.instance())
+    opened = BackgroundTask(QtWidgets.QApplication.instance())
     with qtbot.waitSignal(opened.refused, timeout=WAIT_MS) as found:
-        opened.read(tmp_path)
+        opened.run(lambda: stored_results(tmp_path))
     assert "is not a session" in found.args[0]
 
 

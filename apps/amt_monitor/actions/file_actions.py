@@ -10,7 +10,7 @@ from amt_monitor.base.background_task import BackgroundTask
 from amt_monitor.base.file_drop_filter import KEPT, FileDropFilter, dropped_kind
 from amt_monitor.base.settings import Settings
 from amt_monitor.dialogs.open_sound_dialog import OpenSoundDialog
-from amt_monitor.dialogs.results_dialog import ResultsDialog, ResultsLoader
+from amt_monitor.dialogs.results_dialog import ResultsDialog, stored_results
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
 from amt_stream.sessions import save_session
@@ -50,16 +50,9 @@ class FileActions(QtCore.QObject):
         self._front, self._settings = front, settings
         self._play, self._now, self._logged = play, now, logged
         self._models, self._tell = models, tell
-        self._opened = ResultsLoader(self)
-        self._opened.opened.connect(self._show)
-        self._opened.refused.connect(tell)
-        self._other = ResultsLoader(self)
-        self._other.refused.connect(tell)
-        self._other.opened.connect(self._compare_with)
-        self._compared: Results | None = None
-        self._saving = BackgroundTask(self)
-        self._saving.done.connect(self._saved)
-        self._saving.refused.connect(tell)
+        self._opening = BackgroundTask(self, lambda opened: self._show(*opened), tell)
+        self._comparing = BackgroundTask(self, lambda both: self._compare(*both), tell)
+        self._saving = BackgroundTask(self, self._saved, tell)
         FileDropFilter(over).dropped.connect(lambda path, kind: self.open_path(path))
 
     def open_file(self) -> None:
@@ -79,7 +72,7 @@ class FileActions(QtCore.QObject):
         if not kind:
             self._tell(f"{path} is neither a sound nor a session, or it is gone")
         elif kind == KEPT:
-            self._opened.read(path)
+            self._opening.run(lambda: (stored_results(path), path))
         else:
             dialog = OpenSoundDialog(path, self._models(), self._front())
             dialog.played.connect(self._play)
@@ -142,16 +135,13 @@ class FileActions(QtCore.QObject):
     def compare_to(self, results: Results) -> None:
         name = QtWidgets.QFileDialog.getExistingDirectory(self._front(), "Compare with the session")
         if name:
-            self._compared = results
-            self._other.read(Path(name))
+            self._comparing.run(lambda: (stored_results(Path(name)), results))
 
-    def _compare_with(self, other: Results, _: Path) -> None:
+    def _compare(self, a: Results, b: Results) -> None:
         from amt_monitor.dialogs.comparison_dialog import ComparisonDialog
 
-        if self._compared is None:
-            return
         try:
-            _open(ComparisonDialog(other, self._compared, self._front()))
+            _open(ComparisonDialog(a, b, self._front()))
         except Refusal as refusal:
             self._tell(plain(refusal))
 

@@ -84,9 +84,9 @@ class MeasurementActions(QtCore.QObject):
         measurement = self.measurement
         engine = measurement.engine
         if engine is not None and measurement.measuring:
-            swapping = BackgroundTask(self)
-            swapping.refused.connect(self.message)
-            swapping.done.connect(lambda _: measurement.have_set(engine, setting, word))
+            swapping = BackgroundTask(
+                self, lambda _: measurement.have_set(engine, setting, word), self.message.emit
+            )
             for signal in (swapping.done, swapping.refused):
                 signal.connect(lambda _: swapping.deleteLater())
             swapping.run(lambda: swap_models(engine, setting, word))

@@ -20,8 +20,7 @@ class ReadingActions(QtCore.QObject):
     def __init__(self, controls: MeasurementActions) -> None:
         super().__init__(controls)
         self._controls, self._measurement = controls, controls.measurement
-        self._replaying = BackgroundTask(self)
-        self._replaying.refused.connect(controls.message)
+        self._replaying = BackgroundTask(self, refused=controls.message.emit)
 
     def reset_readings(self) -> None:
         engine = self._measurement.engine

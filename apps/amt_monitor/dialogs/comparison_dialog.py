@@ -89,9 +89,9 @@ class ComparisonDialog(QtWidgets.QDialog):
         split.setSizes([430, 570])
         box = DialogButtons(self)
         box.add("save", "&Save as a page...", self._save)
-        self._background = BackgroundTask(self)
-        self._background.done.connect(lambda path: self._tell(f"Written: {path}"))
-        self._background.refused.connect(self._refused)
+        self._background = BackgroundTask(
+            self, lambda path: self._tell(f"Written: {path}"), self._refused
+        )
         whole = QtWidgets.QVBoxLayout(self)
         whole.addWidget(split, 1)
         whole.addWidget(box)

@@ -51,9 +51,7 @@ class ReportDialog(QtWidgets.QDialog):
         self.setObjectName("report_dialog")
         self.setWindowTitle(f"Report of {plain(results.name)}")
         self.setMinimumWidth(460)
-        self._background = BackgroundTask(self)
-        self._background.done.connect(self._done)
-        self._background.refused.connect(self._refused)
+        self._background = BackgroundTask(self, self._done, self._refused)
         known = known or {}
         form = QtWidgets.QFormLayout()
         self._edits: dict[str, QtWidgets.QLineEdit] = {}

@@ -6,7 +6,6 @@ from typing import Any
 
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
-from amt_monitor.base.background_task import BackgroundTask
 from amt_monitor.base.badge import Badge
 from amt_monitor.base.widgets import DialogButtons, plain_label, read_only_table, table_cell
 from amt_monitor.panes.history_pane import HistoryPane
@@ -153,17 +152,6 @@ def _happened(results: Results) -> str:
     return "\n".join(map(plain, found)) or "Nothing happened."
 
 
-class ResultsLoader(QtCore.QObject):
-    """Reads results in the background; `opened` has them and their path [main-thread]."""
-
-    opened = QtCore.Signal(object, object)
-    refused = QtCore.Signal(str)
-
-    def __init__(self, parent: QtCore.QObject) -> None:
-        super().__init__(parent)
-        self._background = BackgroundTask(self)
-        self._background.refused.connect(self.refused)
-        self._background.done.connect(lambda found: self.opened.emit(*found))
-
-    def read(self, path: Path) -> None:
-        self._background.run(lambda: (read_results(path, is_followed), path))
+def stored_results(path: Path) -> Results:
+    """The results of a log, with the columns that its history shows. Raises Refusal."""
+    return read_results(path, is_followed)
