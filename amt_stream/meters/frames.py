@@ -85,6 +85,11 @@ LIMITS = "limits"
 COUNTING = ("paused", "continued", "readings_reset", "reset_undone")
 """Kinds of events that change which sound is counted."""
 
+LEFT_OUT, TAKEN_IN = "impulse_left_out", "impulse_counted"
+
+IMPULSE_COUNTING = (LEFT_OUT, TAKEN_IN)
+"""Kinds of events that change whether the impulse that began at their time is counted."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:

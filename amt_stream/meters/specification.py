@@ -271,7 +271,7 @@ def _takers(option: catalog.ReadingsTake) -> str:
 
 def _words_of(name: str) -> Callable[[], Choice]:
     """The values that any model allows for a setting."""
-    return lambda: Choice(settings_of(catalog.names())[name])
+    return lambda: Choice(settings_of(catalog.names()).get(name, ()))
 
 
 @dataclass(frozen=True)
@@ -316,6 +316,12 @@ class ModelSettings:
         "constants of the standard, or of the authors' program",
         _words_of("constants"),
         key="model.constants",
+    )
+    combine: str | None = setting(
+        "--combine",
+        "how `rating` combines its adjustments for tones and impulses: the sum, or the greater",
+        _words_of("combine"),
+        key="model.combine",
     )
     stages: Sequence[Mapping[str, Any]] = setting(
         "",

@@ -91,6 +91,7 @@ class MeasureSettings(TypedDict, total=False):
     ear_filter: str
     accuracy: str
     constants: str
+    combine: str
     compute: str
     step_ms: int | None
     columns: str | Sequence[str] | None

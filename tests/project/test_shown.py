@@ -91,6 +91,8 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("measuring.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
     ("measuring.md", "amt-stream analyze machine.wav"): "tests/meters/test_annoyance.py",
     ("measuring.md", "ffmpeg -i"): "no ffmpeg among the tests; tests/cli/test_pipes.py",
+    ("rating.md", "amt-stream meter --model rating"): "tests/meters/test_rating.py",
+    ("rating.md", "from amt_stream.meters.frames"): "tests/meters/test_rating.py",
     ("sessions.md", "openssl genpkey"): "tests/sessions/test_verify.py, with keys that it makes",
     ("README.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",
     ("measuring.md", "$ amt-stream"): "tests/project/test_documents.py, with what they print",

@@ -8,6 +8,8 @@ from .programme import EBU_9 as EBU_9
 from .programme import EBU_18 as EBU_18
 from .programme import DisplayScale as DisplayScale
 from .programme import ProgrammeLoudness as ProgrammeLoudness
+from .rating import Impulse as Impulse
+from .rating import RatingMeter as RatingMeter
 from .rolling import RollingLevel as RollingLevel
 from .sound_level import SoundLevelMeter as SoundLevelMeter
 from .spectrum import SpectrumMeter as SpectrumMeter

@@ -10,7 +10,14 @@ import numpy as np
 
 from amt_stream.core.saved_state import Resumable, SavedState, state_under, under
 from amt_stream.core.since_reset import UNDO_S, SinceReset
-from amt_stream.meters.frames import COUNTING, SAME_TIME_S, Event, Frames
+from amt_stream.meters.frames import (
+    COUNTING,
+    IMPULSE_COUNTING,
+    LEFT_OUT,
+    SAME_TIME_S,
+    Event,
+    Frames,
+)
 from amt_stream.meters.missing import DEVICE
 from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.frame_queue import FrameQueue
@@ -103,6 +110,10 @@ class FrameFeed(Resumable):
                 if not one.paused:
                     one.missing[event.cause or DEVICE] += event.samples
             return
+        if event.kind in IMPULSE_COUNTING:
+            self.catch_up()
+            self._leave_out(event)
+            return
         if event.kind not in COUNTING:
             return
         self.catch_up()
@@ -118,6 +129,14 @@ class FrameFeed(Resumable):
                 one.pause(paused, event.time_s)
             if self.intervals is not None:
                 self.intervals.pause(paused)
+
+    def _leave_out(self, event: Event) -> None:
+        """Leave out the impulse at the time of the event, or count it again."""
+        several = [one.readings for one in self.counted.states]
+        several += [] if self.intervals is None else [self.intervals.readings]
+        for readings in several:
+            for one in readings.values():
+                one.leave_out(event.time_s, event.kind == LEFT_OUT)
 
     def _take(self, frames: Frames) -> None:
         """Let the readings take a block of frames."""

@@ -189,7 +189,8 @@ class JoinedRows(Resumable):
 
         "paused", "continued", "readings_reset" and "reset_undone" apply from the next frame on.
         Undoing restores the state without the reset, and without those that `SinceReset` undoes
-        with it. Intervals continue through a reset.
+        with it. Intervals continue through a reset. An impulse that is left out is so in the
+        present interval too.
         """
         self._feed.event(event)
 

@@ -216,6 +216,9 @@ class Readings(Resumable, ABC):
     def reset(self) -> None:
         """Forget what was counted."""
 
+    def leave_out(self, time_s: float, out: bool) -> None:
+        """Leave out the impulse that began at this time, or count it again, if there is one."""
+
     def begin_interval(self) -> None:
         """Restart the statistics of a running sound, with windows that reach back."""
         self.reset()

@@ -66,6 +66,8 @@ NAMES = {
     "reset_undone": "reset undone",
     "paused": "paused",
     "continued": "continued",
+    "impulse_left_out": "impulse left out",
+    "impulse_counted": "impulse counted again",
     "clock": "clock set",
     "restored": "continued an earlier run",
 }

@@ -44,6 +44,8 @@ WORDS = {
     "sound_kept": "Sound saved",
     "sink": "Output",
     "swapped": "Model changed",
+    "impulse_left_out": "Impulse left out",
+    "impulse_counted": "Impulse counted",
 }
 """Kinds of events in words; any other kind is shown as it is."""
 

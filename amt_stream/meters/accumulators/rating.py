@@ -1,0 +1,315 @@
+"""Adjustments for tones and impulses, and the rating level, since the last reset."""
+
+from collections.abc import Iterable
+from math import inf, log10, nan
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators.meter import Meter
+
+FRAME_S = 0.1
+
+INTERVAL_S = 1800.0
+"""Intervals of which each has its adjustments (NT ACOU 112, ISO 1996-1)."""
+
+LEAST_SHARE = 0.5
+"""Of the time that is measured, for a rating level of it."""
+
+PROMINENT = 5.0
+"""Prominence above which an onset is an impulse that is adjusted for."""
+
+TONE_STEPS = (0.0, 2.0, 4.0, 6.0, 9.0, 12.0)
+"""Audibilities in dB above which the adjustment is 1, 2 ... 6 dB (ISO 1996-2:2017, Table J.1)."""
+
+NO_TONE_DB = -10.0
+REFERENCE = 4e-10
+
+KEPT_INTERVALS, KEPT_IMPULSES = 48, 16
+"""Intervals whose impulses can still be left out, and the most prominent of each."""
+
+SECONDS, ENERGY, SPECTRA, AUDIBLE, IMPULSES, ADJUSTED, MOST = range(7)
+"""What is known of an interval: seconds, energy, spectra and the sum of their audibility as a power
+ratio, and the number of impulses; of those no longer kept also adjusted energy and the highest
+prominence."""
+
+TIME, PROMINENCE, RATE, DIFFERENCE, LEFT_OUT = range(5)
+"""What is known of an impulse."""
+
+NOW = (
+    *("tone_dl", "tone_hz", "tone_u", "tone_age"),
+    *("impulse_s", "impulse_p", "impulse_or", "impulse_ld"),
+)
+"""Readings of the last spectrum, and of the last impulse."""
+
+COLUMNS = (
+    *NOW,
+    *("tone_mean_dl", "tone_n", "tone_discarded", "kt", "impulse_max_p", "impulse_n", "ki"),
+    *("laeq", "rating"),
+)
+
+
+class Rated(NamedTuple):
+    """An interval: LAeq and adjustments for tones and impulses in dB, and its seconds."""
+
+    laeq_db: float
+    kt_db: float
+    ki_db: float
+    seconds: float
+
+
+class Impulse(NamedTuple):
+    """An onset of which the prominence is above 5.
+
+    time_s: when it begins, in seconds of sound
+    prominence: P
+    rate_db_s, difference_db: onset rate OR, and level difference LD
+    left_out: whether it is not adjusted for
+    """
+
+    time_s: float
+    prominence: float
+    rate_db_s: float
+    difference_db: float
+    left_out: bool = False
+
+
+def tone_adjustment(audibility_db: float) -> float:
+    """The adjustment K_T in dB for a mean audibility in dB."""
+    return float(sum(audibility_db > step for step in TONE_STEPS))
+
+
+def impulse_adjustment(prominence: float) -> float:
+    """The adjustment K_I in dB for a prominence."""
+    return max(0.0, 1.8 * (prominence - PROMINENT))
+
+
+def rated_db(laeq_db: float, kt_db: float, ki_db: float, combine: str = "sum") -> float:
+    """The rating level of an interval; combine: "sum" of the adjustments or their "max"."""
+    return laeq_db + (kt_db + ki_db if combine == "sum" else max(kt_db, ki_db))
+
+
+def rating_level(intervals: Iterable[Rated], combine: str = "sum") -> float:
+    """The rating level in dB of intervals, averaged by energy; NaN without any."""
+    each = [(one.seconds, rated_db(*one[:3], combine)) for one in intervals]
+    seconds = sum(duration for duration, _ in each)
+    energy = sum(duration * 10 ** (level / 10) for duration, level in each)
+    return 10 * log10(energy / seconds) if seconds else nan
+
+
+def _mean_db(interval: NDArray[np.float64]) -> float:
+    """Mean audibility in dB; NaN without a spectrum."""
+    there = interval[SPECTRA] > 0
+    return 10 * log10(interval[AUDIBLE] / interval[SPECTRA]) if there else nan
+
+
+class Values(NamedTuple):
+    """A channel of a model's frames (n, ...), as in `RatingOutput`; None for what it lacks."""
+
+    complete: NDArray[np.floating] | None = None
+    audibility: NDArray[np.floating] | None = None
+    hz: NDArray[np.floating] | None = None
+    uncertainty: NDArray[np.floating] | None = None
+    mean_square: NDArray[np.floating] | None = None
+    onsets: NDArray[np.floating] | None = None
+
+
+class RatingMeter(Meter):
+    """Tones, impulses, A-weighted level and rating level of one channel.
+
+    The adjustment for tones of an interval is that of the mean audibility of its spectra, that for
+    impulses of its most prominent one; adjusted levels of intervals are averaged by energy. Time
+    without measurement is in no interval. Impulses of the last 48 intervals can be left out.
+
+    columns: readings that `update` gives after each frame, of `COLUMNS`
+    combine: "sum" or "max" of the adjustments
+    """
+
+    kept = (
+        *("paused", "_counted", "_excluded", "_intervals", "_impulses"),
+        *("_folded", "_last", "_discarded", "_clean"),
+    )
+    growing = ("_intervals", "_impulses")
+
+    def __init__(self, columns: tuple[str, ...] = COLUMNS, combine: str = "sum") -> None:
+        super().__init__(columns)
+        self.refuse_unknown(COLUMNS)
+        self.combine = combine
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was measured; a pause goes on."""
+        self._counted = self._excluded = self._discarded = 0
+        self._intervals = np.zeros((1, 5))
+        self._impulses = np.full((1, KEPT_IMPULSES, 5), nan)
+        # Of intervals that are no longer kept.
+        self._folded = np.zeros(7)
+        self._folded[MOST] = -inf
+        # Audibility, frequency, uncertainty and age of the tone; the last impulse.
+        self._last = np.full(8, nan)
+        # Frames since the last that must not be in a spectrum.
+        self._clean = 0
+
+    def update(
+        self,
+        values: Values,
+        time_s: NDArray[np.float64],
+        counted: NDArray[np.bool_],
+        clean: NDArray[np.bool_],
+        since_s: NDArray[np.float64],
+        spectrum_s: float,
+    ) -> NDArray[np.float64]:
+        """Take frames (n,) into account; gives the columns (column, n) after each.
+
+        counted: which may count
+        clean: which have neither a fault nor clipped sound, so that a spectrum may have them
+        since_s: of each frame, since the last fault
+        spectrum_s: duration of a spectrum
+        """
+        out = np.empty((len(self.columns), len(time_s)))
+        for k, at in enumerate(time_s.tolist()):
+            self._clean = self._clean + 1 if clean[k] else 0
+            self._last[3] += FRAME_S
+            if values.complete is not None and values.complete[k]:
+                self._take_spectrum(values, k, bool(counted[k]), spectrum_s)
+            if not self.paused:
+                if counted[k]:
+                    self._count(values, k)
+                else:
+                    self._excluded += 1
+            if values.onsets is not None and counted[k]:
+                self._take_onsets(values.onsets[k], at, float(since_s[k]))
+            found = self._readings()
+            out[:, k] = [found[name] for name in self.columns]
+        return out
+
+    def skip(self, count: int) -> None:
+        super().skip(count)
+        self._clean = 0
+
+    def _take_spectrum(self, values: Values, k: int, counts: bool, spectrum_s: float) -> None:
+        """A spectrum with a fault in it is thrown away."""
+        # The first frame of a spectrum may end after it began.
+        if not counts or self._clean * FRAME_S < spectrum_s - FRAME_S / 2:
+            self._discarded += not self.paused
+            return
+        assert values.audibility is not None
+        assert values.hz is not None
+        assert values.uncertainty is not None
+        audible = float(values.audibility[k])
+        there = audible > NO_TONE_DB
+        self._last[0] = audible if there else nan
+        self._last[1] = values.hz[k] if there else nan
+        self._last[2] = values.uncertainty[k] if there else nan
+        self._last[3] = 0.0
+        if not self.paused:
+            self._intervals[-1, SPECTRA] += 1
+            self._intervals[-1, AUDIBLE] += 10 ** (audible / 10)
+
+    def _count(self, values: Values, k: int) -> None:
+        """Count the level of a frame, in a new interval if the last one is full."""
+        self._counted += 1
+        if self._intervals[-1, SECONDS] >= INTERVAL_S - FRAME_S / 2:
+            if len(self._intervals) == KEPT_INTERVALS:
+                self._folded[:ADJUSTED] += self._intervals[0]
+                self._folded[ADJUSTED] += self._adjusted(0)
+                self._folded[MOST] = max(self._folded[MOST], self._most(0))
+                self._intervals, self._impulses = self._intervals[1:], self._impulses[1:]
+            self._intervals = np.concatenate([self._intervals, np.zeros((1, 5))])
+            empty = np.full((1, KEPT_IMPULSES, 5), nan)
+            self._impulses = np.concatenate([self._impulses, empty])
+        self._intervals[-1, SECONDS] += FRAME_S
+        if values.mean_square is not None:
+            self._intervals[-1, ENERGY] += FRAME_S * float(values.mean_square[k])
+
+    def _take_onsets(self, onsets: NDArray[np.floating], time_s: float, since_s: float) -> None:
+        """Take the onsets (5, 6) of a frame, at each 20 ms."""
+        for step in np.flatnonzero(onsets[:, 5] > PROMINENT):
+            began_ago, _, _, rise, rate, prominence = onsets[step].tolist()
+            late = FRAME_S * (1 - (step + 1) / len(onsets))
+            # In the second after a fault, the level F rises from the silence in its place.
+            if since_s - late - began_ago < 1.0:
+                continue
+            found = np.array([time_s - late - began_ago, prominence, rate, rise, 0.0])
+            self._last[4:] = found[:4]
+            if self.paused:
+                continue
+            self._intervals[-1, IMPULSES] += 1
+            kept = self._impulses[-1]
+            least = int(np.argmin(np.nan_to_num(kept[:, PROMINENCE], nan=-inf)))
+            if not kept[least, PROMINENCE] > prominence:
+                kept[least] = found
+
+    def tail(
+        self, values: Values, shares: NDArray[np.float64], time_s: NDArray[np.float64]
+    ) -> None:
+        """Take frames after the end of the sound, of which these shares of the energy count."""
+        if self.paused:
+            return
+        for k, share in enumerate(shares.tolist()):
+            if values.mean_square is not None:
+                self._intervals[-1, ENERGY] += FRAME_S * share * float(values.mean_square[k])
+            if values.onsets is not None and share:
+                self._take_onsets(values.onsets[k], float(time_s[k]), inf)
+
+    @property
+    def impulses(self) -> list[Impulse]:
+        """The impulses that are kept, in order of time."""
+        rows = self._impulses.reshape(-1, 5)
+        rows = rows[~np.isnan(rows[:, TIME])]
+        rows = rows[np.argsort(rows[:, TIME])]
+        return [Impulse(*row[:4], left_out=row[4] > 0) for row in rows.tolist()]  # type: ignore[misc]
+
+    def leave_out(self, time_s: float, out: bool = True) -> bool:
+        """Leave out the impulse that began at this time, or count it again; whether it is there."""
+        found = np.abs(self._impulses[..., TIME] - time_s) < FRAME_S / 10
+        changed = found & (self._impulses[..., LEFT_OUT] != out)
+        self._impulses[changed, LEFT_OUT] = out
+        self._intervals[:, IMPULSES] += np.where(out, -1, 1) * changed.sum(1)
+        return bool(found.any())
+
+    def _most(self, k: int) -> float:
+        """The highest prominence in an interval; minus infinity without an impulse."""
+        rows = self._impulses[k]
+        return float(np.max(rows[:, PROMINENCE], initial=-inf, where=rows[:, LEFT_OUT] == 0))
+
+    def _adjusted(self, k: int) -> float:
+        """Energy of an interval with its adjustments."""
+        one = self._intervals[k]
+        kt, ki = tone_adjustment(_mean_db(one)), impulse_adjustment(self._most(k))
+        return float(one[ENERGY] * 10 ** (rated_db(0.0, kt, ki, self.combine) / 10))
+
+    def _level(self, energy: float, seconds: float) -> float:
+        """The level in dB; none without energy, or if too little of the time was measured."""
+        there = self._counted >= LEAST_SHARE * (self._counted + self._excluded)
+        return 10 * log10(energy / seconds / REFERENCE) if there and energy > 0 else nan
+
+    def _readings(self) -> dict[str, float]:
+        """All readings, NaN where there is none."""
+        total = self._folded[:ADJUSTED] + self._intervals.sum(0)
+        intervals = range(len(self._intervals))
+        most = max([self._folded[MOST], *map(self._most, intervals)])
+        adjusted = self._folded[ADJUSTED] + sum(map(self._adjusted, intervals))
+        mean_db = _mean_db(total)
+        now = dict(zip(NOW, self._last.tolist(), strict=True))
+        return now | {
+            "tone_mean_dl": mean_db if mean_db > NO_TONE_DB + 1e-6 else nan,
+            "tone_n": float(total[SPECTRA]),
+            "tone_discarded": float(self._discarded),
+            "kt": tone_adjustment(mean_db) if total[SPECTRA] else nan,
+            "impulse_max_p": most if most > -inf else nan,
+            "impulse_n": float(total[IMPULSES]),
+            "ki": impulse_adjustment(most) if self._counted else nan,
+            "laeq": self._level(total[ENERGY], total[SECONDS]),
+            "rating": self._level(adjusted, total[SECONDS]),
+        }
+
+    def reading(self) -> dict[str, float | None]:
+        """The readings by name; None where there is none yet."""
+        found = self._readings()
+        return {
+            **{name: None if np.isnan(value) else value for name, value in found.items()},
+            "measured_s": self._counted * FRAME_S,
+            "excluded_s": self._excluded * FRAME_S,
+        }

@@ -1,0 +1,324 @@
+"""Readings of audible tones, impulses and the rating level."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from amt_stream.meters.accumulators.rating import NOW, Impulse, RatingMeter, Values
+from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.names import NameForm, place_of, sides_of
+from amt_stream.meters.rows.column import Column, Meaning, counting
+from amt_stream.meters.rows.readings import MeteredReadings, Summary, fully_heard, higher
+
+SETTLE_S = 0.1
+"""Until a filter of A has forgotten louder sound."""
+
+TONE = "By the engineering method of ISO/PAS 20065."
+IMPULSE = "By the method of NT ACOU 112 and ISO/PAS 1996-3."
+RATED = "LAeq with the adjustments of each half hour."
+
+
+class RatingWords(NamedTuple):
+    """A reading as a column: form of its name, unit, and as for `Meaning`."""
+
+    form: str
+    unit: str
+    quantity: str
+    statistic: str
+    label: str
+    symbol: str
+    about: str
+    note: str = ""
+
+
+INSTANT = "instantaneous"
+TONES = {
+    "tone_dl": RatingWords(
+        "tone_dl{side}_db",
+        "dB",
+        "audibility of the most audible tone",
+        INSTANT,
+        "Audibility of the tone",
+        "ΔL",
+        f"How far the tone is above what the noise in its critical band masks. {TONE}",
+        "renewed every 3 s; none without a tone",
+    ),
+    "tone_hz": RatingWords(
+        "tone{side}_hz",
+        "Hz",
+        "frequency of the most audible tone",
+        INSTANT,
+        "Frequency of the tone",
+        "f",
+        f"Where the most audible tone is; below 90 Hz it is uncertain. {TONE}",
+        "renewed every 3 s; none without a tone",
+    ),
+    "tone_u": RatingWords(
+        "tone_u{side}_db",
+        "dB",
+        "expanded uncertainty of the audibility, 90 %",
+        INSTANT,
+        "Uncertainty of the audibility",
+        "U",
+        f"Of one spectrum; that of the mean of 12 spectra or more is smaller. {TONE}",
+        "renewed every 3 s; none without a tone",
+    ),
+    "tone_age": RatingWords(
+        "tone_age{side}_s",
+        "s",
+        "time since the last spectrum of tones",
+        INSTANT,
+        "Age of the tone",
+        "",
+        "From 10 s on the tone is an old one: spectra with a gap or clipped sound are thrown away.",
+    ),
+    "tone_mean_dl": RatingWords(
+        "tone_mean_dl{side}_db",
+        "dB",
+        "audibility of the most audible tone",
+        "mean",
+        "Mean audibility",
+        "ΔLm",
+        f"The energy mean of all spectra; with fewer than 12 it is uncertain. {TONE}",
+        "spectra without a tone count as -10 dB; none if no spectrum has one",
+    ),
+    "tone_n": RatingWords(
+        "tone{side}_n",
+        "",
+        "spectra of the mean audibility",
+        "number",
+        "Spectra",
+        "",
+        "How many spectra of 3 s the mean is of; ISO/PAS 20065 asks for 12.",
+    ),
+    "tone_discarded": RatingWords(
+        "tone_discarded{side}_n",
+        "",
+        "spectra with a gap or clipped sound",
+        "number",
+        "Spectra thrown away",
+        "",
+        "How many spectra of 3 s were not used, as sound was missing or clipped in them.",
+    ),
+    "kt": RatingWords(
+        "kt{side}_db",
+        "dB",
+        "adjustment for tones",
+        "adjustment",
+        "Adjustment for tones",
+        "K_T",
+        "0 to 6 dB by the mean audibility (ISO 1996-2:2017, Table J.1).",
+    ),
+}
+IMPULSES = {
+    "impulse_s": RatingWords(
+        "impulse{side}_s",
+        "s",
+        "time at which the last impulse began",
+        INSTANT,
+        "Last impulse",
+        "",
+        f"An impulse is an onset with a prominence above 5. {IMPULSE}",
+    ),
+    "impulse_p": RatingWords(
+        "impulse{side}_p",
+        "",
+        "prominence of the last impulse",
+        INSTANT,
+        "Prominence",
+        "P",
+        f"3 lg OR + 2 lg LD, of the level LAF each 20 ms. {IMPULSE}",
+    ),
+    "impulse_or": RatingWords(
+        "impulse_or{side}_db_s",
+        "dB/s",
+        "onset rate of the last impulse",
+        INSTANT,
+        "Onset rate",
+        "OR",
+        f"The slope of the straight line through the levels of the onset. {IMPULSE}",
+    ),
+    "impulse_ld": RatingWords(
+        "impulse_ld{side}_db",
+        "dB",
+        "level difference of the last impulse",
+        INSTANT,
+        "Level difference",
+        "LD",
+        f"The level at the end of the onset above that at its start. {IMPULSE}",
+    ),
+    "impulse_max_p": RatingWords(
+        "impulse_max{side}_p",
+        "",
+        "prominence of impulses",
+        "maximum",
+        "Highest prominence",
+        "Pmax",
+        f"Of the impulses that were not left out. {IMPULSE}",
+    ),
+    "impulse_n": RatingWords(
+        "impulse{side}_n",
+        "",
+        "impulses",
+        "number",
+        "Impulses",
+        "",
+        f"How many impulses there were, without those that were left out. {IMPULSE}",
+    ),
+    "ki": RatingWords(
+        "ki{side}_db",
+        "dB",
+        "adjustment for impulses",
+        "adjustment",
+        "Adjustment for impulses",
+        "K_I",
+        f"1.8 (P - 5) of the most prominent impulse, ± 0.3 dB. {IMPULSE}",
+        "onsets in LAF each 20 ms",
+    ),
+}
+LEVELS = {
+    "laeq": RatingWords(
+        "rating_laeq{side}_db",
+        "dB",
+        "sound level A",
+        "equivalent",
+        "Average level",
+        "LAeq",
+        "The energy mean of the A-weighted level.",
+    ),
+    "rating": RatingWords(
+        "rating{side}_db",
+        "dB",
+        "rating level",
+        "rated",
+        "Rating level",
+        "Lr",
+        f"{RATED} Without adjustments for the time of day.",
+        "half hours, from the start or the last reset; none if less than half was measured",
+    ),
+}
+
+
+LEADS = dict.fromkeys(("tone_hz", "tone_u"), "tone_dl")
+LEADS |= dict.fromkeys(("impulse_s", "impulse_or", "impulse_ld"), "impulse_p")
+"""Of two channels, that with the higher one of these has the value that is shown."""
+
+
+class RatingReadings(MeteredReadings):
+    """Tones, impulses and rating level: of two channels the higher ones, and those of each.
+
+    model: name in the catalog
+    words: its readings
+    combine: "sum" or "max" of the adjustments
+    spectrum_s: duration of a spectrum
+    """
+
+    def __init__(
+        self,
+        model: str,
+        channels: int,
+        words: dict[str, RatingWords],
+        headlines: Iterable[str],
+        built: Any = None,
+    ) -> None:
+        self._words, self._channels = words, channels
+        self.combine = getattr(built, "combine", "sum")
+        self._spectrum_s = getattr(built, "spectrum_s", 3.0)
+        self._forms = {key: NameForm(one.form) for key, one in words.items()}
+        self.headlines = self.of_interval = tuple(self._forms[key].write() for key in headlines)
+        offered = [self._column(model, key, side) for key in words for side in sides_of(channels)]
+        usual = [c.name for c in offered if not c.side and c.of not in ("tone_u", "tone_discarded")]
+        super().__init__(model, offered, usual)
+
+    def _column(self, model: str, key: str, side: str) -> Column:
+        _, unit, *meaning = self._words[key]
+        name, both = self._forms[key].write(side=side), higher(self._channels)
+        column = Meaning(*meaning).column(name, unit, model, side, "", both)
+        if key == "rating" and self.combine == "max":
+            column = replace(column, note=f"the greater adjustment; {column.note}")
+        column = replace(column, of=key, kind="now" if key in NOW else column.statistic)
+        return replace(column, settle_s=0.0) if key in NOW else counting(column, SETTLE_S)
+
+    def renew(self) -> None:
+        keys = [column.of for column in self.columns]
+        keys += [LEADS[key] for key in keys if key in LEADS]
+        self._keys = tuple(dict.fromkeys(keys))
+        self._meters = [RatingMeter(self._keys, self.combine) for _ in range(self._channels)]
+
+    def _values(self, frames: Frames, channel: int) -> Values:
+        given = {name: getattr(frames.values, name, None) for name in Values._fields}
+        return Values(**{k: None if v is None else v[channel] for k, v in given.items()})
+
+    def take(self, frames: Frames) -> NDArray[np.float64]:
+        counted = self.counted(frames, SETTLE_S)
+        clean = fully_heard(frames) & ((frames.fault & (Fault.CLIP | Fault.STALL)) == 0)
+        given = frames.time_s, counted, clean, frames.since_s, self._spectrum_s
+        each = np.stack(
+            [m.update(self._values(frames, k), *given) for k, m in enumerate(self.meters)]
+        )
+        found = np.empty((len(frames), len(self.columns)))
+        for k, column in enumerate(self.columns):
+            found[:, k] = self._of_side(column, each)
+        return found
+
+    def _of_side(self, column: Column, each: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A column (n,), of readings (channel, key, n)."""
+        values = each[:, self._keys.index(column.of)]
+        if self._channels == 1 or column.side:
+            return values[max(0, place_of(column.side) - 1)]
+        if column.of in LEADS:
+            first, second = each[:, self._keys.index(LEADS[column.of])]
+            of_second = (second > first) | np.isnan(first)
+            return np.asarray(np.where(of_second, values[1], values[0]))
+        return np.asarray(np.fmax(values[0], values[1]))
+
+    def tail(self, frames: Frames) -> None:
+        shares = self.shares(frames, self.counted(frames, SETTLE_S))
+        for k, meter in enumerate(self.meters):
+            meter.tail(self._values(frames, k), shares, frames.time_s)
+
+    def summary(self) -> Summary:
+        readings = [meter.reading() for meter in self._meters]
+        found: Summary = {}
+        for key, form in self._forms.items():
+            if key in NOW:
+                continue
+            for side in sides_of(self._channels):
+                own = readings[place_of(side) - 1 :][:1] if side else readings
+                there = [one[key] for one in own if one[key] is not None]
+                found[form.write(side=side)] = max(there, default=None)
+        return found
+
+    @property
+    def impulses(self) -> list[Impulse]:
+        """The impulses of the channel that has the most prominent one."""
+
+        def most(impulses: list[Impulse]) -> float:
+            return max((one.prominence for one in impulses), default=0.0)
+
+        return max((meter.impulses for meter in self._meters), key=most)
+
+    def leave_out(self, time_s: float, out: bool) -> None:
+        """Leave out the impulse that began at this time, or count it again."""
+        for meter in self._meters:
+            meter.leave_out(time_s, out)
+
+
+def tonal_audibility_readings(channels: int, model: Any = None) -> RatingReadings:
+    """Of `TonalAudibility`."""
+    headlines = ("tone_mean_dl", "kt")
+    return RatingReadings("tonal_audibility", channels, TONES, headlines, model)
+
+
+def impulses_readings(channels: int) -> RatingReadings:
+    """Of `Impulses`."""
+    return RatingReadings("impulses", channels, IMPULSES, ("impulse_max_p", "ki"))
+
+
+def rating_readings(channels: int, model: Any = None) -> RatingReadings:
+    """Of `Rating`."""
+    headlines = ("rating", "laeq", "kt", "ki")
+    return RatingReadings("rating", channels, TONES | IMPULSES | LEVELS, headlines, model)

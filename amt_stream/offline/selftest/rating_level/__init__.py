@@ -1,0 +1,1 @@
+"""Checks of tones, impulses and the rating level."""
