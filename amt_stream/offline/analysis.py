@@ -21,7 +21,7 @@ from amt_stream.engine.microphone.channels import (
     heard_channels,
     layout_said,
 )
-from amt_stream.engine.microphone.offset import KnownOffset
+from amt_stream.engine.microphone.offset import KnownOffset, all_valid
 from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
@@ -117,7 +117,8 @@ class CheckedFile:
         left = self.sound_begin - self.begin
         for whole in self._blocks():
             block = whole[:, self._pick]
-            block = np.where(_valid(block), block, np.float32(0.0))
+            if not all_valid(block):
+                block = np.where(_valid(block), block, np.float32(0.0))
             for part in (block[: max(0, left)], block[max(0, left) :]):
                 if len(part):
                     yield part
@@ -186,14 +187,12 @@ class CheckedFile:
             block = whole[:, self._pick]
             if self._offset is not None:
                 self._offset.hear(whole, block)
-            invalid = ~_valid(block)
-            if invalid.any() and not replace_invalid:
-                at, column = np.argwhere(invalid)[0]
-                remedy = self._repair
-                if replace_invalid is not None:
-                    remedy += f", or replace such samples by 0 ({self._replace})"
-                self._refuse(block[at, column], self.samples + int(at), int(column), remedy)
-            self.replaced += int(np.count_nonzero(invalid))
+            if not all_valid(block):
+                invalid = ~_valid(block)
+                if not replace_invalid:
+                    at, column = np.argwhere(invalid)[0]
+                    self._refuse(block, at, column, replace_invalid is not None)
+                self.replaced += int(np.count_nonzero(invalid))
             self.samples += len(block)
         if self._offset is not None:
             self._offset.end()
@@ -207,10 +206,16 @@ class CheckedFile:
         finally:
             file.stop()
 
-    def _refuse(self, value: float, sample: int, column: int, remedy: str) -> None:
+    def _refuse(
+        self, block: NDArray[np.float32], at: np.int64, column: np.int64, replaces: bool
+    ) -> None:
+        """Refuse a sample of the block that comes next."""
+        sample, remedy = self.samples + at, self._repair
+        if replaces:
+            remedy += f", or replace such samples by 0 ({self._replace})"
         raise InvalidSample(
-            f"{self.name} has {value} at sample {sample} ({sample / self.fs:.6f} s), channel "
-            f"{self.channels[column]}: {remedy}"
+            f"{self.name} has {block[at, column]} at sample {sample} ({sample / self.fs:.6f} s), "
+            f"channel {self.channels[column]}: {remedy}"
         )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.meters.accumulators import Events, Histogram, Maximum
+from amt_stream.meters.accumulators import Events, Histogram
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.rolling import RollingLevel
 
@@ -33,19 +33,6 @@ def test_values_are_counted_in_their_classes(size):
     places = np.clip(np.floor(known / counted.width), -300 * 20 - 1, 500 * 20)
     expected = np.stack(np.unique(places, return_counts=True)).astype(int)
     assert np.array_equal(counted.used, expected)
-
-
-@pytest.mark.parametrize("size", [1, 7, 441])
-def test_the_highest_stands_where_it_was_first_reached(size):
-    values = np.clip(awkward(2000), -200, 150).astype(np.float32)
-    values[1500] = np.inf
-    time_s = np.arange(2000) / 1000
-    maximum = Maximum()
-    held = [maximum.add(time_s[part], values[part]) for part in parts(2000, size)]
-    expected = np.fmax.accumulate(np.append(-np.inf, values.astype(np.float64)))[1:]
-    assert np.array_equal(np.concatenate(held), expected)
-    assert maximum.value == expected[-1]
-    assert maximum.time_s == time_s[np.argmax(values == expected[-1])]
 
 
 @pytest.mark.parametrize("size", [1, 7, 441])

@@ -89,7 +89,8 @@ def test_only_what_lies_wholly_within_the_measurement_counts(seed):
             if measured[n - length : n].all()
         ]
         assert reading[f"max_{name}_lufs"] == pytest.approx(lufs(max(means)), abs=1e-9)
-    assert meter.sample_peaks == pytest.approx(np.sqrt(energies[measured].max() / [1, 2]))
+    peak_db = 10 * np.log10(energies[measured].max())
+    assert reading["sample_peak_dbfs"] == pytest.approx(peak_db)
 
 
 def test_momentary_and_short_term_run_on_through_a_pause_and_a_reset():
@@ -143,7 +144,6 @@ def test_readings_do_not_depend_on_blocks(size):
     for a, b in zip(fed(cut, energies, size), fed(whole, energies, 6000), strict=True):
         assert a == pytest.approx(b, abs=1e-9, nan_ok=True)
     assert cut.reading() == pytest.approx(whole.reading(), abs=1e-9)
-    assert cut.max_momentary.time_s == whole.max_momentary.time_s
 
 
 @pytest.mark.parametrize("size", [1, 7, 441, 4000])
@@ -219,5 +219,4 @@ def test_scales():
     meter = ProgrammeLoudness()
     assert meter.relative(-20.0) == 3
     assert ProgrammeLoudness(target_lufs=-14).relative(-20.0) == -6
-    assert meter.scale is EBU_9
     assert [(s.low, s.high) for s in (EBU_9, EBU_18)] == [(-18, 9), (-36, 18)]

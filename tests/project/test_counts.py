@@ -15,7 +15,6 @@ ALWAYS_SEVERAL = {
     "cli/commands/explain.py",  # a run for each band, and one more
     "cli/commands/meter.py",  # several microphones
     "meters/accumulators/histogram.py",  # classes
-    "meters/accumulators/programme.py",  # classes
     "service/transports/udp.py",  # a datagram that is too large
     "sessions/marks.py",  # a text that is too long
 }

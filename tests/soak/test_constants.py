@@ -217,14 +217,14 @@ CONSTANTS = {
             "-239, 240, -424, 730, -1364, 3810, 6388, -1641, 832, -477, 271, -155",
         ),
         "dsp/channel_layout.py": ("SURROUND = 1.41",),
-        "meters/accumulators/programme.py": (
+        "meters/accumulators/gating.py": (
             "MOMENTARY, SHORT_TERM = 40, 300",
             "ABSOLUTE_GATE = -70.0",
             "INTEGRATED_GATE, RANGE_GATE = 10.0, 20.0",
             "-0.691 + 10 *",
             "(0.10, 0.95)",
-            "target_lufs: float = -23.0",
         ),
+        "meters/accumulators/programme.py": ("target_lufs: float = -23.0",),
     },
     "third_octave": {
         "dsp/design.py": ("np.asarray(1000 * 10 **", "OCTAVE = 10**0.3"),

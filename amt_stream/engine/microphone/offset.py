@@ -170,9 +170,14 @@ def begin_of(block: Block) -> int:
     return int(there.argmax()) if there.any() else len(block)
 
 
+def all_valid(block: Block) -> bool:
+    """Whether all samples of a block are valid; NaN compares as false."""
+    return not block.size or bool(block.min() >= -LARGEST_SAMPLE and block.max() <= LARGEST_SAMPLE)
+
+
 def valid_sound(block: Block) -> Block:
     """A block in which invalid and missing samples are 0; the same one if there are none."""
-    if not block.size or (block.min() >= -LARGEST_SAMPLE and block.max() <= LARGEST_SAMPLE):
+    if all_valid(block):
         return block
     valid = (np.abs(block) <= LARGEST_SAMPLE) & ~is_missing(block)[:, None]
     return np.where(valid, block, np.float32(0.0))

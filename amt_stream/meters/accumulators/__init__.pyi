@@ -1,5 +1,4 @@
 from .extremes import Events as Events
-from .extremes import Maximum as Maximum
 from .extremes import SoundEvent as SoundEvent
 from .histogram import Histogram as Histogram
 from .histogram import RollingHistogram as RollingHistogram

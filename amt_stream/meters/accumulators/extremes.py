@@ -1,4 +1,4 @@
-"""Maxima: since the start, and of each event of sound."""
+"""The maximum in each event of sound."""
 
 import math
 from collections import deque
@@ -11,33 +11,6 @@ from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.accumulators import loops
 
 Values = NDArray[np.floating]
-
-
-class Maximum(Resumable):
-    """The maximum and the time when it was first reached."""
-
-    kept = ("value", "time_s")
-
-    def __init__(self) -> None:
-        self.value = -math.inf
-        self.time_s: float | None = None
-        loops.compile_loops()
-
-    def add(self, time_s: Values, values: Values) -> NDArray[np.float64]:
-        """Take `values` (n,) at `time_s` (n,); NaN is ignored.
-
-        Returns the maximum after each; minus infinity before the first value.
-        """
-        held = np.empty(len(values))
-        place = loops.hold_highest(np.asarray(values, np.float64), self.value, held)
-        if place >= 0:
-            self.value, self.time_s = float(held[-1]), float(time_s[place])
-        return held
-
-    @property
-    def known(self) -> float | None:
-        """The maximum; None before the first value."""
-        return None if self.time_s is None else self.value
 
 
 @dataclass(frozen=True)

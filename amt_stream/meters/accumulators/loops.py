@@ -82,17 +82,6 @@ def find(percents: Array, most: int, first: int, counts: Array, more: Array, pla
 
 
 @_compiled
-def hold_highest(values: Array, highest: float, held: Array) -> int:
-    """Running maxima after each of `values` (n,); returns the index of the last new one, or -1."""
-    place = -1
-    for k in range(len(values)):
-        if values[k] > highest:
-            highest, place = values[k], k
-        held[k] = highest
-    return place
-
-
-@_compiled
 def round_digits(values: Array, rounded: Array) -> None:
     """Round `values` (n,) to `DIGITS` digits; NaN for those that are not finite.
 
@@ -331,7 +320,6 @@ def compile_loops() -> None:
     for kernel, *signatures in (
         (count, (line, f8, f8, f8, i8, numbers)),
         (find, (line, i8, i8, numbers, numbers, kept)),
-        (hold_highest, (line, f8, kept)),
         (round_digits, (kept, kept)),
         (lasts, (line, line, i8, f8, f8)),
         (

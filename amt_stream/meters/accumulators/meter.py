@@ -1,10 +1,7 @@
 """The base class of meters."""
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Sequence
 
 from amt_stream.core.saved_state import Resumable
 
@@ -42,12 +39,3 @@ class Meter(Resumable):
                 raise ValueError(
                     f"{type(self).__name__} has no reading {column!r}: the nearest is {near!r}"
                 )
-
-    def in_order(
-        self, found: Mapping[str, NDArray[np.floating]], count: int
-    ) -> NDArray[np.float64]:
-        """The columns (column, n) of `count` frames, from arrays (n,) by name."""
-        out = np.empty((len(self.columns), count))
-        for row, column in zip(out, self.columns, strict=True):
-            row[:] = found[column]
-        return out

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.dose import DAY_S, Dose
 from amt_stream.meters.accumulators.forecast import Forecasts
-from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.level import finite, level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
@@ -473,8 +473,3 @@ class SoundLevelMeter(Meter):
             "measured_s": self.measured_s,
             "excluded_s": self._excluded * FRAME_S,
         }
-
-
-def finite(level: float | None) -> float | None:
-    """A level as a plain float, or None where there is none."""
-    return float(level) if level is not None and math.isfinite(level) else None

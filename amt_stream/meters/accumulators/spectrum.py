@@ -115,7 +115,7 @@ class SpectrumMeter(Meter):
         readings = both[:, place]
         if count:
             self._highest = readings[:, -1].copy()
-        return self.in_order(dict(zip(COLUMNS, readings, strict=True)), count)
+        return readings[[COLUMNS.index(name) for name in self.columns]].astype(np.float64)
 
     def tail(
         self,

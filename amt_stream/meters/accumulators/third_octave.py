@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.design import FORGETS
-from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.level import finite, level_db
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.accumulators.sound_level import FRAME_S, finite
+from amt_stream.meters.accumulators.sound_level import FRAME_S
 from amt_stream.meters.names import NameForm, window_s
 
 LEVELS = ("lzf", "lzs")

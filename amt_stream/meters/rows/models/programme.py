@@ -132,8 +132,11 @@ class ProgrammeReadings(MeteredReadings):
         super().__init__("bs1770", offered, usual)
 
     def renew(self) -> None:
-        wanted = dict.fromkeys(self._relative.get(c.name, c.name) for c in self.columns)
-        self._meters = [ProgrammeLoudness(columns=list(wanted))]
+        absolute = [self._relative.get(c.name, c.name) for c in self.columns]
+        self._meters = [ProgrammeLoudness(columns=absolute)]
+        # What is taken off each column.
+        zeros = [self._zero_lufs if c.name in self._relative else 0.0 for c in self.columns]
+        self._zeros = np.array(zeros)
 
     def begin_interval(self) -> None:
         self._meters[0].begin_part()
@@ -141,14 +144,9 @@ class ProgrammeReadings(MeteredReadings):
     def take(self, frames: Frames) -> NDArray[np.float64]:
         given, (meter,) = frames.values, self.meters
         counted = self.counted(frames, SETTLE_S)
-        readings = meter.update(
-            given.energy * self._gain, given.true_peak, given.sample_peak, counted
-        )
-        found = dict(zip(meter.columns, readings, strict=True))
-        for name, of in self._relative.items():
-            if of in found:
-                found[name] = found[of] - self._zero_lufs
-        return self.stacked([found[column.name] for column in self.columns], frames)
+        energy = given.energy * self._gain
+        readings = meter.update(energy, given.true_peak, given.sample_peak, counted)
+        return np.subtract(readings.T, self._zeros, order="C")
 
     def tail(self, frames: Frames) -> None:
         given, (meter,) = frames.values, self.meters
