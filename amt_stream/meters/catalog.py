@@ -369,7 +369,7 @@ SHIPPED = (
         outputs={"tone_spectrum": Output("spectrum", "Pa^2", ("channel", "hz"))},
         row_step_ms=100,
         checks="amt_stream.offline.selftest.rating_level.tones",
-        pane="amt_monitor.panes.model_panes:tonal_audibility_pane",
+        pane="amt_monitor.panes.rating_pane:tonal_audibility_pane",
     ),
     Entry(
         name="impulses",
@@ -379,7 +379,7 @@ SHIPPED = (
         readings="amt_stream.meters.rows.models.rating:impulses_readings",
         row_step_ms=100,
         checks="amt_stream.offline.selftest.rating_level.impulses",
-        pane="amt_monitor.panes.model_panes:impulses_pane",
+        pane="amt_monitor.panes.rating_pane:impulses_pane",
     ),
     Entry(
         name="rating",
@@ -391,7 +391,7 @@ SHIPPED = (
         readings_take=("model",),
         row_step_ms=100,
         checks="amt_stream.offline.selftest.rating_level.rating",
-        pane="amt_monitor.panes.model_panes:rating_pane",
+        pane="amt_monitor.panes.rating_pane:rating_pane",
         includes=("tonal_audibility", "impulses"),
     ),
     Entry(

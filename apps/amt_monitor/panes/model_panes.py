@@ -243,22 +243,3 @@ class ProgrammePane(ReadingPane):
 
     def _rescale(self) -> None:
         self.momentary.set_scale(EBU_SCALES[self.scale.currentText()])
-
-
-def _lines(*names: str) -> list[list[ReadingCell]]:
-    return [[ReadingCell(name)] for name in names]
-
-
-def tonal_audibility_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large, small = _lines("tone_dl_db", "tone_hz"), _lines("tone_mean_dl_db", "kt_db", "tone_n")
-    return ReadingPane(entry, "a spectrum each 3 s", large, small, names)
-
-
-def impulses_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    large, small = _lines("ki_db", "impulse_max_p"), _lines("impulse_p", "impulse_ld_db")
-    return ReadingPane(entry, "onsets each 20 ms", large, small, names)
-
-
-def rating_pane(entry: Entry, names: Collection[str]) -> ReadingPane:
-    small = _lines("rating_laeq_db", "kt_db", "ki_db", "tone_hz", "impulse_n")
-    return ReadingPane(entry, "LAeq with adjustments", _lines("rating_db"), small, names)
