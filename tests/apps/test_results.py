@@ -395,6 +395,19 @@ def test_the_desk_reports_and_remembers_what_was_said(qtbot, desk, log, tmp_path
     assert desk.settings.get("report", {})["engineer"] == "E. Noise"
 
 
+def test_the_desk_compares_with_a_stored_session(qtbot, desk, log, monkeypatch, tmp_path):
+    chosen = iter(["", str(tmp_path), str(log)])
+    monkeypatch.setattr(QtWidgets.QFileDialog, "getExistingDirectory", lambda *_: next(chosen))
+    desk.now = read_results(log)
+    desk.desk.compare()
+    assert desk.said == []
+    desk.desk.compare()
+    qtbot.waitUntil(lambda: "is not a session" in " ".join(desk.said), timeout=WAIT_MS)
+    desk.desk.compare()
+    shown = child(desk.window, ComparisonDialog, qtbot)
+    assert (shown.found.a.name, shown.found.b) == (log.name, desk.now)
+
+
 def test_numbers_of_a_comparison_have_the_same_decimals():
     one = Difference("zwicker_n_phon", "zwicker N", "loudness", "phon", 81.004, 62.0149, 0.1)
     symbol, a, b, difference, *_ = cells_of(one)

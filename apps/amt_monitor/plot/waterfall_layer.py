@@ -43,10 +43,6 @@ class WaterfallLayer(Layer):
         self._image: QtGui.QImage | None = None
         self._painted = -1
 
-    @property
-    def seconds(self) -> float:
-        return self._values.shape[-1] * self.column_s
-
     def clear(self) -> None:
         self._values[:] = np.nan
         self.newest = self._heard = self._first = -1
