@@ -147,11 +147,11 @@ def command_in(asked: object) -> str | None:
 
 def id_of(asked: object) -> str | int | None:
     """The id for the reply, if a valid one was given."""
-    found = asked.get("id") if isinstance(asked, Mapping) else None
-    if isinstance(found, bool) or not isinstance(found, str | int):
+    given = asked.get("id") if isinstance(asked, Mapping) else None
+    if isinstance(given, bool) or not isinstance(given, str | int):
         return None
-    small = len(found) <= LONGEST_TEXT if isinstance(found, str) else abs(found) < 2**53
-    return found if small else None
+    small = len(given) <= LONGEST_TEXT if isinstance(given, str) else abs(given) < 2**53
+    return given if small else None
 
 
 def _shown(value: object) -> str:

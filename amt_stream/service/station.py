@@ -135,21 +135,21 @@ class Station:
         return self._faults(None if self._engine is None else self._engine.health)
 
     def _faults(self, health: "Health | None") -> list[str]:
-        found = []
+        faults = []
         if self._state == WAITING:
-            found.append(f"waiting for the microphone: {self._away}")
+            faults.append(f"waiting for the microphone: {self._away}")
         elif self._state not in (*RUNNING, "starting"):
-            found.append(f"no measurement is running: {self._state}")
-        found += [self.error] if self.error else []
-        found += [compiling.note] if self._state == "starting" and compiling.note else []
+            faults.append(f"no measurement is running: {self._state}")
+        faults += [self.error] if self.error else []
+        faults += [compiling.note] if self._state == "starting" and compiling.note else []
         if self._engine is not None and health is not None and self._state in RUNNING:
-            found += faults_of(self._engine, health)
+            faults += faults_of(self._engine, health)
         late_s = time.monotonic() - self._heard_at
         if self._state in RUNNING and late_s > max(LATE_S, 3 * self._step_s):
-            found.append(f"no row for {late_s:.0f} s")
-        found += [note for one in self._transports if (note := self._note_of(one))]
-        found += [self.trouble] if self.trouble else []
-        return list(dict.fromkeys(found))
+            faults.append(f"no row for {late_s:.0f} s")
+        faults += [note for one in self._transports if (note := self._note_of(one))]
+        faults += [self.trouble] if self.trouble else []
+        return list(dict.fromkeys(faults))
 
     @property
     def _step_s(self) -> float:

@@ -39,11 +39,11 @@ def counted_from(events: Sequence[Event]) -> float:
 
 def pauses(events: Sequence[Event]) -> list[tuple[float, float]]:
     """Start and end of each pause; the last may not have ended."""
-    found: list[tuple[float, float]] = []
+    spans: list[tuple[float, float]] = []
     for event in events:
-        is_paused = bool(found) and math.isinf(found[-1][1])
+        is_paused = bool(spans) and math.isinf(spans[-1][1])
         if event.kind == "paused" and not is_paused:
-            found.append((event.time_s, math.inf))
+            spans.append((event.time_s, math.inf))
         elif event.kind == "continued" and is_paused:
-            found[-1] = found[-1][0], event.time_s
-    return found
+            spans[-1] = spans[-1][0], event.time_s
+    return spans

@@ -60,9 +60,9 @@ def results_without(
     parts = PartsOfRows(marked)
     if not parts.measured_s(part.begin_s, part.end_s):
         raise ResultsError(f"nothing is left of {results.name}: exclude less")
-    found = results_of_part(marked, part)
-    found = replace(found, part=None) if whole else found
-    return replace(found, rows=_judged_again(parts, found.rows)) if spans else found
+    left = results_of_part(marked, part)
+    left = replace(left, part=None) if whole else left
+    return replace(left, rows=_judged_again(parts, left.rows)) if spans else left
 
 
 def spans_of(results: Results, label: str, zone: tzinfo | None = None) -> list[FaultySpan]:

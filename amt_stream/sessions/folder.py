@@ -43,7 +43,7 @@ from amt_stream.sessions.files import (
 )
 
 SCHEMA = 1
-"""Mode of a session's folder with sound."""
+"""Version of the form of a description."""
 
 DESCRIPTION, SUMMARY = "session", "summary"
 PART = re.compile(

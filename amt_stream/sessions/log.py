@@ -344,12 +344,12 @@ class SessionLog:
         """Queue ended intervals that the folder does not have yet."""
         if self.table.rows.intervals is None:
             return
-        found = self.table.rows.intervals_ended(end_s)
-        if len(found) and found["end_s"][0] <= self._intervals_to_s:
-            found = found.where(found["end_s"] > self._intervals_to_s)
-        if len(found):
+        ended = self.table.rows.intervals_ended(end_s)
+        if len(ended) and ended["end_s"][0] <= self._intervals_to_s:
+            ended = ended.where(ended["end_s"] > self._intervals_to_s)
+        if len(ended):
             with self._changed:
-                self._waiting.intervals.append(found)
+                self._waiting.intervals.append(ended)
 
     def _put(self, item: Rows | LoggedEvent) -> None:
         with self._changed:

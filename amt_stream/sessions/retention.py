@@ -72,17 +72,19 @@ class Retention:
         too_old = [part for part in hourly if part.age.known_s >= self.keep_s]
         begun_s = _oldest_s(too_old) - HOUR_S
         old = {part.stem for part in too_old if part.age.known_s > begun_s}
-        found = {part.name: f"older than {self._days_text}" for part in hourly if part.stem in old}
+        reasons = {
+            part.name: f"older than {self._days_text}" for part in hourly if part.stem in old
+        }
         if self.size is None:
-            return found
-        total = others + sum(part.size for part in closed if part.name not in found)
+            return reasons
+        total = others + sum(part.size for part in closed if part.name not in reasons)
         for stem in sorted(dict.fromkeys(part.stem for part in hourly), key=_is_no_sound):
             if total <= self.size:
                 break
-            large = [part for part in hourly if part.stem == stem and part.name not in found]
-            found |= {part.name: f"more than {size_text(self.size)}" for part in large}
+            large = [part for part in hourly if part.stem == stem and part.name not in reasons]
+            reasons |= {part.name: f"more than {size_text(self.size)}" for part in large}
             total -= sum(part.size for part in large)
-        return found
+        return reasons
 
     def wait_s(self, closed: Sequence[ClosedPart]) -> float:
         """Seconds until the next part is due by its age."""
@@ -211,13 +213,13 @@ def _is_no_sound(stem: str) -> bool:
 
 def _sizes(path: Path) -> dict[str, int]:
     """The size of each regular file of a session by its name; links are left out."""
-    found = {}
+    sizes = {}
     with os.scandir(path) as files:
         for file in files:
             about = file.stat(follow_symlinks=False)
             if is_ours(file.name) and stat.S_ISREG(about.st_mode):
-                found[file.name] = about.st_size
-    return found
+                sizes[file.name] = about.st_size
+    return sizes
 
 
 def size_text(size: int) -> str:

@@ -201,22 +201,22 @@ class HistoryPyramid:
         """
         if level:
             self._sum_up()
-        found = self._levels[level]
+        ring = self._levels[level]
         cells = np.arange(first, end)
-        there = found.there(cells)
-        places = cells % found.size
+        there = ring.there(cells)
+        places = cells % ring.size
         chosen = np.arange(self.columns) if columns is None else np.array(columns, np.int64)
         at = chosen[:, None], places
-        count = np.where(there, found.count[at], 0)
+        count = np.where(there, ring.count[at], 0)
         if level == 0:
             count = (count == 1) if risen else np.minimum(count, 1)
         known = count > 0
         low, high, total = (
             np.where(known, part[at], np.nan).astype(np.float64)
-            for part in (found.low, found.high, found.total)
+            for part in (ring.low, ring.high, ring.total)
         )
         mean = total / np.where(known, count, 1)
-        return PyramidCells(low, mean, high, np.where(there, found.marks[places], np.uint64(0)))
+        return PyramidCells(low, mean, high, np.where(there, ring.marks[places], np.uint64(0)))
 
     def level_for(self, rows: float, first: int, most: int) -> int:
         """The finest level with at most `most` cells in so many rows that still has row `first`."""

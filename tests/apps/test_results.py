@@ -405,7 +405,7 @@ def test_the_desk_compares_with_a_stored_session(qtbot, desk, log, monkeypatch, 
     qtbot.waitUntil(lambda: "is not a session" in " ".join(desk.said), timeout=WAIT_MS)
     desk.desk.compare()
     shown = child(desk.window, ComparisonDialog, qtbot)
-    assert (shown.found.a.name, shown.found.b) == (log.name, desk.now)
+    assert (shown.comparison.a.name, shown.comparison.b) == (log.name, desk.now)
 
 
 def test_numbers_of_a_comparison_have_the_same_decimals():

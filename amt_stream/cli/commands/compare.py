@@ -36,7 +36,7 @@ def run_compare(args: CompareOptions) -> int:
         with_uncertainty(UNCALIBRATED, args)  # raises that there is no calibration
     try:
         with warnings_said():
-            found = compare(
+            comparison = compare(
                 args.a,
                 args.b,
                 same_place=args.same_place,
@@ -54,42 +54,44 @@ def run_compare(args: CompareOptions) -> int:
     if out is not None:
         from amt_stream.sessions.compare import comparison_page
 
-        write_page(out, comparison_page(found))
+        write_page(out, comparison_page(comparison))
         say(f"{out}: {args.b} compared with {args.a}")
     elif args.json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(comparison.to_dict(), indent=1))
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(_lines(comparison)))
     return 0
 
 
-def _lines(found: "Comparison") -> list[str]:
+def _lines(comparison: "Comparison") -> list[str]:
     """A table of each reading of A and B, B - A, and its uncertainty."""
-    rows = [_cells(one) for one in found.differences]
+    rows = [_cells(one) for one in comparison.differences]
     heads = ("reading", "A", "B", "B - A", "unit", "+-", "")
-    place = "; the microphone was at the same place: its error cancels" if found.same_place else ""
+    place = (
+        "; the microphone was at the same place: its error cancels" if comparison.same_place else ""
+    )
     return [
-        plain(f"A: {found.a.name}"),
-        plain(f"B: {found.b.name}"),
+        plain(f"A: {comparison.a.name}"),
+        plain(f"B: {comparison.b.name}"),
         "",
         *text_table([heads, *rows], lambda k: 0 < k < 4 or k == 5),
         "",
-        f"{found.why}{place} (k = 2)",
-        found.repeats,
-        *map(plain, found.notes),
-        *_interval_lines(found),
+        f"{comparison.why}{place} (k = 2)",
+        comparison.repeats,
+        *map(plain, comparison.notes),
+        *_interval_lines(comparison),
     ]
 
 
-def _interval_lines(found: "Comparison") -> list[str]:
+def _interval_lines(comparison: "Comparison") -> list[str]:
     """A line for each common interval: A, B and B - A of each reading."""
-    pairs = found.intervals
-    if found.of_each is None:
+    pairs = comparison.intervals
+    if comparison.of_each is None:
         return []
     if not pairs:
         return ["", "A and B have no interval at the same time"]
     names = [name for name in pairs[0].names if name in SHOWN] or pairs[0].names[:5]
-    heads = ("from", *(f"{found.a.known[name].short} A  B  B - A" for name in names), "")
+    heads = ("from", *(f"{comparison.a.known[name].short} A  B  B - A" for name in names), "")
     rows = [
         (
             (one.a["local"] or f"{one.a['time_s']:g} s").replace("T", " "),
@@ -99,7 +101,7 @@ def _interval_lines(found: "Comparison") -> list[str]:
         for one in pairs
     ]
     lines = text_table([heads, *rows], lambda k: True)
-    sides = zip("AB", found.of_each, strict=True)
+    sides = zip("AB", comparison.of_each, strict=True)
     return ["", *map(plain, lines), "", *(plain(f"{side}: {one.how}") for side, one in sides)]
 
 

@@ -20,26 +20,26 @@ def run_lden(args: LdenOptions) -> int:
 
     refuse_not_csv(args, args.format)
     given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
-    found = day_levels(given, args.hours or HOURS["eu"], args.zone)
+    levels = day_levels(given, args.hours or HOURS["eu"], args.zone)
     if args.format == "json":
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(levels.to_dict(), indent=1))
     elif args.format == "csv":
-        _write_csv(found, DIALECTS[args.csv_dialect])
+        _write_csv(levels, DIALECTS[args.csv_dialect])
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(_lines(levels)))
     return 0
 
 
-def _lines(found: "DayLevels") -> list[str]:
+def _lines(levels: "DayLevels") -> list[str]:
     """The levels as a table of text."""
-    names = [*found.hours.periods]
-    heads = ("", found.hours.symbol.capitalize(), *(f"L{name}" for name in names))
+    names = [*levels.hours.periods]
+    heads = ("", levels.hours.symbol.capitalize(), *(f"L{name}" for name in names))
     heads += (f"measured ({', '.join(names)})",)
-    days = [(str(one.on), one) for one in found.days]
-    rows = [heads, *(_cells(*day, found.clipped) for day in [*days, ("all", found.whole)])]
-    unit = "dB" if found.calibrated else "dB, NOT CALIBRATED"
-    unit += "; the sound was clipped, so levels are at least so high" if found.clipped else ""
-    about = f"{unit}; {found.hours.words}; time zone {found.clock}; from {found.how}"
+    days = [(str(one.on), one) for one in levels.days]
+    rows = [heads, *(_cells(*day, levels.clipped) for day in [*days, ("all", levels.whole)])]
+    unit = "dB" if levels.calibrated else "dB, NOT CALIBRATED"
+    unit += "; the sound was clipped, so levels are at least so high" if levels.clipped else ""
+    about = f"{unit}; {levels.hours.words}; time zone {levels.clock}; from {levels.how}"
     return [*text_table(rows, lambda k: 0 < k < len(heads) - 1), "", plain(about)]
 
 

@@ -14,18 +14,18 @@ def run_replay(args: ReplayOptions) -> int:
     from amt_stream.sessions.replay import replay_session
 
     say_when_compiling()
-    found = replay_session(args.session, args.run)
-    for note in found.notes:
+    replayed = replay_session(args.session, args.run)
+    for note in replayed.notes:
         say(f"{args.session}: {note}")
-    if not found.rows:
-        say(f"{args.session}: run {found.run} has no row that could be measured again")
+    if not replayed.rows:
+        say(f"{args.session}: run {replayed.run} has no row that could be measured again")
         return DIFFERENT
-    rows = f"run {found.run}: {counted(found.rows, 'row')}"
-    if found.absent:
-        rows = f"{rows}, and {found.absent} more that the log lacks"
-    if found.same:
-        print(f"{rows}: identical, SHA-256 {found.again}")
+    rows = f"run {replayed.run}: {counted(replayed.rows, 'row')}"
+    if replayed.absent:
+        rows = f"{rows}, and {replayed.absent} more that the log lacks"
+    if replayed.same:
+        print(f"{rows}: identical, SHA-256 {replayed.again}")
         return 0
-    print(f"{rows}: different, SHA-256 {found.logged} logged, {found.again} measured again")
-    print(plain(found.differs))
+    print(f"{rows}: different, SHA-256 {replayed.logged} logged, {replayed.again} measured again")
+    print(plain(replayed.differs))
     return DIFFERENT

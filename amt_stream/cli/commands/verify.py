@@ -32,29 +32,29 @@ def run_verify(args: VerifyOptions) -> int:
 def lines(verdict: Verdict) -> list[str]:
     """The result as lines, the verdict first."""
     head = f", the last hash is {verdict.head}" if verdict.head else ""
-    found = [f"{verdict.word}: {counted(verdict.parts, 'closed part')}{head}"]
-    found += [f"edited: {one}" for one in verdict.edited]
-    found += [f"missing: {one}" for one in verdict.missing]
+    said = [f"{verdict.word}: {counted(verdict.parts, 'closed part')}{head}"]
+    said += [f"edited: {one}" for one in verdict.edited]
+    said += [f"missing: {one}" for one in verdict.missing]
     if verdict.removed:
         reasons = Counter(str(entry[REMOVED]) for entry in verdict.removed)
         words = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-        found.append(f"removed by the meter, as it was asked to: {words}")
+        said.append(f"removed by the meter, as it was asked to: {words}")
     why = "a meter is writing it" if verdict.running else "the run was interrupted"
     if verdict.proved:
-        found.append(verdict.proved)
+        said.append(verdict.proved)
     elif verdict.head:
-        found.append(
+        said.append(
             "not known: whether later parts were removed; compare the last hash with a noted one "
             "(--head) or a signed one (--public-key)"
         )
-    found += [f"open: {one}, not covered by a hash yet: {why}" for one in verdict.open]
+    said += [f"open: {one}, not covered by a hash yet: {why}" for one in verdict.open]
     for run, fs, gap in verdict.gaps:
         seconds = gap.samples / fs if fs else math.nan  # a rate that was edited may be 0
-        found.append(
+        said.append(
             f"gap in the sound: {seconds:.3f} s ({counted(gap.samples, 'sample')}) at "
             f"{gap.time_s:.3f} s of run {run}, {_utc(gap.utc)}"
         )
-    return found
+    return said
 
 
 def _utc(seconds: float) -> str:

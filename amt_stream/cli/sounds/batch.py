@@ -304,17 +304,17 @@ class BatchCalibration:
 
 def _one_per_folder(pattern: str) -> dict[Path, Path]:
     """The recordings of calibrators that match a pattern, by folder."""
-    found: dict[Path, Path] = {}
+    recordings: dict[Path, Path] = {}
     for path in map(_absolute, _matching(pattern)):
-        if path.parent in found:
+        if path.parent in recordings:
             raise Mistake(
-                f"{found[path.parent]} and {path} both match {pattern}: only one calibrator per "
-                "folder is allowed"
+                f"{recordings[path.parent]} and {path} both match {pattern}: only one calibrator "
+                "per folder is allowed"
             )
-        found[path.parent] = path
-    if not found:
+        recordings[path.parent] = path
+    if not recordings:
         raise Mistake(f"no file matches {pattern}: --calibrator names recordings of a calibrator")
-    return found
+    return recordings
 
 
 def _of_calibrator(

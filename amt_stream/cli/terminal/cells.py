@@ -29,15 +29,15 @@ class Cell(NamedTuple):
 
 def number_cells(names: Iterable[str]) -> list[Cell]:
     """Readings in order, those of one symbol and several units together; bounds are left out."""
-    found: dict[tuple[str, str], Cell] = {}
+    cells: dict[tuple[str, str], Cell] = {}
     for name in names:
         caption = caption_of(name)
         if caption.bound_of:
             continue
         key = stem_and_unit(name)[0], caption.symbol or name
-        old = found.get(key, Cell(caption.words, caption.symbol, ()))
-        found[key] = old._replace(names=(*old.names, name))
-    return list(found.values())
+        old = cells.get(key, Cell(caption.words, caption.symbol, ()))
+        cells[key] = old._replace(names=(*old.names, name))
+    return list(cells.values())
 
 
 def first_numbers(cells: Sequence[Cell]) -> list[Cell]:
@@ -56,11 +56,11 @@ def cell_lines(groups: Mapping[str, Iterable[str]], values: Mapping[str, Any]) -
     models: dict[str, set[str]] = {}
     for model, cell in cells:
         models.setdefault(cell.short, set()).add(model)
-    found = []
+    lines = []
     for model, cell in cells:
         own = [name for name in cell.names if values.get(name) is not None]
         if own:
             whose = f"{model} " if len(models[cell.short]) > 1 else ""
             numbers = map(" ".join, cell._replace(names=tuple(own)).values(values))
-            found.append(f"{whose}{cell.short} {'  '.join(numbers).rstrip()}")
-    return found
+            lines.append(f"{whose}{cell.short} {'  '.join(numbers).rstrip()}")
+    return lines

@@ -119,16 +119,16 @@ def level_words(view: ViewState) -> str:
 
 def loudness_words(values: Mapping[str, Any]) -> list[str]:
     """Long-term, short-term and maximum loudness in sone and phon, with their bands if known."""
-    found = []
+    words = []
     for label, name in LOUDNESS:
         sone = values.get(f"{name}_sone")
         if sone is None:  # as while its model is switched off
-            found.append(f"{label} {NO_READING:>8} sone {NO_READING:>6} phon")
+            words.append(f"{label} {NO_READING:>8} sone {NO_READING:>6} phon")
             continue
         low, high = (values.get(f"{name}_{edge}_sone") for edge in ("low", "high"))
         texts = ("", "") if low is None or high is None else band_texts(sone, low, high)
         percent, phon = (f" +- {text}" if text else "" for text in texts)
         sign = sign_in(f"{name}_sone", values)
         loudness, level = f"{sign}{sone:.3f}", with_sign(phon_text(sone), sign)
-        found.append(f"{label} {loudness:>8} sone{percent} {level:>6}{phon} phon")
-    return found
+        words.append(f"{label} {loudness:>8} sone{percent} {level:>6}{phon} phon")
+    return words

@@ -115,11 +115,11 @@ def _level_text(level_db: float) -> str:
 def _scale(height: int) -> dict[int, str]:
     """The labels of a meter by line."""
     step = 20 if height >= 11 else 40
-    found = {}
+    labels = {}
     for level in range(int(LOWEST_DB), int(HIGHEST_DB) + 1, step):
         share = (level - LOWEST_DB) / (HIGHEST_DB - LOWEST_DB)
-        found[min(height - 1, max(0, height - 1 - int(share * height)))] = str(level)
-    return found
+        labels[min(height - 1, max(0, height - 1 - int(share * height)))] = str(level)
+    return labels
 
 
 class HistoryPicture(Picture):

@@ -43,14 +43,14 @@ def token_from(path: str | None, variable: str) -> str | None:
     Raises ServiceError.
     """
     if path is None:
-        found, where = os.environ.get(variable, ""), f"the variable {variable}"
-        if not found:
+        token, where = os.environ.get(variable, ""), f"the variable {variable}"
+        if not token:
             return None
     else:
-        found, where = secret_in(path).strip(), path
-    if not found or not found.isascii() or not found.isprintable() or " " in found:
+        token, where = secret_in(path).strip(), path
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise ServiceError(f"{where} has no token: write one line of letters and digits into it")
-    return found
+    return token
 
 
 class HttpSender:
@@ -145,15 +145,15 @@ class HttpSender:
             self._changed.wait_for(lambda: self._waiting or self._ending.is_set())
         if self._joins:
             self._ending.wait(BATCH_S)
-        found: list[bytes] = []
+        parts: list[bytes] = []
         size = 0
         with self._changed:
             for part in self._waiting:
                 size += len(part)
-                if found and (size > MOST_BODY or not self._joins):
+                if parts and (size > MOST_BODY or not self._joins):
                     break
-                found.append(part)
-        return found
+                parts.append(part)
+        return parts
 
     def _try(self, request: HttpRequest, parts: Sequence[bytes]) -> float | None:
         """One request; None if it is done, else the seconds that the server wants to have."""

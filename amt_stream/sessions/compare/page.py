@@ -14,23 +14,23 @@ BOTH, APART = 150.0, 110.0
 """Heights of charts."""
 
 
-def comparison_page(found: Comparison) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """The differences between A and B, overall and over time, as self-contained HTML."""
     title = "Two measurements compared"
     body = [
         f"<h1>{escaped(title)}</h1>\n",
-        _whole(found),
-        _differences(found),
-        *(_course(found, name) for name in _drawn(found)),
-        _foot(found),
+        _whole(comparison),
+        _differences(comparison),
+        *(_course(comparison, name) for name in _drawn(comparison)),
+        _foot(comparison),
     ]
-    return html(f"{title}: {found.a.name}, {found.b.name}", "".join(body))
+    return html(f"{title}: {comparison.a.name}, {comparison.b.name}", "".join(body))
 
 
-def _whole(found: Comparison) -> str:
+def _whole(comparison: Comparison) -> str:
     """Names and facts of both."""
     rows = []
-    for side, results in (("A", found.a), ("B", found.b)):
+    for side, results in (("A", comparison.a), ("B", comparison.b)):
         facts = [
             *when(results, Clock.of(results)),
             *device(results),
@@ -44,14 +44,14 @@ def _whole(found: Comparison) -> str:
     return f"<table><tr>{''.join(rows)}</tr></table>\n"
 
 
-def _differences(found: Comparison) -> str:
-    rows = [heads(HEADS, "number"), *map(_cells, found.differences)]
-    notes = [f"{found.why} (k = 2)"]
-    if found.same_place:
+def _differences(comparison: Comparison) -> str:
+    rows = [heads(HEADS, "number"), *map(_cells, comparison.differences)]
+    notes = [f"{comparison.why} (k = 2)"]
+    if comparison.same_place:
         notes.append(
             "the microphone was at the same place, with similar spectra: its error cancels"
         )
-    remarks = escaped("; ".join([*notes, found.repeats.replace("+-", "±"), *found.notes]))
+    remarks = escaped("; ".join([*notes, comparison.repeats.replace("+-", "±"), *comparison.notes]))
     return f"<h2>B compared with A</h2>{html_table(rows, 'lines tight')}<p>{remarks}.</p>\n"
 
 
@@ -63,19 +63,19 @@ def _cells(one: Difference) -> list[str]:
     return [cell(one.symbol, "name"), *aligned, *rest]
 
 
-def _drawn(found: Comparison) -> list[str]:
+def _drawn(comparison: Comparison) -> list[str]:
     """The main common reading of each unit."""
-    columns = [found.a.columns[name] for name in found.names]
+    columns = [comparison.a.columns[name] for name in comparison.names]
     return [names[-1] for names in drawn(columns, ()).values()]
 
 
-def _course(found: Comparison, name: str) -> str:
-    course = found.course(name)
+def _course(comparison: Comparison, name: str) -> str:
+    course = comparison.course(name)
     if len(course.time_s) < 2:
         return ""
     end_s, clock = float(course.time_s[-1]), Clock(None)
-    a = _curve(f"A: {found.a.name}", course.time_s, course.a, True)
-    b = _curve(f"B: {found.b.name}", course.time_s, course.b, True)
+    a = _curve(f"A: {comparison.a.name}", course.time_s, course.a, True)
+    b = _curve(f"B: {comparison.b.name}", course.time_s, course.b, True)
     both = Chart(course.unit, [a, b], clock, 0.0, end_s, height=BOTH, times=False)
     apart = Chart(
         course.unit,
@@ -87,7 +87,7 @@ def _course(found: Comparison, name: str) -> str:
         height=APART,
         zero=True,
     )
-    title = f"{found.a.columns[name].short} since the start of each"
+    title = f"{comparison.a.columns[name].short} since the start of each"
     return f"<h2>{escaped(title)}</h2>\n{both.svg()}\n{apart.svg()}\n"
 
 
@@ -102,7 +102,7 @@ def _curve(words: str, time_s: Numbers, values: Numbers, strong: bool) -> Curve:
     return Curve(words, words, words, *summed_up(time_s, values, PARTS), strong)
 
 
-def _foot(found: Comparison) -> str:
-    used = dict.fromkeys([*methods(found.a), *methods(found.b)])
+def _foot(comparison: Comparison) -> str:
+    used = dict.fromkeys([*methods(comparison.a), *methods(comparison.b)])
     words = f"{' '.join(used)} Compared by amt_stream {__version__}; {utc_now()}."
     return f'<p class="foot">{escaped(words)}</p>\n'

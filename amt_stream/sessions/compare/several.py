@@ -86,15 +86,15 @@ def _lines(names: Mapping[str, Results], zone: tzinfo | None) -> Iterator[Sequen
         for one in names.values()
     ]
     yield [cell("Level", "second"), cell("dB"), *map(cell, sure)]
-    found = [*map(readings_by_name, names.values())]
+    of_each = [*map(readings_by_name, names.values())]
     differences = [{}, *(_differences(names["A"], one) for one in [*names.values()][1:])]
-    order = [*FIRST, *THEN, *found[0]]
-    common = [name for name in dict.fromkeys(order) if all(name in of for of in found)]
+    order = [*FIRST, *THEN, *of_each[0]]
+    common = [name for name in dict.fromkeys(order) if all(name in of for of in of_each)]
     for name in common[:MOST_READINGS]:
         cells = [
-            _value(of[name], own.get(name)) for of, own in zip(found, differences, strict=True)
+            _value(of[name], own.get(name)) for of, own in zip(of_each, differences, strict=True)
         ]
-        yield [cell(found[0][name].symbol, "name"), cell(found[0][name].unit, "name"), *cells]
+        yield [cell(of_each[0][name].symbol, "name"), cell(of_each[0][name].unit, "name"), *cells]
     limits = {
         name: {line.words: line for line in limit_lines(one, clocks[name])}
         for name, one in names.items()

@@ -95,16 +95,16 @@ def coverage(parts: PartsOfRows, model: str) -> dict[str, float]:
 
 def of_summary(results: Results, *keys: str) -> float | None:
     """A time in the summary, in seconds; None if it has none, or an edited log another value."""
-    found: object = results.summary
+    value: object = results.summary
     for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    valid = isinstance(found, int | float) and 0 <= found <= LONGEST_S
-    return float(found) if isinstance(found, int | float) and valid else None
+        value = value.get(key) if isinstance(value, dict) else None
+    valid = isinstance(value, int | float) and 0 <= value <= LONGEST_S
+    return float(value) if isinstance(value, int | float) and valid else None
 
 
 def coverage_words(results: Results) -> dict[str, str]:
     """By the title of each model, how long it measured, left out, and was switched off."""
-    parts, found = PartsOfRows(results), {}
+    parts, of_models = PartsOfRows(results), {}
     for model in results.header["models"]:
         name = model["name"]
         entry = catalog.entries().get(name)
@@ -114,5 +114,5 @@ def coverage_words(results: Results) -> dict[str, str]:
             for key, word in zip(COUNTED_S, ("measured", "left out", "switched off"), strict=True)
             if key == COUNTED_S[0] or counted[key] > LEAST_S
         ]
-        found[name if entry is None else entry.title] = ", ".join(words)
-    return found
+        of_models[name if entry is None else entry.title] = ", ".join(words)
+    return of_models

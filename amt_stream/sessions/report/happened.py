@@ -241,7 +241,7 @@ def happened(results: Results, clock: Clock) -> tuple[list[tuple[str, str]], int
 
 def _happenings(results: Results) -> list[_Happening]:
     """The events by kind; those that end another kind only give its length."""
-    found: dict[str, _Happening] = {}
+    happenings: dict[str, _Happening] = {}
     since: dict[str, float] = {}
     for one in results.events:
         if one.kind not in NAMES:
@@ -250,14 +250,14 @@ def _happenings(results: Results) -> list[_Happening]:
         for kind in ended:
             begin_s = since.pop(kind)
             away_s = _lost_s(results, begin_s, one.time_s) if kind in AWAY else 0.0
-            found[kind].seconds += max(away_s, one.time_s - begin_s)
+            happenings[kind].seconds += max(away_s, one.time_s - begin_s)
         if one.kind in ENDS:
             since.setdefault(one.kind, one.time_s)
         if not ended:
-            found.setdefault(one.kind, _Happening(one.kind, [])).events.append(one)
+            happenings.setdefault(one.kind, _Happening(one.kind, [])).events.append(one)
     for kind, begin_s in since.items():
-        found[kind].seconds += max(0.0, results.duration_s - begin_s)
+        happenings[kind].seconds += max(0.0, results.duration_s - begin_s)
     for kind, word in OF_FAULT.items():  # which rows have better
-        if kind in found:
-            found[kind].seconds = _Kind(results, word).seconds
-    return [*found.values()]
+        if kind in happenings:
+            happenings[kind].seconds = _Kind(results, word).seconds
+    return [*happenings.values()]

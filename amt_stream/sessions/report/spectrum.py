@@ -63,12 +63,12 @@ def spectrum(found: list[Band]) -> str:
     )
 
 
-def _parts(found: list[Band]) -> Iterator[str]:
-    tops = [max(one.level_db, one.highest_db or one.level_db) for one in found]
-    low = min(one.level_db for one in found) - AIR_DB
+def _parts(bands: list[Band]) -> Iterator[str]:
+    tops = [max(one.level_db, one.highest_db or one.level_db) for one in bands]
+    low = min(one.level_db for one in bands) - AIR_DB
     high = max(tops) + AIR_DB
     step = rounded(high - low, 5)
-    wide = (WIDTH - LEFT - RIGHT) / len(found)
+    wide = (WIDTH - LEFT - RIGHT) / len(bands)
 
     def y(level_db: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * (level_db - low) / (high - low)
@@ -76,7 +76,7 @@ def _parts(found: list[Band]) -> Iterator[str]:
     for k in range(math.ceil(low / step), math.floor(high / step) + 1):
         yield segment(LEFT, y(k * step), WIDTH - RIGHT, y(k * step))
         yield text(LEFT - 6, y(k * step) + 4, f"{k * step:g}", SECOND, "end")
-    for at, one in enumerate(found):
+    for at, one in enumerate(bands):
         x = LEFT + at * wide
         yield (
             f'<rect x="{x + 0.15 * wide:.1f}" y="{y(one.level_db):.1f}" width="{0.7 * wide:.1f}" '

@@ -44,12 +44,12 @@ def read_results(
     """
     path = Path(path)
     if path.is_dir():
-        found: Store = Log(path, run)
+        store: Store = Log(path, run)
     elif run is not None:
         raise ResultsError(f"{path} is not a log and has no run {run}: leave it out")
     else:
-        found = FileOfRows(path)
-    header, summary = found.header, found.summary
+        store = FileOfRows(path)
+    header, summary = store.header, store.summary
     try:
         check(header, summary)
     except (Invalid, LimitError) as fault:
@@ -66,7 +66,7 @@ def read_results(
         )
     _refuse_microphone(path, header["source"].get("microphones", {}), microphone)
     if is_table:
-        return _results_of_table(path, found, microphone)
+        return _results_of_table(path, store, microphone)
     limits = [limit_of(one) for one in header.get("limits", ())]
     limited = {name for one in limits for name in (one.column, until_of(one))}
     names = [
@@ -76,7 +76,7 @@ def read_results(
     ]
     names = [*BEFORE, *names, *AFTER]
     try:
-        rows, last = _narrowed(found.rows(), names, microphone)
+        rows, last = _narrowed(store.rows(), names, microphone)
         check_rows(rows)
     except Invalid as fault:
         raise ResultsError(f"{path} has invalid rows: {fault}") from fault
@@ -85,25 +85,25 @@ def read_results(
         raise ResultsError(f"{path} has invalid rows ({words})") from error
     if not len(rows):
         raise ResultsError(f"{path} has no row yet")
-    name, events = path.name, found.events
+    name, events = path.name, store.events
     if microphone:
         name = f"{name}, {microphone}"
         header = _header_of(header, microphone)
         summary = summary.get("microphones", {}).get(microphone, {})
         events = [event for event in events if event.microphone in ("", microphone)]
-    intervals = _intervals(path, found.intervals(), microphone)
-    about = found.settings, found.proof, found.uncounted, intervals
+    intervals = _intervals(path, store.intervals(), microphone)
+    about = store.settings, store.proof, store.uncounted, intervals
     return Results(name, header, rows, last, summary, events, *about)
 
 
-def _results_of_table(path: Path, found: Store, microphone: str | None) -> Results:
+def _results_of_table(path: Path, store: Store, microphone: str | None) -> Results:
     """The results in a file with a table of intervals: no rows, only these."""
-    header = found.header
+    header = store.header
     names = [*(one["name"] for one in header["columns"]), *AFTER_INTERVALS]
     names += [MICROPHONE] if microphone else []
     try:
         seconds = header["interval"]["seconds"]
-        lines = [{name: row[name] for name in names} for row in found.rows()]
+        lines = [{name: row[name] for name in names} for row in store.rows()]
         if not 1 <= seconds <= DAY_S:
             raise ValueError(f"an interval of {brief(seconds)} s")
     except NO_ROW as error:

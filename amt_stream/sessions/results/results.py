@@ -222,16 +222,16 @@ class Results:
 
         Sound that does not count because its calibration did not hold is one of them.
         """
-        fault, found = self.rows["fault"], list[FaultySpan]()
+        fault, spans = self.rows["fault"], list[FaultySpan]()
         for bit, word in FAULT_NAMES.items():
             # A device that gave exact zeros has a gap, which is no other one.
             mine = fault & bit & ~np.where(fault & Fault.SILENT, np.uint8(Fault.GAP), np.uint8(0))
-            found += [self._stretch(bit, word, part) for part in _together(mine)]
+            spans += [self._stretch(bit, word, part) for part in _together(mine)]
         if self.calibrated:
             doubtful = _together(~self.rows["calibrated"])
-            found += [self._stretch(None, UNCALIBRATED_SOUND, part) for part in doubtful]
-        found += self.excluded
-        return sorted(found, key=lambda one: (one.begin_s, one.fault))
+            spans += [self._stretch(None, UNCALIBRATED_SOUND, part) for part in doubtful]
+        spans += self.excluded
+        return sorted(spans, key=lambda one: (one.begin_s, one.fault))
 
     def _stretch(self, bit: Fault | None, word: str, rows: Any) -> FaultySpan:
         """The span of adjacent rows, each of which covers the time since the one before."""
@@ -309,13 +309,13 @@ def _is_off(fault: NDArray[np.uint8], values: NDArray[np.float64]) -> NDArray[np
 
 def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Spans without overlap, in order."""
-    found: list[tuple[float, float]] = []
+    joined: list[tuple[float, float]] = []
     for begin_s, end_s in sorted(spans):
-        if found and begin_s <= found[-1][1]:
-            found[-1] = found[-1][0], max(found[-1][1], end_s)
+        if joined and begin_s <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], end_s)
         else:
-            found.append((begin_s, end_s))
-    return found
+            joined.append((begin_s, end_s))
+    return joined
 
 
 def _paused_too(
@@ -324,7 +324,7 @@ def _paused_too(
     """Pauses and resets with further pauses, which may overlap them."""
     if not spans:
         return turns
-    found, since_s, pauses = list[tuple[str, float]](), math.nan, [*spans]
+    both, since_s, pauses = list[tuple[str, float]](), math.nan, [*spans]
     for kind, at_s in (*turns, ("continued", math.inf)):
         if kind == "paused" and math.isnan(since_s):
             since_s = at_s
@@ -332,10 +332,10 @@ def _paused_too(
             pauses.append((since_s, at_s))
             since_s = math.nan
         elif kind == "readings_reset":
-            found.append((kind, at_s))
+            both.append((kind, at_s))
     for begin_s, end_s in merged(pauses):
-        found += [("paused", begin_s), ("continued", end_s)]
-    return sorted(found, key=lambda turn: turn[1])
+        both += [("paused", begin_s), ("continued", end_s)]
+    return sorted(both, key=lambda turn: turn[1])
 
 
 def _counting(
@@ -347,19 +347,19 @@ def _counting(
 
     uncounted: times that a restored run does not know
     """
-    found = SinceReset[list[tuple[str, float]]]([])
+    counting = SinceReset[list[tuple[str, float]]]([])
     for event in events:
         kind, at_s = event.kind, event.time_s
         if kind not in COUNTING or any(from_s < at_s <= to_s for from_s, to_s in uncounted):
             continue
         if kind == "reset_undone":
-            found.undo()
+            counting.undo()
         elif kind == "readings_reset":
-            found.reset(at_s, [*found.now, (kind, at_s)])
+            counting.reset(at_s, [*counting.now, (kind, at_s)])
         else:
-            for turns in found.states:
+            for turns in counting.states:
                 turns.append((kind, at_s))
-    return found.now
+    return counting.now
 
 
 def column_of(data: JsonMap) -> Column:

@@ -25,18 +25,18 @@ class UncountedSpans:
 
     def is_excluded(self, begin_s: Numbers, end_s: Numbers) -> NDArray[np.bool_]:
         """Which pieces of time reach into an excluded span."""
-        found = np.zeros(len(end_s), np.bool_)
+        excluded = np.zeros(len(end_s), np.bool_)
         for one in self._results.excluded:
-            found |= (end_s > one.begin_s + SAME_S) & (begin_s < one.end_s - SAME_S)
-        return found
+            excluded |= (end_s > one.begin_s + SAME_S) & (begin_s < one.end_s - SAME_S)
+        return excluded
 
     def kept(self, begin_s: float, end_s: float) -> list[tuple[float, float]]:
         """What excluded spans leave between two times."""
-        found, at_s = [], begin_s
+        spans, at_s = [], begin_s
         for one in self._results.excluded:
-            found.append((at_s, min(one.begin_s, end_s)))
+            spans.append((at_s, min(one.begin_s, end_s)))
             at_s = max(at_s, one.end_s)
-        return [(a, b) for a, b in (*found, (at_s, end_s)) if b > a + SAME_S]
+        return [(a, b) for a, b in (*spans, (at_s, end_s)) if b > a + SAME_S]
 
     @cached_property
     def pauses(self) -> list[tuple[float, float]]:
@@ -92,8 +92,8 @@ class UncountedSpans:
 
         rest: without excluded spans, which were counted when they were measured
         """
-        found = end_s - begin_s
+        seconds = end_s - begin_s
         excluded = [(one.begin_s, one.end_s) for one in self._results.excluded] if rest else []
         for a, b in merged([*self.gaps_of(model), *self.pauses, *self.off_of(model), *excluded]):
-            found = found - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
-        return np.clip(found, 0.0, None)
+            seconds = seconds - np.clip(np.minimum(end_s, b) - np.maximum(begin_s, a), 0.0, None)
+        return np.clip(seconds, 0.0, None)

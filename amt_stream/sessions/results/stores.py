@@ -60,13 +60,13 @@ class Log:
 
     @property
     def _runs(self) -> list[int]:
-        found = [self._run]
-        while isinstance(restored := self._session.descriptions[found[0]].get("restored"), dict):
+        runs = [self._run]
+        while isinstance(restored := self._session.descriptions[runs[0]].get("restored"), dict):
             before = restored.get("run")
-            if before not in self._session.runs or before >= found[0]:
-                raise SessionError(f"{self._session.path}: run {found[0]} continues no run")
-            found.insert(0, before)
-        return found
+            if before not in self._session.runs or before >= runs[0]:
+                raise SessionError(f"{self._session.path}: run {runs[0]} continues no run")
+            runs.insert(0, before)
+        return runs
 
     def rows(self) -> Iterator[JsonDict]:
         for run in self._runs:
@@ -75,14 +75,14 @@ class Log:
                 yield {**row, **self._absent, **there} if self._absent else row
 
     def intervals(self) -> Iterator[JsonDict]:
-        found: list[JsonDict] = []
+        intervals: list[JsonDict] = []
         for run in self._runs:
             own = self._session.intervals(run)
             # An interval of an interrupted run continues in the run that restores it.
-            if own and found:
-                found = [one for one in found if one["end_s"] <= own[0]["time_s"]]
-            found += own
-        return iter(found)
+            if own and intervals:
+                intervals = [one for one in intervals if one["end_s"] <= own[0]["time_s"]]
+            intervals += own
+        return iter(intervals)
 
     @property
     def summary(self) -> JsonMap:

@@ -60,13 +60,15 @@ class ComparisonDialog(QtWidgets.QDialog):
         self.resize(1000, 580)
         self.setMinimumSize(760, 480)
         self._results = a, b
-        self.found = compare(a, b, independent=independent)
+        self.comparison = compare(a, b, independent=independent)
         self._course: Course | None = None
         self._build()
         self._compare()
-        if self.found.names:
-            wanted = next((n for n in FIRST if n in self.found.names), self.found.names[0])
-            self.choice.setCurrentIndex(self.found.names.index(wanted))
+        if self.comparison.names:
+            wanted = next(
+                (n for n in FIRST if n in self.comparison.names), self.comparison.names[0]
+            )
+            self.choice.setCurrentIndex(self.comparison.names.index(wanted))
         self._choose()
 
     def _build(self) -> None:
@@ -75,7 +77,7 @@ class ComparisonDialog(QtWidgets.QDialog):
         names.setObjectName("names")
         self.place = QtWidgets.QCheckBox("Same &microphone and position, similar spectra")
         self.place.setObjectName("same_place")
-        self.place.setChecked(self.found.same_place)
+        self.place.setChecked(self.comparison.same_place)
         self.place.setToolTip("The error of the microphone is then the same in both, and cancels")
         self.place.toggled.connect(self._compare)
         self.why = plain_label("why", wrap=True, role="second")
@@ -97,13 +99,13 @@ class ComparisonDialog(QtWidgets.QDialog):
         whole.addWidget(box)
 
     def _save(self) -> None:
-        stem = f"{self.found.b.name}-against-{self.found.a.name}"
+        stem = f"{self.comparison.b.name}-against-{self.comparison.a.name}"
         save_page(self, stem, self.write, self._refused)
 
     def write(self, path: Path) -> None:
         from amt_stream.sessions.compare import comparison_page
 
-        self._background.run(writing(path, comparison_page(self.found)))
+        self._background.run(writing(path, comparison_page(self.comparison)))
 
     def _refused(self, why: str) -> None:
         self._tell(f"Not written: {why}")
@@ -112,8 +114,10 @@ class ComparisonDialog(QtWidgets.QDialog):
         self.why.setText(plain(words))
 
     def _pictures(self) -> QtWidgets.QWidget:
-        columns = self.found.a.columns
-        names = [(f"{symbol_of(name)}, {columns[name].unit}", name) for name in self.found.names]
+        columns = self.comparison.a.columns
+        names = [
+            (f"{symbol_of(name)}, {columns[name].unit}", name) for name in self.comparison.names
+        ]
         self.choice = combo_box("reading to draw", names, self._choose)
         self.choice.setObjectName("choice")
         self.both, self.apart = TimePlot("both_plot"), TimePlot("difference_plot")
@@ -135,14 +139,18 @@ class ComparisonDialog(QtWidgets.QDialog):
         return right
 
     def _compare(self) -> None:
-        self.found = Comparison(
-            self.found.a, self.found.b, self.found.common, self.place.isChecked(), self.found.why
+        self.comparison = Comparison(
+            self.comparison.a,
+            self.comparison.b,
+            self.comparison.common,
+            self.place.isChecked(),
+            self.comparison.why,
         )
-        notes = map(plain, self.found.notes)
+        notes = map(plain, self.comparison.notes)
         self.why.setText(
-            begun("; ".join([f"{self.found.why} (k = 2)", self.found.repeats, *notes]))
+            begun("; ".join([f"{self.comparison.why} (k = 2)", self.comparison.repeats, *notes]))
         )
-        rows = self.found.differences
+        rows = self.comparison.differences
         self.table.setRowCount(len(rows))
         for at, one in enumerate(rows):
             for place, text in enumerate(cells_of(one)):
@@ -153,7 +161,7 @@ class ComparisonDialog(QtWidgets.QDialog):
 
     def _choose(self) -> None:
         name = self.choice.currentData()
-        self._course = None if name is None else self.found.course(name)
+        self._course = None if name is None else self.comparison.course(name)
         course = self._course
         if course is None or not len(course.time_s):
             return

@@ -139,17 +139,17 @@ def _lines(text: str, name: str) -> QtWidgets.QPlainTextEdit:
 
 def _happened(results: Results) -> str:
     clock = Clock.of(results)
-    found = [
+    lines = [
         ", ".join(part for part in (one.words, one.verdict, one.worst, one.over) if part)
         for one in limit_lines(results, clock)
     ]
     lost, measured = fault_lines(results)
-    found += [*lost, *measured]
-    found += [""] * bool(found)
-    found += [
+    lines += [*lost, *measured]
+    lines += [""] * bool(lines)
+    lines += [
         f"{clock.moment(event.time_s)}  {event.kind}: {event.text}" for event in results.events
     ]
-    return "\n".join(map(plain, found)) or "Nothing happened."
+    return "\n".join(map(plain, lines)) or "Nothing happened."
 
 
 def stored_results(path: Path) -> Results:

@@ -104,29 +104,29 @@ class _SharesOf:
         known = np.isfinite(value).any(0) & fully_heard(frames)
         for second in np.unique(number[known]).tolist():
             there = known & (number == second)
-            found = _Second(
+            sums = _Second(
                 parts[:, there].sum(1) @ self._weights, float(both[there].sum()), int(there.sum())
             )
             before = self._seconds.get(second)
-            if before is not None and before.parts.shape == found.parts.shape:
-                found = _Second(
-                    before.parts + found.parts,
-                    before.value + found.value,
-                    before.frames + found.frames,
+            if before is not None and before.parts.shape == sums.parts.shape:
+                sums = _Second(
+                    before.parts + sums.parts,
+                    before.value + sums.value,
+                    before.frames + sums.frames,
                 )
-            self._seconds[second] = found
+            self._seconds[second] = sums
         self.reached = math.floor(frames.end_s + 1e-6) - 1
         for old in [one for one in self._seconds if one < self.reached - KEPT]:
             del self._seconds[old]
 
     def shares(self, second: int) -> NDArray[np.float64] | None:
         """Shares (ear, band) in a second, NaN if it has too little; None for a gap."""
-        found = self._seconds.get(second)
-        if found is None:
+        sums = self._seconds.get(second)
+        if sums is None:
             return None
-        if found.value <= LEAST_VALUE * found.frames:
-            return np.full(found.parts.shape, np.nan)
-        return as_shares(found.parts)
+        if sums.value <= LEAST_VALUE * sums.frames:
+            return np.full(sums.parts.shape, np.nan)
+        return as_shares(sums.parts)
 
 
 class SharesPane(Pane):
@@ -253,12 +253,12 @@ class SharesPane(Pane):
 
     def _greatest(self, name: str) -> list[tuple[int, int]]:
         """Ear and band of the greatest share; of both ears if they are about equal."""
-        found = self.shares.get(name)
-        if found is None or not np.isfinite(found).any():
+        shares = self.shares.get(name)
+        if shares is None or not np.isfinite(shares).any():
             return []
-        band = int(np.nanargmax(found.max(0)))
-        most = found[:, band].max()
-        return [(int(ear), band) for ear in np.flatnonzero(found[:, band] > (1 - EQUAL) * most)]
+        band = int(np.nanargmax(shares.max(0)))
+        most = shares[:, band].max()
+        return [(int(ear), band) for ear in np.flatnonzero(shares[:, band] > (1 - EQUAL) * most)]
 
     def texts(self) -> tuple[str, ...]:
         return tuple(self.words(name) for name in self._of)
@@ -309,10 +309,10 @@ def effect_words(effects: Effects, bands: Sequence[str]) -> str:
     place = int(ear) + (len(loudness) > 1)
     where = f" in the {EARS[int(ear)]} ear" if len(loudness) > 1 else ""
     units = dict.fromkeys(SHARED, "%") | {"laeq": "dB"}
-    found = {name: float(effects[name][place, band]) for name in units}
+    changes = {name: float(effects[name][place, band]) for name in units}
     differences = [
         f"{'LAeq' if name == 'laeq' else name} {change:+.1f} {units[name]}"
-        for name, change in found.items()
+        for name, change in changes.items()
         if math.isfinite(change)
     ]
     return f"3 dB less at {bands[int(band)]}{where}: {', '.join(differences)}"
@@ -320,9 +320,9 @@ def effect_words(effects: Effects, bands: Sequence[str]) -> str:
 
 def shared_in(view: "ViewState") -> list[tuple[str, SpecificQuality]]:
     """The models that have shares, by their names in the engine, each with its quality."""
-    found: dict[str, tuple[str, SpecificQuality]] = {}
+    qualities: dict[str, tuple[str, SpecificQuality]] = {}
     for name, model in view.engine.models.items():
         entry = entry_of(model)
         for quality in SPECIFIC.get(entry.name, ()) if entry is not None else ():
-            found[quality.name] = name, quality
-    return [found[name] for name in SHARED if name in found]
+            qualities[quality.name] = name, quality
+    return [qualities[name] for name in SHARED if name in qualities]

@@ -55,10 +55,10 @@ class FrequencyRows:
     def levels(self, values: Any) -> NDArray[np.floating]:
         """Levels in dB (ear, frame, row) of a model's output; of one channel, for both ears."""
         if self._bin_hz is None:
-            found = np.moveaxis(level_db(values.highest[:, 0]), -1, -2)
+            levels = np.moveaxis(level_db(values.highest[:, 0]), -1, -2)
         else:
-            found = np.maximum.reduceat(values.level_db[..., : self._end], self._first, axis=-1)
-        return np.broadcast_to(found, (2, *found.shape[1:])) if len(found) == 1 else found[:2]
+            levels = np.maximum.reduceat(values.level_db[..., : self._end], self._first, axis=-1)
+        return np.broadcast_to(levels, (2, *levels.shape[1:])) if len(levels) == 1 else levels[:2]
 
 
 class SpectrogramPlot(CursorPlot):

@@ -235,19 +235,19 @@ class HistoryLayers:
         def has(fault: Fault) -> np.ndarray:
             return marks & np.uint64(fault) > 0
 
-        found: list[tuple[PlotState, np.ndarray]] = []
+        states: list[tuple[PlotState, np.ndarray]] = []
         if self.unit in DECIBELS:
-            found.append((BELOW, np.asarray(below)))
+            states.append((BELOW, np.asarray(below)))
         again = times >= self.history.disturbed_s
-        found += [(STARTING, settling & ~again), (SETTLING, settling & again), (PAUSED, paused)]
-        found += [(one, has(bit)) for bit, one in reversed(OF_FAULT.items()) if faults & bit]
-        found.append((GAP, begun & (marks & np.uint64(CAME) == 0) | has(Fault.GAP)))
+        states += [(STARTING, settling & ~again), (SETTLING, settling & again), (PAUSED, paused)]
+        states += [(one, has(bit)) for bit, one in reversed(OF_FAULT.items()) if faults & bit]
+        states.append((GAP, begun & (marks & np.uint64(CAME) == 0) | has(Fault.GAP)))
         if faults & Fault.SILENT:
-            found.append((SILENT, has(Fault.SILENT)))
+            states.append((SILENT, has(Fault.SILENT)))
         if faults & Fault.OFF:
             # Of the models, only those count whose readings are drawn.
-            found.append((OFF, has(Fault.OFF) & np.isnan(cells.mean).any(axis=0)))
-        return found
+            states.append((OFF, has(Fault.OFF) & np.isnan(cells.mean).any(axis=0)))
+        return states
 
     def read_at(self, time_s: float) -> dict[str, tuple[float, float]]:
         """Minimum and maximum of each curve in the cell at a time."""
