@@ -22,10 +22,6 @@ class JobThread(Generic[Result]):
         self._thread.start()
 
     @property
-    def is_alive(self) -> bool:
-        return self._thread.is_alive()
-
-    @property
     def waiting(self) -> int:
         """The number of functions that have not begun."""
         return self._jobs.qsize()

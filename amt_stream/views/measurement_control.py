@@ -205,7 +205,7 @@ class MeasurementControl:
 
     def close(self) -> None:
         """Stop, and wait for it, but not for a model that is being made."""
-        if not self._worker.is_alive:
+        if self._closing:
             return
         self._closing = True
         if self._made is not None:

@@ -18,15 +18,7 @@ from amt_monitor.panes.specific_pane import SPECIFIC, SpecificQuality
 from amt_stream.core.safe_text import sentence
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.catalog import entry_of
-from amt_stream.meters.rows.models.band_shares import (
-    BARK,
-    LEAST_VALUE,
-    as_shares,
-    band_limits,
-    band_weights,
-    binaural_parts,
-    higher_parts,
-)
+from amt_stream.meters.rows.models import band_shares
 from amt_stream.meters.rows.readings import fully_heard
 from amt_stream.meters.state_signs import is_away
 from amt_stream.sessions import SessionError
@@ -77,7 +69,7 @@ class _SharesOf:
     def __init__(self, model: str, quality: SpecificQuality) -> None:
         self.model, self.quality = model, quality
         self._follower = FrameFollower()
-        self._weights = band_weights(band_limits())
+        self._weights = band_shares.band_weights(band_shares.band_limits())
         self.restart()
 
     def restart(self) -> None:
@@ -95,10 +87,10 @@ class _SharesOf:
         value = getattr(frames.values, self.quality.value)
         specific = getattr(frames.values, self.quality.specific)
         if self.quality.name == "tonality":
-            parts, both = higher_parts(specific, value), np.fmax.reduce(value)
+            parts, both = band_shares.higher_parts(specific, value), np.fmax.reduce(value)
         else:
-            parts = binaural_parts(specific)
-            both = BARK * parts.sum((0, 2))
+            parts = band_shares.binaural_parts(specific)
+            both = band_shares.BARK * parts.sum((0, 2))
         number = np.ceil(frames.time_s - 1e-6).astype(np.int64) - 1
         # A model that is switched off, or lost samples, have no values.
         known = np.isfinite(value).any(0) & fully_heard(frames)
@@ -124,9 +116,9 @@ class _SharesOf:
         sums = self._seconds.get(second)
         if sums is None:
             return None
-        if sums.value <= LEAST_VALUE * sums.frames:
+        if sums.value <= band_shares.LEAST_VALUE * sums.frames:
             return np.full(sums.parts.shape, np.nan)
-        return as_shares(sums.parts)
+        return band_shares.as_shares(sums.parts)
 
 
 class SharesPane(Pane):
@@ -135,7 +127,7 @@ class SharesPane(Pane):
     def __init__(self, view: "ViewState") -> None:
         super().__init__("shares", "Shares by band and ear", "of the last second, in %")
         self._of = {quality.name: _SharesOf(name, quality) for name, quality in shared_in(view)}
-        middles = [nominal_midband(float(f)) for f in band_limits()[:, 1]]
+        middles = [nominal_midband(float(f)) for f in band_shares.band_limits()[:, 1]]
         self.bands = [f"{f / 1000:g} kHz" if f >= 1000 else f"{f:g} Hz" for f in middles]
         self.table = ShareTable(self.bands)
         self.table.setAccessibleName("shares of octaves and ears")
