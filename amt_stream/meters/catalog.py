@@ -384,7 +384,7 @@ SHIPPED = (
     Entry(
         name="rating",
         title="Rating level",
-        method="rating level: LAeq with adjustments for tones and impulses, ISO 1996-1",
+        method="LAeq adjusted for tones and impulses: ISO 1996-1, ISO/PAS 20065, NT ACOU 112",
         model="amt_stream.dsp.models:Rating",
         readings="amt_stream.meters.rows.models.rating:rating_readings",
         settings={"combine": ("sum", "max")},

@@ -129,6 +129,13 @@ def test_an_interval_has_its_own():
     np.testing.assert_allclose(found["rating_db"][:2], together[:2], atol=1e-4)
 
 
+def test_an_interval_says_why():
+    found = read(sound(16.2), interval=8).intervals
+    assert found["tone_max_hz"] == pytest.approx([1000, 1000, np.nan], abs=2, nan_ok=True)
+    assert found["tone_mean_dl_db"][0] > 3
+    assert found["impulse_max_p"][1] > found["impulse_max_p"][0] > 5
+
+
 def test_clipped_sound_is_in_no_spectrum():
     x = tone(1000, 60, 13, FS) + white(30, 13, FS, 1)
     x *= 16000 / np.abs(x).max()

@@ -29,10 +29,13 @@ REFERENCE = 4e-10
 KEPT_INTERVALS, KEPT_IMPULSES = 48, 16
 """Intervals whose impulses can still be left out, and the most prominent of each."""
 
-SECONDS, ENERGY, SPECTRA, AUDIBLE, IMPULSES, ADJUSTED, MOST = range(7)
+SECONDS, ENERGY, SPECTRA, AUDIBLE, IMPULSES, BEST, BEST_HZ, ADJUSTED, MOST = range(9)
 """What is known of an interval: seconds, energy, spectra and the sum of their audibility as a power
-ratio, and the number of impulses; of those no longer kept also adjusted energy and the highest
-prominence."""
+ratio, the number of impulses, and audibility and frequency of the most audible tone; of those no
+longer kept also adjusted energy and the highest prominence."""
+
+EMPTY = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, NO_TONE_DB, nan]])
+"""An interval without anything."""
 
 TIME, PROMINENCE, RATE, DIFFERENCE, LEFT_OUT = range(5)
 """What is known of an impulse."""
@@ -45,7 +48,16 @@ NOW = (
 
 COLUMNS = (
     *NOW,
-    *("tone_mean_dl", "tone_n", "tone_discarded", "kt", "impulse_max_p", "impulse_n", "ki"),
+    *(
+        "tone_mean_dl",
+        "tone_max_hz",
+        "tone_n",
+        "tone_discarded",
+        "kt",
+        "impulse_max_p",
+        "impulse_n",
+        "ki",
+    ),
     *("laeq", "rating"),
 )
 
@@ -141,11 +153,10 @@ class RatingMeter(Meter):
     def reset(self) -> None:
         """Forget what was measured; a pause goes on."""
         self._counted = self._excluded = self._discarded = 0
-        self._intervals = np.zeros((1, 5))
+        self._intervals = EMPTY.copy()
         self._impulses = np.full((1, KEPT_IMPULSES, 5), nan)
         # Of intervals that are no longer kept.
-        self._folded = np.zeros(7)
-        self._folded[MOST] = -inf
+        self._folded = np.array([*EMPTY[0], 0.0, -inf])
         # Audibility, frequency, uncertainty and age of the tone; the last impulse.
         self._last = np.full(8, nan)
         # Frames since the last that must not be in a spectrum.
@@ -206,17 +217,20 @@ class RatingMeter(Meter):
         if not self.paused:
             self._intervals[-1, SPECTRA] += 1
             self._intervals[-1, AUDIBLE] += 10 ** (audible / 10)
+            if audible > self._intervals[-1, BEST]:
+                self._intervals[-1, BEST : BEST_HZ + 1] = audible, values.hz[k]
 
     def _count(self, values: Values, k: int) -> None:
         """Count the level of a frame, in a new interval if the last one is full."""
         self._counted += 1
         if self._intervals[-1, SECONDS] >= INTERVAL_S - FRAME_S / 2:
             if len(self._intervals) == KEPT_INTERVALS:
-                self._folded[:ADJUSTED] += self._intervals[0]
+                self._folded[:BEST] += self._intervals[0, :BEST]
+                self._folded[BEST : BEST_HZ + 1] = self._best
                 self._folded[ADJUSTED] += self._adjusted(0)
                 self._folded[MOST] = max(self._folded[MOST], self._most(0))
                 self._intervals, self._impulses = self._intervals[1:], self._impulses[1:]
-            self._intervals = np.concatenate([self._intervals, np.zeros((1, 5))])
+            self._intervals = np.concatenate([self._intervals, EMPTY])
             empty = np.full((1, KEPT_IMPULSES, 5), nan)
             self._impulses = np.concatenate([self._impulses, empty])
         self._intervals[-1, SECONDS] += FRAME_S
@@ -269,6 +283,13 @@ class RatingMeter(Meter):
         self._intervals[:, IMPULSES] += np.where(out, -1, 1) * changed.sum(1)
         return bool(found.any())
 
+    @property
+    def _best(self) -> NDArray[np.float64]:
+        """Audibility and frequency of the most audible tone of all."""
+        rows = np.concatenate([self._intervals, self._folded[None, :ADJUSTED]])
+        best: NDArray[np.float64] = rows[np.argmax(rows[:, BEST]), BEST : BEST_HZ + 1]
+        return best
+
     def _most(self, k: int) -> float:
         """The highest prominence in an interval; minus infinity without an impulse."""
         rows = self._impulses[k]
@@ -287,7 +308,7 @@ class RatingMeter(Meter):
 
     def _readings(self) -> dict[str, float]:
         """All readings, NaN where there is none."""
-        total = self._folded[:ADJUSTED] + self._intervals.sum(0)
+        total = self._folded[:BEST] + self._intervals[:, :BEST].sum(0)
         intervals = range(len(self._intervals))
         most = max([self._folded[MOST], *map(self._most, intervals)])
         adjusted = self._folded[ADJUSTED] + sum(map(self._adjusted, intervals))
@@ -295,6 +316,7 @@ class RatingMeter(Meter):
         now = dict(zip(NOW, self._last.tolist(), strict=True))
         return now | {
             "tone_mean_dl": mean_db if mean_db > NO_TONE_DB + 1e-6 else nan,
+            "tone_max_hz": float(self._best[1]),
             "tone_n": float(total[SPECTRA]),
             "tone_discarded": float(self._discarded),
             "kt": tone_adjustment(mean_db) if total[SPECTRA] else nan,

@@ -85,6 +85,15 @@ TONES = {
         f"The energy mean of all spectra; with fewer than 12 it is uncertain. {TONE}",
         "spectra without a tone count as -10 dB; none if no spectrum has one",
     ),
+    "tone_max_hz": RatingWords(
+        "tone_max{side}_hz",
+        "Hz",
+        "frequency of the most audible tone",
+        "maximum",
+        "Frequency of the most audible tone",
+        "fmax",
+        f"Where the tone was that stood out most of all. {TONE}",
+    ),
     "tone_n": RatingWords(
         "tone{side}_n",
         "",
@@ -202,7 +211,13 @@ LEVELS = {
 }
 
 
+OF_INTERVAL = ("rating", "laeq", "kt", "tone_max_hz", "tone_mean_dl", "ki", "impulse_max_p")
+"""The readings of an interval: its level, and its adjustments with their reasons."""
+
+UNUSUAL = ("tone_u", "tone_max_hz", "tone_discarded")
+
 LEADS = dict.fromkeys(("tone_hz", "tone_u"), "tone_dl")
+LEADS["tone_max_hz"] = "tone_mean_dl"
 LEADS |= dict.fromkeys(("impulse_s", "impulse_or", "impulse_ld"), "impulse_p")
 """Of two channels, that with the higher one of these has the value that is shown."""
 
@@ -228,9 +243,11 @@ class RatingReadings(MeteredReadings):
         self.combine = getattr(built, "combine", "sum")
         self._spectrum_s = getattr(built, "spectrum_s", 3.0)
         self._forms = {key: NameForm(one.form) for key, one in words.items()}
-        self.headlines = self.of_interval = tuple(self._forms[key].write() for key in headlines)
+        self.headlines = tuple(self._forms[key].write() for key in headlines)
+        given = [key for key in OF_INTERVAL if key in words]
+        self.of_interval = tuple(self._forms[key].write() for key in given)
         offered = [self._column(model, key, side) for key in words for side in sides_of(channels)]
-        usual = [c.name for c in offered if not c.side and c.of not in ("tone_u", "tone_discarded")]
+        usual = [c.name for c in offered if not c.side and c.of not in UNUSUAL]
         super().__init__(model, offered, usual)
 
     def _column(self, model: str, key: str, side: str) -> Column:
@@ -288,8 +305,9 @@ class RatingReadings(MeteredReadings):
                 continue
             for side in sides_of(self._channels):
                 own = readings[place_of(side) - 1 :][:1] if side else readings
-                there = [one[key] for one in own if one[key] is not None]
-                found[form.write(side=side)] = max(there, default=None)
+                there = [one for one in own if one[key] is not None]
+                most = max(there, key=lambda one: one[LEADS.get(key, key)] or 0.0, default=None)
+                found[form.write(side=side)] = None if most is None else most[key]
         return found
 
     @property
