@@ -124,8 +124,8 @@ def tables(names: tuple[str, ...], made: Made, models: Any) -> Iterator[tuple[st
     sound = Sound("made", FS, channels, (made.calibration,), None, microphones=each)
     known = replace(sound, duration_s=duration_s)
     usual = Preset(names)
-    wide = replace(usual, audience=Audience(4.2, 6.0) if "spl" in names else None)
-    wide = wide.with_uncertainty(1.0)
+    audience = Audience(4.2, 6.0) if "spl" in names else None
+    wide = replace(usual, audience=audience, uncertainty_db=1.0)
     target: dict[str, Any] = {"target_lufs": -23.0} if "bs1770" in names else {}
     target |= {"dual_mono": True} if target and (len(channels) == 1 or each) else {}
     offered = Table(wide, models, sound, RowSettings(step_ms=100, **target))
@@ -149,7 +149,7 @@ def tables(names: tuple[str, ...], made: Made, models: Any) -> Iterator[tuple[st
 def record_of(names: tuple[str, ...], made: Made) -> dict[str, Any]:
     """Everything that a sound gives, by the form of rows."""
     channels = made.samples.shape[1]
-    models = Preset(names).with_uncertainty(1.0).models(FS, channels // made.microphones)
+    models = Preset(names, uncertainty_db=1.0).models(FS, channels // made.microphones)
     sinks = dict(tables(names, made, models))
     if "usual" in sinks:
         sinks["usual"].table.rows.give_ranges()

@@ -137,7 +137,7 @@ class EngineSetup:
         from amt_stream.dsp.models.fused import FusedChain
 
         say_when_compiling(LIVE_WORDS)
-        banded = preset.with_uncertainty(uncertainty_of(given.calibration))
+        banded = replace(preset, uncertainty_db=uncertainty_of(given.calibration))
         try:
             models = banded.models(given.source.fs, given.layouts(preset.names), **(asks or {}))
         except ValueError as error:
@@ -164,7 +164,7 @@ class EngineSetup:
             source=given.source,
             heard=given.heard,
         )
-        preset = self.preset.with_uncertainty(uncertainty_of(given.calibration))
+        preset = replace(self.preset, uncertainty_db=uncertainty_of(given.calibration))
         step_ms = step_ms or args.step_ms or preset.step_ms
         table = table_of(args, preset, self.models, sound, step_ms, intervals)
         if self.remembers and isinstance(table.rows, JoinedRows):

@@ -48,7 +48,8 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
         )
     _refuse_more_than_two(args, preset)
     preset = preset.with_field(args.field).with_compute(args.compute)
-    preset = preset.with_limits(limits).with_triggers(triggers).with_audience(args.audience)
+    limits, triggers = (*preset.limits, *limits), (*preset.triggers, *triggers)
+    preset = replace(preset, limits=limits, triggers=triggers).with_audience(args.audience)
     _refuse_early(args, preset)
     return preset
 
@@ -140,5 +141,6 @@ def with_limits_and_events(preset: Preset, args: LiveOptions) -> Preset:
     limits = list(typed_limits(args))
     if preset.audience is not None:
         limits = [preset.audience.limit(one) for one in limits]
-    preset = preset.with_limits([one for one in limits if one not in preset.limits])
-    return preset.with_triggers([one for one in args.event if one not in preset.triggers])
+    limits = [one for one in limits if one not in preset.limits]
+    triggers = [one for one in args.event if one not in preset.triggers]
+    return replace(preset, limits=(*preset.limits, *limits), triggers=(*preset.triggers, *triggers))

@@ -92,3 +92,10 @@ def json_comment(value: object) -> str:
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _DIVIDED = re.compile(rf"(^\"|[,;]\s*)([{re.escape(FORMULA)}])")
+
+
+def toml_text(value: object) -> str:
+    """A value as TOML writes it, in brief."""
+    if isinstance(value, str):
+        return f'"{brief(value)}"'
+    return str(value).lower() if isinstance(value, bool) else brief(value)

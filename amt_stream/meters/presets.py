@@ -1,7 +1,6 @@
 """Presets: settings from TOML, validated, from which models and engine settings are made."""
 
 import difflib
-import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream.core.importing import uncollected
 from amt_stream.core.json_types import JsonDict, JsonMap
-from amt_stream.core.safe_text import brief
+from amt_stream.core.safe_text import brief, toml_text
 from amt_stream.core.settings import PresetError, load_named, names_in, presets_folder, tables_in
 from amt_stream.core.values import Choice, LimitTables
 from amt_stream.dsp.channel_layout import Layout, as_layout
+from amt_stream.dsp.stage_settings import StageSettings
 from amt_stream.meters import catalog
 from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience, at_microphone
 from amt_stream.meters.catalog import Entry, View
@@ -51,88 +51,6 @@ def rules() -> JsonDict:
     # Models of other packages may have further settings.
     own = settings_of(catalog.names()).items()
     return found | {f"model.{name}": Choice(words) for name, words in own}
-
-
-@dataclass(frozen=True)
-class StageSettings:
-    """A stage of a chain: its type, its arguments, and its place in the file."""
-
-    file: Path
-    place: str
-    name: str
-    arguments: JsonMap
-
-    def refusal(self, why: str) -> PresetError:
-        return PresetError(f"{self.file}: {self.place} {why}")
-
-    def kind(self) -> "type[nn.Module]":
-        """The class. Raises PresetError if there is none, or it lacks an argument."""
-        name = f'type = "{brief(self.name)}"'
-        found = stage_types().get(self.name) or _torch_module(self.name)
-        if found is None:
-            near = difflib.get_close_matches(self.name, stage_types(), n=1)
-            remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(stage_types())}"
-            raise self.refusal(f"{name} is neither a stage nor a module of torch.nn: {remedy}")
-        allowed = _arguments(found)
-        for key, value in self.arguments.items():
-            if key not in allowed:
-                near = difflib.get_close_matches(key, allowed, n=1)
-                remedy = f"did you mean {near[0]}?" if near else f"allowed are {_listed(allowed)}"
-                shown = f"{brief(key)} = {_shown(value)}"
-                raise self.refusal(f"{name}: {shown} is not an argument: {remedy}")
-        return found
-
-    def build(self, fs: Fraction) -> "nn.Module":
-        """Make the stage for input at `fs` Hz, which is also its argument `fs` by default."""
-        kind = self.kind()
-        arguments = {key: _argument(value) for key, value in self.arguments.items()}
-        if "fs" in _arguments(kind):
-            arguments.setdefault("fs", int(fs) if fs.denominator == 1 else float(fs))
-        try:
-            return kind(**arguments)
-        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            given = ", ".join(f"{key} = {_shown(v)}" for key, v in self.arguments.items())
-            why = str(error).partition("\n")[0]
-            raise self.refusal(
-                f'type = "{self.name}" cannot be made with {given or "no arguments"}: {why}'
-            ) from error
-
-
-def stage_types() -> "dict[str, type[nn.Module]]":
-    """Stages by the name that presets use."""
-    from amt_stream.dsp import compose, stages
-    from amt_stream.dsp.streaming import Stage
-
-    offered = {name: getattr(stages, name) for name in dir(stages)}
-    offered["Delay"] = compose.Delay
-    return {n: v for n, v in offered.items() if isinstance(v, type) and issubclass(v, Stage)}
-
-
-def _torch_module(name: str) -> "type[nn.Module] | None":
-    from torch import nn
-
-    package, _, inner = name.rpartition(".")
-    found = getattr(nn, inner, None) if package == "torch.nn" else None
-    return found if isinstance(found, type) and issubclass(found, nn.Module) else None
-
-
-def _arguments(kind: type) -> list[str]:
-    """Names of the arguments without dtype, which is that of the chain."""
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    found = inspect.signature(kind).parameters.values()
-    return [p.name for p in found if p.kind in by_name and p.name not in ("dtype", "device")]
-
-
-def _argument(value: Any) -> Any:
-    """A value for Python: { low = 80, high = 8000 } is the range (80, 8000)."""
-    return tuple(value[key] for key in RANGE) if _is_range(value) else value
-
-
-RANGE = ("low", "high")
-
-
-def _is_range(value: object) -> bool:
-    return isinstance(value, dict) and set(value) == set(RANGE)
 
 
 @dataclass(frozen=True)
@@ -191,7 +109,7 @@ class Preset(EngineSettings):
         known = settings_of(entry.name for entry in self.entries)
         for key, value in self.settings.items():
             if key not in known:
-                raise PresetError(f"{key} = {_shown(value)} is not a setting of {self.where}")
+                raise PresetError(f"{key} = {toml_text(value)} is not a setting of {self.where}")
         complete = {key: self.settings.get(key, words[0]) for key, words in known.items()}
         object.__setattr__(self, "settings", complete)
         words = (self.ladder,) if isinstance(self.ladder, str) else tuple(self.ladder)
@@ -230,20 +148,17 @@ class Preset(EngineSettings):
         known = settings_of(entry.name for entry in self.entries)
         for key, value in settings.items():
             if key not in known:
+                offered = ", ".join(sorted(known))
                 raise PresetError(
-                    f"{brief(key)} is not a setting of {self.where}: there are {_listed(known)}"
+                    f"{brief(key)} is not a setting of {self.where}: there are {offered}"
                 )
             if value not in known[key]:
-                raise PresetError(f"{key} is {_shown(value)}: give {Choice(known[key])}")
+                raise PresetError(f"{key} is {toml_text(value)}: give {Choice(known[key])}")
         return replace(self, settings={**self.settings, **settings})
 
     def with_compute(self, device: str | None) -> "Preset":
         """A copy for another device, unless it is None."""
         return self if device is None else replace(self, compute=device)
-
-    def with_uncertainty(self, uncertainty_db: float | None) -> "Preset":
-        """A copy with this level uncertainty, which comes from the calibration."""
-        return replace(self, uncertainty_db=uncertainty_db)
 
     def with_audience(self, audience: Audience | None) -> "Preset":
         """A copy with a correction from the microphone to the audience, unless it is None.
@@ -254,14 +169,6 @@ class Preset(EngineSettings):
             return self
         chosen = None if audience == NO_AUDIENCE else audience
         return replace(self, audience=chosen, limits=tuple(map(at_microphone, self.limits)))
-
-    def with_limits(self, limits: Sequence[Limit]) -> "Preset":
-        """A copy with further limits."""
-        return replace(self, limits=(*self.limits, *limits))
-
-    def with_triggers(self, triggers: Sequence[Trigger]) -> "Preset":
-        """A copy with further triggers of sound events."""
-        return replace(self, triggers=(*self.triggers, *triggers))
 
     @property
     def compute_note(self) -> str:
@@ -416,9 +323,9 @@ def preset_of(tables: JsonMap, path: Path) -> Preset:
         rule = allowed.get(key)
         if rule is None:
             near = _nearest(key, allowed)
-            raise PresetError(f"{path}: {brief(key)} = {_shown(value)} is not a setting: {near}")
+            raise PresetError(f"{path}: {brief(key)} = {toml_text(value)} is not a setting: {near}")
         if not rule.allows(value):
-            raise PresetError(f"{path}: {key} is {_shown(value)} and must be {rule}")
+            raise PresetError(f"{path}: {key} is {toml_text(value)} and must be {rule}")
         found[key] = value
     if REQUIRED not in found:
         raise PresetError(f"{path}: {REQUIRED} is missing; it must be {allowed[REQUIRED]}")
@@ -484,7 +391,9 @@ def _flat(path: Path, tables: Mapping[str, object], rules: Iterable[str]) -> Jso
             flat[key] = value
         elif key in sections:
             if not isinstance(value, dict):
-                raise PresetError(f"{path}: {key} is {_shown(value)} and must be a section [{key}]")
+                raise PresetError(
+                    f"{path}: {key} is {toml_text(value)} and must be a section [{key}]"
+                )
             flat |= {f"{key}.{inner}": v for inner, v in value.items()}
         elif isinstance(value, dict):
             names = ", ".join(f"[{name}]" for name in sections)
@@ -507,13 +416,3 @@ def _nearest(key: str, rules: Mapping[str, object]) -> str:
     section = key.rpartition(".")[0]
     offered = [known for known in rules if known.rpartition(".")[0] == section]
     return f"allowed are {', '.join(offered)}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{brief(value)}"'
-    return str(value).lower() if isinstance(value, bool) else brief(value)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))

@@ -5,7 +5,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
@@ -254,7 +254,7 @@ def _measured(
         from amt_stream.offline.split import analyze_split
 
     recording, calibrations = _recording(x, fs, wanted)
-    preset = wanted.preset.with_uncertainty(uncertainty_of(calibrations))
+    preset = replace(wanted.preset, uncertainty_db=uncertainty_of(calibrations))
     asked = {name: _entry_of(name, preset) for name in wanted.outputs}
     outputs = {name: entry.outputs[name] for name, entry in asked.items()}
     takes = {one.takes: True for one in outputs.values() if one.takes is not None}

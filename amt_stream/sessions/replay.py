@@ -280,7 +280,8 @@ def _made(
     described, settings = description["header"]["source"], description["engine"]
     heard = tuple(described["channels"])
     calibration = [Calibration.from_dict(one) for one in description["calibration"]]
-    preset = preset_of(description["preset"], path).with_uncertainty(uncertainty_of(calibration))
+    preset = preset_of(description["preset"], path)
+    preset = replace(preset, uncertainty_db=uncertainty_of(calibration))
     named = tuple((str(name), tuple(own)) for name, own in described.get("microphones", {}).items())
     name, duration_s = str(described["name"]), described["duration_s"]
     picked, delivered = description["source"]["picked"], first.samples.shape[1]

@@ -30,6 +30,7 @@ from amt_stream.cli.messages import Mistake
 from amt_stream.cli.sounds.calibration_table import calibration_table
 from amt_stream.core.device_store import CalibrationError
 from amt_stream.core.safe_text import plain
+from amt_stream.dsp.stage_settings import stage_types
 from amt_stream.meters.calibration import Calibration, Record, read_records
 from amt_stream.meters.correction import CorrectionError, read_correction
 from amt_stream.meters.limits import KEYS
@@ -41,7 +42,6 @@ from amt_stream.meters.presets import (
     presets_folder,
     read_preset,
     rules,
-    stage_types,
 )
 
 SLOW_S = 20.0

@@ -3,7 +3,7 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def kept(folder, blocks, names=NAMES, sound="wav", lost=(), restore=False, live=
     source, limits = Marked(FS, 2, "the hall", live=live), more.pop("limits", ())
     before = more.pop("before", lambda *given: None)
     preset = Preset(names, block_ms=more.pop("block_ms", 10.0), limits=limits)
-    preset = preset.with_uncertainty(LOUD.uncertainty_db)
+    preset = replace(preset, uncertainty_db=LOUD.uncertainty_db)
     models = preset.models(FS, 2)
     heard = Sound(source.name, FS, (1, 2), [LOUD], None, source=source)
     settings = {"engine": preset.engine_settings, "source": {"picked": None}}

@@ -279,7 +279,7 @@ def _analyze(
         )
     assert task.levels is not None
     calibrations = task.levels.of(file, recording.channels)
-    preset = preset.with_uncertainty(uncertainty_of(calibrations))
+    preset = replace(preset, uncertainty_db=uncertainty_of(calibrations))
     began = math.nan if args.began is None else args.began.time_s(0.0, args.zone)
     try:
         models = _models_for(preset, recording.fs, recording.heard.layouts(preset.names))

@@ -13,7 +13,8 @@ from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options.sounds import ExportOptions
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.settings import PresetError
-from amt_stream.meters.presets import load_preset, stage_types
+from amt_stream.dsp.stage_settings import stage_types
+from amt_stream.meters.presets import load_preset
 
 if TYPE_CHECKING:
     from amt_stream.dsp.streaming import Stage

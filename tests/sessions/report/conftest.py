@@ -22,8 +22,8 @@ def measure_into(
     folder, gain=0.01, calibration=SURE, models=("spl",), limits=LIMITS, gap=True, format="sqlite"
 ):
     """4 s of noise into a log: 1 s is missing in the middle, and what is after it is louder."""
-    preset = Preset(models, limits=tuple(map(limit_from_text, limits)))
-    preset = preset.with_uncertainty(calibration.uncertainty_db)
+    given = tuple(map(limit_from_text, limits))
+    preset = Preset(models, limits=given, uncertainty_db=calibration.uncertainty_db)
     made = preset.models(FS, 2)
     sound = Sound("hall <1>", FS, (1, 2), [calibration], None)
     named = {"station": "roof <2>", "labels": {"city": "Graz"}}
