@@ -223,32 +223,19 @@ class Database:
         self, table: str, names: Sequence[str], values: Sequence[tuple[object, ...]]
     ) -> None:
         """Insert in one transaction, with ids from here, so that the hash covers known rows."""
-        assert self._connection is not None
         first = self._next[table]
         numbered = [(first + at, *row) for at, row in enumerate(values)]
         digest = self._digests[table].copy()
         for row in numbered:
             digest.update(canonical_row(row))
         listed, places = ", ".join(map(quoted, ("id", *names))), ", ".join("?" * (1 + len(names)))
-        with self._transaction() as connection:
+        with transaction(self._connection) as connection:
             connection.executemany(f"INSERT INTO {table} ({listed}) VALUES ({places})", numbered)
         self._digests[table] = digest
         self._next[table] += len(numbered)
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        assert self._connection is not None
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-            self._connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            raise
-
     def _add_columns(self, table: str, names: tuple[str, ...]) -> None:
-        with self._transaction() as connection:
+        with transaction(self._connection) as connection:
             there = table_columns(connection, table)
             for name in names:
                 if name not in there:
@@ -257,7 +244,7 @@ class Database:
 
     def _begin_header(self) -> None:
         """Begin another header for the next rows."""
-        with self._transaction() as connection:
+        with transaction(self._connection) as connection:
             header = self._folder.run, self._next["rows"], json.dumps(self._header())
             connection.execute(
                 "INSERT OR REPLACE INTO headers (run, first, header) VALUES (?, ?, ?)", header
@@ -282,6 +269,20 @@ class Database:
             )
             self._open_since[table] = after
             self._digests[table] = hashlib.sha256()
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection | None) -> Iterator[sqlite3.Connection]:
+    """Commit what is done to an open connection, or undo it after an error."""
+    assert connection is not None
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
 
 
 def stored(value: object) -> Any:

@@ -16,7 +16,7 @@ from amt_stream.cli.ending import ending
 from amt_stream.cli.messages import say
 from amt_stream.cli.terminal.cells import first_numbers, number_cells
 from amt_stream.cli.terminal.keys import KEYS, keys_that_fit
-from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter
+from amt_stream.cli.terminal.meter import CAN_UNDO, TerminalMeter, is_uncalibrated
 from amt_stream.cli.terminal.number_panes import LimitPane, NumberPane, TablePane
 from amt_stream.cli.terminal.palette import COLORS, other_theme, theme_of_terminal
 from amt_stream.cli.terminal.panes import EarMeters, HistoryPicture, ModulationPane, SpecificPane
@@ -230,7 +230,7 @@ class MeterApp(App[None]):
         heard = newest.heard or newest.newest
         lost, stopped = meter.lost_s > 0, bool(meter.stopped)
         level = None if lost else newest.levels_of_ears(heard).max(axis=1).tolist()
-        how = self._clipped, meter.uncalibrated, stopped
+        how = self._clipped, is_uncalibrated(meter.engine), stopped
         self.query_one(EarMeters).draw(heard.end_s, level, *how)
 
     def _draw_panes(self, view: ViewState, lost_s: float) -> None:

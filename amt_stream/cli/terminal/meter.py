@@ -145,11 +145,6 @@ class TerminalMeter:
         return lost_s if state in AWAY or lost_s >= LOST_S else 0.0
 
     @property
-    def uncalibrated(self) -> bool:
-        pascal = any(map(takes_pascal, self.engine.models.values()))
-        return pascal and not all(one.calibrated for one in self.engine.calibration)
-
-    @property
     def states(self) -> tuple[str, ...]:
         """Why the readings stand still."""
         states = {"stopped": self.stopped, "paused": self.paused and not self.stopped}
@@ -261,3 +256,9 @@ class TerminalMeter:
                 self.message = str(refusal)
 
         threading.Thread(target=write, name="replay", daemon=True).start()
+
+
+def is_uncalibrated(engine: "Engine") -> bool:
+    """Whether a model needs a calibration that the input lacks."""
+    pascal = any(map(takes_pascal, engine.models.values()))
+    return pascal and not all(one.calibrated for one in engine.calibration)

@@ -186,7 +186,7 @@ class BigNumber(QtWidgets.QWidget):
         width = self.body_width(size)
         if self.captioned:
             said = self.caption.words, self.caption.symbol
-            width = max(width, self._caption_width(caption_size(size), *said))
+            width = max(width, _caption_width(caption_size(size), *said))
         high, small = round(DIGITS * size), unit_size(size)
         below = _foot(high, size, bold=True) - _ascent(small) + round(LINE * small)
         return Extent(width, self._top(size) + max(high, below))
@@ -235,7 +235,7 @@ class BigNumber(QtWidgets.QWidget):
         resize_text(self.unit, unit_size(size))
         resize_text(self.digits, size, bold=True)
         captions = self._captions()
-        fitting = (one for one in captions if self._caption_width(small, *one) <= self.width())
+        fitting = (one for one in captions if _caption_width(small, *one) <= self.width())
         said, symbol = next(fitting, captions[-1])
         self.words.setText(said)
         self.symbol.setText(symbol)
@@ -273,11 +273,6 @@ class BigNumber(QtWidgets.QWidget):
 
     def _top(self, size: int) -> int:
         return round(LINE * caption_size(size)) if self.captioned else 0
-
-    @staticmethod
-    def _caption_width(size: int, words: str, symbol: str) -> int:
-        beside = text_width(symbol, size)
-        return text_width(words, size) + (size // 2 + beside if beside else 0)
 
     def _explain(self) -> None:
         """Say in the tooltip of the digits what the number is, and why it is doubtful."""
@@ -341,6 +336,11 @@ def text_width(text: str, size: int, bold: bool = False) -> int:
         return 0
     family = QtWidgets.QApplication.font().family()
     return round(1.03 * _wide_at_reference(text, family, bold) * size / REFERENCE) + 2
+
+
+def _caption_width(size: int, words: str, symbol: str) -> int:
+    beside = text_width(symbol, size)
+    return text_width(words, size) + (size // 2 + beside if beside else 0)
 
 
 def _ascent(size: int) -> int:

@@ -15,7 +15,7 @@ from amt_monitor.plot.history_traces import MOST, first_of, symbol_of, traces_of
 from amt_monitor.plot.plot_export import EXPORTS, offer
 from amt_monitor.plot.time_plot import TimePlot
 from amt_stream.core.words import clock_text
-from amt_stream.meters.rows import Rows, maxima_of, reading_text
+from amt_stream.meters.rows import Column, Rows, maxima_of, reading_text
 from amt_stream.meters.state_signs import is_away
 from amt_stream.views.history_words import moment_words, newest_words, states_legend
 from amt_stream.views.reading_history import ReadingHistory
@@ -49,7 +49,7 @@ class HistoryPane(Pane):
         self.plot.setAccessibleName("levels against time")
         self.plot.viewed.connect(self._view)
         self.plot.pointed.connect(self._point)
-        self.plot.tell = self._tell
+        self.plot.tell = lambda time_s: states_legend(self.history, self.layers.story(time_s))
         self.layers = HistoryLayers(self.plot, self.history)
         self._uncalibrated = False
         self._values: Mapping[str, Any] = {}
@@ -89,7 +89,8 @@ class HistoryPane(Pane):
         self._legend_box = SteadyBox(self.legend, one_line=True)
         self.body.addWidget(self.plot, 1)
         self._place_legend()
-        self._fill_menu()
+        list_columns(self.columns_menu, self.history.main_columns, self._toggle)
+        self.choose(first_of(self.history.main_columns, self._limited))
         self._view()
 
     def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
@@ -142,20 +143,20 @@ class HistoryPane(Pane):
         self.history.extend(view.readings.rows.columns)
         limited = [limit.column for limit in view.readings.limits]
         self.columns_menu.clear()
-        self._list_columns()
+        list_columns(self.columns_menu, self.history.main_columns, self._toggle)
         own = [name for name in limited if unit_of(name) == self.layers.unit]
         self.choose([*(name for name in own if name not in self.chosen), *self.chosen])
 
     def show_uncalibrated(self, uncalibrated: bool) -> None:
         if uncalibrated != self._uncalibrated:
             self._uncalibrated = uncalibrated
-            self._name_unit()
+            self.plot.set_unit(self.layers.unit, self._uncalibrated)
 
     def choose(self, names: Sequence[str]) -> None:
         """Show these columns: those of the last one's unit, as many as there are colors."""
         of_unit = [name for name in names if unit_of(name) == unit_of(names[-1])]
         self.layers.show(traces_of(of_unit[-MOST:]))
-        self._name_unit()
+        self.plot.set_unit(self.layers.unit, self._uncalibrated)
         for action in self.columns_menu.actions():
             action.setChecked(action.data() in self.chosen)
         self.legend.rewrite()
@@ -169,20 +170,6 @@ class HistoryPane(Pane):
         left = [one for one in self.chosen if one != name]
         wanted = left if name in self.chosen else [*left, name]
         self.choose(wanted or [name])
-
-    def _fill_menu(self) -> None:
-        self._list_columns()
-        self.choose(first_of(self.history.main_columns, self._limited))
-
-    def _list_columns(self) -> None:
-        columns = self.history.main_columns
-        for unit in dict.fromkeys(unit_of(one.name) for one in columns):
-            self.columns_menu.addSection(unit)
-            for one in columns:
-                if unit_of(one.name) == unit:
-                    act = partial(self._toggle, one.name)
-                    symbol, about = symbol_of(one.name), f"{one.quantity}, {one.statistic}"
-                    add_choice(self.columns_menu, symbol, False, act, about=about, data=one.name)
 
     def draw(self, again: bool = False) -> None:
         if self.layers.draw(again):
@@ -201,9 +188,6 @@ class HistoryPane(Pane):
         self.plot.show_until(None if self.plot.follows else self.plot.end_s, seconds)
         self.spans[seconds].setChecked(True)  # a click on the chosen one does not release it
 
-    def _name_unit(self) -> None:
-        self.plot.set_unit(self.layers.unit, self._uncalibrated)
-
     def _point(self) -> None:
         at = self.plot.cursor_s
         self.layers.cursor.set(None if at is None else at - self.plot.reference_s)
@@ -214,9 +198,12 @@ class HistoryPane(Pane):
         found = {} if at is None else self.layers.read_at(at)
         for trace in self.layers.traces:
             line = "&#9477;&#9477;" if trace.dashed else "&#9473;&#9473;"
-            value = self._newest(trace.name) if at is None else ""
-            if trace.name in found:
-                low, high = (reading_text(trace.name, v) for v in found[trace.name])
+            name, value = trace.name, ""
+            if at is None:
+                settling = self._settling.get(name, SETTLING)
+                value = newest_words(name, self._maxima.get(name, ""), self._values, settling)
+            if name in found:
+                low, high = (reading_text(name, v) for v in found[name])
                 value = f" {low if low == high else f'{low} to {high}'}"
             color = getattr(colors, trace.role)
             parts.append(
@@ -227,19 +214,24 @@ class HistoryPane(Pane):
             parts += map(escape, self.layers.happened(at))
         return " &nbsp; ".join(parts)
 
-    def _newest(self, name: str) -> str:
-        settling = self._settling.get(name, SETTLING)
-        return newest_words(name, self._maxima.get(name, ""), self._values, settling)
-
-    def _tell(self, time_s: float) -> str:
-        return states_legend(self.history, self.layers.story(time_s))
-
     def visible(self) -> Rows:
         return self.history.rows(self.chosen, self.plot.from_s, self.plot.end_s)
 
     def head_of_export(self) -> dict[str, Any]:
         shown = {"from_s": round(max(0.0, self.plot.from_s), 3), "to_s": round(self.plot.end_s, 3)}
         return {**super().head_of_export(), "visible": shown}
+
+
+def list_columns(
+    menu: QtWidgets.QMenu, columns: Sequence[Column], toggle: Callable[[str], object]
+) -> None:
+    """List columns by unit; `toggle` is called with the name of one."""
+    for unit in dict.fromkeys(unit_of(one.name) for one in columns):
+        menu.addSection(unit)
+        for one in columns:
+            if unit_of(one.name) == unit:
+                act, about = partial(toggle, one.name), f"{one.quantity}, {one.statistic}"
+                add_choice(menu, symbol_of(one.name), False, act, about=about, data=one.name)
 
 
 def _span_button(text: str, choose: Callable[[], object]) -> QtWidgets.QToolButton:
