@@ -177,6 +177,14 @@ COMMANDS = {
         "amt_stream.cli.commands.lden:run_lden",
         sessions.LdenOptions,
     ),
+    "bs4142": Subcommand(
+        "print a rating level above the background",
+        "Print a form in the manner of BS 4142: the level of a sound, penalties that you type, and "
+        "how far that is above the background, LA90 of a part without the sound. The text of the "
+        "standard was not at hand.",
+        "amt_stream.cli.commands.bs4142:run_bs4142",
+        sessions.Bs4142Options,
+    ),
     "mark": Subcommand(
         "add a mark to a running log",
         "Add a mark with a text to the log of a running meter, such as one with --quiet. The mark "

@@ -161,6 +161,40 @@ class CompareOptions(PartOptions, CalibrationSettings):
     layout: str | None = changed(LiveInputSettings, "layout", about=LAYOUT_OF_EACH)
 
 
+PENALTY = Number(0, 30, "dB")
+
+
+@dataclass(frozen=True)
+class Bs4142Options(Options):
+    """Options of `bs4142`."""
+
+    session: str = setting(
+        "LOG", "the folder of a log, or a file of rows, of the sound", default=""
+    )
+    background: str | None = setting(
+        "--background LOG", "that of the place without the sound", usual="the same"
+    )
+    begin: Moment | None = changed(PartOptions, "begin", about=f"with the sound from: {MOMENTS}")
+    end: Moment | None = changed(PartOptions, "end", about="with the sound until")
+    background_begin: Moment | None = setting(
+        "--background-from WHEN", "without the sound from", parse=moment
+    )
+    background_end: Moment | None = setting(
+        "--background-to WHEN", "without the sound until", parse=moment
+    )
+    tonal: float = setting("--tonal DB", "penalty for tones", PENALTY, default=0.0)
+    impulsive: float = setting("--impulsive DB", "penalty for impulses", PENALTY, default=0.0)
+    intermittent: float = setting(
+        "--intermittent DB", "penalty for a sound that comes and goes", PENALTY, default=0.0
+    )
+    other: float = setting("--other DB", "penalty for another character", PENALTY, default=0.0)
+    zone: Any = changed(PartOptions, "zone", about="time zone, such as Europe/Berlin or UTC")
+    microphone: str | None = changed(ReportOptions, "microphone")
+    format: str = setting(
+        "--format", "format (default: text)", Choice(("text", "json")), default="text"
+    )
+
+
 @dataclass(frozen=True)
 class LdenOptions(Options):
     """Options of `lden`."""
