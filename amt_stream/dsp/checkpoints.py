@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from amt_stream.dsp.functional.private_torch import (
+from amt_stream.dsp.functional.compiler.private_torch import (
     load_hooks,
     metadata_of,
     saved_names,

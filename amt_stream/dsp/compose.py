@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from amt_stream.core.made_once import made_once
 from amt_stream.dsp.contract import RULES
-from amt_stream.dsp.functional.private_torch import hooked
-from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.compiler.private_torch import hooked
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.pointwise import PointwiseModule
 from amt_stream.dsp.streaming import (
     Outputs,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from amt_stream.dsp.cuda_stream import HostedStream
-from amt_stream.dsp.functional.gpu import refuse_short_products
+from amt_stream.dsp.functional.compiler.gpu import refuse_short_products
 from amt_stream.dsp.stream import Stream
 from amt_stream.dsp.streaming import Stage
 

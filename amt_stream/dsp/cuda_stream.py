@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.gpu import refuse_short_products
-from amt_stream.dsp.functional.private_torch import buffers_of, forward_hooks
-from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.compiler.gpu import refuse_short_products
+from amt_stream.dsp.functional.compiler.private_torch import buffers_of, forward_hooks
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.stream import Stream
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, fields, map_fields, with_time
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.utils.hooks import BackwardHook
 
-from amt_stream.dsp.functional.private_torch import backward_hooks, forward_hooks, hooked
+from amt_stream.dsp.functional.compiler.private_torch import backward_hooks, forward_hooks, hooked
 
 
 def steps_as(stage: Any, home: Any) -> bool:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.dsp.checkpoints import Checkpointed
-from amt_stream.dsp.functional.dispatch import compilable
-from amt_stream.dsp.functional.private_torch import autocast
-from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.compiler.dispatch import compilable
+from amt_stream.dsp.functional.compiler.private_torch import autocast
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.streaming import (
     Outputs,
     Shape,

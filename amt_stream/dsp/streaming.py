@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from amt_stream.dsp.checkpoints import Checkpointed
 from amt_stream.dsp.contract import InputUnit, refuse, refuse_class
-from amt_stream.dsp.functional.private_torch import autocast, hooked, register_namedtuple
-from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.compiler.private_torch import autocast, hooked, register_namedtuple
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.hooks import with_hooks
 
 State = dict[str, Tensor]

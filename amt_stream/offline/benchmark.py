@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from amt_stream.core.processes import module_command
 from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.contract import rows_of
-from amt_stream.dsp.functional.threads import flushing_denormals, keep_memory, work_alone
+from amt_stream.dsp.functional.compiler.threads import flushing_denormals, keep_memory, work_alone
 from amt_stream.dsp.stream import Rebuffer, Stream
 from amt_stream.dsp.streaming import Shape, Stage
 from amt_stream.meters import catalog

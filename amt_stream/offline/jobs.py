@@ -61,7 +61,7 @@ def as_done(
     """
     refuse_jobs(jobs)
     if min(jobs, len(items)) <= 1:
-        from amt_stream.dsp.functional.threads import flushing_denormals
+        from amt_stream.dsp.functional.compiler.threads import flushing_denormals
 
         with flushing_denormals():
             yield from enumerate(map(function, items))
@@ -111,6 +111,6 @@ def _pool(jobs: int, items: int) -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
-    from amt_stream.dsp.functional.threads import work_alone
+    from amt_stream.dsp.functional.compiler.threads import work_alone
 
     work_alone()

@@ -143,7 +143,7 @@ def measure(
     np.float64(0.0)
     """
     with uncollected():
-        from amt_stream.dsp.functional.threads import flushing_denormals
+        from amt_stream.dsp.functional.compiler.threads import flushing_denormals
 
     wanted = _wanted(models, calibration, settings)
     with flushing_denormals():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from amt_stream.dsp.contract import rows_of
-from amt_stream.dsp.functional.threads import flushing_denormals
+from amt_stream.dsp.functional.compiler.threads import flushing_denormals
 from amt_stream.dsp.stream import Rebuffer, Stream
 from amt_stream.meters import catalog
 from amt_stream.offline.benchmark import FS, RMS

@@ -19,7 +19,7 @@ from amt_stream import (
     Rebuffer,
     Stream,
 )
-from amt_stream.dsp.functional.threads import work_alone
+from amt_stream.dsp.functional.compiler.threads import work_alone
 from amt_stream.offline.benchmark import calibration_loop, machine
 from tests.bench import peers
 from tests.bench.summary import summary

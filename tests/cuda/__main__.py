@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import torch
 
-from amt_stream.dsp.functional.gpu import refuse_short_products
+from amt_stream.dsp.functional.compiler.gpu import refuse_short_products
 from tests.cuda.checks import HEAD, rows
 from tests.cuda.results import RESULTS, source_hash
 

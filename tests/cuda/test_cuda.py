@@ -10,7 +10,7 @@ import torch
 
 import amt_stream
 from amt_stream import Gain, Stage
-from amt_stream.dsp.functional import dispatch
+from amt_stream.dsp.functional.compiler import dispatch
 from tests.cuda import __main__ as main
 from tests.cuda import checks
 from tests.cuda.results import RESULTS, ROOT, SOURCES, source_hash

@@ -6,7 +6,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (ROOT / "amt_stream", ROOT / "apps" / "amt_monitor")
-TWINS = {"amt_stream/dsp/functional/gpu.py", "amt_stream/dsp/functional/gpu_kernels.py"}
+TWINS = {
+    "amt_stream/dsp/functional/compiler/gpu.py",
+    "amt_stream/dsp/functional/compiler/gpu_kernels.py",
+}
 """A kernel for the GPU, and the function that starts it, have the name of the plain form."""
 
 REASONS = {

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from torch import nn
 
 ROOT = Path(__file__).parents[2]
-HOMES = {f"amt_stream/dsp/functional/private_{name}.py" for name in ("torch", "numba")}
+HOMES = {f"amt_stream/dsp/functional/compiler/private_{name}.py" for name in ("torch", "numba")}
 LIBRARIES = ("torch", "numba", "llvmlite")
 UNDOCUMENTED = ("numba.core", "numba.np", "numba.typed", "torch.nn.modules")
 """Modules without a leading underscore of which nothing is documented by this name."""

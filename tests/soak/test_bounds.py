@@ -18,7 +18,7 @@ PLACES = ("dsp/kernels", "dsp/contract", "dsp/parity", "dsp/metrology", "engine"
 
 BEYOND = """
 import numpy as np
-from amt_stream.dsp.functional.tiles import load
+from amt_stream.dsp.functional.compiler.tiles import load
 load(np.zeros((2, 3)), 0, 2, 0, 5, np.zeros((8, 2)))
 """
 

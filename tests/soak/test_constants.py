@@ -56,7 +56,7 @@ SHARED = {
         "scale = 2 / POINTS",
         "2 ** (i / 2)",
     ),
-    "dsp/stages/excitation.py": ("CAMS = 1.75", "z = 4 *", '"slope": 4 /'),
+    "dsp/stages/moore/excitation.py": ("CAMS = 1.75", "z = 4 *", '"slope": 4 /'),
     "dsp/functional/excitation.py": (
         "LEVEL_SLOPE = 0.35 / 30.2012924",
         "number(51), number(0.1)",
@@ -81,20 +81,23 @@ CONSTANTS = {
             *SHARED["dsp/stages/spectrum.py"],
             "calibration_db: float = 3.32",
         ),
-        "dsp/stages/specific_loudness.py": ('"iso": 0.063', '"author": 0.0631', " 4.614)"),
-        "dsp/stages/binaural.py": ("SIGMA = 0.08", "KERNEL_WIDTH = 18.0", "THETA = 1.5978"),
+        "dsp/stages/moore/specific_loudness.py": ('"iso": 0.063', '"author": 0.0631', " 4.614)"),
+        "dsp/stages/moore/binaural.py": ("SIGMA = 0.08", "KERNEL_WIDTH = 18.0", "THETA = 1.5978"),
         "dsp/functional/loudness.py": (
             *SHARED["dsp/functional/loudness.py"],
             "theta[()], q.dtype.type(0.5)",
             "one, two = q.dtype.type(1), q.dtype.type(2)",
         ),
-        "dsp/stages/integration.py": ("SHORT_TERM = (0.045, 0.033)", "LONG_TERM = (0.01, 0.00133)"),
+        "dsp/stages/moore/integration.py": (
+            "SHORT_TERM = (0.045, 0.033)",
+            "LONG_TERM = (0.01, 0.00133)",
+        ),
     },
     "gm2002": SHARED
     | {
         "dsp/models/glasberg2002.py": ("CALIBRATION_DB = 3.41",),
-        "dsp/stages/specific_loudness.py": ('"ansi": 0.046871',),
-        "dsp/stages/integration.py": (
+        "dsp/stages/moore/specific_loudness.py": ('"ansi": 0.046871',),
+        "dsp/stages/moore/integration.py": (
             "SHORT_TERM_2002 = (0.045, 0.02)",
             "LONG_TERM_2002 = (0.01, 0.0005)",
         ),
@@ -229,16 +232,16 @@ CONSTANTS = {
     "third_octave": {
         "dsp/design.py": ("np.asarray(1000 * 10 **", "OCTAVE = 10**0.3"),
         "dsp/scales.py": ("P0 = 20e-6",),
-        "dsp/stages/sound_level.py": ("FAST, SLOW = 0.125, 1.0",),
+        "dsp/stages/levels/sound_level.py": ("FAST, SLOW = 0.125, 1.0",),
     },
     "spectrum": {
         "dsp/scales.py": ("P0 = 20e-6",),
-        "dsp/stages/narrow_band.py": ("np.sqrt(8) / self.points", "(0.5 - 0.5 * np.cos"),
-        "dsp/stages/sound_level.py": ("FAST, SLOW = 0.125",),
+        "dsp/stages/levels/narrow_band.py": ("np.sqrt(8) / self.points", "(0.5 - 0.5 * np.cos"),
+        "dsp/stages/levels/sound_level.py": ("FAST, SLOW = 0.125",),
     },
     "spl": {
         "dsp/scales.py": ("P0 = 20e-6",),
-        "dsp/stages/sound_level.py": (
+        "dsp/stages/levels/sound_level.py": (
             "= 20.598997, 107.65265, 737.86223, 12194.217",
             "REFERENCE = 1000.0",
             "FAST, SLOW = 0.125, 1.0",

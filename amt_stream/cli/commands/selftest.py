@@ -37,7 +37,7 @@ def run_selftest(args: SelftestOptions) -> int:
 
 def _tested(models: Sequence[str], ways: Sequence[str], stream: TextIO | None) -> int:
     from amt_stream.cli.compiling import say_when_compiling
-    from amt_stream.dsp.functional.threads import work_alone
+    from amt_stream.dsp.functional.compiler.threads import work_alone
     from amt_stream.offline import selftest
     from amt_stream.offline.selftest import report
 

@@ -11,10 +11,10 @@ from numba import types
 from numba.extending import overload
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.dispatch import Array, array, compiled
-from amt_stream.dsp.functional.kernel_cache import cached_njit
-from amt_stream.dsp.functional.lanes import (
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.lanes import (
     LANES,
     any_of,
     halved,
@@ -24,10 +24,10 @@ from amt_stream.dsp.functional.lanes import (
     rounded_down,
     where,
 )
-from amt_stream.dsp.functional.lowering import Kernel, Kind, Number
-from amt_stream.dsp.functional.operators import alike, operator
-from amt_stream.dsp.functional.shapes import fit, signal_axes
-from amt_stream.dsp.functional.tiles import SPAN, load, store
+from amt_stream.dsp.functional.compiler.lowering import Kernel, Kind, Number
+from amt_stream.dsp.functional.compiler.operators import alike, operator
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
 
 ROWS = 2 * LANES
 """Rows processed together: more than elsewhere, because divisions have a long latency."""

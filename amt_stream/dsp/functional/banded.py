@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
-from amt_stream.dsp.functional.lanes import LANES
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.dsp.functional.sums import sums_of_products
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes
+from amt_stream.dsp.functional.compiler.sums import sums_of_products
 
 
 def banded(x: Tensor, matrix: Tensor, blocks: Tensor, columns: int) -> Tensor:

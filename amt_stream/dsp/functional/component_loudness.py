@@ -6,7 +6,7 @@ The arguments come from a plan (`AT`), so that no types are checked and no memor
 from numba import types
 
 from amt_stream.dsp.functional.banded import multiply
-from amt_stream.dsp.functional.call_table import (
+from amt_stream.dsp.functional.compiler.call_table import (
     Integer,
     Integers,
     KernelCall,
@@ -16,9 +16,9 @@ from amt_stream.dsp.functional.call_table import (
     of_type,
     plan_rows,
 )
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.functional.excitation import _lower_skirts, _select_components
-from amt_stream.dsp.functional.fir import _partitioned_fir, resampling
+from amt_stream.dsp.functional.filters.fir import _partitioned_fir, resampling
 from amt_stream.dsp.functional.group_skirts import Groups, _group_skirts
 from amt_stream.dsp.functional.loudness import Channels, _binaural_loudness, _monaural_loudness
 from amt_stream.dsp.functional.spectrum import _running_spectrum

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 from amt_stream.dsp.scales import P0
 
 CHANNELS = 47

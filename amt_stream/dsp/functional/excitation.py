@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
-from amt_stream.dsp.functional.elementary import exponential
-from amt_stream.dsp.functional.gradient import by_parts
-from amt_stream.dsp.functional.lanes import LANES
-from amt_stream.dsp.functional.operators import operator
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.compiler.elementary import exponential
+from amt_stream.dsp.functional.compiler.gradient import by_parts
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes
 
 LEVEL_SLOPE = 0.35 / 30.2012924
 """Decrease of s_j per dB of level per ERB: 0.35 / p(1 kHz) (ANSI S3.4-2007, 3.5)."""

@@ -9,12 +9,19 @@ import torch
 from torch import Tensor
 
 from amt_stream.core.made_once import made_once
-from amt_stream.dsp.functional.complex_poles import Poles, pole_cascade
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, copied, kernel
-from amt_stream.dsp.functional.operators import operator
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.dsp.functional.state_space import BLOCK, Blocks, run, state_space
-from amt_stream.dsp.functional.tiles import SPAN, load, store
+from amt_stream.dsp.functional.compiler.dispatch import (
+    Array,
+    array,
+    compilable,
+    compiled,
+    copied,
+    kernel,
+)
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes
+from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
+from amt_stream.dsp.functional.filters.complex_poles import Poles, pole_cascade
+from amt_stream.dsp.functional.filters.state_space import BLOCK, Blocks, run, state_space
 
 
 def one_poles(fc: Tensor, bandwidth: Tensor, fs: float) -> Tensor:

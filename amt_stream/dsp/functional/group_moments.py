@@ -1,6 +1,6 @@
 """Sums over the components of each group, from which `group_skirts` takes its moments."""
 
-from amt_stream.dsp.functional.dispatch import Array, kernel, recurrence
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel, recurrence
 
 ROWS = 4
 """Rows whose moments are summed together."""

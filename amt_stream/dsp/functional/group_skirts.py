@@ -15,17 +15,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.dispatch import (
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import (
     Array,
     array,
     compilable,
     compiled,
     kernel,
 )
-from amt_stream.dsp.functional.elementary import exponential, logarithm
+from amt_stream.dsp.functional.compiler.elementary import exponential, logarithm
+from amt_stream.dsp.functional.compiler.gradient import Tensors, by_parts, differentiable
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes
 from amt_stream.dsp.functional.excitation import LEVEL_SLOPE
-from amt_stream.dsp.functional.gradient import Tensors, by_parts, differentiable
 from amt_stream.dsp.functional.group_moments import (
     ROWS,
     _moments,
@@ -33,9 +36,6 @@ from amt_stream.dsp.functional.group_moments import (
     _parted,
     _reaches,
 )
-from amt_stream.dsp.functional.lanes import LANES
-from amt_stream.dsp.functional.operators import operator
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
 
 PER_HZ = 0.004368
 """v = 0.004368 f + 1; the ERB is 24.673 v."""

@@ -4,7 +4,7 @@ import numpy as np
 from numba import types
 
 from amt_stream.core.made_once import made_once
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 
 SOUND, SILENCE, SUSPECT = 0, 1, 2
 """Result for a block: sound, silence, or invalid samples, in which case nothing was written."""

@@ -7,19 +7,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
 from amt_stream.dsp.functional.banded import multiply
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, kernel
-from amt_stream.dsp.functional.elementary import (
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compilable, compiled, kernel
+from amt_stream.dsp.functional.compiler.elementary import (
     exponential,
     exponential_less_one,
     logarithm,
     logarithm_of_one_and,
 )
-from amt_stream.dsp.functional.gradient import Tensors, differentiable
-from amt_stream.dsp.functional.lanes import LANES
-from amt_stream.dsp.functional.operators import alike, operator
-from amt_stream.dsp.functional.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.gradient import Tensors, differentiable
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.operators import alike, operator
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 
 SILENT = 1e-13
 """Specific loudness, in sone/Cam, added to both ears before they are compared."""

@@ -7,15 +7,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.complex_poles import Poles, pole_cascade
-from amt_stream.dsp.functional.dispatch import Array, array, compilable, compiled, recurrence
-from amt_stream.dsp.functional.lanes import LANES, lanes_of, magnitude, put, root
-from amt_stream.dsp.functional.operators import operator
-from amt_stream.dsp.functional.shapes import fit, signal_axes
-from amt_stream.dsp.functional.state_space import BLOCK, Blocks, blocks, run
-from amt_stream.dsp.functional.svf import svf
-from amt_stream.dsp.functional.tiles import SPAN, load, store
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import (
+    Array,
+    array,
+    compilable,
+    compiled,
+    recurrence,
+)
+from amt_stream.dsp.functional.compiler.lanes import LANES, lanes_of, magnitude, put, root
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
+from amt_stream.dsp.functional.filters.complex_poles import Poles, pole_cascade
+from amt_stream.dsp.functional.filters.state_space import BLOCK, Blocks, blocks, run
+from amt_stream.dsp.functional.filters.svf import svf
 
 SQRT2 = sqrt(2)
 

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.fir import windows
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_blocks
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes, whole_blocks
+from amt_stream.dsp.functional.filters.fir import windows
 
 
 def per_frame(f: Callable[[Tensor], Tensor], x: Tensor, lengths: Sequence[int]) -> Tensor:

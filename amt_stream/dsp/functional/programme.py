@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.direct_form import direct_form
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, recurrence
-from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, recurrence
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.filters.direct_form import direct_form
 from amt_stream.dsp.functional.peak import framed, per_frame, whole_frames
-from amt_stream.dsp.functional.shapes import fit, signal_axes
 
 TINY = 1e-20
 """Filter states below this are set to 0, because arithmetic with denormal numbers is slow."""

@@ -4,13 +4,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.gradient import Tensors, differentiable
-from amt_stream.dsp.functional.lanes import LANES
-from amt_stream.dsp.functional.operators import alike, operator
-from amt_stream.dsp.functional.shapes import fit, signal_axes
-from amt_stream.dsp.functional.tiles import SPAN, load, store
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.gradient import Tensors, differentiable
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.operators import alike, operator
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
 
 
 @operator(alike)

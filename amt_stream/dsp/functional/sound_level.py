@@ -7,11 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.direct_form import direct_form
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.first_order import first_order
-from amt_stream.dsp.functional.lanes import lanes_of, put, where
-from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.lanes import lanes_of, put, where
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes
+from amt_stream.dsp.functional.filters.direct_form import direct_form
+from amt_stream.dsp.functional.filters.first_order import first_order
+from amt_stream.dsp.functional.filters.state_space import state_space
 from amt_stream.dsp.functional.peak import (
     BOUNDS,
     frame_peak,
@@ -22,8 +24,6 @@ from amt_stream.dsp.functional.peak import (
     per_frame,
     whole_frames,
 )
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.dsp.functional.state_space import state_space
 
 WEIGHTINGS = 3
 """Frequency weightings A, C, Z, in this order."""

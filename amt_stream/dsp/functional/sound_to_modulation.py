@@ -3,15 +3,15 @@
 from numba import types
 
 from amt_stream.dsp.functional.adaptation import _adapt
-from amt_stream.dsp.functional.call_table import (
+from amt_stream.dsp.functional.compiler.call_table import (
     Flag,
     KernelArgument,
     KernelCall,
     of_type,
     plan_rows,
 )
-from amt_stream.dsp.functional.dispatch import Array, kernel
-from amt_stream.dsp.functional.first_order import _first_order
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
+from amt_stream.dsp.functional.filters.first_order import _first_order
 from amt_stream.dsp.functional.gammatone import _cascade
 from amt_stream.dsp.functional.modulation import _bank
 

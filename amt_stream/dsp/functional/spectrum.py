@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.lanes import LANES
-from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
-from amt_stream.dsp.functional.sums import ROWS, sums_of_products
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
+from amt_stream.dsp.functional.compiler.sums import ROWS, sums_of_products
 
 Sizes = tuple[int, ...]
 

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.lanes import lanes_of, put, where
-from amt_stream.dsp.functional.operators import operator
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.lanes import lanes_of, put, where
+from amt_stream.dsp.functional.compiler.operators import operator
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes
+from amt_stream.dsp.functional.filters.state_space import state_space
 from amt_stream.dsp.functional.peak import framed, per_frame, whole_frames
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes
-from amt_stream.dsp.functional.state_space import state_space
 
 Zeros = tuple[float, float]
 """Zeros of a biquad: b1 and b2, with b0 = 1."""

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional import gpu
-from amt_stream.dsp.functional.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.elementary import exponential
-from amt_stream.dsp.functional.operators import alike, operator
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_blocks
-from amt_stream.dsp.functional.state_space import state_space
+from amt_stream.dsp.functional.compiler import gpu
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
+from amt_stream.dsp.functional.compiler.elementary import exponential
+from amt_stream.dsp.functional.compiler.operators import alike, operator
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes, whole_blocks
+from amt_stream.dsp.functional.filters.state_space import state_space
 from amt_stream.dsp.functional.third_octave import in_bands
 
 STEP = 24

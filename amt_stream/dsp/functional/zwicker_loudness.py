@@ -2,9 +2,15 @@
 
 from numba import types
 
-from amt_stream.dsp.functional.call_table import KernelCall, join, leave, of_type, plan_rows
-from amt_stream.dsp.functional.dispatch import Array, kernel
-from amt_stream.dsp.functional.fir import resampling
+from amt_stream.dsp.functional.compiler.call_table import (
+    KernelCall,
+    join,
+    leave,
+    of_type,
+    plan_rows,
+)
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
+from amt_stream.dsp.functional.filters.fir import resampling
 from amt_stream.dsp.functional.zwicker import (
     _core_loudness,
     _levels,

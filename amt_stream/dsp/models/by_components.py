@@ -17,8 +17,8 @@ from amt_stream.dsp.functional.excitation import Filters
 from amt_stream.dsp.functional.group_skirts import SILENCE, Groups
 from amt_stream.dsp.functional.loudness import Channels
 from amt_stream.dsp.models.fused import Fused, Workspace
-from amt_stream.dsp.stages.excitation import CAM_STEP, PRODUCTS
-from amt_stream.dsp.stages.loudness import BINAURAL, BinauralLoudness, Glasberg2002Output
+from amt_stream.dsp.stages.moore.excitation import CAM_STEP, PRODUCTS
+from amt_stream.dsp.stages.moore.loudness import BINAURAL, BinauralLoudness, Glasberg2002Output
 from amt_stream.dsp.stages.spectrum import HALVES, HOP
 from amt_stream.dsp.streaming import Outputs, Shape, State
 

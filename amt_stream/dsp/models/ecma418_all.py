@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.dsp.compose import Chain, Delay, Parallel, parted, prefixed
+from amt_stream.dsp.functional.compiler.private_torch import hooked
 from amt_stream.dsp.functional.ecma418.bands import BANDS, FS, HOP
 from amt_stream.dsp.functional.ecma418.envelopes import STEP
 from amt_stream.dsp.functional.ecma418.modulation import FRAME
-from amt_stream.dsp.functional.private_torch import hooked
 from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.models.ecma418_modulation import ECMAFluctuation

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from amt_stream.dsp.stages.ear import EarFilter, Field, Phase
-from amt_stream.dsp.stages.integration import FRAME_RATE
+from amt_stream.dsp.stages.moore.integration import FRAME_RATE
 from amt_stream.dsp.stages.resample import Resample
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
 from amt_stream.dsp.streaming import Stage

@@ -12,11 +12,16 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.compose import Chain
-from amt_stream.dsp.functional.ahead import Ahead, compile_kernel
-from amt_stream.dsp.functional.call_table import WIDTH, KernelCall
-from amt_stream.dsp.functional.dispatch import compilable, compiled
-from amt_stream.dsp.functional.private_torch import autocast, buffers_of, forward_hooks, members_of
-from amt_stream.dsp.functional.threads import SMALL
+from amt_stream.dsp.functional.compiler.ahead import Ahead, compile_kernel
+from amt_stream.dsp.functional.compiler.call_table import WIDTH, KernelCall
+from amt_stream.dsp.functional.compiler.dispatch import compilable, compiled
+from amt_stream.dsp.functional.compiler.private_torch import (
+    autocast,
+    buffers_of,
+    forward_hooks,
+    members_of,
+)
+from amt_stream.dsp.functional.compiler.threads import SMALL
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
 TOGETHER = 8192

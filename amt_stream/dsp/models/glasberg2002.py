@@ -13,9 +13,9 @@ from amt_stream.dsp.models.front_end import front_end
 from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.scales import sone_to_phon
 from amt_stream.dsp.stages.ear import Field, Phase, ear_gain_db
-from amt_stream.dsp.stages.excitation import Accuracy, Excitation
-from amt_stream.dsp.stages.integration import FRAME_RATE, LONG_TERM_2002
-from amt_stream.dsp.stages.loudness import Glasberg2002Output, MonauralLoudness
+from amt_stream.dsp.stages.moore.excitation import Accuracy, Excitation
+from amt_stream.dsp.stages.moore.integration import FRAME_RATE, LONG_TERM_2002
+from amt_stream.dsp.stages.moore.loudness import Glasberg2002Output, MonauralLoudness
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
 from amt_stream.dsp.streaming import Step
 

@@ -6,10 +6,10 @@ from amt_stream.dsp.models.by_components import ByComponents
 from amt_stream.dsp.models.front_end import front_end
 from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.stages.ear import Field, Phase
-from amt_stream.dsp.stages.excitation import Accuracy, Excitation
-from amt_stream.dsp.stages.integration import FRAME_RATE
-from amt_stream.dsp.stages.loudness import BinauralLoudness, Moore2016Output
-from amt_stream.dsp.stages.specific_loudness import Constants
+from amt_stream.dsp.stages.moore.excitation import Accuracy, Excitation
+from amt_stream.dsp.stages.moore.integration import FRAME_RATE
+from amt_stream.dsp.stages.moore.loudness import BinauralLoudness, Moore2016Output
+from amt_stream.dsp.stages.moore.specific_loudness import Constants
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
 from amt_stream.dsp.streaming import Step
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.data import table
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.functional.daniel_weber import CHANNELS, FAINT, SPACING, excited
-from amt_stream.dsp.functional.threads import one_thread
 from amt_stream.dsp.scales import P0
 from amt_stream.dsp.streaming import Shape, Stage, State, output, with_time
 

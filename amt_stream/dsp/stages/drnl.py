@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from amt_stream.dsp.functional.filters.svf import svf
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
-from amt_stream.dsp.functional.svf import svf
 from amt_stream.dsp.scales import audfiltbw
 from amt_stream.dsp.stages.gammatone import Centers, channel_centers
 from amt_stream.dsp.streaming import Shape, Stage, State

@@ -10,7 +10,7 @@ from torch import Tensor
 from amt_stream.dsp.contract import hertz
 from amt_stream.dsp.data import table
 from amt_stream.dsp.design import GRID, linear_phase, nearly_linear_phase, partitioned
-from amt_stream.dsp.functional.fir import partitioned_fir
+from amt_stream.dsp.functional.filters.fir import partitioned_fir
 from amt_stream.dsp.streaming import Shape, Stage, State, with_time
 
 Field = Literal["free", "diffuse", "eardrum"]

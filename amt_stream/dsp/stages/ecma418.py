@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.data import table
-from amt_stream.dsp.functional.direct_form import direct_form, direct_form_in_place
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.ecma418.bands import (
     BANDS,
     BANDWIDTHS,
@@ -29,6 +28,7 @@ from amt_stream.dsp.functional.ecma418.tones import (
     tonal_and_noise_in_place,
 )
 from amt_stream.dsp.functional.ecma418.tones import State as Memory
+from amt_stream.dsp.functional.filters.direct_form import direct_form, direct_form_in_place
 from amt_stream.dsp.functional.gammatone import gammatone_sum, gammatone_sum_in_place, one_poles
 from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.streaming import Shape, Stage, State, output

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from amt_stream.dsp.data import table
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.ecma418 import fluctuation, roughness, slow_lines
 from amt_stream.dsp.functional.ecma418.bands import BANDS, WIDTH
 from amt_stream.dsp.functional.ecma418.envelopes import STEP, envelopes, envelopes_in_place

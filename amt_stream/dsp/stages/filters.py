@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from amt_stream.dsp.contract import hertz
 from amt_stream.dsp.design import butterworth, numbers
-from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.filters.direct_form import direct_form
 from amt_stream.dsp.streaming import Shape, Stage, State, as_given
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.dsp.contract import hertz
+from amt_stream.dsp.functional.filters.state_space import Blocks
 from amt_stream.dsp.functional.gammatone import cascade_blocks, gammatone, one_poles
-from amt_stream.dsp.functional.state_space import Blocks
 from amt_stream.dsp.scales import audfiltbw, erb2fc, erb_spaced, fc2erb
 from amt_stream.dsp.streaming import Shape, Stage, State
 

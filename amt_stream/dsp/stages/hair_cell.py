@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.dsp.contract import hertz
-from amt_stream.dsp.functional.direct_form import direct_form
-from amt_stream.dsp.functional.first_order import first_order, first_order_gain
+from amt_stream.dsp.functional.filters.direct_form import direct_form
+from amt_stream.dsp.functional.filters.first_order import first_order, first_order_gain
 from amt_stream.dsp.functional.relaxation import relax
 from amt_stream.dsp.stages.within import within
 from amt_stream.dsp.streaming import Shape, Stage, State, as_given

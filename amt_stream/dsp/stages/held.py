@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.compose import parted, prefixed
-from amt_stream.dsp.functional.dispatch import compilable
-from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.compiler.dispatch import compilable
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 

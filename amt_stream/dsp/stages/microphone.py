@@ -8,8 +8,8 @@ from torch import Tensor
 
 from amt_stream.dsp.contract import hertz
 from amt_stream.dsp.design import parallel_sections
-from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.svf import svf
+from amt_stream.dsp.functional.compiler.dispatch import compiled
+from amt_stream.dsp.functional.filters.svf import svf
 from amt_stream.dsp.stages.side_by_side import side_by_side, steps
 from amt_stream.dsp.streaming import Shape, Stage, State, as_given
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from amt_stream.dsp.contract import hertz
-from amt_stream.dsp.functional.first_order import first_order, first_order_gain
+from amt_stream.dsp.functional.filters.first_order import first_order, first_order_gain
 from amt_stream.dsp.functional.modulation import (
     BandPasses,
     OnePoles,

@@ -12,7 +12,7 @@ from amt_stream.dsp.checkpoints import number
 from amt_stream.dsp.contract import hertz
 from amt_stream.dsp.data import table
 from amt_stream.dsp.design import GRID, linear_phase, minimum_phase
-from amt_stream.dsp.functional.fir import fir
+from amt_stream.dsp.functional.filters.fir import fir
 from amt_stream.dsp.scales import P0
 from amt_stream.dsp.streaming import Shape, Stage, State, as_given, with_time
 

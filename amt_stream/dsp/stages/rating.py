@@ -21,7 +21,15 @@ from amt_stream.dsp.functional.rating.tones import (
     tone_spectra,
 )
 from amt_stream.dsp.scales import P0
-from amt_stream.dsp.stages.sound_level import F1, F2, F3, F4, FAST, REFERENCE, frequency_weightings
+from amt_stream.dsp.stages.levels.sound_level import (
+    F1,
+    F2,
+    F3,
+    F4,
+    FAST,
+    REFERENCE,
+    frequency_weightings,
+)
 from amt_stream.dsp.streaming import Shape, Stage, State, output, with_time
 
 FRAME_RATE = 10

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import kaiser_low_pass
-from amt_stream.dsp.functional.fir import polyphase
+from amt_stream.dsp.functional.filters.fir import polyphase
 from amt_stream.dsp.streaming import Shape, Stage, State, with_time
 
 LARGEST_TERM = 1280

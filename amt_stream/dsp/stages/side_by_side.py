@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import FAST, Array, array
-from amt_stream.dsp.functional.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.dispatch import FAST, Array, array
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 
 
 def steps(g: np.ndarray, k: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from torch import Tensor
 
-from amt_stream.dsp.functional.lanes import LANES
+from amt_stream.dsp.functional.compiler.lanes import LANES
 from amt_stream.dsp.functional.spectrum import running_spectrum
 from amt_stream.dsp.scales import P0
 from amt_stream.dsp.streaming import Shape, Stage, State, with_time

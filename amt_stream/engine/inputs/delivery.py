@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from amt_stream.dsp.functional.threads import flushing_denormals
+from amt_stream.dsp.functional.compiler.threads import flushing_denormals
 from amt_stream.engine.inputs.backlog import Backlog
 from amt_stream.engine.models.model_runner import Delivered, Work
 from amt_stream.engine.run_state import RunState

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.dsp.functional.threads import work_alone
+from amt_stream.dsp.functional.compiler.threads import work_alone
 from amt_stream.engine.health import Load
 from amt_stream.engine.inputs.backlog import Backlog
 from amt_stream.engine.microphone.clippings import Clippings

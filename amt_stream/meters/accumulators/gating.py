@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.core.made_once import made_once
 from amt_stream.core.saved_state import Resumable, Unfitting
-from amt_stream.dsp.functional.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 
 MOMENTARY, SHORT_TERM = 40, 300
 """Frames in 400 ms and in 3 s."""

@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 
 from amt_stream.core.made_once import made_once
-from amt_stream.dsp.functional.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 
 Array = np.ndarray
 

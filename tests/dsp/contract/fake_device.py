@@ -21,7 +21,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 import amt_stream as amt
 from amt_stream import Stage, Stream
-from amt_stream.dsp.functional import gpu
+from amt_stream.dsp.functional.compiler import gpu
 from amt_stream.dsp.streaming import fields, without
 from tests.dsp.contract.test_module_contract import CASES, LEARNERS
 

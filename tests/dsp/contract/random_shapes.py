@@ -23,8 +23,6 @@ from amt_stream.dsp.functional import (
     banded,
     daniel_weber,
     excitation,
-    fir,
-    first_order,
     gammatone,
     group_skirts,
     loudness,
@@ -38,10 +36,11 @@ from amt_stream.dsp.functional import (
     zwicker,
     zwicker_decay,
 )
-from amt_stream.dsp.functional import direct_form as direct
-from amt_stream.dsp.functional import svf as state_variable
 from amt_stream.dsp.functional.ecma418 import envelopes as ecma418_envelopes
 from amt_stream.dsp.functional.ecma418 import fluctuation, parts, roughness, tones
+from amt_stream.dsp.functional.filters import direct_form as direct
+from amt_stream.dsp.functional.filters import fir, first_order
+from amt_stream.dsp.functional.filters import svf as state_variable
 from amt_stream.dsp.functional.rating import levels as rating_levels
 from amt_stream.dsp.functional.rating import onsets
 from amt_stream.dsp.functional.rating import tones as audible_tones
@@ -69,7 +68,7 @@ from amt_stream.dsp.stages import (
     ToneSpectrum,
     ZwickerLoudness,
 )
-from amt_stream.dsp.stages.loudness import MonauralLoudness
+from amt_stream.dsp.stages.moore.loudness import MonauralLoudness
 from amt_stream.dsp.stages.spectrum import HALVES
 from amt_stream.dsp.streaming import without
 from tests.dsp.contract.test_module_contract import CASES

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from amt_stream.dsp.cuda_stream import HostedStream
-from amt_stream.dsp.functional import dispatch
+from amt_stream.dsp.functional.compiler import dispatch
 from amt_stream.dsp.stream import Stream
 from amt_stream.dsp.streaming import fields
 from tests.dsp.contract import fake_device

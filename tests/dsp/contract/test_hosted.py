@@ -8,7 +8,7 @@ import torch
 
 from amt_stream import Moore2016, Rebuffer, Stage, Stream
 from amt_stream.dsp.cuda_stream import HostedStream
-from amt_stream.dsp.functional import dispatch
+from amt_stream.dsp.functional.compiler import dispatch
 from amt_stream.dsp.streaming import fields
 from tests.recorder import Recorder
 

@@ -12,9 +12,9 @@ import torch
 
 from amt_stream.dsp import functional
 from amt_stream.dsp.functional.banded import banded
-from amt_stream.dsp.functional.direct_form import direct_form
 from amt_stream.dsp.functional.excitation import lower_skirts
-from amt_stream.dsp.functional.fir import fir
+from amt_stream.dsp.functional.filters.direct_form import direct_form
+from amt_stream.dsp.functional.filters.fir import fir
 from amt_stream.dsp.functional.group_skirts import group_skirts
 from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.relaxation import relax

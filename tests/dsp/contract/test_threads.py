@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from amt_stream import Chain, Delay, Gain, Rebuffer, Stage, Stream
-from amt_stream.dsp.functional.threads import SMALL
+from amt_stream.dsp.functional.compiler.threads import SMALL
 
 ASLEEP = """
 import sys

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from amt_stream.cli.command import run_command
-from amt_stream.dsp.functional import ahead
+from amt_stream.dsp.functional.compiler import ahead
 from amt_stream.dsp.streaming import fields
 from tests.dsp.contract.test_module_contract import CASES, LEARNERS, shape_of
 

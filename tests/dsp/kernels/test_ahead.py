@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from amt_stream.dsp.functional import component_loudness
-from amt_stream.dsp.functional.ahead import Ahead, compile_kernel, is_kept
+from amt_stream.dsp.functional.compiler.ahead import Ahead, compile_kernel, is_kept
 
 HOME = component_loudness.__name__
 
@@ -16,7 +16,7 @@ HOME = component_loudness.__name__
 def test_the_second_process_keeps_what_it_compiles(tmp_path):
     names = ["to_end", "to_shifted", "amt_stream.dsp.functional.input_gate:make_ready"]
     with subprocess.Popen(
-        [sys.executable, "-m", "amt_stream.dsp.functional.ahead", HOME, "float32", *names],
+        [sys.executable, "-m", "amt_stream.dsp.functional.compiler.ahead", HOME, "float32", *names],
         env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
         stdin=subprocess.PIPE,
     ) as process:

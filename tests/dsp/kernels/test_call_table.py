@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from amt_stream.dsp.functional.call_table import (
+from amt_stream.dsp.functional.compiler.call_table import (
     WIDTH,
     Integer,
     Integers,
@@ -15,7 +15,7 @@ from amt_stream.dsp.functional.call_table import (
     TupleOf,
     copied,
 )
-from amt_stream.dsp.functional.dispatch import kernel
+from amt_stream.dsp.functional.compiler.dispatch import kernel
 
 
 class Pair(NamedTuple):

@@ -9,10 +9,10 @@ import torch
 from amt_stream.dsp.design import partitioned
 from amt_stream.dsp.functional import loudness
 from amt_stream.dsp.functional.banded import band_blocks, banded, filled_up
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
+from amt_stream.dsp.functional.compiler.fourier import transform, turns, twists
 from amt_stream.dsp.functional.excitation import lower_skirts, select_components
-from amt_stream.dsp.functional.fir import fir, partitioned_fir, polyphase
-from amt_stream.dsp.functional.fourier import transform, turns, twists
+from amt_stream.dsp.functional.filters.fir import fir, partitioned_fir, polyphase
 from amt_stream.dsp.functional.group_skirts import group_skirts
 from amt_stream.dsp.functional.loudness import (
     Channels,
@@ -24,7 +24,7 @@ from amt_stream.dsp.functional.loudness import (
 )
 from amt_stream.dsp.functional.spectrum import running_spectrum
 from amt_stream.dsp.stages import BinauralLoudness, Excitation, Resample, RunningSpectrum
-from amt_stream.dsp.stages.loudness import MonauralLoudness
+from amt_stream.dsp.stages.moore.loudness import MonauralLoudness
 from amt_stream.dsp.stages.spectrum import HALVES
 from tests.dsp.kernels.forms import plainly
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from amt_stream.dsp.functional import gpu
+from amt_stream.dsp.functional.compiler import gpu
 
 ROOT = Path(__file__).parents[3]
 KERNELS = [

@@ -5,21 +5,22 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from amt_stream.dsp.functional import dispatch, modulation
 from amt_stream.dsp.functional import excitation as module_of_single_skirts
 from amt_stream.dsp.functional import group_skirts as module_of_skirts
-from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional import modulation
+from amt_stream.dsp.functional.compiler import dispatch
 from amt_stream.dsp.functional.excitation import Filters, lower_skirts
-from amt_stream.dsp.functional.first_order import first_order
+from amt_stream.dsp.functional.filters.direct_form import direct_form
+from amt_stream.dsp.functional.filters.first_order import first_order
+from amt_stream.dsp.functional.filters.svf import svf
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
 from amt_stream.dsp.functional.group_skirts import Groups, group_skirts
 from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.modulation import BandPasses, OnePoles, Readout
 from amt_stream.dsp.functional.relaxation import relax
-from amt_stream.dsp.functional.svf import svf
 from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.scales import erb, erb_number_to_hz
-from amt_stream.dsp.stages.excitation import CAMS, grouped
+from amt_stream.dsp.stages.moore.excitation import CAMS, grouped
 from amt_stream.dsp.stages.zwicker import ZwickerLoudness
 from tests.dsp.kernels.forms import plainly
 

@@ -10,10 +10,10 @@ import sys
 import pytest
 from numba import config
 
-from amt_stream.dsp.functional import kernel_cache
+from amt_stream.dsp.functional.compiler import kernel_cache
 
 SOURCE = (
-    "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
+    "from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit\n"
     "@cached_njit()\n"
     "def twice(x):\n"
     "    return 2 * x\n"
@@ -55,7 +55,7 @@ POWERS = """
 import ast, sys
 import numpy as np
 from numba.core.codegen import CPUCodeLibrary
-from amt_stream.dsp.functional.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 
 @cached_njit()
 def powers(base):
@@ -158,7 +158,7 @@ ELSEWHERE = "import sys, numba; sys.path.insert(0, sys.argv[1]); numba.config.re
 def test_a_kernel_that_calls_another_is_compiled_anew_with_it(forks, load, tmp_path):
     """Machine code holds what it calls: that of another file, which has changed."""
     (tmp_path / "doubling.py").write_text(
-        "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
+        "from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit\n"
         "from factor_beside import factor\n"
         "@cached_njit()\n"
         "def twice(x):\n"
@@ -166,7 +166,7 @@ def test_a_kernel_that_calls_another_is_compiled_anew_with_it(forks, load, tmp_p
     )
     for by in (2, 30):
         (tmp_path / "factor_beside.py").write_text(
-            "from amt_stream.dsp.functional.kernel_cache import cached_njit\n"
+            "from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit\n"
             "@cached_njit()\n"
             f"def factor():\n    return {by}\n"
         )

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from amt_stream.dsp.functional.lanes import (
+from amt_stream.dsp.functional.compiler.lanes import (
     LANES,
     any_of,
     halved,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from amt_stream.dsp.design import interpolator, k_weighting
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.peak import ENDLESS, ending, peaks
 from amt_stream.dsp.functional.programme import filtered_mean_square
 

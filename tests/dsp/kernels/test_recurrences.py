@@ -5,9 +5,9 @@ import scipy
 import torch
 
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops, plain_loops
-from amt_stream.dsp.functional.direct_form import direct_form
-from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.first_order import first_order, first_order_gain
+from amt_stream.dsp.functional.compiler.dispatch import compiled
+from amt_stream.dsp.functional.filters.direct_form import direct_form
+from amt_stream.dsp.functional.filters.first_order import first_order, first_order_gain
 from amt_stream.dsp.functional.relaxation import plain_relax, relax
 from tests.dsp.kernels.forms import plainly
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from amt_stream import SoundLevel
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.peak import ENDLESS, ending
 from amt_stream.dsp.functional.sound_level import (
     LEFT_AT,

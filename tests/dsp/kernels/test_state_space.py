@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from amt_stream.dsp.functional.state_space import BLOCK, blocks, run, state_space
+from amt_stream.dsp.functional.filters.state_space import BLOCK, blocks, run, state_space
 
 
 def system(dtype, channels=3, size=2):

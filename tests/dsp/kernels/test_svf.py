@@ -5,8 +5,8 @@ import pytest
 import scipy
 import torch
 
-from amt_stream.dsp.functional.dispatch import compiled
-from amt_stream.dsp.functional.svf import BAND, LOW, svf
+from amt_stream.dsp.functional.compiler.dispatch import compiled
+from amt_stream.dsp.functional.filters.svf import BAND, LOW, svf
 from tests.dsp.kernels.forms import compiledly, plainly
 
 FS = 48000

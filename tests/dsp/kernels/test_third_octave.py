@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from amt_stream import Octaves, ThirdOctaves
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.third_octave import third_octaves
 from tests.dsp.kernels.forms import plainly
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from amt_stream.dsp.functional.tiles import load, store
+from amt_stream.dsp.functional.compiler.tiles import load, store
 
 ROWS, TIME = 21, 45
 PLACES = [(np.float32, np.float32), (np.float64, np.float64)]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.zwicker import (
     core_loudness,
     loudness_pattern,

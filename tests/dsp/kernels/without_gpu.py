@@ -24,12 +24,14 @@ from triton.compiler import ASTSource
 from triton.runtime.interpreter import InterpretedFunction
 
 from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
-from amt_stream.dsp.functional import dispatch, gpu, gpu_kernels
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
-from amt_stream.dsp.functional.direct_form import direct_form
+from amt_stream.dsp.functional.compiler import dispatch, gpu, gpu_kernels
 from amt_stream.dsp.functional.excitation import Filters, lower_skirts
-from amt_stream.dsp.functional.fir import windows
-from amt_stream.dsp.functional.first_order import first_order
+from amt_stream.dsp.functional.filters.direct_form import direct_form
+from amt_stream.dsp.functional.filters.fir import windows
+from amt_stream.dsp.functional.filters.first_order import first_order
+from amt_stream.dsp.functional.filters.state_space import state_space
+from amt_stream.dsp.functional.filters.svf import svf
 from amt_stream.dsp.functional.group_skirts import Groups, group_skirts
 from amt_stream.dsp.functional.loudness import agc
 from amt_stream.dsp.functional.modulation import (
@@ -40,12 +42,10 @@ from amt_stream.dsp.functional.modulation import (
     one_pole_bank,
 )
 from amt_stream.dsp.functional.relaxation import relax
-from amt_stream.dsp.functional.state_space import state_space
-from amt_stream.dsp.functional.svf import svf
 from amt_stream.dsp.functional.zwicker import loudness_pattern, third_octave_powers
 from amt_stream.dsp.functional.zwicker_decay import decayed
 from amt_stream.dsp.scales import erb, erb_number_to_hz
-from amt_stream.dsp.stages.excitation import CAMS, grouped
+from amt_stream.dsp.stages.moore.excitation import CAMS, grouped
 from tests.recorder import Recorder
 
 ARCHITECTURES = (75, 90, 120)

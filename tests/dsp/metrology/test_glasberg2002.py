@@ -20,7 +20,7 @@ from amt_stream import (
     glasberg2002_from_lines,
 )
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
-from amt_stream.dsp.stages.specific_loudness import channel_constants
+from amt_stream.dsp.stages.moore.specific_loudness import channel_constants
 from tests.data.synth import render
 from tests.dsp.chunks import pushed
 

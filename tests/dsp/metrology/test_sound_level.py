@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from amt_stream import Rebuffer, SoundLevel, Stream, check_stage
-from amt_stream.dsp.stages.sound_level import fitted_low_pass
+from amt_stream.dsp.stages.levels.sound_level import fitted_low_pass
 from amt_stream.meters.accumulators import PERCENTS, SoundLevelMeter
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.sound_level import LEVELS

@@ -14,8 +14,8 @@ from amt_stream.dsp.functional.loudness import SILENT, inhibition_gains, specifi
 from amt_stream.dsp.scales import erb, erb_number_to_hz
 from amt_stream.dsp.stages import BinauralLoudness
 from amt_stream.dsp.stages.ear import ear_gain_db, ear_taps
-from amt_stream.dsp.stages.excitation import CAM_STEP
-from amt_stream.dsp.stages.specific_loudness import channel_constants
+from amt_stream.dsp.stages.moore.excitation import CAM_STEP
+from amt_stream.dsp.stages.moore.specific_loudness import channel_constants
 
 
 def at(cam):

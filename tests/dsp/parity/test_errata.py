@@ -76,7 +76,7 @@ from amt_stream import (
 )
 from amt_stream.dsp.data import table
 from amt_stream.dsp.models.paulick2024 import Paulick2024
-from amt_stream.dsp.stages.specific_loudness import channel_constants
+from amt_stream.dsp.stages.moore.specific_loudness import channel_constants
 from amt_stream.dsp.stages.spectrum import component_frequencies
 
 DSP = Path(__file__).parents[1]

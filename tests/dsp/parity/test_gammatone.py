@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from amt_stream import Chain, GammatoneFilterbank, Stream, audfiltbw, check_stage
-from amt_stream.dsp.functional.dispatch import compiled
+from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
 from tests.dsp.kernels.forms import plainly
 from tests.dsp.parity.golden import close, golden

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amt_stream.dsp.functional.dispatch import Array, bare_kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, bare_kernel
+from amt_stream.dsp.functional.compiler.fourier import SHORTEST, transform, turns, twists
+from amt_stream.dsp.functional.compiler.lanes import LANES
 from amt_stream.dsp.functional.ecma418.bands import (
     EPSILON,
     HOP,
@@ -19,8 +21,6 @@ from amt_stream.dsp.functional.ecma418.bands import (
     basis_loudness,
     neighbors,
 )
-from amt_stream.dsp.functional.fourier import SHORTEST, transform, turns, twists
-from amt_stream.dsp.functional.lanes import LANES
 
 
 class Plan(NamedTuple):

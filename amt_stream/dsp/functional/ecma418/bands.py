@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.scales import P0
 
 FS = 48000

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, copied, kernel
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, last_axes, signal_axes, whole_blocks
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes, whole_blocks
 
 STEP = 32
 """Samples between values of the envelope."""

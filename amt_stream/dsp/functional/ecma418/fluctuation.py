@@ -6,7 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.lanes import LANES, lanes_of, put, where
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
+from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
 from amt_stream.dsp.functional.ecma418.bands import BANDS, basis_loudness_of
 from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
@@ -18,10 +22,6 @@ from amt_stream.dsp.functional.ecma418.modulation import (
     spread_of,
 )
 from amt_stream.dsp.functional.ecma418.slow_lines import LINES, SEARCH, SIZE, all_lines
-from amt_stream.dsp.functional.lanes import LANES, lanes_of, put, where
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
-from amt_stream.dsp.functional.tiles import SPAN, load, store
 
 _lanes = lanes_of(LANES)
 

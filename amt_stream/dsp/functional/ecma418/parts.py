@@ -3,10 +3,10 @@
 import numpy as np
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, kernel
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 from amt_stream.dsp.functional.ecma418.bands import BANDS, EPSILON, TONALITY, WIDTH
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes
 
 
 def _loudness_like(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
 from amt_stream.dsp.functional.ecma418.bands import BANDS, CENTERS, basis_loudness_of
 from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
@@ -21,8 +23,6 @@ from amt_stream.dsp.functional.ecma418.modulation import (
     spread_of,
     take,
 )
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
 
 GRID = Grid(hop=128, wait=9, period=64)
 

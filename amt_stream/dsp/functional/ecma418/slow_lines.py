@@ -7,7 +7,7 @@ those of a cosine there are real and those of a sine imaginary: the two are fitt
 
 import numpy as np
 
-from amt_stream.dsp.functional.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.functional.ecma418.bands import CENTERS
 
 SIZE = 2048

@@ -6,7 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, bare_kernel, copied
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, bare_kernel, copied
+from amt_stream.dsp.functional.compiler.fourier import transform, turns
+from amt_stream.dsp.functional.compiler.lanes import LANES, any_of, lanes_of, put, where
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
 from amt_stream.dsp.functional.ecma418.autocorrelation import (
     PLANS,
     SINGLE_TURN,
@@ -31,10 +35,6 @@ from amt_stream.dsp.functional.ecma418.bands import (
     SIZES,
     WAIT,
 )
-from amt_stream.dsp.functional.fourier import transform, turns
-from amt_stream.dsp.functional.lanes import LANES, any_of, lanes_of, put, where
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes, whole_blocks
 
 _lanes = lanes_of(LANES)
 

@@ -3,9 +3,9 @@
 import numpy as np
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, copied, recurrence
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, recurrence
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 
 COEFFICIENTS = 11
 """Of three high-passes, as in `first_order`; b0 b1 b2 1 a1 a2 of a low-pass; F; and the gain."""

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, copied, recurrence
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, recurrence
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 
 STEEP = 10.0
 """Of an onset, in dB/s: the level rises faster."""

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.dispatch import Array, array, copied, kernel
-from amt_stream.dsp.functional.fourier import SHORTEST, transform, turns, twists
-from amt_stream.dsp.functional.operators import on_host
-from amt_stream.dsp.functional.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.fourier import SHORTEST, transform, turns, twists
+from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 
 SILENT = 1e-20
 """Power in Pa^2 added to each line, so that a spectrum of silence is one, too."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.dsp.functional.threads import one_thread
+from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.functional.zwicker import loudness_pattern
 from amt_stream.dsp.stages import Sharpness, ZwickerLoudness
 

@@ -1,0 +1,1 @@
+"""Linear filters: `f(x, coefficients, zi) -> (y, zf)`, as all of `functional`."""

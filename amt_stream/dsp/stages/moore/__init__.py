@@ -1,0 +1,1 @@
+"""Stages of Glasberg and Moore (2002) and Moore et al. (2016)."""
