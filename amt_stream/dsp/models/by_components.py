@@ -1,5 +1,6 @@
 """Loudness from spectral components in one or two compiled calls."""
 
+from fractions import Fraction
 from math import prod
 
 import torch
@@ -17,10 +18,26 @@ from amt_stream.dsp.functional.excitation import Filters
 from amt_stream.dsp.functional.group_skirts import SILENCE, Groups
 from amt_stream.dsp.functional.loudness import Channels
 from amt_stream.dsp.models.fused import Fused, Workspace
+from amt_stream.dsp.stages.ear import EarFilter, Field, Phase
 from amt_stream.dsp.stages.moore.excitation import CAM_STEP, PRODUCTS
+from amt_stream.dsp.stages.moore.integration import FRAME_RATE
 from amt_stream.dsp.stages.moore.loudness import BINAURAL, BinauralLoudness, Glasberg2002Output
-from amt_stream.dsp.stages.spectrum import HALVES, HOP
-from amt_stream.dsp.streaming import Outputs, Shape, State
+from amt_stream.dsp.stages.resample import Resample
+from amt_stream.dsp.stages.spectrum import FS, HALVES, HOP, RunningSpectrum
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
+
+
+def front_end(
+    fs: int, field: Field, ear_filter: Phase, spectrum: RunningSpectrum
+) -> tuple[dict[str, Stage], int]:
+    """Stages from sound at `fs` Hz to its spectrum, and the number of frames before time 0."""
+    front: dict[str, Stage] = {} if fs == FS else {"resample": Resample(fs, FS)}
+    front |= {"ear": EarFilter(FS, field, ear_filter), "spectrum": spectrum}
+    rates = {"resample": Fraction(fs), "ear": Fraction(FS), "spectrum": Fraction(FS)}
+    lag = sum(stage.latency / rates[name] for name, stage in front.items()) * FRAME_RATE
+    # An integer, because the delay of each filter is a whole number of milliseconds.
+    return front, int(lag)
+
 
 PASTS = {
     "ear/spectra": "before_lines",

@@ -1,17 +1,78 @@
 """The auditory model of Dau, Kollmeier & Kohlrausch (1997)."""
 
+from math import prod
 from typing import Any, ClassVar
 
 import torch
 
+from amt_stream.dsp.functional import sound_to_modulation
+from amt_stream.dsp.functional.modulation import OnePoles
+from amt_stream.dsp.functional.sound_to_modulation import AT, CALLS, ORDER, to_modulation
 from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
-from amt_stream.dsp.models.by_filters import ByFilters
-from amt_stream.dsp.models.fused import FusedChain
+from amt_stream.dsp.models.fused import Fused, FusedChain, Workspace
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.gammatone import GammatoneFilterbank
 from amt_stream.dsp.stages.hair_cell import IHCEnvelope
 from amt_stream.dsp.stages.modulation import ModulationFilterbank
-from amt_stream.dsp.streaming import Stage
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
+
+
+class ByFilters(Fused):
+    """`GammatoneFilterbank`, `IHCEnvelope`, `AdaptLoop` and a one-pole `ModulationFilterbank`.
+
+    Not learnable, with gammatone order 4 and no low-pass before the modulation filterbank.
+    """
+
+    home = sound_to_modulation.__name__
+    kernels = ("to_modulation",)
+    rows = AT
+
+    def make(self, made: Workspace) -> None:
+        bands, cells = self.named["filterbank"], self.named["ihc"]
+        loops, bank = self.named["adaptation"], self.named["modulation"]
+        one_poles = bank.filter_type == "efilt" and not bank.use_lp150_prefilter
+        learns = any(stage.learnable for stage in self.named.values())
+        self.serves = bands.n == ORDER and one_poles and not learns
+        if not self.serves:
+            return
+        self.call(made, CALLS, *CALLS)
+        made.plan[AT.rectify, 0] = 1
+        made.put("coefficients", bands.fixed)
+        made.make("factor", torch.float64, 1).fill_(2.0)
+        made.put("cutoff", cells.gain, 1)
+        for name in ("floor", "rates", "corr", "mult"):
+            table = getattr(loops, name)
+            made.put(name, table, table.numel())
+        channels = loops.overshoot.numel() // loops.num_loops if loops.limited else 0
+        made.put("most", loops.overshoot, channels, loops.num_loops)
+        low, delta, gain = bank.registered("low", *OnePoles._fields)
+        made.put("low", low)
+        made.put("delta", delta)
+        made.put("gain", gain, gain.numel(), 1)
+        self.put_tables(made, bank, "scale", "envelope", "counts")
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        rows, channels = prod(lead), self.named["filterbank"].num_channels
+        lines, filters = rows * channels, len(self.named["modulation"].centers)
+        kept = {
+            "filterbank/u": ("filters", (rows, 2, ORDER, channels)),
+            "ihc/low": ("low_passes", (lines, self.named["ihc"].iterations)),
+            "adaptation/loops": ("loops", (lines, self.named["adaptation"].num_loops, 2)),
+            "modulation/low": ("first", (lines, 2)),
+            "modulation/bands": ("bands", (lines, 2 * (filters - 1))),
+        }
+        workspace.memory.update(kept)
+        workspace.expect("sound", rows, 1, time)
+        workspace.put(
+            "lines", workspace.make("moved", self.dtype, rows, channels, time), lines, time
+        )
+        workspace.expect("y", lines, filters, time)
+        workspace.outputs = ((*lead, channels, filters, time),)
+
+    def run(self, workspace: Workspace) -> Outputs:
+        (y,) = self.outputs(workspace, AT.y)
+        to_modulation(workspace.plan, self.like)
+        return y
 
 
 class Dau1997(ModulationModel, FusedChain):

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from amt_stream.dsp.models.by_components import ByComponents
-from amt_stream.dsp.models.front_end import front_end
+from amt_stream.dsp.models.by_components import ByComponents, front_end
 from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.stages.ear import Field, Phase
 from amt_stream.dsp.stages.moore.excitation import Accuracy, Excitation
