@@ -139,6 +139,8 @@ class Histogram(Resumable):
 
     def _indices_of_rise(self) -> NDArray[np.integer]:
         """Sorted indices into `_counts` of the values of the rise that count."""
+        if not len(self._rise_places):  # the usual case
+            return self._rise_places
         indices = self._indices(self._rise_places)
         return indices[indices.searchsorted(self._counts.astype(bool).argmax()) :]
 

@@ -70,38 +70,34 @@ class Percentiles(Resumable):
     ) -> None:
         self._classes = classes
         self._wanted = tuple(wanted)
-        self._percents: dict[str, list[int]] = {"": []}
-        self._places = []
-        # Rows of what `add` returns, by window.
+        # Rows of what `add` returns, by window, and their percentages.
         self._rows: dict[str, list[int]] = {"": []}
-        for row, (percent, window) in enumerate(wanted):
+        for row, (_, window) in enumerate(wanted):
             self._rows.setdefault(window, []).append(row)
-            of_window = self._percents.setdefault(window, [])
-            self._places.append((window, len(of_window)))
-            of_window.append(percent)
+        self._percents = {
+            window: [wanted[row][0] for row in rows] for window, rows in self._rows.items()
+        }
         self.rolling = {
             window: RollingHistogram(period_s, window_s(window), **classes)
-            for window in self._percents
+            for window in self._rows
             if window
         }
-        self._held = {window: np.full(len(p), np.nan) for window, p in self._percents.items()}
+        self._held = np.full(len(wanted), np.nan)
         self.reset()
 
     def reset(self) -> None:
         """Restart all but the windows."""
         self.histogram = Histogram(**self._classes)
-        self._held[""] = np.full(len(self._percents[""]), np.nan)
+        self._held[self._rows[""]] = np.nan
 
     def take_over(self, before: "Percentiles") -> None:
         super().take_over(before)
-        held = {
-            one: before._held[window][place]
-            for one, (window, place) in zip(before._wanted, before._places, strict=True)
-        }
-        for one, (window, place) in zip(self._wanted, self._places, strict=True):
-            percents = [self._percents[window][place]]
-            now = self._of(window).percentiles(percents)[0]
-            self._held[window][place] = held.get(one, now)
+        held = dict(zip(before._wanted, before._held, strict=True))
+        now = [
+            held[one] if one in held else self._of(one[1]).percentiles([one[0]])[0]
+            for one in self._wanted
+        ]
+        self._held = np.array(now, np.float64)
 
     def skip(self, count: int) -> None:
         """Skip missing values; windows move on."""
@@ -116,37 +112,29 @@ class Percentiles(Resumable):
             update
         rising: number of first values that are of the rise from silence (see `Histogram`)
         """
-        told = np.empty((len(self._wanted), len(heard)))
-        for window, rows in self._rows.items():
-            self._follow(window, heard if window else measured, due, rising, told, rows)
+        told, at = np.empty((len(self._wanted), len(heard))), 0
+        for renewed in due:
+            self._count(measured, heard, at, renewed + 1, rising)
+            told[:, at:renewed] = self._held[:, None]
+            for window, percents in self._percents.items():
+                if percents:
+                    self._held[self._rows[window]] = self._of(window).percentiles(percents)
+            told[:, renewed] = self._held
+            at = renewed + 1
+        if at < len(heard):
+            self._count(measured, heard, at, len(heard), rising)
+            told[:, at:] = self._held[:, None]
         return told
+
+    def _count(self, measured: Numbers, heard: Numbers, at: int, end: int, rising: int) -> None:
+        """Count values from `at` up to `end`."""
+        rising = max(0, min(end, rising) - at)
+        self.histogram.add(measured[at:end], rising)
+        for histogram in self.rolling.values():
+            histogram.add(heard[at:end], rising)
 
     def _of(self, window: str) -> Histogram | RollingHistogram:
         return self.rolling[window] if window else self.histogram
-
-    def _follow(
-        self,
-        window: str,
-        values: Numbers,
-        due: Sequence[int],
-        rising: int,
-        told: Values,
-        rows: list[int],
-    ) -> None:
-        """Count values (n,), and write their percentiles to rows of `told`."""
-        histogram, at = self._of(window), 0
-        if not rows:
-            histogram.add(values, rising)
-            return
-        for renewed in due:
-            histogram.add(values[at : renewed + 1], max(0, min(renewed + 1, rising) - at))
-            told[rows, at:renewed] = self._held[window][:, None]
-            self._held[window] = histogram.percentiles(self._percents[window])
-            told[rows, renewed] = self._held[window]
-            at = renewed + 1
-        if at < len(values):
-            histogram.add(values[at:], max(0, rising - at))
-            told[rows, at:] = self._held[window][:, None]
 
     def readings(self) -> list[float | None]:
         """The wanted percentiles now; None without values."""

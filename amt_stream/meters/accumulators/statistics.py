@@ -158,8 +158,12 @@ class Statistics(Resumable):
             row += self._series
             rising = still_rising(time_s, rule.rise_s) if rule.rise_s else 0
             if rule.width:
-                scaled = rule.on_scale(values[of]).astype(np.float64)
-                scaled[np.isnan(heard[own])] = np.nan
+                scaled = heard[own]
+                if rule.least:
+                    unknown = np.isnan(scaled)
+                    # In the type that the values have.
+                    scaled = rule.on_scale(values[of]).astype(np.float64)
+                    scaled[unknown] = np.nan
                 for k, one in enumerate(scaled):
                     self._each[f"{of}/{k}"].add(one, due, rising, self.paused, told)
             if rule.averages:
