@@ -84,7 +84,7 @@ class SpecificQualityPane(LastMinutePane):
         self.strongest = plain_label("strongest")
         self.scale = plain_label("scale", role="second")
         for label in (self.strongest, self.scale):
-            self.put_in_head(label)
+            self.head.addWidget(label)
         self.fit()
 
     def followed(self, engine: "Engine") -> CurvesOf | None:

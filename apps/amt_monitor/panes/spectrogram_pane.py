@@ -99,7 +99,7 @@ class SpectrogramPane(LastMinutePane):
         self._pointed = plot
         self.scale, self.value = plain_label("scale", role="second"), plain_label("value")
         for label in (self.value, self.scale):
-            self.put_in_head(label)
+            self.head.addWidget(label)
         self.cell = FrameLayer()
         plot.add(self.cell)
         self._fit()

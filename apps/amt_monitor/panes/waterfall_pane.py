@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pyqtgraph.Qt import QtWidgets
 
 from amt_monitor.base.widgets import combo_box
 from amt_monitor.panes.pane import Pane
@@ -74,11 +73,8 @@ class LastMinutePane(Pane):
         self.colors = WaterfallLayer(2, rows, COLUMNS, COLUMN_S)
         self.plot.add(self.colors)
         self.ear = combo_box("ear", ears, self._choose_ear)
-        self.put_in_head(self.ear)
+        self.head.addWidget(self.ear)
         self.body.addWidget(self.plot, 1)
-
-    def put_in_head(self, widget: QtWidgets.QWidget) -> None:
-        self.head.addWidget(widget)
 
     def followed(self, engine: "Engine") -> CurvesOf | None:
         """What is drawn of an engine, if there is a frame of it."""
@@ -134,7 +130,7 @@ class WaterfallPane(LastMinutePane):
         tops = [(f"{top / 10**DECADES:g} to {top:g} {UNIT}", top) for top in TOPS]
         self._range = EasedRange((-DECADES, 0.0))
         self.top = combo_box("range of the colors", [(AUTOMATIC, None), *tops], self._choose_range)
-        self.put_in_head(self.top)
+        self.head.addWidget(self.top)
         self._choose_range()
 
     def followed(self, engine: "Engine") -> CurvesOf | None:

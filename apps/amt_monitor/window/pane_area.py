@@ -1,6 +1,6 @@
 """The panes of a measurement, in docks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyqtgraph.Qt import QtCore, QtWidgets
@@ -14,7 +14,6 @@ from amt_stream.views.view_state import ViewState
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine
-    from amt_stream.meters.rows import Rows
     from amt_stream.sessions.outputs import FollowedReadings
 
 MUCH = 3
@@ -129,10 +128,6 @@ class PaneArea:
         """Match the numbers of a pane with those of others whenever it has another room."""
         if isinstance(pane, ReadingPane):
             pane.grid.resized.connect(self._matching.start)
-
-    def hand_on(self, rows: "Sequence[Rows]") -> None:
-        for pane in self.made:
-            pane.take(rows)
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         for pane in self.made:

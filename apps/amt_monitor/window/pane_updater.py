@@ -132,7 +132,8 @@ class PaneUpdater:
     def _hand_on(self) -> None:
         readings = self._measurement.readings
         if readings is not None and (rows := readings.take()):
-            self._area.hand_on(rows)
+            for pane in self._area.made:
+                pane.take(rows)
 
     def _refresh(self) -> ViewState | None:
         engine = self._measurement.engine
