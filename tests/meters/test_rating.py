@@ -201,6 +201,12 @@ def test_half_hours_have_their_own_adjustments():
     parts = [Rated(60, 1, 1.8, 1800), Rated(60, 4, 7.2, 1800)]
     assert meter.reading()["rating"] == pytest.approx(rating_level(parts))
     assert meter.reading()["ki"] == pytest.approx(7.2)
+    for one in meter.impulses:
+        if one.time_s < 1800:
+            assert meter.leave_out(one.time_s)
+    assert meter.reading()["rating"] == pytest.approx(
+        rating_level([Rated(60, 1, 0, 1800), parts[1]])
+    )
 
 
 def test_days_take_no_more_memory():

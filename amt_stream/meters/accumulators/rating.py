@@ -140,7 +140,7 @@ class RatingMeter(Meter):
 
     kept = (
         *("paused", "_counted", "_excluded", "_intervals", "_impulses"),
-        *("_folded", "_last", "_discarded", "_clean"),
+        *("_folded", "_closed", "_last", "_discarded", "_clean"),
     )
     growing = ("_intervals", "_impulses")
 
@@ -157,6 +157,8 @@ class RatingMeter(Meter):
         self._impulses = np.full((1, KEPT_IMPULSES, 5), nan)
         # Of intervals that are no longer kept.
         self._folded = np.array([*EMPTY[0], 0.0, -inf])
+        # Adjusted energy and highest prominence of all but the last interval.
+        self._closed = self._folded[ADJUSTED:].copy()
         # Audibility, frequency, uncertainty and age of the tone; the last impulse.
         self._last = np.full(8, nan)
         # Frames since the last that must not be in a spectrum.
@@ -233,6 +235,7 @@ class RatingMeter(Meter):
             self._intervals = np.concatenate([self._intervals, EMPTY])
             empty = np.full((1, KEPT_IMPULSES, 5), nan)
             self._impulses = np.concatenate([self._impulses, empty])
+            self._sum_up()
         self._intervals[-1, SECONDS] += FRAME_S
         if values.mean_square is not None:
             self._intervals[-1, ENERGY] += FRAME_S * float(values.mean_square[k])
@@ -281,6 +284,7 @@ class RatingMeter(Meter):
         changed = found & (self._impulses[..., LEFT_OUT] != out)
         self._impulses[changed, LEFT_OUT] = out
         self._intervals[:, IMPULSES] += np.where(out, -1, 1) * changed.sum(1)
+        self._sum_up()
         return bool(found.any())
 
     @property
@@ -301,6 +305,13 @@ class RatingMeter(Meter):
         kt, ki = tone_adjustment(_mean_db(one)), impulse_adjustment(self._most(k))
         return float(one[ENERGY] * 10 ** (rated_db(0.0, kt, ki, self.combine) / 10))
 
+    def _sum_up(self) -> None:
+        """Sum up all but the last interval, which change only here."""
+        closed = range(len(self._intervals) - 1)
+        adjusted, most = self._folded[ADJUSTED:]
+        self._closed[0] = adjusted + sum(map(self._adjusted, closed))
+        self._closed[1] = max([most, *map(self._most, closed)])
+
     def _level(self, energy: float, seconds: float) -> float:
         """The level in dB; none without energy, or if too little of the time was measured."""
         there = self._counted >= LEAST_SHARE * (self._counted + self._excluded)
@@ -309,9 +320,8 @@ class RatingMeter(Meter):
     def _readings(self) -> dict[str, float]:
         """All readings, NaN where there is none."""
         total = self._folded[:BEST] + self._intervals[:, :BEST].sum(0)
-        intervals = range(len(self._intervals))
-        most = max([self._folded[MOST], *map(self._most, intervals)])
-        adjusted = self._folded[ADJUSTED] + sum(map(self._adjusted, intervals))
+        most = max(float(self._closed[1]), self._most(-1))
+        adjusted = float(self._closed[0]) + self._adjusted(-1)
         mean_db = _mean_db(total)
         now = dict(zip(NOW, self._last.tolist(), strict=True))
         return now | {
