@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -162,6 +161,7 @@ def record_of(names: tuple[str, ...], made: Made) -> dict[str, Any]:
         [*sinks.values()],
         calibration=made.calibration,
         microphones=each if made.microphones > 1 else None,
+        run_in="callback",  # `push` returns when the models have heard the sound: commands wait
         sink_slack_s=60.0,
     )
     commands = {
@@ -174,15 +174,13 @@ def record_of(names: tuple[str, ...], made: Made) -> dict[str, Any]:
         "resume": lambda: engine.tell("mark", "resume"),
         "limits": lambda: engine.tell("mark", "limits"),
     }
-    block = max(FS // 100, *(model.block_size for model in models.values()))
     with engine:
-        at = lost = gone = 0
+        at = lost = 0
         for time_s, what in (*sorted(made.events), (len(made.samples) / FS, "")):
             while at < (until := round(time_s * FS)):
                 piece = made.samples[at : min(until, at + round(PUSH_S * FS))]
                 source.push(piece.astype(np.float32), lost)
-                at, gone, lost = at + len(piece), gone + lost, 0
-            _wait(engine, at + gone - block)
+                at, lost = at + len(piece), 0
             if what.startswith("lose "):
                 lost = int(what.removeprefix("lose "))
             elif what:
@@ -193,12 +191,3 @@ def record_of(names: tuple[str, ...], made: Made) -> dict[str, Any]:
     if engine.health.sink_errors:
         raise RuntimeError(engine.health.note)
     return {form: sink.record() for form, sink in sinks.items()}
-
-
-def _wait(engine: Engine, samples: int) -> None:
-    """Wait until it has processed more than so many samples."""
-    end = time.monotonic() + WAIT_S
-    while engine.health.samples + engine.health.lost_samples <= samples:
-        if time.monotonic() > end:
-            raise RuntimeError("the engine does not process its sound")
-        time.sleep(0.002)

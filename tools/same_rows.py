@@ -6,9 +6,10 @@
 
 Recorded are rows of all columns with their windows, of the usual ones with limits, intervals,
 headers, summaries, and the help of all commands. Sounds go through an engine, with pauses, resets
-and their undoing as commands. Times of day and versions are left out. If the package renames what
-`recorded_rows.py` imports, adapt the imports of the later tree. If columns are renamed, write their
-names before and after in a JSON file, and give it to `compare --renamed`.
+and their undoing as commands, each at a chosen sample, so that a tree equals itself. Times of day
+and versions are left out. If the package renames what `recorded_rows.py` imports, adapt the imports
+of the later tree. If columns are renamed, write their names before and after in a JSON file, and
+give it to `compare --renamed`.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+import amt_stream
+
 sys.path.append(str(Path(__file__).parents[1]))  # last, so that it also runs on another tree
 from tools.made_sounds import sounds
 from tools.recorded_rows import SETS, record_of
@@ -40,7 +43,7 @@ PASSING = ("utc", "local", "start_utc", "date", "version", "zone", "program", "p
 
 def write(path: Path, quick: bool, only: str) -> None:
     """Record everything in a file."""
-    made = sounds()
+    made, kernels = sounds(), compiled_kernels()
     heard = [(names, [*made] if k < 2 else HEARD_BY_ALL) for k, names in enumerate(SETS)]
     chosen = [(SETS[place], names) for place, names in QUICK] if quick else heard
     record: dict[str, Any] = {} if quick or only else {"help": helps()}
@@ -48,9 +51,18 @@ def write(path: Path, quick: bool, only: str) -> None:
         for sound in of_sounds:
             if only in f"{sound}, {' '.join(names)}":
                 record[f"{sound}, {' '.join(names)}"] = record_of(names, made[sound])
+    if compiled_kernels() != kernels:
+        # A kernel that this process compiled may differ in the last bit from the stored one.
+        print("kernels were compiled meanwhile: everything is recorded again", flush=True)
+        sys.exit(subprocess.run([sys.executable, *sys.argv], check=False).returncode)
     with gzip.open(path, "wb", compresslevel=1) as file:
         pickle.dump(record, file)
     print(f"{path}: {len(record)} parts, {len([*flat(record)])} columns and fields")
+
+
+def compiled_kernels() -> set[Path]:
+    """The stored kernels of the tree that is recorded."""
+    return set(Path(amt_stream.__file__).parent.rglob("*.nbc*"))
 
 
 def helps() -> dict[str, str]:
