@@ -10,12 +10,12 @@ CHOSEN = dict(zip(CONDITIONS, ("s16", "f32", "u8", "s24", "ulaw"), strict=True))
 
 
 def chosen(condition):
-    """Half of the plain containers in one encoding, with several lengths, and two packed ones."""
+    """A third of the plain containers in one encoding, of several lengths, and two packed ones."""
     shift = list(CONDITIONS).index(condition)
     for n, container in enumerate(PLAIN):
-        if (n + shift) % 2:
+        if (n + shift) % 3:
             continue
-        length = LENGTHS[(n // 2 + 4 * shift) % len(LENGTHS)]
+        length = LENGTHS[(n // 3 + 2 * shift) % len(LENGTHS)]
         encoding = "f64" if CHOSEN[condition] == "f32" and n % 4 == 1 else CHOSEN[condition]
         yield Source(container, coded(encoding, container), length)
     packed = list(PACKED)
