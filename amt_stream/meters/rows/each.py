@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
 from amt_stream.meters.frames import Event, Frames
-from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.block import Rows
-from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.counted import Counted
-from amt_stream.meters.rows.joined import JoinedRows
+from amt_stream.meters.rows.joined import FormedRows, JoinedRows
 from amt_stream.meters.rows.limit_monitor import Stood
 from amt_stream.meters.rows.readings import Readings
 
@@ -19,7 +16,7 @@ if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
 
 
-class RowsOfEach(Resumable):
+class RowsOfEach(FormedRows):
     """`JoinedRows` of several microphones; rows of each come when its models have reached them.
 
     of: rows by the name of the microphone, as in `Frames.microphone`; all with the same columns
@@ -29,39 +26,25 @@ class RowsOfEach(Resumable):
 
     def __init__(self, of: Mapping[str, JoinedRows]) -> None:
         self.of = dict(of)
-        self._first = next(iter(self.of.values()))
+        self._follow()
         self.step_ms, self.fs = self._first.step_ms, self._first.fs
         self.from_s, self.to_s = self._first.from_s, self._first.to_s
+
+    def _follow(self) -> None:
+        """Take over what all rows have alike."""
+        self._first = next(iter(self.of.values()))
+        self.columns, self.names = self._first.columns, self._first.names
+        self.limits, self.gives_cells = self._first.limits, self._first.gives_cells
 
     def renew(self, microphone: str, joined: JoinedRows) -> None:
         """Replace the rows of one microphone."""
         self.of[microphone] = joined
-        self._first = next(iter(self.of.values()))
+        self._follow()
 
     @property
     def readings(self) -> dict[str, Readings]:
         """The readings of one microphone, by model."""
         return self._first.readings
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The columns: microphone and cell first, then the readings."""
-        return self._first.columns
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all columns of a row."""
-        return self._first.names
-
-    @property
-    def gives_cells(self) -> bool:
-        """Whether a model gives a row for each of several cells at each time."""
-        return self._first.gives_cells
-
-    @property
-    def limits(self) -> tuple[Limit, ...]:
-        """The limits of each microphone."""
-        return self._first.limits
 
     @property
     def needed(self) -> frozenset[str]:
@@ -70,21 +53,10 @@ class RowsOfEach(Resumable):
 
     @property
     def form(self) -> str:
-        """What rows there are, in words."""
         named = [
             f"{name}: {joined.form}" if name else joined.form for name, joined in self.of.items()
         ]
         return "; ".join(named)
-
-    def state_dict(self) -> SavedState:
-        return {"rows": self.form, **super().state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, object]) -> None:
-        saved = dict(state)
-        form = saved.pop("rows", None)
-        if form != self.form:
-            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
-        super().load_state_dict(saved)
 
     @property
     def start_utc(self) -> np.datetime64 | None:

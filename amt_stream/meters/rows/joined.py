@@ -1,6 +1,7 @@
 """Rows of several models of the same sound, which have different frame times."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -21,8 +22,27 @@ if TYPE_CHECKING:
     from amt_stream.meters.rows.intervals import Intervals
 
 
+class FormedRows(Resumable, ABC):
+    """Rows whose state fits only rows of the same form."""
+
+    @property
+    @abstractmethod
+    def form(self) -> str:
+        """What rows there are, in words."""
+
+    def state_dict(self) -> SavedState:
+        return {"rows": self.form, **super().state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
+        saved = dict(state)
+        form = saved.pop("rows", None)
+        if form != self.form:
+            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
+        super().load_state_dict(saved)
+
+
 # Its many methods are the one door to rows for engines, logs and displays, and pass on to parts.
-class JoinedRows(Resumable):
+class JoinedRows(FormedRows):
     """A row every `step_ms`: of each column the latest value whose time is not after the row's.
 
     Values not known yet are NaN. A row is complete once all models have reached its time. Its marks
@@ -105,19 +125,11 @@ class JoinedRows(Resumable):
 
     @property
     def form(self) -> str:
-        """What rows there are, in words."""
         return f"{' '.join(self.names)} every {self.step_ms} ms at {self.fs:g} Hz"
 
     def state_dict(self) -> SavedState:
         self.catch_up()
-        return {"rows": self.form, **super().state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, object]) -> None:
-        saved = dict(state)
-        form = saved.pop("rows", None)
-        if form != self.form:
-            raise Unfitting(f"the state is of the rows {form!r}, and these are {self.form!r}")
-        super().load_state_dict(saved)
+        return super().state_dict()
 
     @property
     def needed(self) -> frozenset[str]:
