@@ -26,7 +26,7 @@ TINY = 5e-324
 LARGEST, KEPT = 64 * 2**20, 256 * 2**20
 """Bytes of a piece of memory that the process keeps when it is freed, and of all of them."""
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 """Numbers of the options in the C library of GNU (malloc.h)."""
 
 Setter = Callable[[int], int]
@@ -46,13 +46,15 @@ def keep_memory() -> None:
     """Have the C library keep up to `KEPT` freed bytes for the next block, for good.
 
     By default it gives large pieces back to the system, which clears each page when it hands them
-    out again: with 32 listeners that takes twice as long as `Dau1997`. This applies to the process,
-    and does nothing without the C library of GNU.
+    out again: with 32 listeners that takes twice as long as `Dau1997`. A thread other than the main
+    one takes memory from heaps of `LARGEST` bytes, and an empty one goes back unless that much is
+    to stay free. This applies to the process, and does nothing without the C library of GNU.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, LARGEST)
         mallopt(M_TRIM_THRESHOLD, KEPT)
+        mallopt(M_TOP_PAD, LARGEST)
 
 
 @contextlib.contextmanager
