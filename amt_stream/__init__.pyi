@@ -4,6 +4,7 @@ from . import core as core
 from . import dsp as dsp
 from . import engine as engine
 from . import meters as meters
+from . import native as native
 from . import offline as offline
 from . import service as service
 from . import sessions as sessions

@@ -43,9 +43,9 @@ WINDOW = (
 )
 TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service"
 ONE_AT_A_TIME = Lock()
-TEST_MICROPHONE = (
+TEST_TOOLS = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl alsa-utils=amixer "
-    "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so"
+    "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so gcc=gcc libc6-dev=*/crt1.o"
 )
 
 
@@ -145,7 +145,7 @@ def main(verb="", *arguments):
         needs = [f"{SOUND} {WINDOW}" if screen else SOUND]
     else:
         os.chdir(ROOT)  # the microphone apart: where it is refused, the others still go in
-        needs = [f"{SOUND} {WINDOW} {TEST_PEERS}", TEST_MICROPHONE]
+        needs = [f"{SOUND} {WINDOW} {TEST_PEERS}", TEST_TOOLS]
     with ThreadPoolExecutor(1) as beside:  # apt-get and pip both wait for downloads
         system = [beside.submit(install_system, one) for one in needs]
         install_python(extras)

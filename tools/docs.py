@@ -24,7 +24,8 @@ OUTPUT = ROOT / "build" / "docs"
 CODE = ("amt_stream", "apps", "tools")
 OUTSIDE = ("torch", "torch.nn", "numpy", "threading", "asyncio", "numba", "sys", "pytest", "pandas")
 # Extras, verbs, system packages, the words of rows.
-WORDS = ("pyproject.toml", "Makefile", "tools/bootstrap.py", "amt_stream/dsp/data/rows.schema.json")
+WORDS = ["pyproject.toml", "Makefile", "tools/bootstrap.py", "amt_stream/native/c/amt.h"]
+WORDS += ["amt_stream/dsp/data/rows.schema.json"]
 OTHERS = {"torch_amt", "MultiResolutionFFT", "Moore2016Spectrum", "__pycache__", "hook"}
 OTHERS |= {"MultiStep", "MultiStepTransform", "remove"}  # of torchrl and torch
 OUTSIDE_AS = {"nn": "torch.nn", "np": "numpy", "pd": "pandas", "xr": "xarray"}

@@ -208,10 +208,11 @@ COMMANDS = {
         sounds.SelftestOptions,
     ),
     "export": Subcommand(
-        "export a model or a stage, with its state, as a torch program (experimental)",
+        "export a model as a C library, or a model or a stage as a torch program",
         "Export a streaming model or stage with torch.export: a program that takes blocks of one "
         "length and carries its state from block to block. Experimental: load it with the same "
-        "versions of torch and amt_stream.",
+        "versions of torch and amt_stream. With --c, write a model as a C library instead: "
+        "sources, and objects for the processors of --target, which need no Python.",
         "amt_stream.cli.commands.export:run_export",
         sounds.ExportOptions,
     ),

@@ -15,6 +15,7 @@ ROOMS = (
     "core",
     "dsp",
     "meters",
+    "native",
     "engine",
     "offline",
     "sessions",
@@ -25,7 +26,7 @@ ROOMS = (
 )
 FACE = ("common", "__main__", "")
 """Names for users, and the command: no room imports them, but for the version of the package."""
-ARROWS = 42
+ARROWS = 46
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 
 

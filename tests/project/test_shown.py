@@ -116,6 +116,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("wire.md", "import json"): "a meter that runs; tests/service/test_page.py has such clients",
     ("wire.md", "[[inputs.mqtt_consumer]]"): "Telegraf's own; tests/service/test_mqtt.py has rows",
     ("plugin.md", "from fractions import Fraction"): "tests/meters/test_plugin.py",
+    ("native.md", "amt-stream export moore2016 --c"): "tests/native and tests/soak/test_native.py",
     ("gpu.md", "live = Stream("): "needs a GPU; tests/cuda/checks.py",
     ("gpu.md", "live = HostedStream("): "needs a GPU; tests/cuda/checks.py",
 }

@@ -1,4 +1,4 @@
-"""`amt-stream export`: a streaming model with its state as a torch program."""
+"""`amt-stream export`: a streaming model with its state as a torch program, or as a C library."""
 
 import inspect
 import io
@@ -14,6 +14,7 @@ from amt_stream.cli.options.sounds import ExportOptions
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.settings import PresetError
 from amt_stream.dsp.stage_settings import stage_types
+from amt_stream.meters import catalog
 from amt_stream.meters.presets import load_preset
 
 if TYPE_CHECKING:
@@ -24,7 +25,43 @@ ABOUT = "amt_stream.json"
 
 
 def run_export(args: ExportOptions) -> int:
-    """Write the program, and say how to load it."""
+    """Write the program, or the files of a C library, and say how to use them."""
+    if bool(args.c) == bool(args.out):
+        raise Mistake("give a file to write, or --c and a folder" + ", not both" * bool(args.c))
+    return _library(args) if args.c else _program(args)
+
+
+def _library(args: ExportOptions) -> int:
+    from amt_stream.native.build import NotBuilt, Request, build_library
+    from amt_stream.native.targets import files_of
+
+    if args.shape is not None:
+        raise Mistake("--shape is for a torch program: with --c, give --channels")
+    catalog.entry(args.what)
+    folder = Path(args.c)
+    own = [folder / name for name in files_of(args.what, args.targets)]
+    if refusal := next(filter(None, (not_to_write(path, args.force) for path in own)), ""):
+        raise Mistake(refusal)
+    say(f"compiling {args.what}: this takes up to two minutes")
+    request = Request(args.what, args.fs, args.channels, args.block_ms * 1e-3, args.targets)
+    try:
+        files = build_library(request)
+        folder.mkdir(parents=True, exist_ok=True)
+    except NotBuilt as error:
+        raise Mistake(str(error)) from error
+    except OSError as error:
+        raise Mistake(f"{folder} cannot be written: {error.strerror}") from error
+    for name, content in files.items():
+        write_bytes(folder / name, content)
+    say(
+        f"{folder}: amt.h is the manual; this builds the example: cc -O2 "
+        f"-DAMT_PLAN='\"{args.what}_plan.h\"' example.c amt.c amt_numba.c "
+        f"{args.what}-{args.targets[0]}.o -lm -o meter"
+    )
+    return 0
+
+
+def _program(args: ExportOptions) -> int:
     import torch
 
     from amt_stream.dsp.stream import Stream

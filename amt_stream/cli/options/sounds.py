@@ -26,6 +26,7 @@ from amt_stream.meters.specification import (
     RowSettings,
     parse_models,
 )
+from amt_stream.native.targets import TARGETS
 
 
 def _row_steps() -> str:
@@ -181,7 +182,7 @@ class MatchOptions(Options):
         "--out FOLDER",
         "also write the sounds with their gains, the reference unchanged, as 32-bit float WAV",
     )
-    force: bool = switch("--force", "overwrite existing files")
+    force: bool = switch("--force", "overwrite an existing file")
     json: bool = switch("--json", "print a JSON object")
 
 
@@ -265,7 +266,18 @@ class ExportOptions(Options):
     what: str = setting(
         "STAGE|PRESET", "the name of a stage, or a preset with one model", default=""
     )
-    out: str = setting("FILE", "file to write, such as moore2016.pt2", default="")
+    out: str = setting("FILE", "file to write, such as moore2016.pt2", nargs="?", default="")
+    c: str = setting(
+        "--c FOLDER",
+        "write a C library of a model into this folder, which needs no Python",
+        default="",
+    )
+    targets: tuple[str, ...] = setting(
+        "--target LIST",
+        lambda: f"processors to write objects for: {', '.join(TARGETS)}",
+        Listed(words=TARGETS),
+        default=TARGETS[:1],
+    )
     force: bool = switch("--force", "overwrite an existing file")
     fs: int = setting(
         "-r --samplerate HZ",

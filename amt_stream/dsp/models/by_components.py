@@ -17,7 +17,7 @@ from amt_stream.dsp.functional.component_loudness import (
 from amt_stream.dsp.functional.excitation import Filters
 from amt_stream.dsp.functional.group_skirts import SILENCE, Groups
 from amt_stream.dsp.functional.loudness import Channels
-from amt_stream.dsp.models.fused import Fused, Workspace
+from amt_stream.dsp.models.fused import Fused, HostOutput, Workspace
 from amt_stream.dsp.stages.ear import EarFilter, Field, Phase
 from amt_stream.dsp.stages.moore.excitation import CAM_STEP, PRODUCTS
 from amt_stream.dsp.stages.moore.integration import FRAME_RATE
@@ -52,6 +52,9 @@ class ByComponents(Fused):
     home = component_loudness.__name__
     rows = AT
     axes = 2
+    first_output = "stl"
+    host_outputs = tuple(HostOutput(name, "sone") for name in ("stl", "ltl", "stl_ear", "ltl_ear"))
+    gives = True
 
     def make(self, made: Workspace) -> None:
         self.ear, self.spectrum = self.named["ear"], self.named["spectrum"]
@@ -75,14 +78,14 @@ class ByComponents(Fused):
         self.call(made, CALLS, "to_binaural" if self.binaural else "to_monaural", "to_end")
         made.plan[AT.hop, 0] = HOP
         shifts = [self.shifts, [10 ** (db / 10) for db in self.shifts]]
-        self.numbers = {
+        numbers = {
             "halves": torch.tensor(HALVES),
             "bins": torch.tensor(self.spectrum.bins),
             "shifts": torch.tensor(shifts, dtype=torch.float64),
             "step": torch.tensor(CAM_STEP, dtype=torch.float64),
         }
-        for name, value in self.numbers.items():
-            made.put(name, value)
+        for name, value in numbers.items():
+            made.keep(name, value)
         filters = Groups if by_groups else Filters
         smoothing = BINAURAL if self.binaural else ("short_term", "long_term")
         self.put_tables(made, self.spectrum, "cosine", "sine")
@@ -138,7 +141,7 @@ class ByComponents(Fused):
             workspace.expect(f"{name}_ears", listeners, 2, frames)
 
     def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace, AT.stl)
+        y = self.outputs(workspace)
         wanted = self._wanted(workspace) if self.binaural else ()
         plan, like = workspace.plan, self.like
         if self.excitation.by_groups:

@@ -9,7 +9,7 @@ from amt_stream.dsp.functional import sound_to_modulation
 from amt_stream.dsp.functional.modulation import OnePoles
 from amt_stream.dsp.functional.sound_to_modulation import AT, CALLS, ORDER, to_modulation
 from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
-from amt_stream.dsp.models.fused import Fused, FusedChain, Workspace
+from amt_stream.dsp.models.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.gammatone import GammatoneFilterbank
 from amt_stream.dsp.stages.hair_cell import IHCEnvelope
@@ -26,6 +26,8 @@ class ByFilters(Fused):
     home = sound_to_modulation.__name__
     kernels = ("to_modulation",)
     rows = AT
+    first_output = "y"
+    host_outputs = (HostOutput("modulation", "model units"),)
 
     def make(self, made: Workspace) -> None:
         bands, cells = self.named["filterbank"], self.named["ihc"]
@@ -70,7 +72,7 @@ class ByFilters(Fused):
         workspace.outputs = ((*lead, channels, filters, time),)
 
     def run(self, workspace: Workspace) -> Outputs:
-        (y,) = self.outputs(workspace, AT.y)
+        (y,) = self.outputs(workspace)
         to_modulation(workspace.plan, self.like)
         return y
 

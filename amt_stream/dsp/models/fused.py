@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import chain
 from math import prod
 from operator import is_
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import finalize
 
 import numpy as np
@@ -155,6 +155,13 @@ class Shortcut:
         return fused.processed(x, workspace)
 
 
+class HostOutput(NamedTuple):
+    """An output, with time on its last axis, for programs that run the plan without Python."""
+
+    name: str
+    unit: str
+
+
 class Workspace:
     """Memory for blocks of one shape, and the plan with the address and shape of each array.
 
@@ -194,7 +201,11 @@ class Workspace:
     def make(self, name: str, dtype: torch.dtype, *shape: int) -> Tensor:
         """Allocate an array and put it into the plan."""
         with torch.inference_mode(False):  # an inference tensor is writable only in that mode
-            x = self.arrays[name] = torch.empty(shape, dtype=dtype)
+            return self.keep(name, torch.empty(shape, dtype=dtype))
+
+    def keep(self, name: str, x: Tensor) -> Tensor:
+        """Put into the plan an array that nothing else keeps."""
+        self.arrays[name] = x
         self.put(name, x)
         return x
 
@@ -221,12 +232,18 @@ class Fused:
     kernels: names of the kernels that take the plan
     rows: of the plan, by name
     axes: least number of axes of the input
+    first_output: the row of the first output; the others follow
+    host_outputs: those that programs without Python get, the first ones of all
+    gives: whether the last kernel returns a bool, True if the tables fit
     """
 
     home: ClassVar[str]
     kernels: tuple[str, ...]
     rows: Any
     axes = 1
+    first_output: ClassVar[str]
+    host_outputs: ClassVar[tuple[HostOutput, ...]]
+    gives: ClassVar[bool] = False
 
     def __init__(self, chain: Chain) -> None:
         self.of = members_of(chain)
@@ -320,7 +337,7 @@ class Fused:
         Returns None, and writes nothing, if the kernels do not apply, for example if a table was
         changed in place to unfit values. The caller handles hooks and gradients.
         """
-        workspace = self._workspace(x, state)
+        workspace = self.planned(x, state)
         return None if workspace is None else self.processed(x, workspace)
 
     def processed(self, x: Tensor, workspace: Workspace) -> Outputs:
@@ -332,7 +349,7 @@ class Fused:
             self.workspaces.append(workspace)
         return y
 
-    def _workspace(self, x: Tensor, state: State) -> Workspace | None:
+    def planned(self, x: Tensor, state: State) -> Workspace | None:
         """A pooled or new workspace for this block and state; None if the kernels do not apply."""
         found = None
         if self.serves:
@@ -355,9 +372,10 @@ class Fused:
             found.remember(state)
         return found
 
-    def outputs(self, workspace: Workspace, row: int) -> tuple[Tensor, ...]:
-        """New output tensors, with their addresses in the plan from this row on."""
+    def outputs(self, workspace: Workspace) -> tuple[Tensor, ...]:
+        """New output tensors, with their addresses in the plan."""
         if not workspace.allocated:
+            row = getattr(self.rows, self.first_output)
             workspace.allocated = self._allocated(workspace.outputs)
             workspace.given = workspace.plan[row : row + len(workspace.outputs), 0]
         y, workspace.given[:] = workspace.allocated.pop()

@@ -11,7 +11,7 @@ from torch import Tensor
 from amt_stream.dsp.functional import zwicker_loudness
 from amt_stream.dsp.functional.zwicker import POINTS, STEP, Cores, levels, loudness_pattern
 from amt_stream.dsp.functional.zwicker_loudness import AT, CALLS, EVERY, to_loudness
-from amt_stream.dsp.models.fused import Fused, FusedChain, Workspace
+from amt_stream.dsp.models.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.scales import zwicker_phon
 from amt_stream.dsp.stages.resample import Resample
 from amt_stream.dsp.stages.zwicker import (
@@ -34,6 +34,8 @@ class ByBands(Fused):
     home = zwicker_loudness.__name__
     kernels = ("to_loudness",)
     rows = AT
+    first_output = "n"
+    host_outputs = (HostOutput("n", "sone"),)
 
     def make(self, made: Workspace) -> None:
         self.loudness = self.named["loudness"]
@@ -71,7 +73,7 @@ class ByBands(Fused):
             workspace.outputs = *workspace.outputs, (*lead, shown, POINTS)
 
     def run(self, workspace: Workspace) -> Outputs:
-        n, core, *specific = self.outputs(workspace, AT.n)
+        n, core, *specific = self.outputs(workspace)
         to_loudness(workspace.plan, self.like)
         return ZwickerOutput(n, specific[0] if specific else None, core)
 

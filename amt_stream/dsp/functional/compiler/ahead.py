@@ -17,26 +17,29 @@ from numba import types
 
 from amt_stream.core.processes import NoInterpreter, module_command
 from amt_stream.dsp.functional.compiler import private_numba
+from amt_stream.dsp.functional.compiler.lowering import Kernel, Kind
+
+
+def kernel_and_types(home: str, name: str, dtype: np.dtype) -> tuple[Kernel, tuple[Kind, ...]]:
+    """A kernel of a module, one of its CALLS or ".name" that takes a plan, and its types."""
+    module = importlib.import_module(home)
+    sound = types.float32 if dtype == np.float32 else types.float64
+    if name.startswith("."):
+        taken = types.Array(types.int64, 2, "C"), types.Array(sound, 1, "C")
+        return getattr(module, name[1:]), taken
+    called = module.CALLS[name]
+    return called.kernel, called.types(sound)
 
 
 def compile_kernel(home: str, name: str, dtype: np.dtype) -> None:
-    """Compile a kernel of a module for `dtype`: one of its CALLS, or ".name" that takes a plan."""
-    module = importlib.import_module(home)
-    if not name.startswith("."):
-        module.CALLS[name].address(dtype)
-    else:
-        sound = types.float32 if dtype == np.float32 else types.float64
-        kernel = getattr(module, name[1:])
-        kernel.compile((types.Array(types.int64, 2, "C"), types.Array(sound, 1, "C")))
+    """Compile a kernel of `kernel_and_types`."""
+    kernel, kinds = kernel_and_types(home, name, dtype)
+    kernel.compile(kinds)
 
 
 def is_kept(home: str, name: str) -> bool:
     """Whether the kernel is in the disk cache, or cannot be cached."""
-    module = importlib.import_module(home)
-    called = not name.startswith(".")
-    return private_numba.is_stored(
-        module.CALLS[name].kernel if called else getattr(module, name[1:])
-    )
+    return private_numba.is_stored(kernel_and_types(home, name, np.dtype(np.float32))[0])
 
 
 _under_way: set[str] = set()

@@ -86,6 +86,13 @@ def compiled_address(kernel: Kernel, kinds: tuple[Kind, ...], result: Kind) -> i
     return address
 
 
+def code_of(kernel: Kernel, kinds: tuple[Kind, ...]) -> tuple[str, str]:
+    """The symbol and the LLVM IR of a kernel for these types, which must not come from a cache."""
+    kernel.compile(kinds)
+    made = kernel.overloads[kinds]
+    return made.fndesc.llvm_func_name, made.library.get_llvm_str()
+
+
 def tuple_type(kinds: Sequence[Kind], named: Kind) -> Kind:
     """The type of the NamedTuple `named` of these types."""
     return types.BaseTuple.from_types(kinds, named)

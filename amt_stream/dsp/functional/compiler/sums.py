@@ -7,6 +7,7 @@ the last digit from the same row among others.
 from collections.abc import Sequence
 from functools import reduce
 
+import numba
 from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
@@ -16,7 +17,16 @@ from amt_stream.dsp.functional.compiler.lanes import LANES
 from amt_stream.dsp.functional.compiler.lowering import Builder, Context, Kind, Typed, Value, Values
 from amt_stream.dsp.functional.compiler.private_numba import item_pointer, repeated, variable
 
-REGISTER = 64 if binding.get_host_cpu_features().get("avx512f") else 32
+
+def _has_avx512() -> bool:
+    """Whether the processor that numba compiles for has it: this one, unless another is set."""
+    named = numba.config.CPU_FEATURES  # type: ignore[attr-defined]
+    if named is not None:
+        return "avx512f" in named
+    return bool(binding.get_host_cpu_features().get("avx512f"))
+
+
+REGISTER = 64 if _has_avx512() else 32
 """Bytes of a vector register."""
 
 ROWS = REGISTER // 8

@@ -1,0 +1,71 @@
+"""Makes the files of a model in C, in a process of its own (see `kernels`)."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from amt_stream.core.errors import Refusal
+from amt_stream.core.processes import module_command
+from amt_stream.native.kernels import environment, kernel_code
+from amt_stream.native.targets import files_of
+
+
+class NotBuilt(Refusal):
+    """A model whose files could not be made."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to make: a model at `fs` Hz in blocks of `block_s` seconds, for these targets."""
+
+    model: str
+    fs: int
+    channels: int
+    block_s: float
+    targets: tuple[str, ...]
+
+
+def build_library(request: Request) -> dict[str, bytes]:
+    """The files of a model by name: runtime, plan, description, and an object for each target.
+
+    Raises NotBuilt with the reason.
+    """
+    with environment() as variables, tempfile.TemporaryDirectory() as folder:
+        command = module_command(__name__, folder, json.dumps(dataclasses.asdict(request)))
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+        if done.returncode:
+            *_, why = done.stderr.strip().splitlines() or ["it ended without a word"]
+            raise NotBuilt(why)
+        return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def _make(folder: Path, request: Request) -> None:
+    from amt_stream.native.machine import MACHINES, Program, make_object
+    from amt_stream.native.plan import host_plan
+    from amt_stream.native.source import plan_description, plan_header, runtime
+    from amt_stream.native.trial import PlanTrial
+
+    plan = host_plan(request.model, request.fs, request.channels, request.block_s)
+    codes = [kernel_code(plan.home, name, plan.dtype) for name in plan.kernels]
+    entry = kernel_code(plan.home, f".{plan.entry}", plan.dtype)
+    constants = {"tables": plan.tables, "initial": plan.state}
+    program = Program(plan.model, codes, entry, constants)
+    trial = PlanTrial(plan, program)
+    trial.compare()
+    header, about, *objects = files_of(plan.model, request.targets)
+    texts = runtime() | {header: plan_header(plan, trial.scratch), about: plan_description(plan)}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for name, target in zip(objects, request.targets, strict=True):
+        (folder / name).write_bytes(make_object(program, MACHINES[target]))
+
+
+if __name__ == "__main__":
+    try:
+        _make(Path(sys.argv[1]), Request(**json.loads(sys.argv[2])))
+    except (Refusal, ValueError) as error:
+        sys.exit(str(error))

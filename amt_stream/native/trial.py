@@ -1,0 +1,159 @@
+"""A plan run in this process, before it is written: how much scratch memory its kernels take, and
+whether its frames are those of the model."""
+
+import ctypes
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from amt_stream.dsp.stream import Stream
+from amt_stream.meters import catalog
+from amt_stream.native.machine import Processor, Program, UnknownCode, machine_for, make_module
+from amt_stream.native.plan import ALIGNMENT, HostPlan, Segment
+
+NEAR = 1e-6
+"""Most difference of a frame from the model's, in proportion: processors round differently."""
+
+LEAST = 0.01
+"""Frames below it are compared with this number."""
+
+TRIED_BLOCKS = 20
+
+_WIDTH = 5
+_POINTER, _LONG = ctypes.c_void_p, ctypes.c_int64
+_ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    *(_POINTER,) * 4,
+    *(_LONG,) * 2,
+    _POINTER,
+    *(_LONG,) * 4,
+    *(_POINTER,) * 2,
+    *(_LONG,) * 2,
+    _POINTER,
+    *(_LONG,) * 2,
+)
+
+
+class PlanTrial:
+    """An instance of a model from its plan and kernels; `scratch` grows to what they take."""
+
+    def __init__(self, plan: HostPlan, program: Program) -> None:
+        self.plan = plan
+        self.scratch = 0
+        self._used = 0
+        self._arrays: list[np.ndarray] = []
+        self._callbacks = self._provide()
+        here = Processor(llvm.get_process_triple(), llvm.get_host_cpu_name())
+        machine = machine_for(here)
+        module = make_module(program, here, machine)
+        self._compiler = llvm.create_mcjit_compiler(module, machine)
+        self._compiler.finalize_object()
+        kernels = self._compiler.get_global_value_address(f"{plan.model}_kernels")
+        addresses = np.ctypeslib.as_array(
+            ctypes.cast(kernels, ctypes.POINTER(_LONG)), (len(program.codes),)
+        )
+        self._entry = _ENTRY(self._compiler.get_function_address(f"{plan.model}_entry"))
+        self._memory = {
+            Segment.TABLE: _aligned(plan.tables),
+            Segment.STATE: _aligned(plan.state),
+            Segment.WORK: _aligned(bytes(plan.work)),
+            Segment.OUTPUT: _aligned(bytes(plan.outputs)),
+            Segment.INPUT: _aligned(bytes(4 * plan.channels * plan.block)),
+        }
+        self._rows = np.zeros((plan.length, _WIDTH), np.int64)
+        for one in plan.rows:
+            if one.segment is Segment.KERNEL:
+                value = int(addresses[one.value])
+            elif one.segment is Segment.NUMBER:
+                value = one.value
+            else:
+                value = self._memory[one.segment].ctypes.data + one.value
+            self._rows[one.row] = value, *one.sizes
+
+    def __call__(self, sound: np.ndarray) -> np.ndarray:
+        """Frames (frame, column) of a block (channel, time)."""
+        plan, size = self.plan, self._rows.shape[0]
+        self._memory[Segment.INPUT].view(np.float32)[: sound.size] = sound.ravel()
+        self._used, self._arrays = 0, []
+        result, error, like = _LONG(0), _LONG(0), ctypes.c_float(0)
+        status = self._entry(
+            ctypes.addressof(result), ctypes.addressof(error), None, None,
+            self._rows.size, 8, self._rows.ctypes.data, size, _WIDTH, 8 * _WIDTH, 8,
+            None, None, 0, 4, ctypes.addressof(like), 0, 4,
+        )  # fmt: skip
+        assert status == 0, f"{plan.model}: its kernels end with status {status}"
+        given = self._memory[Segment.OUTPUT]
+        columns = [
+            given[one.place : one.place + 4 * plan.frames].view(np.float32) for one in plan.columns
+        ]
+        return np.stack(columns, axis=1)
+
+    def compare(self) -> None:
+        """Raises UnknownCode if frames of noise are not those of the model."""
+        import torch
+
+        plan, random = self.plan, np.random.default_rng(0)
+        sound = 0.02 * random.standard_normal((plan.channels, TRIED_BLOCKS * plan.block))
+        sound = sound.astype(plan.dtype)
+        blocks = np.split(sound, TRIED_BLOCKS, axis=1)
+        frames = np.concatenate([self(block) for block in blocks])
+        with torch.inference_mode():
+            whole = torch.from_numpy(sound).reshape(*plan.lead, -1)
+            outputs = Stream(catalog.entry(plan.model).build(plan.fs), plan.lead)(whole)
+        # The columns are those of the first outputs.
+        lines = [
+            line.numpy() for x in outputs if x is not None for line in x.reshape(-1, x.shape[-1])
+        ]
+        right = np.stack(lines[: len(plan.columns)], axis=1)
+        worst = np.max(np.abs(frames - right) / np.maximum(np.abs(right), LEAST))
+        if not worst <= NEAR:
+            raise UnknownCode(f"{plan.model} differs by {worst:g} of a frame from the model")
+
+    def _provide(self) -> list[object]:
+        """What kernels call of numba's runtime, from this class."""
+        allocate = ctypes.CFUNCTYPE(_POINTER, ctypes.c_size_t, ctypes.c_uint32)(self._allocate)
+        ignore = ctypes.CFUNCTYPE(None, _POINTER)(lambda _: None)
+        reshape = ctypes.CFUNCTYPE(
+            ctypes.c_int32, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _POINTER, _LONG,
+            ctypes.c_int32,
+        )(_new_strides)  # fmt: skip
+        for name, function in (
+            ("NRT_MemInfo_alloc_aligned", allocate),
+            ("NRT_incref", ignore),
+            ("NRT_decref", ignore),
+            ("numba_attempt_nocopy_reshape", reshape),
+        ):
+            llvm.add_symbol(name, ctypes.cast(function, _POINTER).value)
+        return [allocate, ignore, reshape]
+
+    def _allocate(self, size: int, _alignment: int) -> int:
+        """As `NRT_MemInfo_alloc_aligned` of amt_numba.c, which takes as much."""
+        room = _aligned(bytes(ALIGNMENT + size))
+        self._arrays.append(room)
+        at = int(room.ctypes.data)
+        room[:48].view(np.int64)[:] = 1, 0, 0, at + ALIGNMENT, size, 0
+        self._used += ALIGNMENT + -(-size // ALIGNMENT) * ALIGNMENT
+        self.scratch = max(self.scratch, self._used)
+        return at
+
+
+def _new_strides(
+    _axes: int, _shape: int, _strides: int, axes: int, shape: int, strides: int, item: int, _f: int
+) -> int:
+    """As `numba_attempt_nocopy_reshape` of amt_numba.c."""
+    words = ctypes.POINTER(_LONG)
+    sizes, to = ctypes.cast(shape, words), ctypes.cast(strides, words)
+    stride = item
+    for k in reversed(range(axes)):
+        to[k] = stride
+        stride *= sizes[k]
+    return 1
+
+
+def _aligned(content: bytes) -> np.ndarray:
+    """A copy as bytes, aligned as in C."""
+    whole = np.zeros(len(content) + 2 * ALIGNMENT, np.uint8)
+    start = -whole.ctypes.data % ALIGNMENT
+    part = whole[start : start + len(content) + ALIGNMENT]
+    part[: len(content)] = np.frombuffer(content, np.uint8)
+    return part

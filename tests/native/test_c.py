@@ -1,0 +1,228 @@
+"""Zwicker's model in C: the frames of the model in Python, however the sound is cut."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream import Stream
+from amt_stream.cli.command import run_command
+from amt_stream.meters import catalog
+from amt_stream.native.plan import NotNative, host_plan
+from amt_stream.native.targets import TARGETS
+from tests.native.library import Instance, Library, compiled
+
+FS = 48000
+OTHER, DAMAGED, ARGUMENT = -2, -3, -4
+ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf"}
+RUNTIME = {"NRT_MemInfo_alloc_aligned", "NRT_incref", "NRT_decref", "numba_attempt_nocopy_reshape"}
+
+
+HOST = "x86-64-v3" if "avx2" in Path("/proc/cpuinfo").read_text() else "x86-64"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("zwicker")
+    targets = ",".join(TARGETS)
+    assert run_command(["export", "zwicker", "--c", str(path), "-c", "1", "--target", targets]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def library(folder):
+    return Library(compiled(folder, "zwicker", HOST, folder / "zwicker.so"))
+
+
+@pytest.fixture(scope="module")
+def sound():
+    """Noise of a second, with a part that is nearly silent."""
+    noise = (0.02 * np.random.default_rng(3).standard_normal((1, FS))).astype(np.float32)
+    noise[:, 20000:30000] *= 1e-5
+    return noise
+
+
+@pytest.fixture(scope="module")
+def right(sound):
+    model = catalog.entry("zwicker").build(FS)
+    with torch.inference_mode():
+        return Stream(model, (1,))(torch.from_numpy(sound)).n.numpy().T
+
+
+def worst(frames, right):
+    assert frames.shape == right.shape
+    return np.max(np.abs(frames - right) / np.maximum(np.abs(right), 0.01))
+
+
+@pytest.mark.parametrize("step", [1, 480, 1000])
+def test_its_frames_are_those_of_python(library, sound, right, step):
+    frames = Instance(library).whole(sound, step)
+    assert worst(frames, right) < 4e-7
+    np.testing.assert_array_equal(frames, Instance(library).whole(sound, FS))
+
+
+def test_another_processor_gives_the_same(folder, sound, right):
+    slow = Library(compiled(folder, "zwicker", "x86-64", folder / "slow.so"))
+    assert worst(Instance(slow).whole(sound, FS), right) < 4e-7
+
+
+def test_it_says_what_it_is(folder, library):
+    about = json.loads((folder / "zwicker.json").read_text())
+    info = library.about
+    assert (info.model, info.input_unit, info.fs, info.channels) == (b"zwicker", b"pascal", FS, 1)
+    assert (info.block, info.frames_per_block, info.columns) == (480, 5, 1)
+    assert about["frame_s"] == info.frame_s == 0.002
+    assert about["settle_s"] == info.settle_s == catalog.entry("zwicker").build(FS).settle_s
+    assert about["columns"] == [{"name": "n", "unit": "sone"}]
+    assert about["state"].isalnum()
+
+
+def test_a_saved_state_goes_on_within_a_block(library, sound):
+    whole = Instance(library).whole(sound, FS)
+    first, second = Instance(library), Instance(library)
+    before = first.whole(sound[:, :20001], 777)
+    state = first.save()
+    assert second.load(state) == 0
+    after = second.whole(sound[:, 20001:], 777)
+    np.testing.assert_array_equal(np.concatenate([before, after]), whole)
+
+
+def test_a_damaged_state_is_refused_and_nothing_changes(library, sound):
+    one = Instance(library)
+    one.process(sound[:, :5001])
+    state = one.save()
+    assert one.load(state[:-1]) == one.load(state + b"\0") == one.load(b"") == DAMAGED
+    random = np.random.default_rng(5)
+    for place in random.integers(len(state), size=500):
+        wrong = bytearray(state)
+        wrong[place] ^= 1 << random.integers(8)
+        assert one.load(bytes(wrong)) in (DAMAGED, OTHER)
+    assert one.save() == state
+
+
+def test_a_reset_one_is_as_new(library, sound):
+    one = Instance(library)
+    one.whole(sound[:, :10001], 100)
+    one.c.amt_reset(one.at)
+    assert one.save() == Instance(library).save()
+
+
+def test_it_takes_no_more_than_there_is_room_for(library, sound):
+    one, parts, at = Instance(library), [], 0
+    while at < sound.shape[1]:
+        frames, used = one.process(sound[:, at : at + 1500], room=7)
+        assert len(frames) <= 7
+        assert used or frames.size
+        parts.append(frames)
+        at += used
+    np.testing.assert_array_equal(np.concatenate(parts), Instance(library).whole(sound, FS))
+    full, used = one.process(sound[:, :2000], room=0)
+    assert (len(full), used) == (0, 479)
+    with pytest.raises(AssertionError, match=str(ARGUMENT)):
+        one.process(sound[:, :10], room=-1)
+
+
+def test_samples_that_are_no_numbers_count_as_0_and_are_counted(library, sound):
+    wrong, zeros = sound.copy(), sound.copy()
+    wrong[:, [5, 700, 701]] = np.nan, np.inf, -np.inf
+    zeros[:, [5, 700, 701]] = 0
+    one, other = Instance(library), Instance(library)
+    np.testing.assert_array_equal(one.whole(wrong, 333), other.whole(zeros, 333))
+    assert (one.c.amt_invalid(one.at), other.c.amt_invalid(other.at)) == (3, 0)
+
+
+def test_a_gain_is_that_of_a_louder_sound(library, sound):
+    one = Instance(library)
+    one.c.amt_set_gain(one.at, 4.0)
+    louder = Instance(library).whole(4 * sound, FS)
+    np.testing.assert_array_equal(one.whole(sound, FS), louder)
+
+
+def test_silence_after_sound_ends_in_silence(library, sound):
+    one = Instance(library)
+    one.process(sound)
+    frames = one.whole(np.zeros((1, 10 * FS), np.float32), FS)
+    assert frames[-1] == 0
+
+
+def test_objects_ask_for_nothing_but_mathematics_and_hold_no_path(folder):
+    said = subprocess.run(
+        ["nm", "-u", f"zwicker-{HOST}.o"], cwd=folder, capture_output=True, text=True, check=True
+    )
+    needed = {line.split()[-1] for line in said.stdout.splitlines()}
+    assert needed <= ALLOWED | RUNTIME
+    for target in TARGETS:
+        content = (folder / f"zwicker-{target}.o").read_bytes()
+        assert not any(word in content for word in (b"/home", b"/work", b"/tmp", b".py", b"numba/"))
+
+
+def test_the_example_reads_a_sound_from_a_pipe(folder, sound, right):
+    program = compiled(folder, "zwicker", HOST, folder / "meter", main="example.c")
+    done = subprocess.run([program], input=sound.tobytes(), capture_output=True, check=True)
+    title, *lines = done.stdout.decode().splitlines()
+    assert title == "time_s,n_sone"
+    rows = np.array([[float(part) for part in line.split(",")] for line in lines])
+    np.testing.assert_allclose(rows[:, 0], np.arange(len(right)) * 0.002)
+    np.testing.assert_allclose(rows[:, 1], right[:, 0], rtol=1e-6, atol=1e-8)
+
+
+def test_two_models_share_a_program(folder, tmp_path):
+    """As two builds of one, since each has its own names."""
+    (tmp_path / "two.c").write_text(
+        '#define AMT_NAME first\n#include "amt.h"\n#undef AMT_NAME\n#define AMT_NAME second\n'
+        '#include "amt.h"\nint main(void) {\n'
+        "    return first_about()->fs == second_about()->fs ? 0 : 1;\n}\n"
+    )
+    plan = '-DAMT_PLAN="zwicker_plan.h"'
+    script = (
+        f"cc -c {plan!r} -DAMT_NAME=first amt.c -o {tmp_path}/1.o && "
+        f"cc -c {plan!r} -DAMT_NAME=second amt.c -o {tmp_path}/2.o && "
+        f"cc -I. {tmp_path}/two.c {tmp_path}/1.o {tmp_path}/2.o amt_numba.c zwicker-{HOST}.o -lm "
+        f"-o {tmp_path}/two && {tmp_path}/two"
+    )
+    subprocess.run(["sh", "-c", script], cwd=folder, check=True)
+
+
+def test_sanitizers_find_nothing(folder, sound):
+    """Bounds, alignment and undefined behavior of the runtime, with the example around it."""
+    options = "-fsanitize=address,undefined", "-fno-sanitize-recover", "-g"
+    program = compiled(folder, "zwicker", HOST, folder / "checked", *options, main="example.c")
+    done = subprocess.run(
+        [program, "2"], input=sound[:, :5000].tobytes(), capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1 + 5 * (5000 // 480)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["spl", "--c", "x"], "spl cannot be exported to C: it has steps in Python; "),
+        (["bogus", "--c", "x"], "there is no model 'bogus'"),
+        (["zwicker"], "give a file to write, or --c and a folder"),
+        (["zwicker", "z.pt2", "--c", "x"], "give a file to write, or --c and a folder, not both"),
+    ],
+)
+def test_what_it_cannot_do_it_refuses(asked, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["export", *asked]) != 0
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_channels_and_targets_that_it_does_not_have(capsys):
+    with pytest.raises(NotNative, match="moore2016 cannot be exported to C for 3 channels"):
+        host_plan("moore2016", FS, 3, 0.01)
+    with pytest.raises(SystemExit):
+        run_command(["export", "zwicker", "--c", "x", "--target", "vax"])
+    assert "'vax' is none of x86-64-v3, x86-64, aarch64, wasm32" in capsys.readouterr().err
+
+
+def test_files_that_exist_are_kept(folder, capsys):
+    before = (folder / "zwicker.json").read_bytes()
+    assert run_command(["export", "zwicker", "--c", str(folder), "-r", "44100"]) == 1
+    assert "exists: --force overwrites it" in capsys.readouterr().err
+    assert (folder / "zwicker.json").read_bytes() == before

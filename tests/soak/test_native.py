@@ -1,0 +1,112 @@
+"""Every model that can be exported to C: its frames, its speed, its files, and its threads."""
+
+import subprocess
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from amt_stream import Stream
+from amt_stream.meters import catalog
+from amt_stream.native.build import Request, build_library
+from tests.native.library import Instance, Library, compiled
+from tests.native.test_c import FS, HOST, worst
+
+pytestmark = pytest.mark.soak
+
+MODELS = {"zwicker": 1, "moore2016": 2, "gm2002": 1}
+THREADS = """
+#include "amt.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+static float sound[48000], frames[2][65536];
+static int32_t given[2];
+static void *run(void *which) {
+    int k = *(int *)which;
+    const float *each[8];
+    int32_t used;
+    amt *m = AMT(create)(NULL);
+    for (int c = 0; c < 8; c++) each[c] = sound;
+    given[k] = AMT(process)(m, each, 48000, frames[k], 65536 / AMT(about)()->columns, &used);
+    AMT(destroy)(m);
+    return NULL;
+}
+int main(void) {
+    pthread_t threads[2];
+    int which[2] = {0, 1};
+    for (int k = 0; k < 48000; k++) sound[k] = 0.04f * (rand() / (float)RAND_MAX - 0.5f);
+    for (int k = 0; k < 2; k++) pthread_create(&threads[k], NULL, run, &which[k]);
+    for (int k = 0; k < 2; k++) pthread_join(threads[k], NULL);
+    return given[0] < 1 || given[0] != given[1] || memcmp(frames[0], frames[1], sizeof frames[0]);
+}
+"""
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def made(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(model)
+    files = build_library(Request(model, FS, MODELS[model], 0.01, (HOST,)))
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder, files
+
+
+def least_s(function):
+    """What a call gives, and the least CPU time of several."""
+    times = []
+    for _ in range(5):
+        before = time.process_time()
+        result = function()
+        times.append(time.process_time() - before)
+    return result, min(times)
+
+
+def test_frames_and_speed(model, made):
+    """5 s of noise; C takes no longer than Python with the same kernels."""
+    folder, _ = made
+    channels = MODELS[model]
+    noise = (0.02 * np.random.default_rng(1).standard_normal((channels, 5 * FS))).astype(np.float32)
+    noise[:, FS : 2 * FS] *= 1e-5
+    lead = (1,) if model == "zwicker" else (1, channels)
+    library = Library(compiled(folder, model, HOST, folder / "model.so"))
+    blocks = torch.from_numpy(noise).reshape(*lead, -1).split(480, -1)
+    live = Stream(catalog.entry(model).build(FS), lead)
+
+    def heard():
+        live.reset()
+        return [live(block)[0].reshape(-1) for block in blocks]
+
+    with torch.inference_mode():
+        heard()
+        first, python_s = least_s(heard)
+    frames, c_s = least_s(lambda: Instance(library).process(noise)[0])
+    difference = worst(frames[:, :1], np.concatenate(first)[:, None])
+    c_us, python_us = (one / 500 * 1e6 for one in (c_s, python_s))
+    print(f"{model}: {difference:.2g}; C {c_us:.0f}, Python {python_us:.0f} us per 10 ms")
+    assert difference < 1e-6
+    assert c_s < 1.25 * python_s
+    for step in (1, 1000):
+        part = Instance(library).whole(noise[:, :FS], step)
+        np.testing.assert_array_equal(part, frames[: len(part)])
+
+
+def test_two_builds_are_equal(model, made):
+    _, files = made
+    assert build_library(Request(model, FS, MODELS[model], 0.01, (HOST,))) == files
+
+
+def test_two_threads_share_nothing(model, made):
+    folder, _ = made
+    (folder / "threads.c").write_text(THREADS)
+    options = "-fsanitize=thread", "-g", "-pthread"
+    program = compiled(folder, model, HOST, folder / "threads", *options, main="threads.c")
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
