@@ -79,7 +79,6 @@ class ProgrammeLoudness(Meter):
     def __init__(self, target_lufs: float = -23.0, columns: Sequence[str] = COLUMNS[:2]) -> None:
         super().__init__(columns)
         self.refuse_unknown(COLUMNS)
-        gating.compile_gating()
         self.target_lufs = target_lufs
         self._rows = [COLUMNS.index(name) for name in self.columns]
         self._renewed = np.array([name in self.columns for name in ("integrated_lufs", "lra_lu")])
@@ -122,6 +121,7 @@ class ProgrammeLoudness(Meter):
         count = len(energy)
         if not count:
             return np.empty((len(self.columns), 0))
+        gating.compile_gating()
         if valid is not None and not valid.all():
             energy = np.where(valid, energy, np.nan)
         energies = np.concatenate([self._past, energy])
@@ -176,6 +176,7 @@ class ProgrammeLoudness(Meter):
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in LUFS, LU, dBTP, dBFS and seconds; None without a value."""
+        gating.compile_gating()
         running = self._running.copy()
         gating.tell_mean(self._blocks.counts, self._blocks.sums, running)
         gating.tell_range(self._ranged.counts, self._ranged.sums, running)

@@ -87,6 +87,7 @@ class JoinedRows(FormedRows):
 
         loops.compile_loops()  # no live row waits for it, or later ones would find no room
         for one in readings.values():
+            one.compile()
             one.cover(from_s, to_s)
         if intervals is not None:
             intervals.cover(from_s, to_s)

@@ -189,6 +189,9 @@ class Readings(Resumable, ABC):
     def summary(self) -> Summary:
         """The statistics since the last `reset`, by name."""
 
+    def compile(self) -> None:
+        """Compile the loops that only these readings have."""
+
     def remember(self) -> None:
         """Remember what rolling windows of columns need that are chosen while it runs."""
 

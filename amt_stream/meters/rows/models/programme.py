@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators import ProgrammeLoudness
+from amt_stream.meters.accumulators.gating import compile_gating
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows.column import HIGHEST, RENEWED, Column, Meaning
 from amt_stream.meters.rows.readings import MeteredReadings, Summary
@@ -137,6 +138,9 @@ class ProgrammeReadings(MeteredReadings):
         # What is taken off each column.
         zeros = [self._zero_lufs if c.name in self._relative else 0.0 for c in self.columns]
         self._zeros = np.array(zeros)
+
+    def compile(self) -> None:
+        compile_gating()
 
     def begin_interval(self) -> None:
         self._meters[0].begin_part()
