@@ -21,10 +21,10 @@ from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.compare import compare
-from amt_stream.sessions.day_levels import day_levels, level_text
 from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.sessions.report import report_page
 from amt_stream.sessions.report.content import readings
+from amt_stream.sessions.report.day_levels import day_levels, level_text
 from amt_stream.sessions.results import read_results
 from amt_stream.views.status_text import title_text
 

@@ -11,12 +11,12 @@ from amt_stream.core.safe_text import plain
 from amt_stream.core.tables import DIALECTS, CsvDialect
 
 if TYPE_CHECKING:
-    from amt_stream.sessions.day_levels import DayLevels, RatingLevels
+    from amt_stream.sessions.report.day_levels import DayLevels, RatingLevels
 
 
 def run_lden(args: LdenOptions) -> int:
     """Print the levels of each day, and of all days."""
-    from amt_stream.sessions.day_levels import HOURS, day_levels, measurements
+    from amt_stream.sessions.report.day_levels import HOURS, day_levels, measurements
 
     refuse_not_csv(args, args.format)
     given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
@@ -44,7 +44,7 @@ def _lines(levels: "DayLevels") -> list[str]:
 
 
 def _cells(name: str, one: "RatingLevels", clipped: bool) -> tuple[str, ...]:
-    from amt_stream.sessions.day_levels import level_text
+    from amt_stream.sessions.report.day_levels import level_text
 
     levels = [one.rating_db, *(period.level_db for period in one.periods.values())]
     texts = [level_text(level, clipped) for level in levels]

@@ -21,11 +21,11 @@ def run_report(args: ReportOptions) -> int:
     from amt_stream.meters.presets import load_preset
     from amt_stream.meters.rows import Column
     from amt_stream.sessions.compare import reports_page
-    from amt_stream.sessions.day_levels import is_energy
     from amt_stream.sessions.exclusion import results_without
     from amt_stream.sessions.report import About, report_page
     from amt_stream.sessions.report.content import exclusions, integrity
     from amt_stream.sessions.report.curves import is_drawn, is_followed
+    from amt_stream.sessions.report.day_levels import is_energy
     from amt_stream.sessions.report.times import Clock
     from amt_stream.sessions.results import Results, read_results
     from amt_stream.sessions.results.parts import part_of, results_of_part

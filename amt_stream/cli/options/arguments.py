@@ -86,6 +86,6 @@ LAYOUT_OF_EACH = (
 
 
 def hours(text: str) -> Any:
-    from amt_stream.sessions.day_levels import hours_named
+    from amt_stream.sessions.report.day_levels import hours_named
 
     return hours_named(text)

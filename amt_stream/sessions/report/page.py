@@ -17,7 +17,6 @@ from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limit_monitor import EXCEEDED, KEPT
 from amt_stream.meters.rows.words import FAULT_NAMES
-from amt_stream.sessions.day_levels import NoDayLevels, day_levels, level_text
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import (
     About,
@@ -39,6 +38,7 @@ from amt_stream.sessions.report.content import (
 )
 from amt_stream.sessions.report.coverage import coverage_words
 from amt_stream.sessions.report.curves import curve, drawn
+from amt_stream.sessions.report.day_levels import NoDayLevels, day_levels, level_text
 from amt_stream.sessions.report.happened import doubtful, fault_lines, happened, hatched
 from amt_stream.sessions.report.logo import logo_image
 from amt_stream.sessions.report.spectrum import bands, spectrum

@@ -13,7 +13,7 @@ from amt_stream import measure
 from amt_stream.cli.command import run_command
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Rows
-from amt_stream.sessions.day_levels import HOURS, NoDayLevels, day_levels, hours_named
+from amt_stream.sessions.report.day_levels import HOURS, NoDayLevels, day_levels, hours_named
 from amt_stream.sessions.results import Results
 
 BERLIN = ZoneInfo("Europe/Berlin")
