@@ -65,7 +65,7 @@ def machine_for(target: Processor) -> llvm.TargetMachine:
     """LLVM's description of a processor."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Processor.from_triple(target.triple).create_target_machine(
+    return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.processor,
         features=target.features,
         opt=3,

@@ -6,11 +6,11 @@ import platform
 import re
 import shutil
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import amt_stream
 from amt_stream import measure
@@ -63,7 +63,7 @@ def test_rows_and_report(run, tmp_path):
 
     told = report.read_text()
     assert told.startswith("# Verification of amt_stream")
-    for words in (amt_stream.__version__, platform.python_version(), torch.__version__, statement):
+    for words in (amt_stream.__version__, platform.python_version(), version("torch"), statement):
         assert words in told
     assert sum(line.startswith("| pass |") for line in told.splitlines()) == len(rows)
     assert list(report.parent.iterdir()) == [report]

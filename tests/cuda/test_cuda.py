@@ -103,7 +103,8 @@ def test_what_is_claimed_was_run():
     public = {name: getattr(amt_stream, name) for name in amt_stream.__all__}
     stages = {n for n, one in public.items() if isinstance(one, type) and issubclass(one, Stage)}
     missing = stages - rows - {"Stage"}
-    assert all(name.startswith(("ECMA", "DanielWeber")) for name in missing), missing
+    on_the_cpu = "ECMA", "DanielWeber", "Tone", "Tonal", "Impulse", "Rating"
+    assert all(name.startswith(on_the_cpu) for name in missing), missing
     for name in ("README.md", "docs/gpu.md"):
         text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
         assert f"ran on an {ran[2]} on {ran[1]}" in text, name

@@ -13,8 +13,8 @@ from amt_stream.engine import (
     RowSink,
     SignalSource,
     Together,
-    source_runner,
 )
+from amt_stream.engine.inputs import source_runner
 from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.missing import BUFFER

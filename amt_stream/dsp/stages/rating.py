@@ -224,9 +224,6 @@ class ToneAudibility(Stage):
         lead = shape[:-1]
         return ToneOutput(*[lead] * 7, shape)  # type: ignore[call-arg, arg-type]
 
-    def extra_repr(self) -> str:
-        return f"lines={self.hz.shape[-1]}"
-
 
 class ImpulseOnsets(Stage):
     """Sound pressure (..., time) in pascal to `ImpulseOutput`, a frame per 0.1 s.
