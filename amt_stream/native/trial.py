@@ -6,6 +6,7 @@ import ctypes
 import llvmlite.binding as llvm
 import numpy as np
 
+from amt_stream.dsp.functional.compiler.call_table import WIDTH
 from amt_stream.dsp.stream import Stream
 from amt_stream.meters import catalog
 from amt_stream.native.machine import Processor, Program, UnknownCode, machine_for, make_module
@@ -19,7 +20,6 @@ LEAST = 0.01
 
 TRIED_BLOCKS = 20
 
-_WIDTH = 5
 _POINTER, _LONG = ctypes.c_void_p, ctypes.c_int64
 _ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -60,7 +60,7 @@ class PlanTrial:
             Segment.OUTPUT: _aligned(bytes(plan.outputs)),
             Segment.INPUT: _aligned(bytes(4 * plan.channels * plan.block)),
         }
-        self._rows = np.zeros((plan.length, _WIDTH), np.int64)
+        self._rows = np.zeros((plan.length, WIDTH), np.int64)
         for one in plan.rows:
             if one.segment is Segment.KERNEL:
                 value = int(addresses[one.value])
@@ -78,7 +78,7 @@ class PlanTrial:
         result, error, like = _LONG(0), _LONG(0), ctypes.c_float(0)
         status = self._entry(
             ctypes.addressof(result), ctypes.addressof(error), None, None,
-            self._rows.size, 8, self._rows.ctypes.data, size, _WIDTH, 8 * _WIDTH, 8,
+            self._rows.size, 8, self._rows.ctypes.data, size, WIDTH, 8 * WIDTH, 8,
             None, None, 0, 4, ctypes.addressof(like), 0, 4,
         )  # fmt: skip
         assert status == 0, f"{plan.model}: its kernels end with status {status}"

@@ -267,7 +267,7 @@ def test_a_converter_that_clips(station, play, tmp_path):
     assert not clipped["settling"]
     scrape = Scrape(station.page)
     assert station.limit(scrape, "green") == 0
-    # The health of the engine is told at times, and not with each row.
+    # The page gets the engine's health now and then, not with each row.
     while not scrape("amt_audio_clipped_samples_total"):
         station.row()
         scrape = Scrape(station.page)

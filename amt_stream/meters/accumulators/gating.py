@@ -158,9 +158,9 @@ def follow(
     energy: (n,) NaN for a frame that does not count
     means, levels: (2, n) energies of both windows that end with a frame, and their LUFS
     true_peak, sample_peak: (channel, n)
-    renewed: (2,) whether integrated loudness and its range are told
+    renewed: (2,) whether integrated loudness and its range are columns
     gated: counts and sums of the classes of both windows
-    frames: (5,) state, numbers of frames; running: (7,) state, what is told
+    frames: (5,) state, numbers of frames; running: (7,) state, the readings
     told: (7, n) output after each frame
 
     Returns n; or the frame whose block has no class yet, from which on it is to be called again,

@@ -72,7 +72,7 @@ class Rated(NamedTuple):
 
 
 class Impulse(NamedTuple):
-    """An onset of which the prominence is above 5.
+    """An onset whose prominence is above 5.
 
     time_s: when it begins, in seconds of sound
     prominence: P

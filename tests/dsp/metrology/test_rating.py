@@ -23,7 +23,7 @@ from amt_stream.dsp.stages.rating import a_weights
 DATA = json.loads((Path(__file__).parents[2] / "data" / "rating.json").read_text("utf-8"))
 PRINTED = DATA["annex_E"]
 LINE_HZ = 44100 / 16384
-"""Distance of the printed lines, of which the tables have one decimal."""
+"""Hertz between the printed lines; the tables round it to one decimal."""
 HZ = LINE_HZ * np.arange(36, 74)
 FS = 16000
 
