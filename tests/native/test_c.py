@@ -11,6 +11,7 @@ import torch
 from amt_stream import Stream
 from amt_stream.cli.command import run_command
 from amt_stream.meters import catalog
+from amt_stream.native.machine import MACHINES
 from amt_stream.native.plan import NotNative, host_plan
 from amt_stream.native.targets import TARGETS
 from tests.native.library import Instance, Library, compiled
@@ -219,6 +220,10 @@ def test_numbers_of_channels_and_targets_that_it_does_not_have(capsys):
     with pytest.raises(SystemExit):
         run_command(["export", "zwicker", "--c", "x", "--target", "vax"])
     assert "'vax' is none of x86-64-v3, x86-64, aarch64, wasm32" in capsys.readouterr().err
+
+
+def test_each_target_is_a_processor():
+    assert tuple(MACHINES) == TARGETS
 
 
 def test_files_that_exist_are_kept(folder, capsys):
