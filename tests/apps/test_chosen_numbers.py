@@ -17,13 +17,13 @@ Key = QtCore.Qt.Key
 
 
 @pytest.fixture
-def look(qtbot):
+def look():
     source = SignalSource([Tone(1000.0, level_db=60.0)], FS, duration=2.0, paced=False)
     names = ("spl", "bs1770")
     sink = FollowedReadings(JoinedRows(readings_of(names, 2), 100, FS))
     models = {"spl": SoundLevel(FS), "bs1770": BS1770(FS)}
     with Engine(source, models, [sink]) as engine:
-        qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
+        assert engine.wait(60)
         sink.sum_up()
         yield ViewState.at(engine, sink)
 

@@ -26,8 +26,8 @@ def engine():
 
 
 @pytest.fixture
-def look(qtbot, engine):
-    qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
+def look(engine):
+    assert engine.wait(60)
     return ViewState.at(engine, None)
 
 

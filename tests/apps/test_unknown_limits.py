@@ -40,7 +40,7 @@ ROWS = {
 
 
 @pytest.fixture
-def view(qtbot):
+def view():
     """The last view of two models with two limits on a tone of 60 dB."""
     sound = SignalSource([Tone(1000.0, level_db=60.0)], FS, duration=1.0, paced=False)
     preset = Preset(("spl", "bs1770"), limits=tuple(LIMITS))
@@ -48,7 +48,7 @@ def view(qtbot):
     table = Table(preset, models, Sound("tone", FS, (1, 2), [level], None), RowSettings(100))
     sink = FollowedReadings(table.rows)
     with Engine(sound, models, [sink], calibration=level) as engine:
-        qtbot.waitUntil(lambda: engine.health.device_state == "ended", timeout=15000)
+        assert engine.wait(60)
         sink.sum_up()
         yield ViewState.at(engine, sink)
 

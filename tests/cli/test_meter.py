@@ -58,7 +58,8 @@ def test_files_and_pipes_give_what_analyze_gives(run, sound_file, changing_sound
 
 
 def test_a_microphone_gives_what_analyze_gives(run, begin, playing, sound_file, changing_sound):
-    # Rows are whole milliseconds apart, and the sound begins anywhere between two of them.
+    # Rows are whole milliseconds apart, and the sound begins anywhere between two of them:
+    # the nearest reference is up to 4 samples off, which is worth 0.02 phon.
     files = [
         sound_file(np.concatenate([np.zeros((late, 2)), changing_sound]), name=f"{late}.wav")
         for late in range(0, FS // 1000, 8)
@@ -77,7 +78,7 @@ def test_a_microphone_gives_what_analyze_gives(run, begin, playing, sound_file, 
         for expected in references
         for shift in range(len(heard) - len(expected))
     )
-    assert nearest < 0.02
+    assert nearest < 0.04
 
 
 def test_rows_say_what_they_are(run, sound_file, tone):
