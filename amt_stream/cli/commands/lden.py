@@ -20,7 +20,7 @@ def run_lden(args: LdenOptions) -> int:
 
     refuse_not_csv(args, args.format)
     given = [one for path in args.paths for one in measurements(Path(path), args.microphone)]
-    levels = day_levels(given, args.hours or HOURS["eu"], args.zone)
+    levels = day_levels(given, args.hours or HOURS["eu"], args.zone, args.rating)
     if args.format == "json":
         print(json.dumps(levels.to_dict(), indent=1))
     elif args.format == "csv":
@@ -38,6 +38,7 @@ def _lines(levels: "DayLevels") -> list[str]:
     days = [(str(one.on), one) for one in levels.days]
     rows = [heads, *(_cells(*day, levels.clipped) for day in [*days, ("all", levels.whole)])]
     unit = "dB" if levels.calibrated else "dB, NOT CALIBRATED"
+    unit += ", rating levels" if levels.rated else ""
     unit += "; the sound was clipped, so levels are at least so high" if levels.clipped else ""
     about = f"{unit}; {levels.hours.words}; time zone {levels.clock}; from {levels.how}"
     return [*text_table(rows, lambda k: 0 < k < len(heads) - 1), "", plain(about)]
@@ -53,6 +54,8 @@ def _cells(name: str, one: "RatingLevels", clipped: bool) -> tuple[str, ...]:
 
 def _write_csv(found: "DayLevels", dialect: CsvDialect) -> None:
     levels = found.to_dict()
-    about = {key: levels[key] for key in ("hours", "clock", "calibrated", "clipped", "energy")}
+    about = {
+        key: levels[key] for key in ("hours", "clock", "calibrated", "clipped", "energy", "rated")
+    }
     rows = [*levels["days"], {"date": "all", **levels["whole"]}]
     write_with_header(about, [rows[0], *(row.values() for row in rows)], dialect)

@@ -28,6 +28,9 @@ HOURS_OF_DAY = 24
 LEVELS, LAEQ = "spl", "laeq_db"
 """The model of A-weighted levels, and its level of an interval."""
 
+RATING, RATED = "rating", "rating_db"
+"""The model of rating levels, and its level of an interval."""
+
 EVENING_DB, NIGHT_DB = 5.0, 10.0
 SLACK_S = 0.02
 """Seconds that a piece may extend past the bound of a period, as bounds fall between frames."""
@@ -179,6 +182,7 @@ class DayLevels:
     days: levels of each day
     whole: levels of all days, weighted by the measured time
     how: description of the source of the energy
+    rated: whether levels are rating levels, with adjustments for tones and impulses
     """
 
     hours: DayPeriods
@@ -188,6 +192,7 @@ class DayLevels:
     days: Sequence[RatingLevels]
     whole: RatingLevels
     how: str
+    rated: bool = False
 
     def to_dict(self) -> JsonDict:
         """Data for JSON."""
@@ -199,13 +204,17 @@ class DayLevels:
             "calibrated": self.calibrated,
             "clipped": self.clipped,
             "energy": self.how,
+            "rated": self.rated,
             "whole": self.whole.to_dict(symbol),
             "days": [one.to_dict(symbol) for one in self.days],
         }
 
 
 def day_levels(
-    given: Iterable[Results], hours: DayPeriods = HOURS["eu"], zone: tzinfo | None = None
+    given: Iterable[Results],
+    hours: DayPeriods = HOURS["eu"],
+    zone: tzinfo | None = None,
+    rated: bool = False,
 ) -> DayLevels:
     """Lday, Levening, Lnight and Lden, or Lday, Lnight and Ldn, of measurements at one place.
 
@@ -213,13 +222,15 @@ def day_levels(
     5 dB to the evening and 10 dB to the night.
 
     zone: time zone; by default that of the first measurement, or of this computer
+    rated: of rating levels, with the adjustments that each interval has
 
-    Raises NoDayLevels if there is no A-weighted energy, or its time is unknown.
+    Raises NoDayLevels if there is no A-weighted energy, or no interval with a rating level, or the
+    time is unknown.
     """
     pieces, calibrated, clipped, by = [], True, False, zone
     for results in given:
         by = by or results.zone or local_zone()
-        pieces.append(_pieces(results, hours, by))
+        pieces.append(_pieces(results, hours, by, rated))
         calibrated &= results.calibrated
         clipped |= results.clipped
     if not pieces:
@@ -258,7 +269,7 @@ def day_levels(
     ]
     how = "; ".join(dict.fromkeys(one.how for one in pieces))
     of_all = RatingLevels(None, whole, _rating(hours, whole))
-    return DayLevels(hours, zone_text(by), calibrated, clipped, by_day, of_all, how)
+    return DayLevels(hours, zone_text(by), calibrated, clipped, by_day, of_all, how, rated)
 
 
 def level_text(level_db: float | None, clipped: bool) -> str:
@@ -277,11 +288,11 @@ def _period(own: NDArray[np.bool_], measured: Any, power: Any, whole_s: float) -
     return Period(10 * math.log10(mean) if mean > 0 else None, total, whole_s)
 
 
-def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
+def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None, rated: bool) -> Pieces:
     """The energy of one measurement, in pieces that each belong to one period."""
-    parts = PartsOfRows(results)
+    made = PartsOfRows(results).pieces
     timeless = False
-    for found in (parts.pieces.best(), parts.pieces.of_rows()):
+    for found in (made.of_intervals(RATED),) if rated else (made.best(), made.of_rows()):
         if found is None:
             continue
         if not np.isfinite(found.utc_s).all():
@@ -294,6 +305,11 @@ def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None) -> Pieces:
         raise NoDayLevels(
             f"{results.name}: the time of the measurement is unknown, so day and night are too: "
             "measure the recording with --began"
+        )
+    if rated:
+        raise NoDayLevels(
+            f"{results.name} has no rating level of intervals that end with {hours.words}: measure "
+            f"with --model {RATING} --interval 30min"
         )
     raise NoDayLevels(f"{results.name} {_lack(results, hours)}")
 

@@ -54,19 +54,20 @@ class PiecesOfRows:
 
     def best(self) -> Pieces | None:
         """A-weighted mean powers from the best source; None without one."""
-        return self._of_intervals() or self.of_rows()
+        return self.of_intervals() or self.of_rows()
 
     def of_rows(self) -> Pieces | None:
         """A-weighted mean powers from the rows, ignoring a table of intervals."""
         return self.of("laeq_db") if "laeq_db" in self._results.known else None
 
-    def _of_intervals(self) -> Pieces | None:
+    def of_intervals(self, name: str = "laeq_db") -> Pieces | None:
+        """Mean powers of a level in a table of intervals; None without one."""
         table = self._results.intervals
-        if table is None or not len(table) or "laeq_db" not in table.columns:
+        if table is None or not len(table) or name not in table.columns:
             return None
         seconds = self._results.header["interval"]["seconds"]
         utc_s = unix_s(table["utc"]) + table["end_s"] - table["time_s"]
-        power = _power(table["laeq_db"])
+        power = _power(table[name])
         spans = table["time_s"], table["end_s"], utc_s, table["measured_s"], power
         whose = "the log's own" if len(self.rows) else "a table of"
         return Pieces(*spans, f"{whose} intervals of {seconds} s")

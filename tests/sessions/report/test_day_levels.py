@@ -1,5 +1,6 @@
 """Lden, Ldn and their periods against plain calculations, over a change of the clock."""
 
+import csv
 import json
 import math
 from dataclasses import replace
@@ -8,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+import soundfile
 
 from amt_stream import measure
 from amt_stream.cli.command import run_command
@@ -130,7 +132,8 @@ def test_the_command_prints_the_same(short, tmp_path, capsys):
     assert f"{expected:.1f}" in capsys.readouterr().out
 
 
-def test_intervals_of_a_log_are_taken_before_its_rows(short):
+@pytest.mark.parametrize(("name", "rated"), [("laeq_db", False), ("rating_db", True)])
+def test_intervals_of_a_log_are_taken_before_its_rows(short, name, rated):
     """15 min each, counted while it was measured, of a log that began between two of them."""
     utc_s, level = levels(WEEKS["spring"], 672, step_s=900)
     rows = made(short, utc_s[:2], level[:2])
@@ -144,7 +147,7 @@ def test_intervals_of_a_log_are_taken_before_its_rows(short):
                 "measured_s": 900.0 if k % 7 else 450.0,
                 "calibrated": True,
                 "fault": "",
-                "laeq_db": one,
+                name: one,
             }
             for k, (end, one) in enumerate(zip(utc_s, level, strict=True))
         ]
@@ -157,7 +160,8 @@ def test_intervals_of_a_log_are_taken_before_its_rows(short):
         }
     )
     header = {**short.header, "interval": {"seconds": 900, "clock": "Europe/Berlin"}}
-    found = day_levels([replace(rows, intervals=table, header=header)], zone=BERLIN)
+    found = day_levels([replace(rows, intervals=table, header=header)], zone=BERLIN, rated=rated)
+    assert found.rated == rated
     ends = utc_s + shift
     weight = table["measured_s"] / 900
     by_hand = {}
@@ -199,6 +203,27 @@ def test_logs_that_follow_one_another_are_one_place(short):
     assert found.whole.rating_db == pytest.approx(expected, abs=0.01)
 
 
+def test_rating_levels_are_those_of_the_intervals(tmp_path, capsys):
+    """By the command, of a sound with a tone: each interval has its own adjustments."""
+    fs, seconds = 8000, 130
+    t = np.arange(fs * seconds) / fs
+    noise = np.random.default_rng(3).normal(0, 0.01, t.size)
+    sound = tmp_path / "fan.wav"
+    soundfile.write(sound, noise + 0.05 * np.sin(2 * np.pi * 500 * t) * (t < 60), fs)
+    table = tmp_path / "fan.csv"
+    typed = ["analyze", str(sound), "--model", "rating", "--full-scale-db", "100"]
+    typed += ["--began", "2026-11-02T22:59:00+00:00", "--zone", "UTC", "--interval", "1min"]
+    assert run_command([*typed, "--out", str(table)]) == 0
+    capsys.readouterr()
+    assert run_command(["lden", str(table), "--rating", "--zone", "UTC", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    lines = [one for one in table.read_text().splitlines() if not one.startswith("#")]
+    first = next(csv.DictReader(lines))
+    assert found["rated"] is True
+    assert found["whole"]["levening_db"] == pytest.approx(float(first["rating_db"]), abs=0.01)
+    assert float(first["rating_db"]) > float(first["rating_laeq_db"]) + 3
+
+
 def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
     with pytest.raises(NoDayLevels, match="the time of the measurement is unknown"):
         day_levels([short])
@@ -212,6 +237,8 @@ def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
         }
         for one in short.header["columns"]
     ]
+    with pytest.raises(NoDayLevels, match="no rating level of intervals that end with"):
+        day_levels([coarse], rated=True)
     with pytest.raises(NoDayLevels, match="no A-weighted level in steps that end with"):
         day_levels([replace(coarse, header={**coarse.header, "columns": columns})], zone=BERLIN)
     silent = made(short, utc_s, np.full(len(utc_s), np.nan), step_s=7200)
