@@ -14,7 +14,7 @@ from amt_stream.offline.benchmark import FS, RMS
 
 pytestmark = pytest.mark.bench
 
-BLOCKS_MS = (1, 2, 10)
+BLOCKS_MS = (1, 2, 5, 10)
 SECONDS, TURNS = 0.08, 50
 
 
@@ -46,9 +46,11 @@ def test_cost_against_block_length():
     torch.set_num_threads(1)
     print("\nthread CPU seconds per second of white noise, one channel or two ears, 48 kHz")
     wide = max(map(len, catalog.names()))
-    print(f"  {'':{wide}} {'1 ms':>8} {'2 ms':>8} {'10 ms':>8}   1 ms / 10 ms   2 ms / 10 ms")
+    lengths = " ".join(f"{ms:>5} ms" for ms in BLOCKS_MS)
+    print(f"  {'':{wide}} {lengths}   1 ms / 10 ms   2 ms / 10 ms")
     for name in catalog.names():
-        one, two, ten = least_costs(catalog.entry(name).build(FS))
-        shares = " ".join(f"{share:8.4f}" for share in (one, two, ten))
+        one, two, five, ten = least_costs(catalog.entry(name).build(FS))
+        shares = " ".join(f"{share:8.4f}" for share in (one, two, five, ten))
         print(f"  {name:{wide}} {shares}   {one / ten:12.2f}   {two / ten:12.2f}")
-        assert min(one, two, ten) > 0
+        # Whole blocks of some models are longer, and cost the same.
+        assert five <= 1.05 * two, name

@@ -22,6 +22,7 @@ from amt_stream.dsp.functional.compiler.private_torch import (
     members_of,
 )
 from amt_stream.dsp.functional.compiler.threads import SMALL
+from amt_stream.dsp.stream import SHAPES
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
 TOGETHER = 8192
@@ -102,7 +103,7 @@ class FusedChain(Chain):
     ) -> "Shortcut | None":
         own = type(self).step is FusedChain.step
         fused = self._as_made() if own and compilable(x) else None
-        last = fused.workspaces[-1:] if fused is not None else []
+        last = fused.workspaces.get(x.shape, [])[-1:] if fused is not None else []
         if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
             return None
         return Shortcut(fused, self, x, state, buffers)
@@ -142,14 +143,10 @@ class Shortcut:
             or list(map(Tensor.data_ptr, self.filled)) != self.places
         ):
             return None
-        try:
-            workspace = fused.workspaces.pop()
-        except IndexError:  # another thread has it, or the blocks are too large to keep one
+        workspace = fused.pooled(self.shape)
+        if workspace is None:
             return None
         if workspace.owner is not self.token:
-            if workspace.shape != self.shape:
-                fused.workspaces.append(workspace)
-                return None
             workspace.remember(self.state)
             workspace.owner = self.token
         return fused.processed(x, workspace)
@@ -264,8 +261,8 @@ class Fused:
         if self.serves:
             self.places = list(map(Tensor.data_ptr, self.tables))
             self.like = torch.empty(0, dtype=self.dtype).numpy()
-            # A pool, because a model may run in several threads.
-            self.workspaces: list[Workspace] = []
+            # A pool for each shape, because a model may run in several threads.
+            self.workspaces: dict[Shape, list[Workspace]] = {}
             # The constant part of a plan.
             self.made = Workspace(self.rows, ())
             self.called: dict[str, KernelCall] = {}
@@ -310,8 +307,11 @@ class Fused:
         lead = tuple(x.shape[:-1])
         kept = self.states.get(lead)
         if kept is None:
-            kept = self._state_of(lead) if self.suits(lead) else {}
-            self.states = {lead: kept}
+            self.states = {lead: (kept := {})}
+            for name, stage in self.named.items() if self.suits(lead) else ():
+                for key, value in stage.initial_state(lead).items():
+                    kept[f"{name}/{key}"] = tuple(value.shape), value.dtype
+                lead = stage.out_shape(lead)
         if not kept or len(kept) != len(state):
             return False
         for key, (shape, dtype) in kept.items():
@@ -321,15 +321,6 @@ class Fused:
         if torch.is_grad_enabled() and any(table.requires_grad for table in self.floats):
             return False
         return compiled(*[state[key] for key, (_, of) in kept.items() if of.is_floating_point])
-
-    def _state_of(self, lead: Shape) -> dict[str, tuple[Shape, torch.dtype]]:
-        """Shape and dtype of the chain's state for inputs of shape `lead` (without time)."""
-        found = {}
-        for name, stage in self.named.items():
-            for key, value in stage.initial_state(lead).items():
-                found[f"{name}/{key}"] = tuple(value.shape), value.dtype
-            lead = stage.out_shape(lead)
-        return found
 
     def process(self, x: Tensor, state: State) -> Any:
         """The output of the chain; updates `state` in place.
@@ -346,21 +337,25 @@ class Fused:
         workspace.sound[0] = x.data_ptr()
         y = self.run(workspace)
         if y is not None and workspace.small:
-            self.workspaces.append(workspace)
+            if workspace.shape not in self.workspaces and len(self.workspaces) >= SHAPES:
+                self.workspaces = {}
+            self.workspaces.setdefault(workspace.shape, []).append(workspace)
         return y
+
+    def pooled(self, shape: Shape) -> Workspace | None:
+        """A workspace for this shape; None if another thread has it or blocks are too large."""
+        try:
+            return self.workspaces[shape].pop()
+        except LookupError:
+            return None
 
     def planned(self, x: Tensor, state: State) -> Workspace | None:
         """A pooled or new workspace for this block and state; None if the kernels do not apply."""
-        found = None
-        if self.serves:
-            try:
-                found = self.workspaces.pop()
-            except IndexError:  # another thread has it
-                found = None
-        known = found is not None and found.shape == x.shape and x.dtype is self.dtype
-        if not known and not self.takes(x, state):
-            return None
-        if found is None or not known:
+        known = self.serves and x.dtype is self.dtype
+        found = self.pooled(x.shape) if known else None
+        if found is None:
+            if not self.takes(x, state):
+                return None
             found = Workspace(self.rows, x.shape)
             found.plan[...] = self.made.plan
             found.expect("given", prod(x.shape[:-1]), x.shape[-1])

@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -363,7 +364,7 @@ def test_all_is_there_before_the_first_call_and_step_keeps_nothing(case):
     stepped(replace(case, signal=lambda *shape: 3 * case.signal(*shape)), stage)
     for one in filter(None, quick):
         assert {id(table) for table in one.tables} <= {id(v) for v in stage.buffers()}
-        for workspace in one.workspaces:
+        for workspace in chain.from_iterable(one.workspaces.values()):
             for scratch in workspace.arrays.values():
                 scratch.fill_(torch.nan if scratch.is_floating_point() else 99)
     assert_same(stepped(case, stage), y)

@@ -25,8 +25,10 @@ from amt_stream import (
     Stage,
     Stream,
 )
+from amt_stream.dsp.contract import rows_of
 from amt_stream.dsp.stream import aligned
-from amt_stream.dsp.streaming import fields, with_time
+from amt_stream.dsp.streaming import fields, joined, with_time
+from amt_stream.meters import catalog
 
 
 class Mean(Stage):
@@ -277,6 +279,42 @@ def test_rebuffer_hands_on_a_fixed_number_of_blocks():
 def test_what_cannot_be_run_is_refused_with_what_to_give(build, said):
     with pytest.raises(TypeError, match=said):
         build()
+
+
+def lengths_of_blocks(door, chunks):
+    """How many samples each call of the stream was given."""
+    seen = []
+    handle = door.live.stage.register_forward_hook(lambda _, args, y: seen.append(len(args[0][0])))
+    y = torch.cat([y for chunk in chunks if (y := door.push(chunk)) is not None], -1)
+    handle.remove()
+    return seen, y
+
+
+def test_rebuffer_hands_on_together_the_short_blocks_that_a_chunk_completes():
+    """More than 2048 samples would not be short, and gradients end at the edge of each block."""
+    x = torch.arange(3000.0)[None]
+    for chunks, expected in ((x[:, :100].split(25, -1), [20, 30, 20, 30]), ([x], [2040, 960])):
+        door = Rebuffer(Stream(Delay(10), (1,)), 10)
+        with torch.no_grad():
+            seen, y = lengths_of_blocks(door, chunks)
+        assert seen == expected
+        assert torch.equal(y[:, 10:], x[:, : y.shape[-1] - 10])
+    seen, _ = lengths_of_blocks(Rebuffer(Stream(Delay(10), (1,)), 10), x[:, :100].split(25, -1))
+    assert seen == [10] * 10
+
+
+@pytest.mark.parametrize("name", catalog.names())
+def test_blocks_handed_on_together_give_the_same_bits(name):
+    model = catalog.entry(name).build(48000)
+    shape = 1, rows_of(model, 1)
+    x = 0.02 * torch.randn(*shape, 9600, generator=torch.Generator().manual_seed(0))
+    door, live = Rebuffer(Stream(model, shape)), Stream(model, shape)
+    with torch.inference_mode():
+        outputs = [y for chunk in x.split(240, -1) if (y := door.push(chunk)) is not None]
+        whole = x[..., : x.shape[-1] // model.block_size * model.block_size]
+        expected = map(live, whole.split(model.block_size, -1))
+        got, expected = (joined(*some, dims=model.out_time_dim) for some in (outputs, expected))
+    assert all(map(torch.equal, fields(got), fields(expected)))
 
 
 def test_rebuffer_returns_no_view_of_what_it_holds():
