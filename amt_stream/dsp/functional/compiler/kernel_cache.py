@@ -12,7 +12,11 @@ import numba
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
-from amt_stream.dsp.functional.compiler.private_numba import DiskCache, set_cache
+from amt_stream.dsp.functional.compiler.private_numba import (
+    DiskCache,
+    OwnCodeCompiler,
+    set_cache,
+)
 
 CHECKED = "-checked"
 """Suffix of these files, which numba's own cache could not read."""
@@ -40,7 +44,7 @@ def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit(cache=True)` that works without a cache if the cache is unusable."""
 
     def compiled(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(**options)(function)
+        kernel = numba.njit(pipeline_class=OwnCodeCompiler, **options)(function)
         try:
             stamps = _stamps(Path(function.__code__.co_filename).parent)
             set_cache(kernel, DiskCache(function, stamps, CHECKED, _checked, _with_digest, _say))

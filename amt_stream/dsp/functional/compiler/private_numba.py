@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite
+from llvmlite.binding import Linkage
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import nrtdynmod
 from numba.core.runtime.nrt import rtsys
@@ -30,6 +33,36 @@ from amt_stream.dsp.functional.compiler.lowering import (
 
 UNCOUNTED = {"_nrt": False}
 """Option of `numba.njit` for what allocates nothing: references to arrays are not counted."""
+
+
+class OwnCode(JITCodeLibrary):
+    """Machine code of a kernel that calls its own copies of functions, not those of other kernels.
+
+    Copies differ by what surrounds them, and thus in the last bit of results. Those of one process
+    would depend on what else it compiled, and differ from those of a process with a cache.
+    """
+
+    def _finalize_final_module(self) -> None:
+        shared = self._final_module.clone()
+        _change_linkage(shared, Linkage.external, Linkage.linkonce_odr)
+        self._shared_module = shared  # for kernels that call this one, as numba makes it
+        _change_linkage(self._final_module, Linkage.linkonce_odr, Linkage.internal)
+        super()._finalize_final_module()
+
+
+class OwnCodeCompiler(Compiler):
+    """Numba's compiler, which makes `OwnCode`."""
+
+    def compile_extra(self, func: Callable[..., object]) -> Any:
+        self.state.library = OwnCode(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
+def _change_linkage(module: Any, before: Linkage, after: Linkage) -> None:
+    for function in module.functions:
+        if not function.is_declaration and function.linkage == before:
+            function.linkage = after
 
 
 def item_pointer(
