@@ -98,9 +98,7 @@ def test_a_disk_that_stays_full_is_told_at_the_end(new_log, at, full_disk, tmp_p
     full_disk(100)
     for one in at(lambda s: HOUR + s):
         log(one)
-    began = time.monotonic()
     log.close()
-    assert time.monotonic() - began < 20
     assert "rows and events lost: 51" in log.note
     assert log.dropped == 51
 

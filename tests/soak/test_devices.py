@@ -10,7 +10,7 @@ import pytest
 
 from amt_stream import Engine, MicrophoneSource, Moore2016
 from amt_stream.meters.calibration import Calibration
-from tests.service.test_run import listen_to_one_without_a_microphone
+from tests.service.test_run import longest_silence_without_a_microphone
 
 pytestmark = pytest.mark.soak
 
@@ -136,4 +136,5 @@ def open_descriptors() -> int:
 
 
 def test_a_station_lives_through_five_minutes_without_its_microphone(tmp_path, trouble):
-    listen_to_one_without_a_microphone(tmp_path, trouble, away_s=300.0)
+    longest_s = longest_silence_without_a_microphone(tmp_path, trouble, signs=300)
+    assert longest_s < 5.0  # one each second; the rest is for a busy machine
