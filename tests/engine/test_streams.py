@@ -3,7 +3,7 @@
 import io
 import os
 import threading
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -30,31 +30,36 @@ from tests.data.sound_files import (
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
 X = noise(2.0)
 STREAMS = {
-    "wav": wav(X, size=UNKNOWN, total=UNKNOWN),
-    "wav with tags": wav(X, size=UNKNOWN, before=chunk(b"LIST", b"INFOISFT\4\0\0\0abc\0")),
-    "float wav": wav(X, encoding="f32", mask=3, size=0, total=0),
-    "rf64": rf64(X, size=0),
-    "bw64": rf64(X, magic=b"BW64", encoding="s24"),
-    "w64": w64(X, size=0),
-    "aiff": aiff(X),
-    "caf": caf(X, size=-1),
-    "au": au(X, size=UNKNOWN),
-    "flac": encoded(X, to="pipe"),
-    "vorbis": by_libsndfile(X, "OGG", "VORBIS"),
-    "opus": encoded(X, container="ogg", codec="libopus"),
-    "flac in ogg": encoded(X, container="ogg", codec="flac"),
-    "mp3": encoded(X, container="mp3", codec="libmp3lame"),
-    "mp3 of a pipe": encoded(X, container="mp3", codec="libmp3lame", to="pipe"),
-    "adpcm": by_libsndfile(X, "WAV", "MS_ADPCM"),
-    "matroska": encoded(X, container="matroska", codec="aac"),
-    "adts": encoded(X, container="adts", codec="aac"),
-    "ac3": encoded(X, container="ac3", codec="ac3"),
-    "fragments of mp4": encoded(
-        X, container="mp4", codec="aac", movflags="frag_keyframe+empty_moov"
+    "wav": partial(wav, size=UNKNOWN, total=UNKNOWN),
+    "wav with tags": partial(wav, size=UNKNOWN, before=chunk(b"LIST", b"INFOISFT\4\0\0\0abc\0")),
+    "float wav": partial(wav, encoding="f32", mask=3, size=0, total=0),
+    "rf64": partial(rf64, size=0),
+    "bw64": partial(rf64, magic=b"BW64", encoding="s24"),
+    "w64": partial(w64, size=0),
+    "aiff": aiff,
+    "caf": partial(caf, size=-1),
+    "au": partial(au, size=UNKNOWN),
+    "flac": partial(encoded, to="pipe"),
+    "vorbis": partial(by_libsndfile, format="OGG", subtype="VORBIS"),
+    "opus": partial(encoded, container="ogg", codec="libopus"),
+    "flac in ogg": partial(encoded, container="ogg", codec="flac"),
+    "mp3": partial(encoded, container="mp3", codec="libmp3lame"),
+    "mp3 of a pipe": partial(encoded, container="mp3", codec="libmp3lame", to="pipe"),
+    "adpcm": partial(by_libsndfile, format="WAV", subtype="MS_ADPCM"),
+    "matroska": partial(encoded, container="matroska", codec="aac"),
+    "adts": partial(encoded, container="adts", codec="aac"),
+    "ac3": partial(encoded, container="ac3", codec="ac3"),
+    "fragments of mp4": partial(
+        encoded, container="mp4", codec="aac", movflags="frag_keyframe+empty_moov"
     ),
 }
 LIVE_S = {"vorbis": 0.6, "opus": 1.1, "flac in ogg": 1.1, "fragments of mp4": 0.3}
 """How long the last sound may wait in a stream whose pages are that long; else 0.2 s."""
+
+
+@cache
+def stream(name):
+    return STREAMS[name](X)
 
 
 def all_of(source):
@@ -65,11 +70,11 @@ def all_of(source):
 def test_a_stream_gives_what_its_file_gives(tmp_path, name):
     """In pieces of any size."""
     path = tmp_path / "sound"
-    path.write_bytes(STREAMS[name])
+    path.write_bytes(stream(name))
     file = FileSource(path, paced=False)
     expected = all_of(file)
     for seed, most in ((0, 30), (1, 3000), (2, 60000)):
-        source = StdinSource(None, stream=Pieces(STREAMS[name], seed, most))
+        source = StdinSource(None, stream=Pieces(stream(name), seed, most))
         assert source.has_header
         assert (source.fs, source.channels) == (FS, 2)
         np.testing.assert_array_equal(all_of(source), expected)
@@ -112,7 +117,7 @@ class LivePipe:
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_is_heard_as_it_comes(name):
     """Its writer pauses, and goes on; it does not end."""
-    content, pipe = STREAMS[name], LivePipe()
+    content, pipe = stream(name), LivePipe()
     part = int(0.75 * len(content))
     writer = threading.Thread(target=pipe.write, args=(content[:part],))
     writer.start()
@@ -134,7 +139,7 @@ def test_a_stream_is_heard_as_it_comes(name):
 @POSIX
 @pytest.mark.parametrize("name", ["wav", "flac", "opus", "mp3", "matroska"])
 def test_a_stream_that_pauses_can_be_stopped(name):
-    content, pipe = STREAMS[name], LivePipe()
+    content, pipe = stream(name), LivePipe()
     writer = threading.Thread(target=pipe.write, args=(content[: int(0.75 * len(content))],))
     writer.start()
     source = StdinSource(None, stream=pipe.stream)
@@ -151,7 +156,7 @@ def test_a_stream_that_pauses_can_be_stopped(name):
 @pytest.mark.parametrize("count", [1, 3, 11, 20])
 def test_what_ends_in_its_header_is_one_sentence(name, count):
     with pytest.raises(SourceError) as raised:
-        all_of(StdinSource(None, stream=Pieces(STREAMS[name][:count])))
+        all_of(StdinSource(None, stream=Pieces(stream(name)[:count])))
     assert str(raised.value).startswith("standard input ")
 
 
@@ -163,7 +168,7 @@ def test_what_does_not_begin_is_one_sentence():
 def test_what_a_header_says_is_not_to_be_contradicted():
     def said(*arguments, name="wav", **more):
         with pytest.raises(SourceError) as raised:
-            all_of(StdinSource(*arguments, stream=Pieces(STREAMS[name]), **more))
+            all_of(StdinSource(*arguments, stream=Pieces(stream(name)), **more))
         return str(raised.value)
 
     header = "standard input has a header, which says PCM 16 bit, 48000 Hz, 2 channels: leave out "
@@ -173,7 +178,7 @@ def test_what_a_header_says_is_not_to_be_contradicted():
     assert said(None, 44100, 1, or_other=True) == f"{header}--samplerate 44100"
     assert "which says MP3, 48000 Hz" in said("f32le", name="mp3")
     assert "which says AAC, 48000 Hz" in said("f32le", name="adts")
-    source = StdinSource(None, FS, 2, Pieces(STREAMS["flac"]))
+    source = StdinSource(None, FS, 2, Pieces(stream("flac")))
     assert len(all_of(source)) == len(X)
 
 
@@ -238,7 +243,7 @@ def test_a_named_pipe(tmp_path):
     os.mkfifo(path)
     with pytest.raises(TimeoutError, match="no program has opened it"):
         PipeBytes.of_path(path)
-    writer = threading.Thread(target=path.write_bytes, args=(STREAMS["flac"],))
+    writer = threading.Thread(target=path.write_bytes, args=(stream("flac"),))
     writer.start()
     source = StdinSource(None, stream=PipeBytes.of_path(path), name="pipe")
     assert len(all_of(source)) == len(X)

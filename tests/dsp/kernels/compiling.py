@@ -1,19 +1,22 @@
-"""Compiles what tests ask for: `python -m tests.dsp.kernels.compiling FOLDER first` (or `last`).
+"""Compiles what tests ask for, and the tests themselves: `python -m tests.dsp.kernels.compiling`.
 
 Each stage takes a step in both widths, with a gradient and without, and meters read the demo sound:
 so their kernels are on the disk before workers need them at the same time, of which each would
-compile its own. Two processes share the work, by a file in FOLDER for each part that one has taken;
-`last` takes the stages in reverse order, since neighbors have kernels in common.
+compile its own. Two processes share the work, by a file in a folder for each part that one has
+taken; `last` takes the stages in reverse order, since neighbors have kernels in common. A third one
+collects the tests. All are forks of this one, so that what they import is imported once.
 """
 
 import contextlib
 import gc
 import io
+import multiprocessing
 import os
-import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import pytest
 import torch
 
 from amt_stream.cli.command import run_command
@@ -55,9 +58,23 @@ def main(folder, order):
             run_command([*METER, models])
 
 
-if __name__ == "__main__":
+def compile_all(folder, order):
     torch.set_num_threads(1)
     gc.disable()  # looking for garbage in all that a compiler makes takes a sixth of its time
     ahead.is_kept = lambda home, name: True  # so that no model starts a process that compiles too
-    main(Path(sys.argv[1]), sys.argv[2])
-    os._exit(0)  # without taking apart all that was compiled
+    main(folder, order)
+
+
+def collect_tests():
+    pytest.main(["--collect-only", "-q", "-p", "no:xdist"])
+
+
+if __name__ == "__main__":
+    kind = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
+    with tempfile.TemporaryDirectory() as name:
+        called = [(compile_all, (Path(name), order)) for order in ORDERS] + [(collect_tests, ())]
+        processes = [kind.Process(target=function, args=given) for function, given in called]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()

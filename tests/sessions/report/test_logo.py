@@ -55,7 +55,7 @@ def test_a_turned_photograph_stands_upright(tmp_path):
 @pytest.mark.parametrize("name", BROKEN)
 def test_one_that_cannot_be_drawn_is_refused_in_a_sentence(name, tmp_path):
     data, why = BROKEN[name]
-    (tmp_path / "logo").write_bytes(data)
+    (tmp_path / "logo").write_bytes(data() if callable(data) else data)
     with pytest.raises(LogoError) as refusal:
         logo_image(tmp_path / "logo")
     assert why in str(refusal.value)
