@@ -141,3 +141,9 @@ BROKEN = {
     "large": (saved(ramp()) + bytes(1 << 20), "has more than 1048576 bytes"),
 }  # fmt: skip
 """Each, or what makes it where that takes long, with a part of why it is refused."""
+
+
+def broken(name):
+    """The bytes of one of BROKEN, and a part of why it is refused."""
+    data, why = BROKEN[name]
+    return data() if callable(data) else data, why

@@ -10,7 +10,7 @@ from PIL import Image
 
 from amt_stream.sessions.report import LogoError
 from amt_stream.sessions.report.logo import LARGEST, LARGEST_SIDE, logo_image
-from tests.sessions.report.pictures import BROKEN, WHOLE, png, svg
+from tests.sessions.report.pictures import BROKEN, WHOLE, broken, png, svg
 
 
 def embedded(path):
@@ -54,8 +54,8 @@ def test_a_turned_photograph_stands_upright(tmp_path):
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_one_that_cannot_be_drawn_is_refused_in_a_sentence(name, tmp_path):
-    data, why = BROKEN[name]
-    (tmp_path / "logo").write_bytes(data() if callable(data) else data)
+    data, why = broken(name)
+    (tmp_path / "logo").write_bytes(data)
     with pytest.raises(LogoError) as refusal:
         logo_image(tmp_path / "logo")
     assert why in str(refusal.value)
@@ -73,11 +73,11 @@ def test_the_largest(tmp_path):
 @pytest.mark.parametrize("ending", ["html", "pdf"])
 def test_nothing_is_written_of_a_report_with_such_a_logo(ending, forks, log, tmp_path):
     for name in ("PNG cut off", "SVG of no width", "a bomb"):
-        (tmp_path / "logo").write_bytes(BROKEN[name][0])
+        (tmp_path / "logo").write_bytes(broken(name)[0])
         out = tmp_path / f"report.{ending}"
         done = forks.run("report", log, "--out", out, "--logo", tmp_path / "logo")
         (line,) = done.stderr.decode().splitlines()
         assert done.returncode == 1
         assert line.startswith("amt-stream: the logo ")
-        assert BROKEN[name][1] in line
+        assert broken(name)[1] in line
         assert not out.exists()
