@@ -140,7 +140,10 @@ def test_sound_that_piles_up_in_the_system_is_told(virtual_mic, power_meter, unt
 
 @pytest.mark.parametrize(
     ("run_in", "wait", "said"),
-    [("callback", True, "while it was in use"), ("engine", False, "the sound system ended the")],
+    [
+        ("callback", True, "while it was in use"),
+        ("engine", False, "the sound system ended the|has moved it to"),  # whichever is seen first
+    ],
 )
 def test_a_device_that_nobody_waits_for_is_lost_and_found_again(
     virtual_mic, power_meter, until, run_in, wait, said
@@ -157,7 +160,7 @@ def test_a_device_that_nobody_waits_for_is_lost_and_found_again(
             assert engine.health.device_state == "lost"
         finally:
             virtual_mic.plug()
-    assert said in str(engine.error)
+    assert re.search(said, str(engine.error))
     assert threading.active_count() == before
     with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in=run_in) as engine:
         until(lambda: engine.history.count > 200)
