@@ -263,13 +263,14 @@ class Rebuffer(nn.Module, Generic[Y_co]):
             chunk = x
         live: Any = self._modules["live"]
         at, length, size, count = 0, known.length, self.size, known.filled.item()
-        most = 1 if torch.is_grad_enabled() else max(1, TOGETHER // self.held.numel())
         outputs = []
-        while blocks := min(most, (count + length - at) // size):
-            take = blocks * size - count
+        while count + length - at >= size:
+            most = 1 if torch.is_grad_enabled() else max(1, TOGETHER // known.held.numel())
+            take = min(most, (count + length - at) // size) * size - count
             block = chunk if take == length else chunk.narrow(known.dim, at, take)
             if count:
-                block = torch.cat((known.part(0, count), block.detach()), known.dim)
+                block = block.detach() if block.requires_grad else block
+                block = torch.cat((known.part(0, count), block), known.dim)
             outputs.append(live(block))
             at, count = at + take, 0
         if at < length:
