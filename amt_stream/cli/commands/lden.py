@@ -54,8 +54,5 @@ def _cells(name: str, one: "RatingLevels", clipped: bool) -> tuple[str, ...]:
 
 def _write_csv(found: "DayLevels", dialect: CsvDialect) -> None:
     levels = found.to_dict()
-    about = {
-        key: levels[key] for key in ("hours", "clock", "calibrated", "clipped", "energy", "rated")
-    }
-    rows = [*levels["days"], {"date": "all", **levels["whole"]}]
-    write_with_header(about, [rows[0], *(row.values() for row in rows)], dialect)
+    rows = [*levels.pop("days"), {"date": "all", **levels.pop("whole")}]
+    write_with_header(levels, [rows[0], *(row.values() for row in rows)], dialect)
