@@ -8,11 +8,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from numba import config, types
 
 from amt_stream.dsp.functional.compiler import kernel_cache
-from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 from amt_stream.dsp.functional.compiler.private_numba import code_of
 
 SOURCE = (
@@ -183,25 +183,24 @@ def test_a_kernel_that_calls_another_is_compiled_anew_with_it(forks, load, tmp_p
             assert done.stdout.decode() == f"{21 * by} {hits}\n", done.stderr.decode()
 
 
-@cached_njit()
-def rabbits(months):
-    """Calls itself twice, so that a caller does not contain its code."""
-    return 1.0 if months < 2 else rabbits(months - 1) + 0.5 * rabbits(months - 2)
-
+SORTING = """
+import numpy as np
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 
 @cached_njit()
-def all_rabbits(months):
-    return rabbits(months) + rabbits(months + 1)
+def twice(values):
+    return 2 * np.sort(values)[0]
+"""
 
 
-def test_a_kernel_calls_its_own_copy_of_another(tmp_path, monkeypatch):
+def test_a_kernel_calls_its_own_copy_of_a_function(load, tmp_path):
     """Copies differ in the last bit: none is taken from another kernel of the process."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
-    _, code = code_of(all_rabbits, (types.int64,))
-    assert re.search(r"define internal .*rabbits", code)
+    (tmp_path / "doubling.py").write_text(SORTING)
+    kernel = load()
+    _, code = code_of(kernel, (types.float64[::1],))
+    assert re.search(r"define internal .*sort", code)
     assert "define linkonce_odr" not in code
-    assert all_rabbits(3) == 2.0 + 2.75
+    assert kernel(np.array([3.0, 1.0])) == 2.0
 
 
 def test_where_none_can_be_kept_it_is_compiled_each_time(load, caplog):
