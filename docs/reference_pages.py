@@ -20,6 +20,7 @@ PARTS = {  # module of a name: the heading that it is listed under; the first th
     "amt_stream.dsp": "Streaming",
     "amt_stream.engine": "Engine",
     "amt_stream.meters": "Meters",
+    "amt_stream.native": "Without torch",
     "amt_stream.offline": "Arrays and files",
     "amt_stream.sessions": "Sessions",
     "amt_stream.service": "Service",

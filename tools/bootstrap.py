@@ -30,7 +30,8 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "cuda": ("dev", ["-m", "tests.cuda"]),
     "frozen": ("app-pyside,frozen,lsl,serve", ["tools/frozen/build.py"]),
     "conformance": ("docs", ["tools/conformance.py"]),
-    "release": ("release", ["tools/release.py"]),
+    "native": ("native", ["tools/native.py"]),
+    "release": ("native,release", ["tools/release.py"]),
     "docs": ("app,dev,docs,rl", ["tools/docs.py"]),
     "setup": ("app,dev,rl", []),
 }

@@ -70,6 +70,7 @@ def run(*command: str | Path) -> str:
 def build() -> Path:
     """The wheel, made of the source archive, both of them checked."""
     shutil.rmtree(OUTPUT, ignore_errors=True)
+    run(sys.executable, ROOT / "tools" / "native.py")
     run(sys.executable, "-m", "build", "--outdir", OUTPUT, ROOT)
     (wheel,) = OUTPUT.glob("*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", *sorted(OUTPUT.iterdir()))

@@ -208,11 +208,12 @@ COMMANDS = {
         sounds.SelftestOptions,
     ),
     "export": Subcommand(
-        "export a model as a C library, or a model or a stage as a torch program",
+        "export a model as C or WebAssembly, or a model or a stage as a torch program",
         "Export a streaming model or stage with torch.export: a program that takes blocks of one "
         "length and carries its state from block to block. Experimental: load it with the same "
         "versions of torch and amt_stream. With --c, write a model as a C library instead: "
-        "sources, and objects for the processors of --target, which need no Python.",
+        "sources, and objects for the processors of --target, which need no Python. With --wasm, "
+        "write it as WebAssembly: a package for programs in JavaScript, and a page with a meter.",
         "amt_stream.cli.commands.export:run_export",
         sounds.ExportOptions,
     ),

@@ -1,10 +1,16 @@
-"""Makes the files of a model in C, in a process of its own (see `kernels`)."""
+"""Makes the files of a model in C, in a process of its own (see `kernels`), and links them.
+
+The C compiler that links is that of the system, or Zig from PyPI.
+"""
 
 import dataclasses
+import importlib.util
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +68,44 @@ def _make(folder: Path, request: Request) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     for name, target in zip(objects, request.targets, strict=True):
         (folder / name).write_bytes(make_object(program, MACHINES[target]))
+
+
+SOURCES = "amt.c", "amt_numba.c"
+SHARED = "-std=c11", "-O2", "-shared", "-fPIC", "-s"
+
+ZIG_TARGETS = {
+    "x86-64-v3": "x86_64-linux-gnu.2.17",
+    "x86-64": "x86_64-linux-gnu.2.17",
+    "aarch64": "aarch64-linux-gnu.2.17",
+}
+"""What Zig calls the processors, with the oldest C library that NumPy's wheels run on."""
+
+
+def zig() -> list[str]:
+    """The command of Zig's C compiler. Raises NotBuilt if it is not installed."""
+    if importlib.util.find_spec("ziglang") is None:
+        raise NotBuilt('Zig is not installed, which links it: pip install "amt_stream[native]"')
+    return [*module_command("ziglang"), "cc"]
+
+
+def system_compiler() -> list[str]:
+    """The command of a C compiler for this computer. Raises NotBuilt if there is none."""
+    return [found] if (found := shutil.which("cc")) else zig()
+
+
+def link(folder: Path, model: str, target: str, command: Sequence[str], out: str) -> None:
+    """Compile the runtime with a model's object, all in `folder`, to the file `out` there.
+
+    command: a compiler with its options
+
+    Raises NotBuilt with what the compiler says.
+    """
+    plan = f'-DAMT_PLAN="{model}_plan.h"'
+    whole = [*command, plan, *SOURCES, f"{model}-{target}.o", "-lm", "-o", out]
+    done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise NotBuilt(f"{model} cannot be linked: {said[-1] if said else command[0]}")
 
 
 if __name__ == "__main__":

@@ -6,22 +6,11 @@ import subprocess
 
 import numpy as np
 
+from amt_stream.native.prebuilt import this_target
+
+FS = 48000
+HOST = this_target()
 FLAGS = "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"
-
-
-class Info(ctypes.Structure):
-    """`amt_info`"""
-
-    _fields_ = (
-        ("size", ctypes.c_uint32),
-        *((name, ctypes.c_char_p) for name in ("model", "version", "input_unit")),
-        *(
-            (name, ctypes.c_int32)
-            for name in ("fs", "channels", "block", "columns", "frames_per_block")
-        ),
-        *((name, ctypes.c_double) for name in ("frame_s", "latency_s", "settle_s", "tail_s")),
-        *((name, ctypes.c_uint64) for name in ("bytes", "state_bytes")),
-    )
 
 
 def compiled(folder, model, target, out, *options, main=None):
@@ -35,35 +24,17 @@ def compiled(folder, model, target, out, *options, main=None):
     return out
 
 
-class Library:
-    """The C functions of a model."""
-
-    def __init__(self, path):
-        self.c = ctypes.CDLL(str(path))
-        self.c.amt_about.restype = ctypes.POINTER(Info)
-        self.c.amt_create.restype = ctypes.c_void_p
-        self.c.amt_invalid.restype = ctypes.c_uint64
-        self.c.amt_invalid.argtypes = self.c.amt_reset.argtypes = [ctypes.c_void_p]
-        self.c.amt_destroy.argtypes = [ctypes.c_void_p]
-        self.c.amt_save.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        self.c.amt_load.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint64]
-        self.c.amt_set_gain.argtypes = [ctypes.c_void_p, ctypes.c_float]
-        self.c.amt_process.argtypes = [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_int32,
-            ctypes.c_void_p,
-            ctypes.c_int32,
-            ctypes.POINTER(ctypes.c_int32),
-        ]
-        self.about = self.c.amt_about().contents
+def worst(frames, right):
+    """The largest difference in proportion, or of 0.01 for frames below it."""
+    assert frames.shape == right.shape
+    return np.max(np.abs(frames - right) / np.maximum(np.abs(right), 0.01))
 
 
 class Instance:
     """An instance of a model."""
 
     def __init__(self, library):
-        self.library, self.c, self.about = library, library.c, library.about
+        self.library, self.c, self.about = library, library.c, library.info
         self.at = self.c.amt_create(None)
         assert self.at
 
@@ -73,7 +44,7 @@ class Instance:
         rows = [np.ascontiguousarray(row, np.float32) for row in sound]
         each = (ctypes.c_void_p * len(rows))(*(row.ctypes.data for row in rows))
         most = (n // self.about.block + 1) * self.about.frames_per_block
-        frames = np.full((most, self.about.columns), -1, np.float32)
+        frames = np.full((most, len(self.about.columns)), -1, np.float32)
         used = ctypes.c_int32()
         room = most if room is None else room
         where = frames.ctypes.data

@@ -2,60 +2,24 @@
 
 import json
 import subprocess
-from pathlib import Path
+from dataclasses import asdict
 
 import numpy as np
 import pytest
-import torch
 
-from amt_stream import Stream
 from amt_stream.cli.command import run_command
 from amt_stream.meters import catalog
+from amt_stream.native.build import ZIG_TARGETS, Request
+from amt_stream.native.library import Library
 from amt_stream.native.machine import MACHINES
 from amt_stream.native.plan import NotNative, host_plan
+from amt_stream.native.prebuilt import library_name, linked, of_any_linux
 from amt_stream.native.targets import TARGETS
-from tests.native.library import Instance, Library, compiled
+from tests.native.library import FS, HOST, Instance, compiled, worst
 
-FS = 48000
 OTHER, DAMAGED, ARGUMENT = -2, -3, -4
 ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf"}
 RUNTIME = {"NRT_MemInfo_alloc_aligned", "NRT_incref", "NRT_decref", "numba_attempt_nocopy_reshape"}
-
-
-HOST = "x86-64-v3" if "avx2" in Path("/proc/cpuinfo").read_text() else "x86-64"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("zwicker")
-    targets = ",".join(TARGETS)
-    assert run_command(["export", "zwicker", "--c", str(path), "-c", "1", "--target", targets]) == 0
-    return path
-
-
-@pytest.fixture(scope="module")
-def library(folder):
-    return Library(compiled(folder, "zwicker", HOST, folder / "zwicker.so"))
-
-
-@pytest.fixture(scope="module")
-def sound():
-    """Noise of a second, with a part that is nearly silent."""
-    noise = (0.02 * np.random.default_rng(3).standard_normal((1, FS))).astype(np.float32)
-    noise[:, 20000:30000] *= 1e-5
-    return noise
-
-
-@pytest.fixture(scope="module")
-def right(sound):
-    model = catalog.entry("zwicker").build(FS)
-    with torch.inference_mode():
-        return Stream(model, (1,))(torch.from_numpy(sound)).n.numpy().T
-
-
-def worst(frames, right):
-    assert frames.shape == right.shape
-    return np.max(np.abs(frames - right) / np.maximum(np.abs(right), 0.01))
 
 
 @pytest.mark.parametrize("step", [1, 480, 1000])
@@ -65,19 +29,21 @@ def test_its_frames_are_those_of_python(library, sound, right, step):
     np.testing.assert_array_equal(frames, Instance(library).whole(sound, FS))
 
 
-def test_another_processor_gives_the_same(folder, sound, right):
-    slow = Library(compiled(folder, "zwicker", "x86-64", folder / "slow.so"))
+def test_another_processor_gives_the_same(folder, tmp_path, sound, right):
+    slow = Library(compiled(folder, "zwicker", "x86-64", tmp_path / "slow.so"))
     assert worst(Instance(slow).whole(sound, FS), right) < 4e-7
 
 
 def test_it_says_what_it_is(folder, library):
     about = json.loads((folder / "zwicker.json").read_text())
-    info = library.about
-    assert (info.model, info.input_unit, info.fs, info.channels) == (b"zwicker", b"pascal", FS, 1)
-    assert (info.block, info.frames_per_block, info.columns) == (480, 5, 1)
+    info = library.info
+    assert (info.model, info.input_unit, info.fs, info.channels) == ("zwicker", "pascal", FS, 1)
+    assert (info.block, info.frames_per_block) == (480, 5)
     assert about["frame_s"] == info.frame_s == 0.002
     assert about["settle_s"] == info.settle_s == catalog.entry("zwicker").build(FS).settle_s
-    assert about["columns"] == [{"name": "n", "unit": "sone"}]
+    assert (
+        about["columns"] == [asdict(one) for one in info.columns] == [{"name": "n", "unit": "sone"}]
+    )
     assert about["state"].isalnum()
 
 
@@ -203,8 +169,11 @@ def test_sanitizers_find_nothing(folder, sound):
     [
         (["spl", "--c", "x"], "spl cannot be exported to C: it has steps in Python; "),
         (["bogus", "--c", "x"], "there is no model 'bogus'"),
-        (["zwicker"], "give a file to write, or --c and a folder"),
-        (["zwicker", "z.pt2", "--c", "x"], "give a file to write, or --c and a folder, not both"),
+        (["zwicker"], "give a file to write, or --c or --wasm and a folder"),
+        (
+            ["zwicker", "z.pt2", "--c", "x"],
+            "give a file to write, or --c or --wasm and a folder, not both",
+        ),
     ],
 )
 def test_what_it_cannot_do_it_refuses(asked, said, tmp_path, monkeypatch, capsys):
@@ -231,3 +200,15 @@ def test_files_that_exist_are_kept(folder, capsys):
     assert run_command(["export", "zwicker", "--c", str(folder), "-r", "44100"]) == 1
     assert "exists: --force overwrites it" in capsys.readouterr().err
     assert (folder / "zwicker.json").read_bytes() == before
+
+
+def test_a_release_holds_the_same_bytes_wherever_they_are_built(folder, tmp_path, sound, right):
+    """Zig links them, for every processor."""
+    request = Request("zwicker", FS, 1, 0.01, tuple(ZIG_TARGETS))
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    libraries = linked(request, files, of_any_linux)
+    assert linked(request, files, of_any_linux) == libraries
+    name = library_name(request, HOST)
+    (tmp_path / name).write_bytes(libraries[name])
+    frames = Instance(Library(tmp_path / name)).whole(sound, 1000)
+    assert worst(frames, right) < 4e-7

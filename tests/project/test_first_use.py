@@ -158,6 +158,7 @@ MADE_TWICE = {
     "amt_stream/dsp/functional/gammatone.py": {"_block_shapes"},
     "amt_stream/dsp/functional/compiler/gpu.py": {"_there"},
     "amt_stream/dsp/functional/compiler/kernel_cache.py": {"_stamps"},
+    "amt_stream/native/prebuilt.py": {"_sources"},
     "amt_stream/dsp/functional/compiler/threads.py": {"_setters"},
     "amt_stream/dsp/scales.py": {"_sone_table"},
     "amt_stream/dsp/stages/ear.py": {"ear_taps"},

@@ -55,6 +55,10 @@ class Chromium:
             "--disable-crash-reporter",
             "--no-first-run",
             "--disable-dev-shm-usage",
+            # A microphone that beeps, and sound before anybody has clicked.
+            "--use-fake-device-for-media-stream",
+            "--use-fake-ui-for-media-stream",
+            "--autoplay-policy=no-user-gesture-required",
             "--remote-debugging-port=0",
         ]
         self._process = subprocess.Popen(

@@ -10,8 +10,8 @@ import torch
 from amt_stream import Stream
 from amt_stream.meters import catalog
 from amt_stream.native.build import Request, build_library
-from tests.native.library import Instance, Library, compiled
-from tests.native.test_c import FS, HOST, worst
+from amt_stream.native.library import Library
+from tests.native.library import FS, HOST, Instance, compiled, worst
 
 pytestmark = pytest.mark.soak
 

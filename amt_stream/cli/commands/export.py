@@ -1,8 +1,9 @@
-"""`amt-stream export`: a streaming model with its state as a torch program, or as a C library."""
+"""`amt-stream export`: a streaming model with its state as a torch program, or as a library."""
 
 import inspect
 import io
 import json
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,40 +26,57 @@ ABOUT = "amt_stream.json"
 
 
 def run_export(args: ExportOptions) -> int:
-    """Write the program, or the files of a C library, and say how to use them."""
-    if bool(args.c) == bool(args.out):
-        raise Mistake("give a file to write, or --c and a folder" + ", not both" * bool(args.c))
-    return _library(args) if args.c else _program(args)
+    """Write the program, or the files of a library, and say how to use them."""
+    library = args.c or args.wasm
+    if bool(library) == bool(args.out):
+        both = ", not both" * bool(library)
+        raise Mistake(f"give a file to write, or --c or --wasm and a folder{both}")
+    return _library(args) if library else _program(args)
 
 
 def _library(args: ExportOptions) -> int:
     from amt_stream.native.build import NotBuilt, Request, build_library
     from amt_stream.native.targets import files_of
+    from amt_stream.native.web_files import WASM, web_files, web_files_of
 
     if args.shape is not None:
-        raise Mistake("--shape is for a torch program: with --c, give --channels")
+        raise Mistake("--shape is for a torch program: with --c and --wasm, give --channels")
     catalog.entry(args.what)
-    folder = Path(args.c)
-    own = [folder / name for name in files_of(args.what, args.targets)]
+    targets = dict.fromkeys([*(args.targets if args.c else ()), *([WASM] if args.wasm else ())])
+    own = [Path(args.c, name) for name in files_of(args.what, args.targets) if args.c]
+    own += [Path(args.wasm, name) for name in web_files_of(args.what) if args.wasm]
     if refusal := next(filter(None, (not_to_write(path, args.force) for path in own)), ""):
         raise Mistake(refusal)
     say(f"compiling {args.what}: this takes up to two minutes")
-    request = Request(args.what, args.fs, args.channels, args.block_ms * 1e-3, args.targets)
+    request = Request(args.what, args.fs, args.channels, args.block_ms * 1e-3, (*targets,))
     try:
-        files = build_library(request)
-        folder.mkdir(parents=True, exist_ok=True)
+        made = build_library(request)
+        web = web_files(args.what, made) if args.wasm else {}
     except NotBuilt as error:
         raise Mistake(str(error)) from error
+    if args.c:
+        unasked = {f"{args.what}-{WASM}.o"} - {*files_of(args.what, args.targets)}
+        _write(args.c, {name: made[name] for name in made.keys() - unasked})
+        say(
+            f"{args.c}: amt.h is the manual; this builds the example: cc -O2 "
+            f"-DAMT_PLAN='\"{args.what}_plan.h\"' example.c amt.c amt_numba.c "
+            f"{args.what}-{args.targets[0]}.o -lm -o meter"
+        )
+    if args.wasm:
+        _write(args.wasm, web)
+        say(
+            f"{args.wasm}: open {args.what}.html in a browser; index.d.ts is the manual of index.js"
+        )
+    return 0
+
+
+def _write(folder: str, files: Mapping[str, bytes]) -> None:
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Mistake(f"{folder} cannot be written: {error.strerror}") from error
     for name, content in files.items():
-        write_bytes(folder / name, content)
-    say(
-        f"{folder}: amt.h is the manual; this builds the example: cc -O2 "
-        f"-DAMT_PLAN='\"{args.what}_plan.h\"' example.c amt.c amt_numba.c "
-        f"{args.what}-{args.targets[0]}.o -lm -o meter"
-    )
-    return 0
+        write_bytes(Path(folder, name), content)
 
 
 def _program(args: ExportOptions) -> int:

@@ -272,6 +272,11 @@ class ExportOptions(Options):
         "write a C library of a model into this folder, which needs no Python",
         default="",
     )
+    wasm: str = setting(
+        "--wasm FOLDER",
+        "write a model as WebAssembly into this folder, with a page that measures in a browser",
+        default="",
+    )
     targets: tuple[str, ...] = setting(
         "--target LIST",
         lambda: f"processors to write objects for: {', '.join(TARGETS)}",

@@ -1,0 +1,140 @@
+"""A model that runs as machine code, without torch and numba."""
+
+import ctypes
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amt_stream.core.errors import Refusal
+from amt_stream.native.library import Library, NativeInfo
+from amt_stream.native.prebuilt import library_path
+
+_OTHER = -2
+
+
+class UnfittingState(Refusal, ValueError):
+    """A state that this model cannot continue from."""
+
+
+class FailedModel(Refusal, RuntimeError):
+    """A model whose calculation failed."""
+
+
+class NativeModel:
+    """A running model as machine code: needs numpy only, and imports neither torch nor numba.
+
+    Its numbers are those of the model in Python (docs/native.md, "How right it is"). A library that
+    was built before is loaded in milliseconds. If there is none for these arguments, this computer
+    builds it once, in up to two minutes, and stores it in the user's cache: that needs the whole
+    package and a C compiler. Use an instance in one thread at a time.
+
+    model: "zwicker", "moore2016" or "gm2002", with its default settings
+    fs: sampling rate in Hz
+    channels: of the sound; ears for "moore2016"
+    block_ms: length of the blocks that are calculated together, in ms; longer ones take less time
+    gain: what a sample of 1.0 is in `info.input_unit`, such as pascal per full scale
+
+    Raises NotBuilt if the library cannot be built, with the reason.
+
+        meter = NativeModel("moore2016", gain=20.0)
+        frames = meter(samples)  # (frame, column), as meter.info.columns says
+    """
+
+    def __init__(
+        self,
+        model: str,
+        fs: int = 48000,
+        channels: int = 2,
+        block_ms: float = 10.0,
+        gain: float = 1.0,
+    ) -> None:
+        self._library = Library(library_path(model, fs, channels, block_ms))
+        self._c: Any = self._library.c
+        self._at = self._c.amt_create(None)
+        if not self._at:
+            raise MemoryError(f"{model}: no memory for an instance")
+        weakref.finalize(self, self._c.amt_destroy, self._at)
+        self.gain = gain
+
+    @property
+    def info(self) -> NativeInfo:
+        """Rate, block, columns with their units, and times of the model."""
+        return self._library.info
+
+    @property
+    def gain(self) -> float:
+        """What a sample of 1.0 is in `info.input_unit`."""
+        return self._gain
+
+    @gain.setter
+    def gain(self, gain: float) -> None:
+        if not 0 < gain < float("inf"):
+            raise ValueError(f"gain is {gain!r}: give a number above 0")
+        self._gain = float(gain)
+        self._c.amt_set_gain(self._at, self._gain)
+
+    @property
+    def invalid(self) -> int:
+        """Samples since the start or reset that were NaN or infinite, which count as 0."""
+        return int(self._c.amt_invalid(self._at))
+
+    def __call__(self, sound: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+        """Take samples (time, channel), of any number; give the frames that they complete.
+
+        The frames, (frame, column), are the same however a sound is cut. A sound of one channel may
+        be (time,).
+
+        Raises ValueError for another shape, TypeError for integers, FailedModel if the calculation
+        fails, after which only `reset` helps.
+        """
+        channels = self._channels(sound)
+        info, n = self.info, channels.shape[1]
+        frames = np.empty(
+            ((n // info.block + 1) * info.frames_per_block, len(info.columns)), np.float32
+        )
+        starts = (ctypes.c_void_p * info.channels)(*(one.ctypes.data for one in channels))
+        used = ctypes.c_int32()
+        at = frames.ctypes.data
+        count = self._c.amt_process(self._at, starts, n, at, len(frames), ctypes.byref(used))
+        if count < 0:
+            raise FailedModel(f"{info.model}: its calculation failed, status {count}: reset it")
+        return frames[:count]
+
+    def _channels(self, sound: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+        sound = np.asarray(sound)
+        if not np.issubdtype(sound.dtype, np.floating):
+            raise TypeError(f"sound is of {sound.dtype}: give floats, with 1.0 for full scale")
+        of_one = sound.ndim == 1 and self.info.channels == 1
+        whole = sound[:, None] if of_one else sound
+        if whole.ndim != 2 or whole.shape[1] != self.info.channels:
+            raise ValueError(
+                f"sound has the shape {sound.shape}: give (time, {self.info.channels})"
+            )
+        return np.ascontiguousarray(whole.T, np.float32)
+
+    def reset(self) -> None:
+        """Forget the sound; the gain stays."""
+        self._c.amt_reset(self._at)
+
+    def save(self) -> bytes:
+        """The state, from which the same model continues in C, WebAssembly or Python."""
+        to = ctypes.create_string_buffer(self.info.state_bytes)
+        self._c.amt_save(self._at, to)
+        return to.raw
+
+    def load(self, state: bytes) -> None:
+        """Continue from a saved state; the gain stays.
+
+        Raises UnfittingState for a state of another model, rate, number of channels, block length
+        or version, and for a damaged one; then nothing changes.
+        """
+        status = self._c.amt_load(self._at, state, len(state))
+        if status == _OTHER:
+            raise UnfittingState(
+                f"the state is not one of {self.info.model} at {self.info.fs} Hz in blocks of "
+                f"{self.info.block} samples by {self.info.version}: make the model as it was"
+            )
+        if status:
+            raise UnfittingState("the state is damaged: save it again")

@@ -1,0 +1,62 @@
+/** What a model is. Frame n stands for the time n * frame_s - latency_s. */
+export interface Info {
+  /** Its name in amt_stream, such as "zwicker". */
+  readonly model: string;
+  /** The amt_stream that made it. */
+  readonly version: string;
+  /** "pascal" or "full scale", of samples times the gain. */
+  readonly input_unit: string;
+  /** Samples per second of a channel. */
+  readonly fs: number;
+  readonly channels: number;
+  /** Samples of a channel that are calculated together. */
+  readonly block: number;
+  readonly frames_per_block: number;
+  /** The numbers of a frame. */
+  readonly columns: readonly { readonly name: string; readonly unit: string }[];
+  readonly frame_s: number;
+  readonly latency_s: number;
+  /** Seconds until the start from silence no longer matters. */
+  readonly settle_s: number;
+  /** Seconds after the end of a sound, until no column rises any more. */
+  readonly tail_s: number;
+  /** Bytes of an instance, and of a saved state. */
+  readonly bytes: number;
+  readonly state_bytes: number;
+}
+
+/** A running model: one sound, measured from its first sample on. */
+export class Model {
+  /** module: a compiled MODEL.wasm, which imports nothing. */
+  constructor(module: WebAssembly.Module);
+  readonly info: Info;
+  /** Calibration: what a sample of 1.0 is in `info.input_unit`; 1 at first. */
+  gain: number;
+  /** Samples since the start or reset that were NaN or infinite, which count as 0. */
+  readonly invalid: number;
+  /**
+   * Takes samples of each channel, of any one length, and gives the frames that they complete, one
+   * after the other, each with a number for each of `info.columns`. Frames are the same however a
+   * sound is cut. Throws RangeError for other channels.
+   */
+  process(channels: readonly Float32Array[]): Float32Array;
+  /** Forgets the sound; the gain stays. */
+  reset(): void;
+  /** The state, from which the same model continues in C, Python or WebAssembly. */
+  save(): Uint8Array;
+  /** Continues from a saved state. Throws for one that does not fit, with nothing changed. */
+  load(state: Uint8Array): void;
+}
+
+/**
+ * A node that measures the sound it is given; it has no output that sounds. The sampling rate of
+ * the context has to be that of the model.
+ *
+ * node.port takes { gain }, { reset: true }, { load: state } and { save: true }, which it answers by
+ * { state }.
+ */
+export function meter(
+  context: BaseAudioContext,
+  module: WebAssembly.Module,
+  options?: { gain?: number; onframes?: (frames: Float32Array) => void },
+): Promise<AudioWorkletNode>;

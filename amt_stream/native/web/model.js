@@ -1,0 +1,106 @@
+// A model as WebAssembly: the ten functions of amt.h, for one sound.
+
+const MOST = 1024; // samples of a channel in one call
+const INFO = { // places in amt_info, on a processor of 32 bits
+  model: 4, version: 8, input_unit: 12, fs: 16, channels: 20, block: 24, columns: 28,
+  frames_per_block: 32, frame_s: 40, latency_s: 48, settle_s: 56, tail_s: 64, bytes: 72,
+  state_bytes: 80,
+};
+const TEXTS = ["model", "version", "input_unit"], LONG = ["bytes", "state_bytes"];
+const ALIGNMENT = 64, PAGE = 65536, OTHER = -2;
+const up = (n) => Math.ceil(n / ALIGNMENT) * ALIGNMENT;
+
+export class Model {
+  #c; #at; #places; #pointers; #used; #frames; #room; #state; #gain = 1;
+
+  constructor(module) {
+    this.#c = new WebAssembly.Instance(module, {}).exports;
+    this.#c._initialize?.();
+    this.info = this.#info();
+    const { channels, columns, block, frames_per_block, bytes, state_bytes } = this.info;
+    this.#room = (Math.floor(MOST / block) + 1) * frames_per_block;
+    let end = up(this.#c.__heap_base.value);
+    const place = (size) => { const at = end; end += up(size); return at; };
+    const memory = place(bytes);
+    this.#places = Array.from({ length: channels }, () => place(4 * MOST));
+    this.#pointers = place(4 * channels);
+    this.#used = place(4);
+    this.#frames = place(4 * this.#room * columns.length);
+    this.#state = place(state_bytes);
+    const missing = end - this.#c.memory.buffer.byteLength;
+    if (missing > 0) this.#c.memory.grow(Math.ceil(missing / PAGE));
+    new Uint32Array(this.#c.memory.buffer, this.#pointers, channels).set(this.#places);
+    this.#at = this.#c.amt_create(memory);
+  }
+
+  get gain() { return this.#gain; }
+
+  set gain(gain) {
+    if (!(gain > 0 && gain < Infinity)) throw new RangeError(`gain is ${gain}: give a number above 0`);
+    this.#gain = gain;
+    this.#c.amt_set_gain(this.#at, gain);
+  }
+
+  get invalid() { return Number(this.#c.amt_invalid(this.#at)); }
+
+  process(channels) {
+    const n = channels[0]?.length;
+    if (channels.length !== this.info.channels || channels.some((one) => one.length !== n)) {
+      throw new RangeError(`${channels.length} channels: give ${this.info.channels} of one length`);
+    }
+    const parts = [];
+    for (let from = 0; from < n; from += MOST) {
+      parts.push(this.#part(channels.map((one) => one.subarray(from, from + MOST))));
+    }
+    if (parts.length === 1) return parts[0];
+    const whole = new Float32Array(parts.reduce((sum, one) => sum + one.length, 0));
+    parts.reduce((at, one) => { whole.set(one, at); return at + one.length; }, 0);
+    return whole;
+  }
+
+  reset() { this.#c.amt_reset(this.#at); }
+
+  save() {
+    this.#c.amt_save(this.#at, this.#state);
+    return new Uint8Array(this.#c.memory.buffer).slice(this.#state, this.#state + this.info.state_bytes);
+  }
+
+  load(state) {
+    const fits = state.length === this.info.state_bytes;
+    if (fits) new Uint8Array(this.#c.memory.buffer).set(state, this.#state);
+    const status = fits ? this.#c.amt_load(this.#at, this.#state, BigInt(state.length)) : 0;
+    if (status === OTHER) throw new Error(`the state is not one of this ${this.info.model}`);
+    if (!fits || status) throw new Error("the state is damaged: save it again");
+  }
+
+  #part(channels) {
+    const floats = new Float32Array(this.#c.memory.buffer);
+    channels.forEach((one, k) => floats.set(one, this.#places[k] / 4));
+    const n = channels[0].length;
+    const count = this.#c.amt_process(this.#at, this.#pointers, n, this.#frames, this.#room, this.#used);
+    if (count < 0) throw new Error(`${this.info.model}: its calculation failed, status ${count}`);
+    const from = this.#frames / 4;
+    return floats.slice(from, from + count * this.info.columns.length);
+  }
+
+  #info() {
+    const view = new DataView(this.#c.memory.buffer), at = this.#c.amt_about();
+    const read = (name, place) => TEXTS.includes(name) ? this.#text(view.getUint32(place, true))
+      : LONG.includes(name) ? Number(view.getBigUint64(place, true))
+      : name.endsWith("_s") ? view.getFloat64(place, true) : view.getInt32(place, true);
+    const info = Object.fromEntries(
+      Object.entries(INFO).map(([name, place]) => [name, read(name, at + place)]));
+    const columns = this.#c.amt_columns();
+    info.columns = Array.from({ length: info.columns }, (_, k) => {
+      const [name, unit] = [0, 4].map((part) => this.#text(view.getUint32(columns + 8 * k + part, true)));
+      return { name, unit };
+    });
+    return info;
+  }
+
+  // TextDecoder is missing where an AudioWorklet runs.
+  #text(at) {
+    const bytes = new Uint8Array(this.#c.memory.buffer);
+    return String.fromCharCode(...bytes.subarray(at, bytes.indexOf(0, at)));
+  }
+}

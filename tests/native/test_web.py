@@ -1,0 +1,214 @@
+"""Zwicker's model as WebAssembly, in Node and in a real browser: the frames of Python."""
+
+import contextlib
+import functools
+import gzip
+import http.server
+import io
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from amt_stream.native import NativeModel
+from amt_stream.native.web_files import npm_archive
+from tests.native.library import FS, Instance, worst
+from tests.service.browser import Browser
+
+ROOT = Path(__file__).parents[2]
+
+MEASURE = """
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Model } from "amt-stream";
+const wasm = readFileSync(fileURLToPath(import.meta.resolve("amt-stream/zwicker.wasm")));
+const model = new Model(await WebAssembly.compile(wasm));
+const file = (name) => new Float32Array(Uint8Array.from(readFileSync(name)).buffer);
+const write = (name, x) => writeFileSync(name, Buffer.from(x.buffer, x.byteOffset, x.byteLength));
+const [from, ...steps] = process.argv.slice(2).map(Number);
+if (from) model.load(new Uint8Array(readFileSync("state")));
+const sound = file("sound");
+const frames = [];
+for (let at = from, k = 0; at < sound.length; at += steps[k % steps.length], k += 1) {
+  frames.push(...model.process([sound.subarray(at, at + steps[k % steps.length])]));
+}
+write("frames", Float32Array.from(frames));
+write("state", model.save());
+console.log(JSON.stringify({ ...model.info, invalid: model.invalid }));
+"""
+
+REFUSE = """
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Model } from "amt-stream";
+const wasm = readFileSync(fileURLToPath(import.meta.resolve("amt-stream/zwicker.wasm")));
+const model = new Model(await WebAssembly.compile(wasm));
+const two = [new Float32Array(3), new Float32Array(3)];
+const state = model.save();
+const wrong = state.slice(), other = state.slice();
+wrong[100] ^= 1;
+other[8] ^= 1;
+const calls = [() => model.process(two), () => model.process([]), () => { model.gain = 0; },
+  () => model.load(wrong), () => model.load(other), () => model.load(state.slice(1))];
+for (const call of calls) {
+  try { call(); console.log("accepted"); } catch (error) { console.log(error.message); }
+}
+model.process([new Float32Array(700).fill(NaN)]);
+console.log(model.invalid);
+model.reset();
+console.log(Buffer.compare(Buffer.from(model.save()), Buffer.from(state)));
+"""
+
+OFFLINE = """
+(async () => {
+  const { meter } = await import("/index.js");
+  const module = await WebAssembly.compileStreaming(fetch("/zwicker.wasm"));
+  const sound = new Float32Array(await (await fetch("/sound.f32")).arrayBuffer());
+  const context = new OfflineAudioContext(1, sound.length, 48000);
+  const got = [];
+  const node = await meter(context, module, { onframes: (frames) => got.push(...frames) });
+  const buffer = context.createBuffer(1, sound.length, 48000);
+  buffer.copyToChannel(sound, 0);
+  const source = new AudioBufferSourceNode(context, { buffer });
+  source.connect(node);
+  source.start();
+  await context.startRendering();
+  node.port.addEventListener("message", () => { window.frames_ = got; }, { once: true });
+  node.port.postMessage({ save: true });
+})().catch((error) => { window.failed_ = error.message; });
+"""
+
+
+@pytest.fixture
+def work(web, tmp_path):
+    """A folder in which the package is installed, as npm unpacks it."""
+    package = npm_archive({path.name: path.read_bytes() for path in web.iterdir()})
+    modules = tmp_path / "node_modules"
+    with tarfile.open(fileobj=io.BytesIO(package)) as archive:
+        archive.extractall(modules, filter="data")
+    (modules / "package").rename(modules / "amt-stream")
+    return tmp_path
+
+
+def node(work, program, *arguments):
+    (work / "program.mjs").write_text(program)
+    command = ["node", "program.mjs", *map(str, arguments)]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def measured(work, sound, start, *steps):
+    (work / "sound").write_bytes(sound.tobytes())
+    info = json.loads(node(work, MEASURE, start, *steps))
+    return np.fromfile(work / "frames", np.float32)[:, None], info
+
+
+def test_the_program_of_the_page_runs(work):
+    page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```js\n(.+?)```", page, re.DOTALL)
+    samples = "const samples = new Float32Array(4800).fill(0.01);\n"
+    assert "name: 'n', unit: 'sone'" in node(work, samples + program)
+
+
+@pytest.mark.parametrize("steps", [(1, 480, 1000), (128,), (FS,)])
+def test_its_frames_in_node_are_those_of_python(work, sound, right, steps):
+    frames, info = measured(work, sound, 0, *steps)
+    assert worst(frames, right) < 4e-7
+    assert info["invalid"] == 0
+
+
+def test_it_says_what_the_library_says(work, web, library, sound):
+    _, info = measured(work, sound[:, :10], 0, 10)
+    native = library.info
+    names = info.keys() & native.__dict__.keys() - {"columns"}
+    assert len(names) == 12
+    assert {name: info[name] for name in names} == {name: getattr(native, name) for name in names}
+    assert info["columns"] == [{"name": "n", "unit": "sone"}]
+
+
+def test_a_state_goes_on_from_c_to_webassembly_to_python(own_cache, work, library, sound, right):
+    first = Instance(library)
+    begin = first.whole(sound[:, :10001], 333)
+    (work / "state").write_bytes(first.save())
+    middle, _ = measured(work, sound[:, :30007], 10001, 777)
+    last = NativeModel("zwicker", channels=1)
+    last.load((work / "state").read_bytes())
+    frames = np.concatenate([begin, middle, last(sound.T[30007:])])
+    assert worst(frames, right) < 4e-7
+
+
+def test_what_does_not_fit_is_refused(work):
+    assert node(work, REFUSE).splitlines() == [
+        "2 channels: give 1 of one length",
+        "0 channels: give 1 of one length",
+        "gain is 0: give a number above 0",
+        "the state is damaged: save it again",
+        "the state is not one of this zwicker",
+        "the state is damaged: save it again",
+        "700",
+        "0",
+    ]
+
+
+def test_the_module_is_small_and_imports_nothing(web, work):
+    program = (
+        'import { readFileSync } from "node:fs";'
+        'const wasm = readFileSync("node_modules/amt-stream/zwicker.wasm");'
+        "console.log(WebAssembly.Module.imports(new WebAssembly.Module(wasm)).length);"
+    )
+    assert node(work, program) == "0\n"
+    module = (web / "zwicker.wasm").read_bytes()
+    assert len(module) <= 40_000
+    assert len(gzip.compress(module)) <= 20_000
+    assert not any(word in module for word in (b"/home", b"/work", b"/tmp", b".py"))
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def served(folder):
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_an_audio_worklet_gives_the_frames_of_python(web, tmp_path, sound, right):
+    shutil.copytree(web, tmp_path / "web")
+    (tmp_path / "web" / "sound.f32").write_bytes(sound.tobytes())
+    with served(tmp_path / "web") as address, Browser() as browser:
+        browser.open(f"{address}/package.json")
+        browser.evaluate(OFFLINE)
+        browser.until("window.frames_ || window.failed_")
+        assert browser.evaluate("window.failed_") is None
+        frames = np.array(browser.evaluate("window.frames_"), np.float32)[:, None]
+    assert worst(frames, right) < 4e-7
+
+
+def test_the_page_measures_the_microphone_from_a_file(web):
+    """The microphone of the browser beeps once a second."""
+    state = "document.getElementById('state').textContent"
+    with Browser(width=400, height=700) as browser:
+        browser.open((web / "zwicker.html").as_uri())
+        assert "idle" in browser.evaluate(state)
+        browser.evaluate("document.getElementById('start').click()")
+        browser.until("Number(document.querySelector('#numbers b').textContent) > 0.5")
+        assert re.fullmatch(r"(◐ settling · )?▨ uncalibrated", browser.evaluate(state))
+        browser.evaluate(
+            "document.getElementById('gain').value = '2,5';"
+            "document.getElementById('gain').dispatchEvent(new Event('change'))"
+        )
+        browser.until(f"{state} === '● running'")
+        browser.evaluate("document.getElementById('start').click()")
+        assert browser.evaluate(state) == "□ stopped"
