@@ -18,7 +18,6 @@ def run_by_pyside(program, **environment):
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
         env={
             **os.environ,
             "PYQTGRAPH_QT_LIB": "PySide6",
@@ -26,5 +25,5 @@ def run_by_pyside(program, **environment):
             **environment,
         },
     )
-    assert done.stderr == ""
+    assert done.stderr == "", done.stderr
     return done.stdout

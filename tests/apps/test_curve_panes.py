@@ -1,12 +1,14 @@
 """Panes of curves show what the model and the rows gave."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.base.theme import theme
 from amt_monitor.panes.distribution_pane import DistributionPane, percentiles_of
-from amt_monitor.panes.ears_pane import inhibited_text
+from amt_monitor.panes.ears_pane import EarsPane, inhibited_text
 from amt_monitor.panes.spectrum_pane import SpectrumPane
 from amt_monitor.panes.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane
 from amt_monitor.plot.image_layers import color_table
@@ -16,6 +18,7 @@ from amt_stream.meters.rows import Rows, SoundLevelReadings, readings_of
 from amt_stream.sessions.counted_time import counted_from, pauses
 from amt_stream.views.peak_hold import PeakHold
 from amt_stream.views.reading_history import ReadingHistory, kept_of
+from amt_stream.views.view_state import ViewState
 
 
 @pytest.fixture
@@ -179,6 +182,23 @@ def test_equal_ears_lose_a_quarter_each(qtbot, open_window, model):
 
     # While the loudness still rises, texts, which change less often than bars, stay behind.
     qtbot.waitUntil(settled, timeout=10000)
+
+
+def test_ears_of_a_model_that_rests_are_not_known(shown, model):
+    sound = SignalSource([Tone(1000.0, level_db=60.0)], duration=0.5, paced=False)
+    with Engine(sound, model) as engine:
+        assert engine.wait(60)
+    view, pane = ViewState.at(engine, None), shown(EarsPane())
+    for look in (pane.move, pane.read):
+        look(view)
+    assert all(text.endswith("% inhibited") for text in pane.texts())
+    rests = view.newest.values._replace(stl_ears=view.newest.values.stl_ears * np.nan)
+    (name,) = view.frames
+    view = replace(view, frames={name: replace(view.newest, values=rests)})
+    for look in (pane.move, pane.read):
+        look(view)
+    assert pane.texts() == ("---", "---", "")
+    assert [bar.level for bar in pane.bars] == [0.0, 0.0]
 
 
 def test_silence_is_not_inhibited():

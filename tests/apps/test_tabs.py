@@ -42,14 +42,14 @@ def test_no_tab_bar_lies_over_a_pane(qtbot, open_window):
             continue
         resize(qtbot, window, size)
         window.area.restore_default()
-        qtbot.wait(200)
-        assert bool(tab_bars(window)) == (size[0] < 1000)
-        assert covered(window) == [], size
+        small = size[0] < 1000
+        qtbot.waitUntil(lambda small=small: bool(tab_bars(window)) == small)
+        qtbot.waitUntil(lambda: covered(window) == [])
         for dock in [one for one in window.area.docks.values() if not one.isVisible()]:
             dock.toggleViewAction().trigger()
             qtbot.wait(50)
             dock.close()
-        assert covered(window) == [], size
+        qtbot.waitUntil(lambda: covered(window) == [])
 
 
 def test_tabs_of_another_layout_are_gone_at_once(qtbot, open_window):
@@ -66,9 +66,7 @@ def test_the_history_is_a_tab_of_the_numbers_where_both_have_no_room(qtbot, open
     assert window.first_start.isVisible()
     resize(qtbot, window, LEAST)
     window.area.restore_default()
-    qtbot.wait(300)
-    assert covered(window) == []
-    assert faults_of(window) == []
+    qtbot.waitUntil(lambda: covered(window) == [] and faults_of(window) == [])
     window.first_start.skip.click()
     qtbot.waitUntil(lambda: window.area.docks["history"].is_seen)
     assert window.area.docks["bs1770"].is_seen
@@ -102,9 +100,8 @@ def test_what_is_closed_in_a_small_window_stays_closed(qtbot, open_window):
     qtbot.waitUntil(lambda: len(tab_bars(window)) > 0)
     window.area.docks["zwicker"].close()
     resize(qtbot, window, (1280, 800))
-    qtbot.wait(300)
+    qtbot.waitUntil(lambda: window.area.docks["history"].is_seen)
     assert window.area.docks["zwicker"].isHidden()
-    assert window.area.docks["history"].is_seen
 
 
 def test_what_was_closed_or_opened_stays_so_where_there_is_less_room(qtbot, open_window):

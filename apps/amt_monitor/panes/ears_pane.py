@@ -9,6 +9,7 @@ from amt_monitor.panes.pane import Pane
 from amt_monitor.panes.spectrum_pane import CAM_HIGH, CAM_LOW
 from amt_monitor.plot.history_traces import ticks_of, top_of
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
+from amt_stream.meters.rows.words import NO_READING
 
 if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState
@@ -28,6 +29,11 @@ class EarLoudness(NamedTuple):
         specific = values.specific_loudness[:, -1]
         step = (CAM_HIGH - CAM_LOW) / (specific.shape[-1] - 1)
         return cls(values.stl_ears[:, -1], step * specific.sum(axis=-1))
+
+    @property
+    def known(self) -> bool:
+        """Whether the model runs, and heard sound."""
+        return bool(np.isfinite(self).all())
 
 
 class EarsPane(Pane):
@@ -54,6 +60,10 @@ class EarsPane(Pane):
         ears = ears_in(view)
         if ears is None:
             return
+        if not ears.known:
+            for bar in self.bars:
+                bar.set_level(0.0, 0.0)
+            return
         self._fit(float(max(ears.alone.max(), ears.together.max())))
         for bar, loudness, alone in zip(self.bars, *ears, strict=True):
             bar.set_level(float(loudness), float(alone))
@@ -61,6 +71,11 @@ class EarsPane(Pane):
     def read(self, view: "ViewState") -> None:
         ears = ears_in(view)
         if ears is None:
+            return
+        if not ears.known:
+            for bar in self.bars:
+                bar.set_text(NO_READING, False)
+            self.sum.setText("")
             return
         for bar, loudness, alone in zip(self.bars, *ears, strict=True):
             text = f"{loudness:.2f} sone, alone {alone:.2f}, {inhibited_text(loudness, alone)}"
