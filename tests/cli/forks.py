@@ -261,33 +261,48 @@ def serve_all(listening: socket.socket, threads: int) -> None:
 
 
 def serve(asked: socket.socket, threads: int) -> None:
-    """Fork whatever is asked for, until nobody can ask."""
+    """Fork whatever is asked for, until nobody can ask; tell its process and then its status."""
+    ended, ending = os.pipe()
+    os.set_blocking(ending, False)
+    signal.set_wakeup_fd(ending, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    reports: dict[int, int] = {}
     asked.send(READY)
     while True:
-        request, given, *_ = socket.recv_fds(asked, 1 << 20, 4)
-        if not request:
-            return
-        if os.fork() == 0:
-            asked.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            look_after(request, given, threads)
-        for descriptor in given:
-            os.close(descriptor)
+        ready, _, _ = select.select([asked, ended], [], [])
+        if ended in ready:
+            os.read(ended, 1 << 10)
+            for child in [*reports]:
+                pid, status = os.waitpid(child, os.WNOHANG)
+                if pid:
+                    tell(reports[child], os.waitstatus_to_exitcode(status))
+                    os.close(reports.pop(child))
+        if asked in ready:
+            request, given, *_ = socket.recv_fds(asked, 1 << 20, 4)
+            if not request:
+                return
+            *standard, report = given
+            child = os.fork()
+            if not child:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for descriptor in (asked.detach(), ended, ending, report, *reports.values()):
+                    os.close(descriptor)
+                run(request, standard, threads)
+            for descriptor in standard:
+                os.close(descriptor)
+            reports[child] = report
+            tell(report, child)
 
 
-def look_after(request: bytes, given: list[int], threads: int) -> None:
-    """Fork the command; tell its process and, once it has ended, its status."""
+def tell(report: int, number: int) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        os.write(report, f"{number:{WIDTH}}".encode())
+
+
+def run(request: bytes, standard: list[int], threads: int) -> None:
+    """Be the command, with these for its standard input, output and error; does not return."""
     arguments, environment, folder, options = json.loads(request)
-    *standard, report = given
-    if child := os.fork():
-        for descriptor in standard:
-            os.close(descriptor)
-        with contextlib.suppress(BrokenPipeError):
-            os.write(report, f"{child:{WIDTH}}".encode())
-            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            os.write(report, f"{status:{WIDTH}}".encode())
-        os._exit(0)
-    os.close(report)
     for place, descriptor in enumerate(standard):
         os.dup2(descriptor, place)
         os.close(descriptor)

@@ -3,11 +3,8 @@
 import doctest
 import importlib
 import importlib.util
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -118,26 +115,15 @@ def blocks(page: str, language: str) -> list[str]:
     return [block for kind, block in fenced if kind == language]
 
 
-def run(*command: str, cwd: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "apps")))}
-    done = subprocess.run(
-        [sys.executable, *command],
-        check=False,
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(forks, tmp_path_factory):
     """Where the blocks of Python of each page have run, top to bottom as one program."""
     folder = tmp_path_factory.mktemp("pages")
     for page in SHOWING:
-        (folder / "page.py").write_text("\n".join(blocks(page, "python")), encoding="utf-8")
-        run("-W", "error", "page.py", cwd=folder)
+        strict = "import warnings; warnings.simplefilter('error')"
+        program = "\n".join([strict, *blocks(page, "python")])
+        done = forks.run(program, folder=folder, options=["code"])
+        assert done.returncode == 0, done.stderr.decode()
     return folder
 
 
