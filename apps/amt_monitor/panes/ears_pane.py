@@ -1,6 +1,6 @@
 """The loudness in each ear, and how much the other ear inhibits it."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pyqtgraph.Qt import QtWidgets
@@ -14,26 +14,7 @@ from amt_stream.meters.rows.words import NO_READING
 if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState
 
-EARS = ("left", "right")
 QUIETEST_SONE = 0.01
-
-
-class EarLoudness(NamedTuple):
-    """Short-term loudness in sone (ear,), with the other ear and alone."""
-
-    together: np.ndarray
-    alone: np.ndarray
-
-    @classmethod
-    def of(cls, values: Any) -> "EarLoudness":
-        specific = values.specific_loudness[:, -1]
-        step = (CAM_HIGH - CAM_LOW) / (specific.shape[-1] - 1)
-        return cls(values.stl_ears[:, -1], step * specific.sum(axis=-1))
-
-    @property
-    def known(self) -> bool:
-        """Whether the model runs, and heard sound."""
-        return bool(np.isfinite(self).all())
 
 
 class EarsPane(Pane):
@@ -60,28 +41,22 @@ class EarsPane(Pane):
         ears = ears_in(view)
         if ears is None:
             return
-        if not ears.known:
-            for bar in self.bars:
-                bar.set_level(0.0, 0.0)
-            return
-        self._fit(float(max(ears.alone.max(), ears.together.max())))
-        for bar, loudness, alone in zip(self.bars, *ears, strict=True):
+        levels = np.nan_to_num(ears)  # of a model that rests
+        self._fit(float(levels.max()))
+        for bar, loudness, alone in zip(self.bars, *levels, strict=True):
             bar.set_level(float(loudness), float(alone))
 
     def read(self, view: "ViewState") -> None:
         ears = ears_in(view)
         if ears is None:
             return
-        if not ears.known:
-            for bar in self.bars:
-                bar.set_text(NO_READING, False)
-            self.sum.setText("")
-            return
         for bar, loudness, alone in zip(self.bars, *ears, strict=True):
             text = f"{loudness:.2f} sone, alone {alone:.2f}, {inhibited_text(loudness, alone)}"
+            text = NO_READING if np.isnan(loudness) else text
             bar.set_text(text, view.reading_status().uncalibrated)
-        both, alone = float(ears.together.sum()), float(ears.alone.sum())
-        self.sum.setText(f"together {both:.2f} sone, {inhibited_text(both, alone)}")
+        both, alone = map(float, ears.sum(axis=-1))
+        text = f"together {both:.2f} sone, {inhibited_text(both, alone)}"
+        self.sum.setText("" if np.isnan(both) else text)
 
     def texts(self) -> tuple[str, ...]:
         return (*(bar.text for bar in self.bars), self.sum.text())
@@ -100,9 +75,12 @@ def inhibited_text(together: float, alone: float) -> str:
     return f"{100 * (1 - together / alone):.0f} % inhibited"
 
 
-def ears_in(view: "ViewState") -> EarLoudness | None:
+def ears_in(view: "ViewState") -> np.ndarray | None:
+    """Short-term loudness in sone (2, ear): with the other ear, and alone."""
     for frames in view.frames.values():
         values = frames.values
-        if hasattr(values, "stl_ears") and getattr(values, "specific_loudness", None) is not None:
-            return EarLoudness.of(values)
+        specific = getattr(values, "specific_loudness", None)
+        if hasattr(values, "stl_ears") and specific is not None:
+            step = (CAM_HIGH - CAM_LOW) / (specific.shape[-1] - 1)
+            return np.stack((values.stl_ears[:, -1], step * specific[:, -1].sum(axis=-1)))
     return None
