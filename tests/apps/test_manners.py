@@ -245,8 +245,7 @@ def test_nothing_is_cut(qtbot, open_window, tone_engine, size):
     window.resize(*size)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == size, timeout=5000)
     window.area.restore_default()
-    qtbot.wait(300)
-    assert cut(window) == []
+    qtbot.waitUntil(lambda: cut(window) == [])
 
 
 def test_the_state_is_whole_without_room_for_its_clock(qtbot):

@@ -107,9 +107,11 @@ def test_only_what_has_changed_is_painted(qtbot, plot):
     curve = CurveLayer("left")
     plot.add(curve)
     x, y = np.arange(0.0, 101.0, 10.0), np.full(11, 50.0)
-    curve.set(x, y)
-    qtbot.wait(100)
     painted = Painted(plot)
+    curve.set(x, y)
+    qtbot.waitUntil(lambda: bool(painted.areas))
+    qtbot.wait(100)
+    painted.areas.clear()
     curve.set(x, y + 1e-6)
     qtbot.wait(100)
     assert not painted.areas

@@ -225,8 +225,7 @@ def test_a_dock_knows_its_least_width_before_it_is_seen(qtbot):
     window.addDockWidget(AREA, dock)
     window.show()
     qtbot.waitExposed(window)
-    qtbot.wait(50)
-    assert dock.least_width == pytest.approx(before, abs=8)
+    qtbot.waitUntil(lambda: dock.least_width == pytest.approx(before, abs=8))
 
 
 def test_a_model_of_both_ears_without_specific_loudness(qtbot, open_readings, engine_of):

@@ -109,8 +109,8 @@ def test_all_is_painted_anew_in_another_theme(qtbot):
         asked = {getattr(colors, role) for role in ("paper", "grid", "second", "accent", "amber")}
         qtbot.waitUntil(lambda asked=asked: asked <= pixels(pane), timeout=5000)
     theme.choose("dark")
-    qtbot.wait(50)
-    assert not {LIGHT.paper, LIGHT.second, LIGHT.accent, LIGHT.grid} & pixels(pane)
+    gone = {LIGHT.paper, LIGHT.second, LIGHT.accent, LIGHT.grid}
+    qtbot.waitUntil(lambda: not gone & pixels(pane))
 
 
 def test_the_theme_of_the_desktop_is_followed(qtbot):

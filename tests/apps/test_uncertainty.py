@@ -36,8 +36,12 @@ def test_how_far_off_it_may_be_stands_beside_the_number(qtbot, open_window, tone
     assert told in window.bar.calibrated.toolTip()
     for size in ((1200, 800), (900, 640)):
         window.resize(*size)
-        qtbot.wait(50)
         pane = window.area.docks["moore2016"].pane
-        for found in pane.findChildren(QtWidgets.QLabel):
-            place = found.rect().translated(found.mapTo(pane, found.rect().topLeft()))
-            assert not found.isVisible() or pane.rect().contains(place), (size, found.objectName())
+
+        def has_room(size=size, pane=pane):
+            assert (window.width(), window.height()) == size
+            for label in pane.findChildren(QtWidgets.QLabel):
+                place = label.rect().translated(label.mapTo(pane, label.rect().topLeft()))
+                assert not label.isVisible() or pane.rect().contains(place), label.objectName()
+
+        qtbot.waitUntil(has_room)

@@ -91,12 +91,11 @@ def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
     window.targets.wall.choose(["laf_db"])
     qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
     wall.resize(1280, 800)
-    qtbot.wait(300)
     (first,) = wall.numbers.values()
-    size = first.digits.font().pixelSize()
-    assert 0.33 * wall.height() <= size <= 0.42 * wall.height() + 1
+    size = first.digits.font().pixelSize
+    qtbot.waitUntil(lambda: 0.33 * wall.height() <= size() <= 0.42 * wall.height() + 1)
+    qtbot.waitUntil(lambda: wall.band.height() == round(0.18 * wall.height()))
     assert first.words.font().pixelSize() >= 0.05 * wall.height()
-    assert wall.band.height() == round(0.18 * wall.height())
     assert wall.band.width() > 0.9 * wall.width()
     assert wall.others.text() == "● LAF 80.0 dB, limit 99 dB"
     qtbot.waitUntil(lambda: wall.strip.isVisible() and len(wall.strip._cells) > 0, timeout=5000)
@@ -214,11 +213,14 @@ def test_it_is_dark_in_every_theme(qtbot, on_wall):
     try:
         for choice, colors in (("light", DARK), ("dark", DARK), ("contrast", CONTRAST_DARK)):
             theme.choose(choice)
-            qtbot.wait(300)
-            picture = wall.grab().toImage()
-            assert picture.pixelColor(2, 2).name() == colors.paper
-            ink = wall.time.palette().color(wall.time.foregroundRole()).name()
-            assert ink == colors.ink
+
+            def is_dark(colors=colors):
+                picture = wall.grab().toImage()
+                assert picture.pixelColor(2, 2).name() == colors.paper
+                ink = wall.time.palette().color(wall.time.foregroundRole()).name()
+                assert ink == colors.ink
+
+            qtbot.waitUntil(is_dark)
     finally:
         theme.choose(before)
 

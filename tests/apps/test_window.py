@@ -69,14 +69,15 @@ def test_curves_are_those_of_the_frames(qtbot, open_window, tone_engine):
     window = open_window(tone_engine)
     qtbot.mouseClick(button(window, "stop"), Button)
     wait_for_state(qtbot, window, "stopped")
-    history = window.measurement.engine.history
-    qtbot.wait(150)
-    for curve, expected in zip(
-        pane_in(window, "specific_loudness").curves,
-        history.latest.values.specific_loudness[:, -1],
-        strict=True,
-    ):
-        np.testing.assert_array_equal(curve.y, expected)
+    latest = window.measurement.engine.history.latest.values.specific_loudness[:, -1]
+
+    def is_latest():
+        for curve, expected in zip(
+            pane_in(window, "specific_loudness").curves, latest, strict=True
+        ):
+            np.testing.assert_array_equal(curve.y, expected)
+
+    qtbot.waitUntil(is_latest)
     assert pane_in(window, "specific_loudness").curves[0].x[[0, -1]].tolist() == [1.75, 39.0]
     pane, row = pane_in(window, "history"), window.measurement.readings.row
     assert pane.chosen == ["ltl_phon", "stl_phon"]
