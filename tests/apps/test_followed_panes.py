@@ -31,7 +31,7 @@ def heard(components, model, duration=3.0):
     readings = FollowedReadings(engine.new_rows())
     engine.attach(readings)
     with engine:
-        assert engine.wait(30.0)
+        assert engine.wait(60)
     return engine, readings, frames
 
 

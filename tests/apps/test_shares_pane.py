@@ -164,7 +164,7 @@ def remembering(qtbot, tmp_path):
     keeper = SoundKeeper(tmp_path, table, fs=FS, channels=2)
     source = SignalSource(SOUND, FS, 1.2, paced=False)
     with Engine(source, models, [keeper], calibration=Calibration(100.0)) as engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     view = ViewState.at(engine, None)
     pane = SharesPane(view)
     qtbot.addWidget(pane)

@@ -69,7 +69,7 @@ def test_a_rattling_fan_is_named_within_2_s(qtbot, fan_file):
     source = FileSource(fan_file, paced=False)
     calibration = Calibration(FULL_SCALE_DB)
     with Engine(source, {"it": model}, [frames.append], calibration=calibration) as engine:
-        assert engine.wait(30.0)
+        assert engine.wait(60)
     pane = SpecificQualityPane(catalog.entry("ecma_roughness"), "it", *SPECIFIC["ecma_roughness"])
     qtbot.addWidget(pane)
     words = {

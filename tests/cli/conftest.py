@@ -198,7 +198,7 @@ class Typist:
         self._descriptor = descriptor
         self.seen = ""
 
-    def wait_for(self, words, since=0, timeout=20.0):
+    def wait_for(self, words, since=0, timeout=60.0):
         """The place after `words`, which must appear after the place `since`."""
         end = time.monotonic() + timeout
         while words not in self.seen[since:]:

@@ -105,7 +105,7 @@ def test_a_mark_goes_into_a_log_that_is_written(begin, run, tmp_path):
     )
     call = ["meter", "--source", "demo", "--model", "spl", "--log", "night", "--quiet"]
     with begin(*call) as meter:
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 60
         while not (night / "rows.sqlite").exists():
             assert time.monotonic() < give_up
             time.sleep(0.05)

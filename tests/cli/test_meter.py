@@ -108,7 +108,7 @@ def test_rows_say_what_they_are(run, sound_file, tone):
 def test_what_was_said_while_it_ran_is_not_said_again(capsys):
     sound = io.BytesIO(np.zeros(4801, "<f4").tobytes()[:-1])
     with Engine(StdinSource("f32le", FS, 1, sound), Moore2016(fs=FS)) as engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert "in the middle of a sample" in engine.health.note
     looking = Watch(engine)
     looking.look()

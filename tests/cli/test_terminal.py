@@ -139,7 +139,7 @@ async def press(app, *keys):
         await asyncio.sleep(0.05)
 
 
-async def until(app, holds, timeout=20.0):
+async def until(app, holds, timeout=60.0):
     """Wait until this holds of the text on the screen, and return it."""
     end = time.monotonic() + timeout
     while not holds(text := text_of(app)):

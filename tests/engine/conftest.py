@@ -110,9 +110,9 @@ class Collector:
 
 @pytest.fixture
 def until():
-    """Waits for a condition; fails after 20 s, so that a broken test ends."""
+    """Waits for a condition; fails after a minute, so that a broken test ends."""
 
-    def wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+    def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
         give_up = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < give_up, "the condition never came true"

@@ -15,7 +15,7 @@ from tests.engine.conftest import Collector, PowerMeter
 from tests.engine.test_ends import fail, leave, spoil
 
 SOUND_S = 0.4
-END_S = 20.0
+END_S = 60.0
 NOISE = Noise(level_db=60.0)
 
 KINDS = ["drop", "late", "nan", "clip", "silence", "unplug", "stall"]

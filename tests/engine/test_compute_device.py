@@ -54,7 +54,7 @@ def test_without_such_a_device_it_is_the_cpu_and_says_so(scripted, power_meter, 
     for device in ("cpu", "cuda:99"):
         source, model = scripted(script, live=False), power_meter()
         with Engine(source, model, [collector], device=device, calibration=FULL_SCALE) as engine:
-            assert engine.wait(30)
+            assert engine.wait(60)
         assert (engine.device, model.device.type) == ("cpu", "cpu")
         told = [event.text for event in engine.events if event.kind == "compute"]
         if device == "cpu":
@@ -103,7 +103,7 @@ def test_odd_bursts_losses_and_commands_give_what_they_give_on_the_cpu(
         given = {"calibration": FULL_SCALE, "device": device, "run_in": run_in}
         engine = Engine(source, power_meter(), [collector], **given)
         with engine:
-            assert engine.wait(30), engine.error
+            assert engine.wait(60), engine.error
         found.append(numbers(collector))
     assert_same(*found)
     assert gpu.replays > 40
@@ -123,7 +123,7 @@ def test_rows_of_several_microphones_go_there_together(gpu, scripted, power_mete
         given = {"microphones": rows, "device": device, "run_in": "callback"}
         engines.append(Engine(source, power_meter(), **given))
         with engines[-1] as engine:
-            assert engine.wait(30), engine.error
+            assert engine.wait(60), engine.error
         read.append({name: history.read() for name, history in engine.histories.items()})
     assert list(read[0]) == ["left", "right"]
     for name, expected in read[0].items():
@@ -154,7 +154,7 @@ def test_a_run_is_saved_and_gone_on_with_across_devices(
         state = None if saved is None else saved.state
         engine = Engine(source, power_meter(), [keeper], device=device, restore=state)
         with engine:
-            assert engine.wait(30), engine.error
+            assert engine.wait(60), engine.error
         return keeper
 
     whole = ran("cpu")

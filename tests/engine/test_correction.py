@@ -179,7 +179,7 @@ def test_an_engine_is_given_one_and_can_be_given_another(power_meter, collector,
         engine.calibrate(FULL_SCALE)
         source.push(tone(8000))
         source.close()
-        assert engine.wait(10)
+        assert engine.wait(60)
     levels = 10 * np.log10(collector.column("stl")[1:-1] / 2 / 4e-10)
     assert levels[400] == pytest.approx(104.0, abs=0.2)
     assert levels[900] == pytest.approx(109.0, abs=0.2)

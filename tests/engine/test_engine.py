@@ -42,7 +42,7 @@ BLOCK = 480
 
 def run(source, model, collector, **options) -> Engine:
     with Engine(source, model, [collector], **options) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     return engine
 
 
@@ -142,7 +142,7 @@ def test_a_stalled_sink_loses_its_own_rows_only(scripted, power_meter, collector
 
     engine = Engine(scripted(script), power_meter(), [stalled], sink_slack_s=0.2, ring_s=3.0)
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     assert engine.health.lost_samples == 0
     everything = engine.history.read()
     np.testing.assert_array_equal(everything.sample, np.arange(2001) * 48)
@@ -214,7 +214,7 @@ def test_samples_lost_to_a_stalled_engine_are_counted_marked_and_shift_nothing(
 
     engine = Engine(scripted(script), Hanging(48), [collector], ring_s=0.2)
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     health = engine.health
     assert health.overruns > 0
     assert health.lost_samples > 0
@@ -346,7 +346,7 @@ def test_a_gap_is_an_event_for_sinks_that_hear_them(power_meter, collector, scri
     hearing = Hearing()
     engine = Engine(scripted(script), power_meter(), [hearing, collector])
     with engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     told = [(e.kind, e.sample, e.time_s, e.samples, e.text) for e in hearing.events]
     assert told == [
         ("gap", 2400, 0.05, 96, "script lost it"),
@@ -392,7 +392,7 @@ def test_sound_is_heard_as_it_was_let_in(power_meter, scripted, noise, run_in, u
     recording = Recording()
     engine = Engine(scripted(script), power_meter(), [recording], run_in=run_in)
     with engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     chunks = recording.chunks
     heard = np.concatenate([chunk.samples for chunk in chunks])
     np.testing.assert_array_equal(heard, expected)
@@ -430,7 +430,7 @@ def test_what_a_program_changes_is_an_event(power_meter, scripted):
 
     engine = Engine(scripted(script, live=False), power_meter(), run_in="callback")
     with engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert [(e.kind, e.sample) for e in engine.events] == [
         ("filters_reset", 480),
         ("calibrated", 960),
@@ -449,7 +449,7 @@ def test_a_sink_that_fails_is_counted_and_finally_dropped(speech, power_meter, c
 
     engine = Engine(FileSource(speech, paced=False), power_meter(), [failing, collector])
     with engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert len(collector.column("stl")) == 1003
     assert engine.health.sink_errors == len(calls) == 5
     assert "failing" in engine.health.note
@@ -467,7 +467,7 @@ def test_a_sink_that_exits_is_dropped_and_the_measurement_goes_on(
 
     sinks = [leaving, collector]
     with Engine(FileSource(speech, paced=False), power_meter(), sinks) as engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert len(collector.column("stl")) == 1003
     assert (engine.health.sink_errors, len(calls)) == (1, 1)
     assert "leaving" in engine.health.note
@@ -483,7 +483,7 @@ def test_a_sink_may_change_its_frames_and_no_other_hears_of_it(speech, power_met
 
     sinks = [spoiling, collector, spoiling]
     with Engine(FileSource(speech, paced=False), power_meter(), sinks) as engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert engine.health.sink_errors == 0
     for name in ("stl", "ears", "fault", "time_s"):
         assert (collector.column(name) >= 0).all()
@@ -500,7 +500,7 @@ def test_a_sink_that_only_reads_is_handed_the_frames_themselves(speech, power_me
     reading, other = Reading(), []
     sinks = [reading, other.append]
     with Engine(FileSource(speech, paced=False), power_meter(), sinks) as engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert reading[-1].values.stl is engine.history.latest.values.stl
     assert other[-1].values.stl is not engine.history.latest.values.stl
     np.testing.assert_array_equal(other[-1].values.stl, reading[-1].values.stl)
@@ -518,7 +518,7 @@ def test_an_exit_in_the_callback_ends_the_engine_and_says_why(power_meter):
     model = Leaving(48)
     with Engine(SignalSource(), model, run_in="callback") as engine:
         model.armed = True
-        assert not engine.wait(20)
+        assert not engine.wait(60)
     assert isinstance(engine.error, SystemExit)
     assert engine.health.device_state == "stopped"
 
@@ -542,7 +542,7 @@ def test_a_block_that_is_no_sound_ends_the_engine_and_says_why(
 ):
     source = scripted(lambda deliver: deliver(block, lost))
     with Engine(source, power_meter(), run_in=run_in) as engine:
-        assert not engine.wait(20)
+        assert not engine.wait(60)
     assert isinstance(engine.error, error)
     with pytest.raises(error, match=said):
         raise engine.error
@@ -584,7 +584,7 @@ def test_a_model_that_fails_ends_the_engine_and_says_why(speech, power_meter, ru
             return super().step(x, state)
 
     with Engine(FileSource(speech, paced=False), Broken(48), run_in=run_in) as engine:
-        assert not engine.wait(30)
+        assert not engine.wait(60)
         assert str(engine.error) == "the model broke"
         assert engine.health.device_state == "stopped"
         assert engine.health.error == "the model broke"
@@ -611,7 +611,7 @@ def test_commands_in_a_running_stream(scripted, power_meter, collector, noise, r
     wrong.fs = 32000
     engine = Engine(scripted(script), power_meter(), [collector], run_in=run_in)
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     power = powers(x)
     power[200:] *= 4.0
     sample = collector.column("sample")
@@ -635,7 +635,7 @@ def test_history_follows_a_model_of_another_frame_rate_and_loses_no_row(
     slow = type(power_meter())(480)
     engine = Engine(scripted(script), power_meter(), [collector], history_s=0.5)
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     assert engine.history.count == 200 + 81
     sample = collector.column("sample")
     np.testing.assert_array_equal(engine.history.since(0).sample, sample[-50:])
@@ -732,7 +732,7 @@ def test_a_source_that_goes_silent_for_too_long_is_lost(scripted, power_meter, n
     inner_stop = source.stop
     source.stop = lambda: (stop.set(), inner_stop())
     with Engine(source, power_meter()) as engine:
-        assert not engine.wait(20)
+        assert not engine.wait(60)
         assert isinstance(engine.error, DeviceLost)
         assert engine.health.device_state == "lost"
 
@@ -744,7 +744,7 @@ def test_an_error_while_reading_reaches_the_engine(power_meter, collector):
             raise OSError("the disk is gone")
 
     with Engine(Failing(), power_meter(), [collector]) as engine:
-        assert not engine.wait(20)
+        assert not engine.wait(60)
         assert str(engine.error) == "the disk is gone"
     assert len(collector.column("stl")) == 101
 
@@ -872,7 +872,7 @@ def test_memory_does_not_grow(scripted, power_meter, until, monkeypatch):
 
 def test_digital_silence_is_told(power_meter, collector):
     with Engine(SignalSource(duration=1.5, paced=False), power_meter(), [collector]) as engine:
-        assert engine.wait(20)
+        assert engine.wait(60)
     assert engine.health.silent
     assert (collector.column("level_db") == -100.0).all()
 

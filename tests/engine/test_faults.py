@@ -73,7 +73,7 @@ def test_a_loss_of_the_source_itself_is_no_fault_of_ours(power_meter):
         source.source.push(np.zeros(4800, np.float32), lost=2400)
         source.source.push(np.zeros(4800, np.int16))
         source.source.close()
-        assert engine.wait(20)
+        assert engine.wait(60)
     assert source.injected.lost == 2400
     # Both together are one gap.
     assert source.injected.gaps == [(4800, 4800)]
@@ -107,7 +107,7 @@ def test_a_clock_that_is_off(power_meter, ppm):
 def test_a_muted_device_is_silent_when_it_lasts(for_s, missing, power_meter, collector):
     source = FaultSource(noise(3.0), [("mute", 1.0, for_s)])
     with Engine(source, power_meter(), [collector]) as engine:
-        assert engine.wait(20)
+        assert engine.wait(60)
     assert source.injected.mute == round(for_s * source.fs)
     assert engine.health.lost_samples == pytest.approx(missing * source.fs, abs=1)
     silent = [event.kind for event in engine.events if event.kind != "late"]

@@ -32,7 +32,7 @@ def test_what_came_before_the_models_were_ready_has_the_gain_of_its_time(
             source.push(BLOCK)
     with Engine(runner, power_meter(), [collector], calibration=GIVEN) as engine:
         source.close()
-        assert engine.wait(20)
+        assert engine.wait(60)
     known = calibrated(collector)[:300]
     np.testing.assert_array_equal(known, np.repeat([True, False, True], 100))
     kinds = [(event.kind, event.sample) for event in engine.events]
@@ -64,7 +64,7 @@ def test_a_gain_that_returns_waits_for_its_sound_and_one_that_goes_does_not(
                 source.push(BLOCK)
         going_on.set()
         source.close()
-        assert engine.wait(20)
+        assert engine.wait(60)
     known = calibrated(collector)
     assert known[:10].all()
     assert not known[10:210].any(), "from the next block on, until the sound of the old gain"
@@ -110,7 +110,7 @@ def test_a_snapshot_knows_for_which_gain_the_calibration_holds(power_meter):
         for _ in range(10):
             source.push(BLOCK)
         source.close()
-        assert engine.wait(20)
+        assert engine.wait(60)
     source = PushSource(fs=48000, channels=2)
     settings = {"calibration": GIVEN, "restore": kept[-1].state}
     with Engine(source, power_meter(), **settings) as engine:
@@ -118,6 +118,6 @@ def test_a_snapshot_knows_for_which_gain_the_calibration_holds(power_meter):
         for _ in range(10):
             source.push(BLOCK)
         source.close()
-        assert engine.wait(20)
+        assert engine.wait(60)
     (event,) = [event for event in engine.events if event.kind == "uncalibrated"]
     assert event.text.endswith("the input gain is 50 % and was 100 % at the start")

@@ -85,15 +85,16 @@ def test_what_comes_while_a_model_warms_is_heard(scripted, warming, noise, until
     engine, go_on = warming(runner if early else source, sink)
     until(lambda: engine.health.queue_s * 48000 == len(x))
     assert engine.device_state == "waiting"
+    heard = time.time()
     time.sleep(0.5)  # it is not now that it comes
     go_on()
     until(lambda: sum(map(len, sink.chunks)) == len(x))
     warm.set()
-    assert engine.wait(20)
+    assert engine.wait(60)
     assert (engine.health.samples, engine.health.lost_samples) == (len(x) + 4800, 480)
     np.testing.assert_array_equal(np.concatenate([c.samples for c in sink.chunks]), [*x, *later])
     assert [(e.kind, e.sample) for e in engine.events] == [("stall", len(x)), ("gap", len(x))]
-    assert abs(sink.chunks[0].utc - began[0]) < 0.3
+    assert began[0] - 0.3 < sink.chunks[0].utc < heard
     assert not any(np.any(f.fault & Fault.OVERLOAD) for f in sink.frames)
 
 
@@ -113,7 +114,7 @@ def test_sound_beyond_what_may_wait_is_counted_as_lost(
     engine, go_on = warming(scripted(script), sink)
     assert sent.wait(20)
     go_on()
-    assert engine.wait(20)
+    assert engine.wait(60)
     kept = 20 * 441
     assert (engine.health.samples, engine.health.lost_samples) == (kept, len(x) + 1 - kept)
     np.testing.assert_array_equal(np.concatenate([c.samples for c in sink.chunks]), x[:kept])
@@ -164,7 +165,7 @@ def test_a_block_that_is_none_ends_it_once_the_model_is_warm(scripted, warming, 
     engine, go_on = warming(scripted(script))
     assert refused.wait(20)
     go_on()
-    assert not engine.wait(20)
+    assert not engine.wait(60)
     assert said in str(engine.error)
 
 
@@ -195,7 +196,7 @@ def test_a_sound_that_can_wait_begins_when_the_models_are_ready(warming):
     engine, go_on = warming(SignalSource(duration=0.5, paced=False))
     assert not engine._runner.has_begun
     go_on()
-    assert engine.wait(20)
+    assert engine.wait(60)
     assert engine.health.samples == 24_000
 
 

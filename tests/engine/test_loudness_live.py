@@ -60,7 +60,7 @@ def test_offline_file_pipe_and_both_threads_agree(model, bursts, collector):
             with Engine(
                 source, model, [collector], calibration=FULL_SCALE, run_in=run_in, ladder=()
             ) as engine:
-                assert engine.wait(30), engine.error
+                assert engine.wait(60), engine.error
             assert engine.health.lost_samples == 0
             np.testing.assert_allclose(collector.column("time_s"), np.arange(2001) / 1000)
             for name in ("stl", "ltl"):
@@ -78,7 +78,7 @@ def test_the_microphone_reads_the_same_loudness(model, bursts, record, collector
     with Engine(
         FileSource(bursts, paced=False), model, [collector], calibration=FULL_SCALE
     ) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     expected = phon(collector.column("ltl").max())
     collector.all.clear()
     engine = record(bursts, model)
@@ -96,7 +96,7 @@ def test_a_click_is_reported_when_it_came(model, collector, tmp_path):
     path = tmp_path / "click.wav"
     soundfile.write(path, x, 48000, subtype="FLOAT")
     with Engine(FileSource(path, paced=False), model, [collector]) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     loudest = collector.column("time_s")[collector.column("stl").argmax()]
     assert loudest == pytest.approx(0.5, abs=0.035)
     assert not collector.all[0].calibrated
@@ -112,7 +112,7 @@ def test_one_absurd_sample_does_not_spoil_what_comes_after(model, collector, tmp
     with Engine(
         FileSource(path, paced=False), model, [collector], calibration=calibration
     ) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     assert np.isfinite(collector.column("stl")).all()
     assert np.isfinite(collector.column("ltl")).all()
     # A floating-point file has no full scale, so that what is no number alone is a fault.
@@ -125,7 +125,7 @@ def test_optional_outputs_come_through(collector, bursts):
     with Engine(
         FileSource(bursts, paced=False), model, [collector], calibration=FULL_SCALE
     ) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
         assert engine.history.fields == ("stl", "ltl")
     values = collector.all[0].values
     assert values.specific_loudness.shape == (2, len(values.stl), 150)

@@ -138,7 +138,7 @@ def test_a_device_and_a_file_give_the_same_numbers(tmp_path, collector):
         with source:
             for at in range(0, len(x), 333):
                 source.push(x[at : at + 333])
-        assert engine.wait(30)
+        assert engine.wait(60)
     (event,) = [event for event in engine.events if event.kind == "offset"]
     assert event.text == ("pushed sound has an offset of 2 % of full scale, which is removed")
     of_device = np.concatenate([f.values.power for f in collector.all], -1)
@@ -146,7 +146,7 @@ def test_a_device_and_a_file_give_the_same_numbers(tmp_path, collector):
     soundfile.write(tmp_path / "x.wav", x, FS, "FLOAT")
     file = FileSource(tmp_path / "x.wav", paced=False)
     with Engine(file, SoundLevel(FS), sinks=[collector]) as engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     of_file = np.concatenate([f.values.power for f in collector.all], -1)
     np.testing.assert_array_equal(of_device, of_file)
     recording = CheckedFile(tmp_path / "x.wav")

@@ -184,7 +184,7 @@ def test_a_push_out_of_time_is_refused(power_meter):
         with pytest.raises(SourceError, match="socket is closed: make a new PushSource"):
             source.push(block)
         source.close()
-        assert engine.wait(20)
+        assert engine.wait(60)
     stopped = PushSource(FS, 2, "socket")
     with Engine(stopped, power_meter()):
         pass
@@ -198,7 +198,7 @@ def test_one_that_was_closed_before_it_started_ends_at_once(power_meter):
     source = PushSource(FS, 2)
     source.close()
     with Engine(source, power_meter()) as engine:
-        assert engine.wait(20)
+        assert engine.wait(60)
     assert engine.health.frames == 0
 
 

@@ -239,7 +239,7 @@ def test_a_stream_with_a_gap_a_reset_and_a_swap(scripted, power_meter, noise, un
 
     engine = Engine(scripted(script, live=False), power_meter(), [recorder], run_in=run_in)
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     data = recorder.take(ended=True)
     ids = data["collector", "traj_ids"]
     assert ids.unique().tolist() == [0, 1, 2, 3]

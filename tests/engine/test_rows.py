@@ -199,7 +199,7 @@ def pushed(power_meter, rows, x, act=lambda engine: None, **options):
         act(engine)
         source.push(x[half:])
         source.close()
-        assert engine.wait(20), engine.error
+        assert engine.wait(60), engine.error
     return sink, engine
 
 
@@ -244,7 +244,7 @@ def test_the_newest_of_each_and_a_sink_of_rows(power_meter, noise):
         assert engine.latest() is None
         with source:
             source.push(np.tile(noise(FS // 2), 2))
-        assert engine.wait(20)
+        assert engine.wait(60)
         latest = engine.latest()
     assert set(latest) == {"desk", "door"}
     assert latest["door"]["row"] == "door"
@@ -292,7 +292,7 @@ def test_rows_go_on_where_they_were(power_meter, noise):
         with Engine(source, power_meter(), [sink], microphones=2, restore=restore) as engine:
             source.push(sound)
             source.close()
-            assert engine.wait(20), engine.error
+            assert engine.wait(60), engine.error
         return sink
 
     whole, first = heard(x), heard(x[: FS // 4])

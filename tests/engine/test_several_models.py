@@ -75,7 +75,7 @@ def test_a_reset_a_calibration_and_a_gap_reach_all(scripted, power_meter, noise,
     models = {"a": power_meter(), "b": power_meter(delay=96)}
     engine = Engine(scripted(script, live=False), models, [sink])
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     for name in models:
         frames = sink.frames[name]
         assert frames[0].stretch == 0
@@ -98,7 +98,7 @@ def test_one_of_them_can_be_swapped(scripted, power_meter, noise, until):
 
     engine = Engine(scripted(script, live=False), models, [sink])
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     assert engine.models == {"a": models["a"], "b": new}
     assert sink.frames["a"][-1].stretch == 0
     assert sink.frames["b"][-1].stretch == 1
@@ -125,7 +125,7 @@ def test_on_one_channel_a_meter_of_channels_and_one_of_ears_take_turns(
     both = [Calibration(100.0), Calibration(106.0)]
     engine = Engine(source, models[0], [sink], calibration=both)
     with engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     frames = sink.frames[""]
     assert [frames[k].stretch for k in (0, -1)] == [0, 2]
     ears = next(f for f in frames if f.stretch == 1)
@@ -141,7 +141,7 @@ def test_one_channel_is_one_meter_where_each_channel_has_its_own():
     model = ZwickerTimeVarying(FS)
     source = SignalSource(tone, FS, 0.1, paced=False)
     with Engine(source, model, [sink], channels=(1,)) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     frames = sink.frames[""][0]
     assert frames.values.n.shape[0] == 1
     assert frames.level_db.shape[0] == 2

@@ -52,7 +52,7 @@ def test_a_sink_that_calls_what_may_wait_is_told(power_meter, scripted, noise):
         scripted(lambda deliver: deliver(noise(4800)), live=False), power_meter(), [sink]
     )
     with engine:
-        assert engine.wait(30)
+        assert engine.wait(60)
     assert told
 
 

@@ -26,7 +26,7 @@ def frames_of(models, duration=6.0, source=None):
     found = []
     source = source or SignalSource(SOUND, FS, duration=duration, paced=False)
     with Engine(source, models, [found.append]) as engine:
-        assert engine.wait(30.0)
+        assert engine.wait(60)
     return found
 
 

@@ -178,7 +178,7 @@ def test_no_maximum_is_seen_below_the_present_value():
     with Engine(source, {"spl": SoundLevel(FS)}, [look]) as engine, source:
         source.push(rising.astype(np.float32)[:, None])
         source.close()
-        assert engine.wait(10)
+        assert engine.wait(60)
     known = np.array([pair for pair in seen if None not in pair])
     assert len(known) > 5
     assert known[-1, 0] > known[0, 0] + 20

@@ -31,7 +31,7 @@ def frames():
     found = []
     source = SignalSource(SOUND, FS, duration=4.0, paced=False)
     with Engine(source, MODELS, [found.append]) as engine:
-        assert engine.wait(30.0)
+        assert engine.wait(60)
     return found
 
 
@@ -97,7 +97,7 @@ def test_what_is_too_long_ago_is_not_kept(frames):
     source = SignalSource(SOUND, FS, duration=14.0, paced=False)
     found = []
     with Engine(source, {"spl": MODELS["spl"]}, [found.append]) as engine:
-        assert engine.wait(30.0)
+        assert engine.wait(60)
     *_, cleared = rows_with(found, [at("readings_reset", 1.5)], ["spl"])
     *_, told = rows_with(found, [at("readings_reset", 1.5), at("reset_undone", 13.7)], ["spl"])
     assert told == cleared
@@ -121,7 +121,7 @@ LOUD, QUIET = 0.5, 0.0005
 
 
 def wait(true):
-    end = time.monotonic() + 10.0
+    end = time.monotonic() + 60.0
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)

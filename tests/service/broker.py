@@ -10,7 +10,7 @@ import time
 import pytest
 from paho.mqtt.client import CallbackAPIVersion, Client
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 def mosquitto():

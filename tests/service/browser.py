@@ -16,7 +16,7 @@ from pathlib import Path
 
 from websockets.sync.client import connect
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class Protocol:

@@ -5,7 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 class Posted(NamedTuple):

@@ -90,10 +90,10 @@ def written(new_log, at):
 
 @pytest.fixture
 def until():
-    """Waits for a condition; fails after 20 s, so that a broken test ends."""
+    """Waits for a condition; fails after a minute, so that a broken test ends."""
 
     def wait(condition):
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < give_up, "the condition never came true"
             time.sleep(0.01)

@@ -182,7 +182,7 @@ def test_a_live_measurement_goes_on_after_a_gap(tmp_path):
                 source.push(block)
                 time.sleep(0.002)
             source.close()
-            assert engine.wait(20)
+            assert engine.wait(60)
         return table.rows
 
     first = heard(noise[:150], False)

@@ -133,7 +133,7 @@ def test_a_hook_sees_every_block_of_an_engine():
     seen, frames = watched(model.loudness), []
     source = SignalSource([Noise(level_db=60.0)], duration=0.2, paced=False)
     with Engine(source, model, [frames.append]) as engine:
-        assert engine.wait(30), engine.error
+        assert engine.wait(60), engine.error
     stl = torch.cat([torch.from_numpy(given.values.stl) for given in frames])
     assert len(stl) > 190
     # The hook also sees blocks that warm the model up, and frames for time outside the sound.
