@@ -25,7 +25,7 @@ from amt_stream.meters.state_signs import signs_script
 from amt_stream.service.message import Message
 from amt_stream.service.page.pipe import parts, pipe_line
 from amt_stream.service.screen import Screens
-from tests.service.browser import Browser
+from tests.service.browser import PATIENCE_S, Browser
 from tests.service.served import Served, is_row
 
 
@@ -75,17 +75,15 @@ def test_numbers_move_and_are_those_of_the_rows(served):
         # Held, so that what is shown and what was sent last are of the same row.
         assert served.ask("stop")["done"]
         browser.until(f"{text('state')} === 'Stopped'")
-        time.sleep(0.5)
         last = [message for message in served.past if is_row(message)][-1]
         names = ("stl_sone", "ltl_sone", "stl_phon", "ltl_phon")
-        shown = browser.evaluate(VALUES)
-        assert shown[:4] == [reading_text(name, last[name]) for name in names]
+        texts = [reading_text(name, last[name]) for name in names]
+        becomes(texts, lambda: browser.evaluate(VALUES)[:4])
         assert served.ask("start")["done"]
         browser.until("!document.getElementById('specific').hidden")
         browser.until(f"{text('state')} === 'Running' && {THERE}")
-        time.sleep(1)
         long_term = np.array([0x3B, 0x0F, 0x7A])
-        assert (pixels(browser)[..., :3] == long_term).all(axis=-1).any(), "no line is drawn"
+        becomes(True, lambda: (pixels(browser)[..., :3] == long_term).all(axis=-1).any())
 
 
 RECORD = """(() => {
@@ -166,6 +164,18 @@ def misplaced(texts, width):
     return outside, [pair for pair in pairs if overlap(*(one["box"] for one in pair))]
 
 
+def becomes(expected, look):
+    """Wait until `look()` gives what is expected: a page is drawn a moment later."""
+    give_up = time.monotonic() + PATIENCE_S
+    while (seen := look()) != expected:
+        assert time.monotonic() < give_up, seen
+        time.sleep(0.1)
+
+
+def nothing_is_misplaced(browser, longest, width):
+    becomes(([], []), lambda: misplaced(browser.evaluate(longest + WRITTEN), width))
+
+
 FORECAST = r"Only part of its time was measured\. "
 FORECAST += r"Forecast: (\d+ (s|min) left at this level; )?up to \d\d\.\d dB allowed from now on"
 CLOSE = """(() => {
@@ -196,7 +206,7 @@ def test_no_text_of_the_page_is_cut_or_lies_on_another():
                 browser.resize(width, height)
                 browser.until(f"innerWidth === {width} && drawn.size > 0 && {WRITTEN}.length > 15")
                 time.sleep(0.6)  # until all is drawn at this size
-                assert misplaced(browser.evaluate(LONGEST + WRITTEN), width) == ([], []), width
+                nothing_is_misplaced(browser, LONGEST, width)
                 assert browser.evaluate("document.documentElement.scrollWidth") <= width
                 assert browser.evaluate(BROKEN) == [], "a caption breaks at a hyphen or a unit"
                 if width > 390:
@@ -224,7 +234,7 @@ def test_without_limits_the_numbers_fill_their_place_too(served, size):
         browser.until(f"drawn.size > 0 && {WRITTEN}.length > 15")
         time.sleep(0.6)
         digits = "document.querySelector('#hero .value').textContent = '100.0';"
-        assert misplaced(browser.evaluate(digits + WRITTEN), size[0]) == ([], [])
+        nothing_is_misplaced(browser, digits, size[0])
         assert browser.evaluate(FILLED) > 0.8
         assert browser.evaluate(digits + WIDE) > 0.75
 
@@ -243,7 +253,7 @@ def test_what_is_said_of_uncalibrated_readings_has_room(tmp_path):
             browser.until(f"innerWidth === {width} && drawn.size > 0 && {WRITTEN}.length > 15")
             time.sleep(0.6)
             digits = "document.querySelector('#hero .value').textContent = '100.0';"
-            assert misplaced(browser.evaluate(digits + WRITTEN), width) == ([], []), width
+            nothing_is_misplaced(browser, digits, width)
             assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
