@@ -128,9 +128,12 @@ from .dsp.models import ECMALoudness as ECMALoudness
 from .dsp.models import ECMARoughness as ECMARoughness
 from .dsp.models import ECMATonality as ECMATonality
 from .dsp.models import Impulses as Impulses
+from .dsp.models import PartialLoudness as PartialLoudness
+from .dsp.models import PartialLoudnessSteady as PartialLoudnessSteady
 from .dsp.models import Rating as Rating
 from .dsp.models import RatingOutput as RatingOutput
 from .dsp.models import TonalAudibility as TonalAudibility
+from .dsp.models import partial_loudness_from_lines as partial_loudness_from_lines
 from .dsp.stages import DanielWeberOutput as DanielWeberOutput
 from .dsp.stages import DanielWeberRoughness as DanielWeberRoughness
 from .dsp.stages import ECMAEarFilter as ECMAEarFilter
@@ -147,6 +150,8 @@ from .dsp.stages import ECMATonalityOutput as ECMATonalityOutput
 from .dsp.stages import ECMATonalNoise as ECMATonalNoise
 from .dsp.stages import ImpulseOnsets as ImpulseOnsets
 from .dsp.stages import ImpulseOutput as ImpulseOutput
+from .dsp.stages import PartialLoudnessOfComponents as PartialLoudnessOfComponents
+from .dsp.stages import PartialLoudnessOutput as PartialLoudnessOutput
 from .dsp.stages import ToneAudibility as ToneAudibility
 from .dsp.stages import ToneOutput as ToneOutput
 from .dsp.stages import ToneSpectrum as ToneSpectrum

@@ -13,6 +13,9 @@ from .king2019 import King2019 as King2019
 from .modulation_spectrum import ModulationSpectrum as ModulationSpectrum
 from .moore2016 import Moore2016 as Moore2016
 from .osses2021 import Osses2021 as Osses2021
+from .partial import PartialLoudness as PartialLoudness
+from .partial import PartialLoudnessSteady as PartialLoudnessSteady
+from .partial import partial_loudness_from_lines as partial_loudness_from_lines
 from .paulick2024 import Paulick2024 as Paulick2024
 from .rating import Impulses as Impulses
 from .rating import Rating as Rating

@@ -55,6 +55,8 @@ from .moore.loudness import BinauralLoudness as BinauralLoudness
 from .moore.loudness import Glasberg2002Output as Glasberg2002Output
 from .moore.loudness import MonauralLoudness as MonauralLoudness
 from .moore.loudness import Moore2016Output as Moore2016Output
+from .moore.partial import PartialLoudnessOfComponents as PartialLoudnessOfComponents
+from .moore.partial import PartialLoudnessOutput as PartialLoudnessOutput
 from .moore.specific_loudness import Moore2016SpecificLoudness as Moore2016SpecificLoudness
 from .moore.specific_loudness import SpecificLoudness as SpecificLoudness
 from .outer_middle_ear import HeadphoneFilter as HeadphoneFilter

@@ -118,22 +118,35 @@ class Excitation(Stage):
     def initial_state(self, shape: Shape) -> State:
         return {}
 
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+    def selected(self, x: Tensor) -> Tensor:
+        """The intensities of `x`, with 0 for components that `selection` ignores."""
         if self.selection == "binaural":
-            kept = select_components(x)
-        else:
-            # Treat each ear as a listener with one ear.
-            kept = select_components(x.unsqueeze(-3)).squeeze(-3)
-        levels, levels_blocks, upper, upper_blocks = self.registered(*PRODUCTS)
-        density = banded(kept, levels, levels_blocks, self.nodes)
-        skirts: Callable[..., Tensor]
+            return select_components(x)
+        # Treat each ear as a listener with one ear.
+        return select_components(x.unsqueeze(-3)).squeeze(-3)
+
+    def density(self, kept: Tensor) -> Tensor:
+        """Power per ERB (..., node) about each group or component; it sets the lower skirts."""
+        levels, levels_blocks = self.registered(*PRODUCTS[:2])
+        return banded(kept, levels, levels_blocks, self.nodes)
+
+    def upper_excitation(self, kept: Tensor) -> Tensor:
+        """Excitation (..., channel) by the components above each channel's center."""
+        upper, upper_blocks = self.registered(*PRODUCTS[2:])
+        return banded(kept, upper, upper_blocks, self.fc.shape[0])
+
+    def lower_excitation(self, kept: Tensor, density: Tensor) -> Callable[..., Tensor]:
+        """That by the components below it, as a function of dB added to the levels per ERB."""
         if self.by_groups:
-            skirts = partial(group_skirts, kept, density, self.groups())
-        else:
-            # The clamp keeps the logarithm of ignored components finite.
-            level = torch.log10(density.clamp(min=SILENCE)).mul_(10)
-            skirts = partial(_by_components, kept, level, self.filters())
-        high = banded(kept, upper, upper_blocks, self.fc.shape[0])
+            return partial(group_skirts, kept, density, self.groups())
+        # The clamp keeps the logarithm of ignored components finite.
+        level = torch.log10(density.clamp(min=SILENCE)).mul_(10)
+        return partial(_by_components, kept, level, self.filters())
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        kept = self.selected(x)
+        skirts = self.lower_excitation(kept, self.density(kept))
+        high = self.upper_excitation(kept)
         if self.uncertainty_db is None:
             return high + skirts(), state
         # The level scales all components by a factor and changes the steepness of the lower

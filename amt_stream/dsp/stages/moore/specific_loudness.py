@@ -31,11 +31,14 @@ def check_variant(variant: str) -> None:
         raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
 
 
-def channel_constants(edition: Edition) -> dict[str, np.ndarray]:
-    """The values of `Channels` from ISO 532-3:2023, its authors' program, or ANSI S3.4-2007."""
+def channel_constants(edition: Edition, cams: np.ndarray = CAMS) -> dict[str, np.ndarray]:
+    """The values of `Channels` from ISO 532-3:2023, its authors' program, or ANSI S3.4-2007.
+
+    cams: ERB numbers of the channels
+    """
     rows = table("moore_threshold")
     threshold = rows["ansi_s34_2007_db" if edition == "ansi" else "iso532_3_db"]
-    level = np.interp(erb_number_to_hz(CAMS), rows["freq_hz"], threshold)
+    level = np.interp(erb_number_to_hz(cams), rows["freq_hz"], threshold)
     gain_db = threshold[-1] - level
     if edition == "iso":
         rows = table("moore_a_iso")
