@@ -80,7 +80,7 @@ class CheckedFile:
         keep_offset: bool = False,
     ) -> None:
         self.path, self.name = Path(path), str(path)
-        file = FileSource(self.path, paced=False)
+        file = self._open()
         if keep_offset:
             file.description = file.description.with_offset()
         self.fs, self.description = file.fs, file.description
@@ -88,6 +88,9 @@ class CheckedFile:
         self._check(self._read(file), replace_invalid)
         self.cut_off = file.cut_off
         self.description = replace(file.description, offset=self.description.offset)
+
+    def _open(self) -> FileSource:
+        return FileSource(self.path, paced=False)
 
     def warn_of_channels(self, stacklevel: int) -> None:
         """Warn of what a person should know of the choice of channels."""
@@ -153,7 +156,7 @@ class CheckedFile:
     def _blocks(self) -> Iterator[NDArray[np.float32]]:
         """Yield blocks of all channels, of as many samples as there were at first."""
         left = self.samples
-        file = FileSource(self.path, paced=False)
+        file = self._open()
         if self.begin:
             file.seek(self.begin)
         for block in self._read(file):

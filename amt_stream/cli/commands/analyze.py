@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amt_stream.cli.ending import ending
 from amt_stream.cli.files import atomic_text_file
@@ -38,6 +38,9 @@ from amt_stream.offline.jobs import WorkerLost, as_done
 from amt_stream.sessions.manifest import Manifest, ManifestError
 from amt_stream.sessions.outputs import LiveWriter
 
+if TYPE_CHECKING:
+    from amt_stream.offline.analysis import CheckedFile
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -63,6 +66,13 @@ def run_analyze(args: AnalyzeOptions) -> int:
             "--local-time needs the time when the recording began: add --began, such as "
             "2026-11-20T22:00:00"
         )
+    if args.background is not None:
+        if args.model not in (None, ("partial",)) or args.preset or args.channels:
+            raise WrongUsage(
+                "--background is for the model partial, and for all channels of both files: leave "
+                "out --model, --preset and --channels"
+            )
+        args = replace(args, model=("partial",))
     with pipes_as_files(args.files) as piped:
         files = [piped.get(name, name) for name in args.files]
         return _analyze_each(args, files, {*map(Path, piped.values())}, summary_path, in_table)
@@ -82,7 +92,7 @@ def _analyze_each(
     tasks, folder = planned(tasks, args)
     preset = chosen_preset(args)
     require_limits(args, preset)
-    tasks = [_with_levels(task, levels) for task in tasks]
+    tasks = [_with_levels(task, levels, args.background) for task in tasks]
     if levels.uncalibrated is not None and preset.in_pascal:
         _report_calibrations(tasks, levels.uncalibrated)
     if preset.compute_note:
@@ -133,11 +143,12 @@ def _report_calibrations(tasks: Sequence[Task], uncalibrated: Calibration) -> No
         say(f"{uncalibrated}: --full-scale-db DB gives the true level")
 
 
-def _with_levels(task: Task, levels: BatchCalibration) -> Task:
+def _with_levels(task: Task, levels: BatchCalibration, background: str | None) -> Task:
     if task.refusal:
         return task
     try:
-        return replace(task, levels=levels.of(task.file))
+        other = None if background is None else levels.of(Path(background))
+        return replace(task, levels=levels.of(task.file), background_levels=other)
     except Mistake as error:
         return replace(task, refusal=str(error))
 
@@ -252,6 +263,52 @@ def _models_for(preset: Preset, fs: int, layouts: Mapping[str, Layout]) -> Any:
     return _models[key]
 
 
+def _in_background(
+    args: AnalyzeOptions,
+    preset: Preset,
+    task: Task,
+    target: "CheckedFile",
+    note: Callable[[str], None],
+) -> "tuple[CheckedFile, list[Calibration], JsonDict]":
+    """The target with its background: its sound, their calibration, what the model takes."""
+    from amt_stream.offline.analysis import CheckedFile
+    from amt_stream.offline.background import (
+        TargetInBackground,
+        refuse_unlike,
+        steady_background,
+    )
+
+    assert args.background is not None
+    assert task.levels is not None
+    assert task.background_levels is not None
+    path = Path(args.background)
+    how = args.replace_invalid, preset.most_channels, None, args.keep_offset
+    background = CheckedFile(path, None, *how)
+    refuse_unlike(target, background)
+    calibrations, others = (
+        levels.of(file, target.channels)
+        for levels, file in ((task.levels, task.file), (task.background_levels, path))
+    )
+    if [one.full_scale_db_spl for one in calibrations] != [one.full_scale_db_spl for one in others]:
+        raise Mistake(
+            f"{task.file} is calibrated as {calibrations[0].full_scale_db_spl:g} dB SPL at full "
+            f"scale and {path} as {others[0].full_scale_db_spl:g}: give two recordings of one "
+            "calibration"
+        )
+    if background.samples >= target.samples:
+        calibrations = calibrations if len(calibrations) == 1 else calibrations * 2
+        return TargetInBackground(task.file, path, *how), calibrations, {}
+    note(
+        f"{path} is shorter than {task.file}: it counts as steady, by its mean, which is right "
+        "only if it is"
+    )
+    return (
+        target,
+        calibrations,
+        {"background": steady_background(background, others, preset.settings)},
+    )
+
+
 def _analyze(
     args: AnalyzeOptions,
     preset: Preset,
@@ -269,6 +326,11 @@ def _analyze(
     layout = args.layout or preset.layout
     how = args.replace_invalid, preset.most_channels, layout, args.keep_offset
     recording = CheckedFile(file, task.channels, *how)
+    assert task.levels is not None
+    calibrations = task.levels.of(file, recording.channels)
+    takes: JsonDict = {}
+    if args.background is not None:
+        recording, calibrations, takes = _in_background(args, preset, task, recording, note)
     if task.piped:
         recording.name = file.name
     for one in recording.heard.notes:
@@ -277,12 +339,14 @@ def _analyze(
         raise Mistake(
             f"{file} ends at {recording.duration_s:g} s, and --from is {args.from_s:g} s: give less"
         )
-    assert task.levels is not None
-    calibrations = task.levels.of(file, recording.channels)
     preset = replace(preset, uncertainty_db=uncertainty_of(calibrations))
     began = math.nan if args.began is None else args.began.time_s(0.0, args.zone)
     try:
-        models = _models_for(preset, recording.fs, recording.heard.layouts(preset.names))
+        layouts = recording.heard.layouts(preset.names)
+        if takes:
+            models = preset.models(recording.fs, layouts, **takes)
+        else:
+            models = _models_for(preset, recording.fs, layouts)
     except ValueError as error:
         raise Mistake(f"{file}: {error}") from error
     if recording.cut_off:
@@ -308,7 +372,7 @@ def _analyze(
                 beside = stack.enter_context(atomic_text_file(header_path(target)))
             writer = writer_of(args, stream, header, beside)
         for frames in analyze_split(
-            recording, models, calibrations, began, preset, jobs, to_s=table.rows.to_s
+            recording, models, calibrations, began, preset, jobs, takes, table.rows.to_s
         ):
             rows = table.rows(frames)
             if in_intervals:

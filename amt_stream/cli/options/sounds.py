@@ -56,6 +56,13 @@ class AnalyzeOptions(
         default=(),
         nargs="+",
     )
+    background: str | None = setting(
+        "--background NOISE",
+        "measure how loud FILE is in this background, a recording of the same rate and calibration "
+        "(experimental: the model `partial`). One that is shorter than FILE counts as steady, by "
+        "its mean",
+        page="partial.md",
+    )
     out: str | None = setting(
         "--out PATH",
         "file for the rows, or a folder for the rows of several files; with --summary, a .json "

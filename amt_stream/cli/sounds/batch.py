@@ -106,6 +106,7 @@ class Task:
     target: path, "-" for standard output, or None if no rows are written
     refusal: why it cannot be analyzed, if so
     piped: whether the file is a copy of what came through a pipe
+    background_levels: the calibrations of its background, if it has one
     """
 
     file: Path
@@ -115,6 +116,7 @@ class Task:
     target: Path | Literal["-"] | None = None
     refusal: str = ""
     piped: bool = False
+    background_levels: SoundLevels | None = None
 
     @property
     def sound(self) -> JsonDict:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from numbers import Integral
 
 from amt_stream.core.words import counted
-from amt_stream.dsp.channel_layout import LFE, Layout, as_layout, usual_layout
+from amt_stream.dsp.channel_layout import LFE, MOST_CHANNELS, Layout, as_layout, usual_layout
 from amt_stream.engine.inputs.sound_file import SourceError
 from amt_stream.meters.heard_channels import HeardChannels
 
@@ -65,7 +65,8 @@ def heard_channels(
         ears = tuple(numbers[k] for k in places)
         layout = layout.of([k + 1 for k in places])
         return HeardChannels(ears, layout, {}, tuple(notes), known)
-    notes += _of_programme(name, layout, bool(chosen))
+    if max(many.values()) == MOST_CHANNELS:
+        notes += _of_programme(name, layout, bool(chosen))
     apart = {} if places == tuple(range(len(numbers))) else dict.fromkeys(few, places)
     return HeardChannels(tuple(numbers), layout, apart, tuple(notes), known)
 
