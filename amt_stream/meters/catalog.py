@@ -27,7 +27,15 @@ from amt_stream.dsp.contract import InputUnit
 GROUP = "amt_stream.meters"
 DEFAULT = "moore2016"
 
-Takes = Literal["channels", "layout", "uncertainty_db", "specific_loudness", "excitation_db"]
+Takes = Literal[
+    "channels",
+    "layout",
+    "uncertainty_db",
+    "specific_loudness",
+    "excitation_db",
+    "background",
+    "mixed",
+]
 ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono", "audience"]
 View = Literal["loudness", "modulation", "readings"]
 
@@ -393,6 +401,24 @@ SHIPPED = (
         checks="amt_stream.offline.selftest.rating_level.rating",
         pane="amt_monitor.panes.rating_pane:rating_pane",
         includes=("tonal_audibility", "impulses"),
+    ),
+    Entry(
+        name="partial",
+        title="Partial loudness, experimental",
+        method="loudness of a target in a background, experimental: Moore, Glasberg & Baer (1997)",
+        model="amt_stream.dsp.models:PartialLoudness",
+        readings="amt_stream.meters.rows.models.partial:PartialReadings",
+        settings={
+            "field": ("free", "diffuse", "eardrum"),
+            "ear_filter": ("mixed", "linear"),
+            "accuracy": ("exact", "reference", "coarse"),
+        },
+        cheaper={"accuracy": "coarse"},
+        takes=("channels", "background", "mixed"),
+        outputs={"audibility_db": Output("audibility_db", "dB", ("erb_number",))},
+        most_channels=4,
+        checks="amt_stream.offline.selftest.partial",
+        pane="amt_monitor.panes.model_panes:PartialPane",
     ),
     Entry(
         name="king2019",

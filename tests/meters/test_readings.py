@@ -70,7 +70,7 @@ def test_every_column_says_what_it_is(name, channels):
         assert column.statistic
         assert column.model == name
         unit = column.unit.lower().removesuffix("_hms").replace("/", "_")
-        assert column.name.endswith(f"_{unit}" if unit else ("_n", "_p"))
+        assert column.name.endswith(f"_{unit}" if unit else ("_n", "_p", "_share"))
     assert {column.name for column in readings.columns} <= set(names)
 
 

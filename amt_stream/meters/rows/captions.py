@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from amt_stream.meters.names import stem_and_unit
 from amt_stream.meters.rows.block import is_named
-from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.column import NEAR_DB, Column
 from amt_stream.meters.rows.readings import column_named
-from amt_stream.meters.rows.words import SIGNS, reading_text
+from amt_stream.meters.rows.words import SIGNS, reading_text, signed_text
 
 HEADLINES = "ltl_sone", "gm2002_ltl_sone", "zwicker_n_sone", "laeq_db", "integrated_lufs"
 """The window's title and the terminal's large number show the first of these that exists."""
@@ -45,7 +45,14 @@ class Caption(NamedTuple):
 
 
 def row_text(name: str, row: Mapping[str, Any]) -> str:
-    """A reading of a row as text, with a sign if it includes clipped sound."""
+    """A reading of a row as text, with a sign if it includes clipped sound.
+
+    Near a threshold it is how far the sound is above that in dB, with its sign and unit.
+    """
+    column = column_named(name)
+    over_db = row.get(column.near) if column is not None and column.near else None
+    if over_db is not None and abs(over_db) <= NEAR_DB:
+        return f"{signed_text(over_db)} dB"
     return reading_text(name, row.get(name), sign_in(name, row))
 
 

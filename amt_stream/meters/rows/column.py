@@ -36,6 +36,9 @@ RISING = ("dB", "sone", "sone_HMS", "phon", "percent")
 FULL_SCALE = ("LUFS", "LU", "dBTP", "dBFS")
 """Units of readings of the digital signal itself, which is what it is."""
 
+NEAR_DB = 5.0
+"""So near to its masked threshold, a loudness says little of what is heard."""
+
 EQUIVALENT = "equivalent"
 """The statistic of columns whose parts add up to the whole."""
 
@@ -75,6 +78,7 @@ class Column:
     weighting: "A", "C" or "Z" if it is of a sound level
     place: "audience" if it is of a level there
     window: its rolling window as in its name: "10min"
+    near: column of dB above a threshold, which displays show in its place within `NEAR_DB` of 0
     """
 
     name: str
@@ -100,6 +104,7 @@ class Column:
     weighting: str = ""
     place: str = ""
     window: str = ""
+    near: str = ""
 
     @property
     def counted(self) -> bool:
@@ -130,7 +135,7 @@ class Column:
         """As a header tells it."""
         may_be = "note", "settle_s", "rise_s", "side", "label", "symbol"
         untold = {"window_s", "about", "bound_of", "band_hz", "needs", "counts_after_s"}
-        untold |= {"of", "kind", "percent", "weighting", "place", "window"}
+        untold |= {"of", "kind", "percent", "weighting", "place", "window", "near"}
         untold |= {name for name in may_be if not getattr(self, name)}
         data = {key: value for key, value in asdict(self).items() if key not in untold}
         return data | ({"if_clipped": self.if_clipped} if self.if_clipped else {})

@@ -1,19 +1,31 @@
 """The panes of the shipped models."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pyqtgraph.Qt import QtCore, QtGui, QtWidgets
 
 from amt_monitor.base.theme import tint
 from amt_monitor.base.widgets import combo_box
+from amt_monitor.panes.bands_pane import LOWEST_PLOT
 from amt_monitor.panes.reading_pane import ReadingPane
+from amt_monitor.plot.curve_layers import CurveLayer
+from amt_monitor.plot.frequency_plot import FrequencyPlot
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
+from amt_monitor.plot.plot import PlotAxis
 from amt_stream.meters.accumulators import EBU_9, EBU_18
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import band_texts, signed_text
+from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.rows.models.annoyance import USUAL as ANNOYANCE
+from amt_stream.meters.state_signs import is_away
 from amt_stream.views.reading_cell import ReadingCell
+
+if TYPE_CHECKING:
+    from amt_stream.engine import Engine
+    from amt_stream.sessions.outputs import FollowedReadings
+    from amt_stream.views.view_state import ViewState
 
 TARGET_LUFS = -23.0
 """0 LU (EBU R 128)."""
@@ -243,3 +255,52 @@ class ProgrammePane(ReadingPane):
 
     def _rescale(self) -> None:
         self.momentary.set_scale(EBU_SCALES[self.scale.currentText()])
+
+
+AUDIBLE = PlotAxis(-20.0, 60.0, [(float(db), f"{db}") for db in range(-20, 61, 20)])
+"""Audibility of a target in dB."""
+
+
+class PartialPane(ReadingPane):
+    """Of `PartialLoudness`. The dashed line is the masked threshold; below it nothing is heard."""
+
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
+        large = [[ReadingCell("partial_ltl_sone")], [ReadingCell("audible_db")]]
+        small = [
+            [ReadingCell(name)]
+            for name in (
+                "partial_stl_sone",
+                "target_sone",
+                "background_sone",
+                "lost_share",
+                "audible_hz",
+            )
+        ]
+        super().__init__(entry, "target above background, both ears", large, small, names)
+        self.plot = FrequencyPlot("partial_plot")
+        self.plot.setMinimumHeight(LOWEST_PLOT)
+        self.plot.setAccessibleName("audibility of the target by frequency")
+        self.audibility, self.threshold = CurveLayer("left"), CurveLayer("accent", dashed=True)
+        self.plot.set_layers((self.threshold, self.audibility))
+        self.plot.set_unit("dB above masked threshold", False)
+        self.plot.set_axes(y=AUDIBLE)
+        self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 3)
+        self._lg_hz = np.empty(0)
+
+    def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
+        self._lg_hz = np.log10(engine.models[self.model].frequencies)  # type: ignore[arg-type]
+
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        self.plot.rest(bool(silence(view.held)))
+        frames = view.frames.get(self.model)
+        if frames is None or is_away(view.held) or not len(self._lg_hz):
+            self.restart()
+            return
+        db = np.clip(frames.values.audibility_db[-1], AUDIBLE.low, AUDIBLE.high)
+        self.audibility.set(self._lg_hz, db)
+        self.threshold.set(self._lg_hz[[0, -1]], np.zeros(2))
+
+    def restart(self) -> None:
+        self.audibility.clear()
+        self.threshold.clear()

@@ -81,6 +81,7 @@ class Quantity:
     both: what a column of both channels adds to the noun
     optional: whether it is computed only if it has a column
     bound_of: the quantity that it is a bound of
+    near: as in `Column`
     """
 
     of: str
@@ -93,6 +94,7 @@ class Quantity:
     both: str = higher(2)
     optional: bool = False
     bound_of: "Quantity | None" = None
+    near: str = ""
 
     @property
     def rise_s(self) -> float:
@@ -130,7 +132,8 @@ class Quantity:
         both = self.both if channels == 2 else ""
         name = self.name(kind, **parts)
         column = meaning.column(name, self.units[unit].written, model, side, window, both)
-        column = replace(column, of=self.of, kind=kind, percent=int(percent))
+        near = self.near if kind == NOW else ""
+        column = replace(column, of=self.of, kind=kind, percent=int(percent), near=near)
         column = rising(replace(column, settle_s=self.settle_s), self.rise_s)
         if self.bound_of is not None:
             column = replace(column, bound_of=self.bound_of.name(kind, **parts))
