@@ -97,6 +97,15 @@ def leave_behind(engine, hang) -> None:
     assert not hang.outwaited
 
 
+def leave_behind_as_it_starts(engine, hang) -> None:
+    starting = threading.Thread(target=engine.start)
+    starting.start()
+    assert hang.began.wait(FOR_EVER_S)
+    leave_behind(engine, hang)
+    starting.join(FOR_EVER_S)
+    assert not starting.is_alive()
+
+
 def test_a_source_that_does_not_stop_is_left_behind(power_meter, collector, hang, until, caplog):
     engine = Engine(Hanging(hang, "stop"), power_meter(), [collector]).start()
     until(lambda: collector.all)
@@ -117,7 +126,7 @@ def test_a_read_that_blocks_is_left_behind(power_meter, hang, caplog):
             yield np.zeros((480, 1), np.float32)
 
     engine = Engine(Reading("pipe", 48000, 1, live=False), power_meter()).start()
-    assert hang.began.wait(20)
+    assert hang.began.wait(FOR_EVER_S)
     leave_behind(engine, hang)
     assert "the source pipe has not returned: abandoned" in caplog.text
 
@@ -128,7 +137,7 @@ def test_a_step_of_a_model_that_does_not_end_is_left_behind(collector, hang, cap
     engine = Engine(SignalSource(NOISE), model, [collector], run_in=run_in).start()
     until(lambda: collector.all)
     model.hang = hang
-    assert hang.began.wait(20)
+    assert hang.began.wait(FOR_EVER_S)
     leave_behind(engine, hang)
     # In the callback it is the source that waits for the step.
     left = "the model" if run_in == "engine" else "the source signal"
@@ -154,12 +163,7 @@ def test_stopped_before_it_starts_nothing_starts(power_meter, hang):
 def test_stopped_while_the_source_starts(power_meter, hang, until):
     source = Hanging(hang, "start")
     engine = Engine(source, power_meter())
-    starting = threading.Thread(target=engine.start)
-    starting.start()
-    assert hang.began.wait(20)
-    leave_behind(engine, hang)
-    starting.join(FOR_EVER_S)
-    assert not starting.is_alive()
+    leave_behind_as_it_starts(engine, hang)
     hang.over.set()
     until(lambda: (source.started, source.stopped) == (1, 1))
 
@@ -168,12 +172,7 @@ def test_stopped_while_the_model_warms(hang, until):
     source, model = Hanging(hang, "nowhere"), Waiting()
     engine = Engine(source, model)
     model.hang = hang
-    starting = threading.Thread(target=engine.start)
-    starting.start()
-    assert hang.began.wait(20)
-    leave_behind(engine, hang)
-    starting.join(FOR_EVER_S)
-    assert not starting.is_alive()
+    leave_behind_as_it_starts(engine, hang)
     until(lambda: (source.started, source.stopped) == (1, 1))
 
 
