@@ -131,7 +131,7 @@ def bands(report: Report) -> dict[tuple[str, float], tuple[float, float]]:
     import soundfile
 
     from amt_stream import measure
-    from amt_stream.meters.accumulators.third_octave import band_name
+    from amt_stream.dsp.design import band_name
 
     x, fs = soundfile.read(report.path)
     model, prefix = ("octave", "octave_") if report.octaves else ("third_octave", "")

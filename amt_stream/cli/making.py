@@ -134,7 +134,7 @@ class EngineSetup:
         """
         from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
         from amt_stream.core.compiling import LIVE_WORDS
-        from amt_stream.dsp.models.fused import FusedChain
+        from amt_stream.dsp.fused import FusedStage
 
         say_when_compiling(LIVE_WORDS)
         banded = replace(preset, uncertainty_db=uncertainty_of(given.calibration))
@@ -143,7 +143,7 @@ class EngineSetup:
         except ValueError as error:
             raise Mistake(error) from error
         for model in models.values():
-            if isinstance(model, FusedChain):
+            if isinstance(model, FusedStage):
                 model.begin_to_compile(
                     "amt_stream.dsp.functional.input_gate:make_ready"
                 )  # for the engine

@@ -357,3 +357,8 @@ def nominal_midband(f: float) -> float:
     """Nominal frequency of the third octave or octave around `f` Hz, such as 31.5 for 31.62 Hz."""
     decades, place = divmod(round(10 * math.log10(f)), 10)
     return round(NOMINAL[place] * 10.0**decades, 6)
+
+
+def band_name(nominal_hz: float) -> str:
+    """A band in the name of a reading: `1000hz`, `31_5hz`."""
+    return f"{nominal_hz:g}hz".replace(".", "_")

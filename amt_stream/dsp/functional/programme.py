@@ -1,16 +1,24 @@
-"""Mean squares of filtered sound per frame, for programme loudness."""
+"""Mean squares of filtered sound per frame, for programme loudness, and their sum."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import torch
+from numba import types
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, recurrence
+from amt_stream.dsp.functional.compiler.call_table import (
+    KernelCall,
+    join,
+    leave,
+    of_type,
+    plan_rows,
+)
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel, recurrence
 from amt_stream.dsp.functional.compiler.operators import operator
 from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
 from amt_stream.dsp.functional.filters.direct_form import direct_form
-from amt_stream.dsp.functional.peak import framed, per_frame, whole_frames
+from amt_stream.dsp.functional.peak import _peaks, framed, per_frame, whole_frames
 
 TINY = 1e-20
 """Filter states below this are set to 0, because arithmetic with denormal numbers is slow."""
@@ -79,3 +87,54 @@ def _filtered_mean_square(
 @recurrence
 def _flushed(state: float) -> float:
     return 0.0 if abs(state) < TINY else state
+
+
+@kernel
+def _summed(squares: Array, gains: Array, energy: Array) -> None:
+    """Weighted sums of `squares` (row, channel, frame) over channels."""
+    for r in range(energy.shape[0]):
+        for n in range(energy.shape[1]):
+            total = 0.0
+            for c in range(gains.size):
+                total += gains[c] * squares[r, c, n]
+            energy[r, n] = total
+
+
+AT = plan_rows(
+    # Kernels, tables, the state and the sound, (row, channel, ...) and as lines (row and channel,
+    # ...), and the outputs.
+    "to_squares to_peaks to_sum sections lengths gains phases filters past given joined squares "
+    "square_lines energy true_peak sample_peak "
+)
+"""Rows of a plan, by name."""
+
+_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
+
+CALLS = {
+    "to_squares": KernelCall(
+        AT.to_squares,
+        _filtered_mean_square,
+        *(*_a(2, "given"), *_d(2, "sections"), *_i(1, "lengths"), *_d(3, "filters")),
+        *(*_d(2, "square_lines"), *_d(3, "filters")),
+    ),
+    "to_peaks": KernelCall(
+        AT.to_peaks,
+        _peaks,
+        *(*_a(2, "joined", "phases"), *_i(1, "lengths"), *_a(2, "sample_peak", "true_peak")),
+    ),
+    "to_sum": KernelCall(AT.to_sum, _summed, *_d(3, "squares"), *_d(1, "gains"), *_a(2, "energy")),
+}
+"""The kernels, by their rows in a plan."""
+
+_to_squares, _to_peaks, _to_sum = (CALLS[k].call for k in ("to_squares", "to_peaks", "to_sum"))
+
+
+@kernel
+def to_frames(plan: Array, like: Array) -> None:
+    """Sound to energies and peaks; like: any array of the sound's dtype."""
+    size = like.itemsize
+    _to_squares(plan, like)
+    _to_sum(plan, like)
+    join(plan, AT.past, AT.given, AT.joined, size)
+    _to_peaks(plan, like)
+    leave(plan, AT.joined, AT.past, size)

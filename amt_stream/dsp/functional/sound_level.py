@@ -5,8 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numba import types
 from torch import Tensor
 
+from amt_stream.dsp.functional.compiler.call_table import (
+    KernelCall,
+    TupleOf,
+    of_type,
+    plan_rows,
+)
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
 from amt_stream.dsp.functional.compiler.lanes import lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import operator
@@ -148,17 +155,17 @@ def sound_levels(
     fit("sound_levels", torch.float64, *given)
     if compiled(x, coefficients, phases, zi):
         rows, after = array(x).reshape(-1, time), array(zi).copy()
-        y = np.empty((len(rows), sum(SIZES), frames), rows.dtype)
+        y = [np.empty((len(rows), size, frames), rows.dtype) for size in SIZES]
         _sound_levels(
             rows,
             np.array(lengths),
             array(coefficients),
             array(phases),
             after.reshape(-1, after.shape[-1]),
-            y,
+            LevelFrames(*y),  # type: ignore[arg-type]
         )
-        frames_of = torch.from_numpy(y.reshape(*lead, sum(SIZES), frames))
-        return LevelFrames(*frames_of.split_with_sizes(SIZES, -2)), torch.from_numpy(after)
+        shaped = (torch.from_numpy(v.reshape(*lead, *v.shape[1:])) for v in y)
+        return LevelFrames(*shaped), torch.from_numpy(after)
     high, low, smoothing, gain, decay = coefficients.split(COEFFICIENTS)
     sizes = FILTER_STATES, POWER_STATES, BOUNDS, WEIGHTINGS * (phases.shape[1] - 1)
     filters, powers, bounds, past = zi.split(sizes, -1)
@@ -242,8 +249,9 @@ def _put(s: Array, values: FilterState) -> None:
 
 @kernel
 def _sound_levels(
-    x: Array, lengths: Array, coefficients: Array, phases: Array, state: Array, y: Array
+    x: Array, lengths: Array, coefficients: Array, phases: Array, state: Array, y: LevelFrames
 ) -> None:
+    """Updates `state` (row, n) in place; y: (row, ..., frame) each."""
     longest = 0
     for length in lengths:
         longest = max(longest, length)
@@ -260,7 +268,7 @@ def _sound_levels(
             for i in range(SPEEDS + 1):
                 powers[i, k] = state[r, FILTER_STATES + WEIGHTINGS * i + k]
         start = 0
-        for n in range(y.shape[2]):
+        for n in range(y.peak.shape[2]):
             length = lengths[n % lengths.size]
             for t in range(length):
                 pressure[t] = x[r, start + t]
@@ -269,12 +277,16 @@ def _sound_levels(
             _time_weighted(weighted, coefficients, powers, length, out)
             first, end = pass_frame(state[r, KNOWN - BOUNDS : KNOWN], past, length)
             for k in range(WEIGHTINGS):
-                for i in range(out.shape[0]):
-                    y[r, WEIGHTINGS * i + k, n] = out[i, k]
+                y.mean_square[r, k, n], y.impulse[r, k, n] = out[0, k], out[1 + 3 * SPEEDS, k]
+                for i in range(SPEEDS):
+                    level = WEIGHTINGS * i + k
+                    y.last[r, level, n] = out[1 + i, k]
+                    y.highest[r, level, n] = out[1 + SPEEDS + i, k]
+                    y.lowest[r, level, n] = out[1 + 2 * SPEEDS + i, k]
                 for t in range(length):
                     near[k, past + t] = weighted[t, k]
                 highest = largest(near[k, past : past + end], x.dtype.type(0))
-                y[r, WEIGHTINGS * out.shape[0] + k, n] = frame_peak(
+                y.peak[r, k, n] = frame_peak(
                     near[k, first : past + end], phases, finer[: end - first], highest
                 )
                 for i in range(past):
@@ -355,3 +367,32 @@ def _time_weighted(
     values = total, fast, slow, held, f_high, s_high, i_high, f_low, s_low, i_low, mean
     for i, power in enumerate(values):
         put(power, out, i, 0)
+
+
+AT = plan_rows(
+    # A kernel, tables, the state and the sound, and the outputs.
+    "to_levels lengths coefficients phases state given "
+    "mean_square last highest lowest impulse peak "
+)
+"""Rows of a plan, by name."""
+
+_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
+
+CALLS = {
+    "to_levels": KernelCall(
+        AT.to_levels,
+        _sound_levels,
+        *(*_a(2, "given"), *_i(1, "lengths"), *_d(1, "coefficients"), *_a(2, "phases")),
+        *_d(2, "state"),
+        TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
+    )
+}
+"""The kernels, by their rows in a plan."""
+
+_to_levels = CALLS["to_levels"].call
+
+
+@kernel
+def to_frames(plan: Array, like: Array) -> None:
+    """Sound to levels; like: any array of the sound's dtype."""
+    _to_levels(plan, like)

@@ -5,8 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numba import types
 from torch import Tensor
 
+from amt_stream.dsp.functional.compiler.call_table import (
+    KernelCall,
+    TupleOf,
+    of_type,
+    plan_rows,
+)
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
 from amt_stream.dsp.functional.compiler.lanes import lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import operator
@@ -83,7 +90,8 @@ def third_octaves(
     )
     if compiled(x, poles, gain, smoothing, zi):
         rows, after = array(x).reshape(-1, time), array(zi).copy()
-        y = np.empty((len(rows), 1 + 2 * TIMED, bands, frames), rows.dtype)
+        sizes = (bands,), (TIMED, bands), (TIMED, bands)
+        y = [np.empty((len(rows), *size, frames), rows.dtype) for size in sizes]
         _third_octaves(
             rows,
             np.array(lengths),
@@ -91,11 +99,10 @@ def third_octaves(
             array(gain),
             array(smoothing),
             after.reshape(-1, *after.shape[-2:]),
-            y,
+            BandFrames(*y),  # type: ignore[arg-type]
         )
-        powers = torch.from_numpy(y.reshape(*lead, 1 + 2 * TIMED, bands, frames))
-        mean_square, last, highest = powers.split_with_sizes((1, TIMED, TIMED), -3)
-        return BandFrames(mean_square.squeeze(-3), last, highest), torch.from_numpy(after)
+        shaped = (torch.from_numpy(v.reshape(*lead, *v.shape[1:])) for v in y)
+        return BandFrames(*shaped), torch.from_numpy(after)
     filtered, filters = in_bands(x, poles, gain, (BAND_PASS,) * SECTIONS, zi[..., :states, :])
     squares = filtered.square().unsqueeze(-3)
     # Each time weighting as another set of channels.
@@ -155,9 +162,9 @@ def _third_octaves(
     gain: Array,
     smoothing: Array,
     states: Array,
-    y: Array,
+    y: BandFrames,
 ) -> None:
-    """Updates `states` (row, state, band) in place; y: (row, 5, band, frame)."""
+    """Updates `states` (row, state, band) in place; y: (row, ..., band, frame) each."""
     bands = gain.size
     # Full vector registers; unused lanes process silence.
     whole = -(-bands // SIDE) * SIDE
@@ -176,7 +183,7 @@ def _third_octaves(
             for b in range(bands):
                 state[k, b] = states[r, k, b]
         start = 0
-        for n in range(y.shape[3]):
+        for n in range(y.mean_square.shape[2]):
             length = lengths[n % lengths.size]
             # In float64, once for all bands.
             block = frame[:length]
@@ -184,9 +191,11 @@ def _third_octaves(
                 block[t] = x[r, start + t]
             for b in range(0, whole, SIDE):
                 _side_by_side(block, table, b, smoothing, state, out)
-            for k in range(out.shape[0]):
-                for b in range(bands):
-                    y[r, k, b, n] = out[k, b]
+            for b in range(bands):
+                y.mean_square[r, b, n] = out[0, b]
+                for k in range(TIMED):
+                    y.last[r, k, b, n] = out[1 + k, b]
+                    y.highest[r, k, b, n] = out[1 + TIMED + k, b]
             start += length
         for k in range(state.shape[0]):
             for b in range(bands):
@@ -237,3 +246,31 @@ def _side_by_side(
     mean_square = total * (1.0 / x.size)
     for k, power in enumerate((mean_square, level_f, level_s, highest_f, highest_s)):
         put(power, out, k, b)
+
+
+AT = plan_rows(
+    # A kernel, tables, the state and the sound, and the outputs.
+    "to_powers lengths poles gain smoothing state given mean_square last highest "
+)
+"""Rows of a plan, by name."""
+
+_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
+
+CALLS = {
+    "to_powers": KernelCall(
+        AT.to_powers,
+        _third_octaves,
+        *(*_a(2, "given"), *_i(1, "lengths"), *_d(2, "poles"), *_d(1, "gain", "smoothing")),
+        *_d(3, "state"),
+        TupleOf(BandFrames, (*_a(3, "mean_square"), *_a(4, "last", "highest"))),
+    )
+}
+"""The kernels, by their rows in a plan."""
+
+_to_powers = CALLS["to_powers"].call
+
+
+@kernel
+def to_frames(plan: Array, like: Array) -> None:
+    """Sound to powers; like: any array of the sound's dtype."""
+    _to_powers(plan, like)

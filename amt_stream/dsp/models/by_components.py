@@ -17,7 +17,7 @@ from amt_stream.dsp.functional.component_loudness import (
 from amt_stream.dsp.functional.excitation import Filters
 from amt_stream.dsp.functional.group_skirts import SILENCE, Groups
 from amt_stream.dsp.functional.loudness import Channels
-from amt_stream.dsp.models.fused import Fused, HostOutput, Workspace
+from amt_stream.dsp.fused import Fused, HostOutput, Workspace
 from amt_stream.dsp.stages.ear import EarFilter, Field, Phase
 from amt_stream.dsp.stages.moore.excitation import CAM_STEP, PRODUCTS
 from amt_stream.dsp.stages.moore.integration import FRAME_RATE

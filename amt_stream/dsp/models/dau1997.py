@@ -8,8 +8,8 @@ import torch
 from amt_stream.dsp.functional import sound_to_modulation
 from amt_stream.dsp.functional.modulation import OnePoles
 from amt_stream.dsp.functional.sound_to_modulation import AT, CALLS, ORDER, to_modulation
+from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.models.auditory import Arguments, ModulationModel, make_stage
-from amt_stream.dsp.models.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.stages.adaptation import AdaptLoop
 from amt_stream.dsp.stages.gammatone import GammatoneFilterbank
 from amt_stream.dsp.stages.hair_cell import IHCEnvelope

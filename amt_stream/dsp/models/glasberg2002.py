@@ -8,8 +8,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from amt_stream.dsp.fused import FusedChain
 from amt_stream.dsp.models.by_components import ByComponents, front_end
-from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.scales import sone_to_phon
 from amt_stream.dsp.stages.ear import Field, Phase, ear_gain_db
 from amt_stream.dsp.stages.moore.excitation import Accuracy, Excitation

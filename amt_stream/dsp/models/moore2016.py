@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
+from amt_stream.dsp.fused import FusedChain
 from amt_stream.dsp.models.by_components import ByComponents, front_end
-from amt_stream.dsp.models.fused import FusedChain
 from amt_stream.dsp.stages.ear import Field, Phase
 from amt_stream.dsp.stages.moore.excitation import Accuracy, Excitation
 from amt_stream.dsp.stages.moore.integration import FRAME_RATE

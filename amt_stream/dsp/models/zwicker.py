@@ -11,7 +11,7 @@ from torch import Tensor
 from amt_stream.dsp.functional import zwicker_loudness
 from amt_stream.dsp.functional.zwicker import POINTS, STEP, Cores, levels, loudness_pattern
 from amt_stream.dsp.functional.zwicker_loudness import AT, CALLS, EVERY, to_loudness
-from amt_stream.dsp.models.fused import Fused, FusedChain, HostOutput, Workspace
+from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
 from amt_stream.dsp.scales import zwicker_phon
 from amt_stream.dsp.stages.resample import Resample
 from amt_stream.dsp.stages.zwicker import (

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.dsp.design import FORGETS
+from amt_stream.dsp.design import FORGETS, band_name
 from amt_stream.meters.accumulators.level import finite, level_db
 from amt_stream.meters.accumulators.meter import Meter
 from amt_stream.meters.accumulators.rolling import RollingLevel
@@ -26,11 +26,6 @@ NAME = NameForm("{what}_{band}{window}_db", what=WHATS, band=BAND)
 
 Powers = NDArray[np.floating]
 Values = NDArray[np.float64]
-
-
-def band_name(nominal_hz: float) -> str:
-    """A band in the name of a reading: `1000hz`, `31_5hz`."""
-    return f"{nominal_hz:g}hz".replace(".", "_")
 
 
 def forgotten_s(midbands: Values, fraction: int) -> tuple[Values, Values]:

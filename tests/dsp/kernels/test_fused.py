@@ -1,4 +1,4 @@
-"""Chains in one go against the same stages one by one."""
+"""Stages in one go on a plan against the same functions one by one."""
 
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,17 @@ from copy import deepcopy
 import pytest
 import torch
 
-from amt_stream import Dau1997, Glasberg2002, Moore2016, Stream, ZwickerTimeVarying
+from amt_stream import (
+    BS1770,
+    Dau1997,
+    Glasberg2002,
+    Moore2016,
+    Octaves,
+    SoundLevel,
+    Stream,
+    ThirdOctaves,
+    ZwickerTimeVarying,
+)
 from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.stream import Rebuffer
 from amt_stream.dsp.streaming import fields
@@ -30,6 +40,12 @@ MODELS = [
     (Dau1997, 2, {"fs": 48000}),
     (Dau1997, 1, {"fs": 32000, "fhigh": 2000.0, "adaptation_kwargs": {"limit": 0}}),
     (Dau1997, 1, {"fs": 16000, "ihc_kwargs": {"method": "breebaart2001"}, "dtype": torch.float64}),
+    (BS1770, 2, {"fs": 48000}),
+    (BS1770, 6, {"fs": 22050, "layout": "5.1"}),
+    (SoundLevel, 2, {"fs": 48000}),
+    (SoundLevel, 1, {"fs": 22050, "z_high_pass": 0.5}),
+    (ThirdOctaves, 2, {"fs": 44100}),
+    (Octaves, 1, {"fs": 22050, "low_hz": 63.0}),
 ]
 
 
@@ -44,7 +60,7 @@ def test_it_gives_the_numbers_of_the_stages_one_by_one(kind, ears, options):
         for length in (unit, 150 * unit, unit, 3 * unit):
             x = sound(ears, length).to(model.dtype)
             y, state = model.step(x, state)
-            expected, apart = Chain.step(model, x, apart)
+            expected, apart = model.unfused_step(x, apart)
             assert all(map(torch.equal, fields(y), fields(expected)))
             assert length == unit or y[0].abs().max() > 0
             assert state.keys() == apart.keys()
@@ -62,7 +78,7 @@ def test_a_stream_has_its_state_written_in_place(kind, ears, options):
     with torch.no_grad():
         for length in (unit, unit, 70 * unit, 3 * unit):
             x = sound(ears, length).to(model.dtype)
-            y, (expected, state) = live(x), Chain.step(model, x, state)
+            y, (expected, state) = live(x), model.unfused_step(x, state)
             assert all(map(torch.equal, fields(y), fields(expected)))
             assert all(torch.equal(state[key], value) for key, value in live.state.items())
     assert places == [value.data_ptr() for value in live.state.values()]
@@ -121,6 +137,34 @@ def test_a_stream_of_equal_blocks_notices_each_change():
     live(x.clone().requires_grad_()).stl.sum().backward()
     with torch.no_grad(), pytest.raises(ValueError, match="multiples of 32"):
         live(x[..., 1:])
+
+
+def test_a_stage_alone_notices_each_change():
+    """A hook of it, a table in place, another one, and one that does not fit."""
+    model = BS1770()
+    live, x = Stream(model, (1, 2)), sound(2, 480)[:1]
+    calls, seen = count_of_calls(model), []
+
+    def energy():
+        return live(x).energy.item()
+
+    with torch.no_grad():
+        for _ in range(60):
+            expected = energy()
+        assert len(calls) == 1
+        hook = model.register_forward_hook(lambda stage, args, y: seen.append(y))
+        assert energy() == pytest.approx(expected)
+        hook.remove()
+        assert len(seen) == len(calls) == 1
+        model.gains.mul_(2)
+        assert energy() == pytest.approx(2 * expected)
+        model.gains = 2 * model.gains
+        assert energy() == pytest.approx(4 * expected)
+        assert energy() == pytest.approx(4 * expected)
+        assert len(calls) == 2
+        model.sections = model.sections[:1]
+        with pytest.raises(ValueError, match="sections has shape"):
+            live(x)
 
 
 def test_a_refused_block_leaves_the_stream_as_it_was():
@@ -183,9 +227,10 @@ def test_one_model_serves_several_threads():
 
 def count_of_calls(model):
     """One for each block that goes from stage to stage."""
-    stage = next(iter(model.stages().values()))
-    calls, step = [], stage.step
-    stage.__dict__["step"] = lambda x, state: (calls.append(x), step(x, state))[1]
+    stage = next(iter(model.parts().values()))
+    name = "unfused_step" if stage is model else "step"
+    calls, step = [], getattr(stage, name)
+    stage.__dict__[name] = lambda x, state: (calls.append(x), step(x, state))[1]
     return calls
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,11 @@ from torch import Tensor
 from amt_stream.dsp.channel_layout import LAYOUTS, Layout, as_layout
 from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import frame_lengths, interpolator, k_weighting
+from amt_stream.dsp.functional import programme
 from amt_stream.dsp.functional.peak import BOUNDS, ENDLESS, ending, peaks
-from amt_stream.dsp.functional.programme import filtered_mean_square
-from amt_stream.dsp.streaming import Shape, Shapes, Stage, State, output
+from amt_stream.dsp.functional.programme import AT, CALLS, filtered_mean_square, to_frames
+from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
+from amt_stream.dsp.streaming import Outputs, Shape, Shapes, State, Step, output
 
 FRAME_RATE = 100
 
@@ -31,7 +34,49 @@ class BS1770Output(NamedTuple):
     sample_peak: Tensor
 
 
-class BS1770(Stage):
+class ProgrammeFrames(Fused):
+    """`BS1770` as one compiled call."""
+
+    home = programme.__name__
+    kernels = ("to_frames",)
+    rows = AT
+    axes = 2
+    first_output = "energy"
+    host_outputs: tuple[HostOutput, ...] = (
+        HostOutput("energy", "full scale^2"),
+        HostOutput("true_peak", "full scale"),
+        HostOutput("sample_peak", "full scale"),
+    )
+
+    def make(self, made: Workspace) -> None:
+        meter = self.named[""]
+        self.channels = meter.channels
+        self.call(made, CALLS, *CALLS)
+        self.put_tables(made, meter, "sections", "gains", "phases")
+        made.keep("lengths", torch.tensor(meter.lengths))
+
+    def suits(self, lead: Shape) -> bool:
+        return lead[-1] == self.channels
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        lines, past = prod(lead), state["past"].shape[-1]
+        frames = len(self.named[""].lengths) * time // self.block_size
+        workspace.memory |= {"filters": ("filters", (lines, 2, 2)), "past": ("past", (lines, past))}
+        workspace.make("joined", self.dtype, lines, past + time)
+        squares = workspace.make("squares", torch.float64, prod(lead[:-1]), lead[-1], frames)
+        workspace.put("square_lines", squares, lines, frames)
+        workspace.expect("energy", prod(lead[:-1]), frames)
+        workspace.expect("true_peak", lines, frames)
+        workspace.expect("sample_peak", lines, frames)
+        workspace.outputs = (*lead[:-1], frames), (*lead, frames), (*lead, frames)
+
+    def run(self, workspace: Workspace) -> Outputs:
+        y = self.outputs(workspace)
+        to_frames(workspace.plan, self.like)
+        return BS1770Output(*y)
+
+
+class BS1770(FusedStage):
     """Sound (..., channel, time) as fractions of full scale to `BS1770Output`, 100 frames a second.
 
     The method of ITU-R BS.1770-5; `ProgrammeLoudness` computes readings from the frames. Never give
@@ -56,6 +101,9 @@ class BS1770(Stage):
     torch.Size([6, 10])
     """
 
+    step: Step[BS1770Output]
+
+    fused = ProgrammeFrames
     out_time_dim = BS1770Output(-1, -1, -1)  # type: ignore[arg-type]
     keeps_double = ("sections", "gains", "filters")
     input_unit = "full scale"
@@ -117,7 +165,7 @@ class BS1770(Stage):
     def ending(self, state: State, samples: int) -> State:
         return state | {"past": ending(state["past"], samples)}
 
-    def step(self, x: Tensor, state: State) -> tuple[BS1770Output, State]:
+    def unfused_step(self, x: Tensor, state: State) -> tuple[BS1770Output, State]:
         sections, phases, gains = self.registered("sections", "phases", "gains")
         squares, filters = filtered_mean_square(x, sections, self.lengths, state["filters"])
         sample_peak, true_peak, past = peaks(x, phases, self.lengths, state["past"])

@@ -1,14 +1,17 @@
 """Sound level: frequency and time weightings, and the peak (IEC 61672-1:2013)."""
 
 from fractions import Fraction
-from math import pi
-from typing import NamedTuple
+from math import pi, prod
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import frame_lengths, interpolator
+from amt_stream.dsp.functional import sound_level
 from amt_stream.dsp.functional.peak import ENDLESS, ending
 from amt_stream.dsp.functional.sound_level import (
     LEFT_AT,
@@ -17,9 +20,13 @@ from amt_stream.dsp.functional.sound_level import (
     sound_levels,
     states,
 )
-from amt_stream.dsp.streaming import Shape, Stage, State, output
+from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
+from amt_stream.dsp.streaming import Outputs, Shape, State, Step, output
 
 FRAME_RATE = 100
+
+TIMED = tuple(weighting + speed for speed in "fsi" for weighting in "acz")
+"""Names on the axis "timed" of `SoundLevelOutput`."""
 
 F1, F2, F3, F4 = 20.598997, 107.65265, 737.86223, 12194.217
 """Poles of A and C in Hz: F1 and F4 double, F2 and F3 of A only (IEC 61672-1:2013, Annex E)."""
@@ -64,7 +71,62 @@ class SoundLevelOutput(NamedTuple):
     peak: Tensor
 
 
-class SoundLevel(Stage):
+class RowFrames(Fused):
+    """A stage with frames of `lengths` and one state, `past`.
+
+    functions: the module with its rows, its kernels, and `to_frames`, which calls them
+    table_names: its tables
+    output: its output
+    fields: the rows of the output's fields
+    """
+
+    functions: ModuleType
+    table_names: tuple[str, ...]
+    output: Any
+    fields: tuple[str, ...]
+    kernels = ("to_frames",)
+
+    def __init_subclass__(cls) -> None:
+        cls.home, cls.rows = cls.functions.__name__, cls.functions.AT
+        cls.first_output = cls.fields[0]
+
+    def make(self, made: Workspace) -> None:
+        stage, called = self.named[""], self.functions.CALLS
+        self.call(made, called, *called)
+        self.put_tables(made, stage, *self.table_names)
+        made.keep("lengths", torch.tensor(stage.lengths))
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        rows, stage = prod(lead), self.named[""]
+        frames = len(stage.lengths) * time // self.block_size
+        workspace.memory["past"] = "state", (rows, *state["past"].shape[len(lead) :])
+        shapes = stage.out_shape(lead)
+        for name, shape in zip(self.fields, shapes, strict=True):
+            workspace.expect(name, rows, *shape[len(lead) :], frames)
+        workspace.outputs = tuple((*shape, frames) for shape in shapes)
+
+    def run(self, workspace: Workspace) -> Outputs:
+        y = self.outputs(workspace)
+        self.functions.to_frames(workspace.plan, self.like)
+        return self.output(*y)
+
+
+class SoundLevelFrames(RowFrames):
+    """`SoundLevel` as one compiled call."""
+
+    functions = sound_level
+    table_names = "coefficients", "phases"
+    output: Any = SoundLevelOutput
+    fields: tuple[str, ...] = sound_level.LevelFrames._fields
+    host_outputs: tuple[HostOutput, ...] = (
+        HostOutput("mean_square", "Pa^2", (tuple("acz"),)),
+        *(HostOutput(name, "Pa^2", (TIMED,)) for name in ("power", "highest", "lowest")),
+        HostOutput("impulse", "Pa^2", (tuple("acz"),)),
+        HostOutput("peak", "Pa", (tuple("acz"),)),
+    )
+
+
+class SoundLevel(FusedStage):
     """Sound pressure (..., time) in pascal to `SoundLevelOutput`, a frame per 10 ms.
 
     Each channel is measured on its own; `accumulators.SoundLevelMeter` computes readings from the
@@ -88,6 +150,9 @@ class SoundLevel(Stage):
     torch.Size([2, 9, 10])
     """
 
+    step: Step[SoundLevelOutput]
+
+    fused = SoundLevelFrames
     out_time_dim = SoundLevelOutput(-1, -1, -1, -1, -1, -1)  # type: ignore[arg-type]
     keeps_double = ("coefficients", "past")
     input_unit = "pascal"
@@ -132,7 +197,7 @@ class SoundLevel(Stage):
     def ending(self, state: State, samples: float) -> State:
         return {"past": ending(state["past"], samples, LEFT_AT)}
 
-    def step(self, x: Tensor, state: State) -> tuple[SoundLevelOutput, State]:
+    def unfused_step(self, x: Tensor, state: State) -> tuple[SoundLevelOutput, State]:
         coefficients, phases = self.registered("coefficients", "phases")
         frames, past = sound_levels(x, self.lengths, coefficients, phases, state["past"])
         return SoundLevelOutput(*frames), {"past": past}

@@ -10,14 +10,17 @@ from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import (
     FORGETS,
     RISES,
+    band_name,
     frame_lengths,
     nominal_midband,
     octave_band,
     octave_midbands,
 )
+from amt_stream.dsp.functional import third_octave
 from amt_stream.dsp.functional.third_octave import TIMED, third_octaves
-from amt_stream.dsp.stages.levels.sound_level import FAST, FRAME_RATE, SLOW
-from amt_stream.dsp.streaming import Shape, Stage, State, output
+from amt_stream.dsp.fused import FusedStage, HostOutput, Workspace
+from amt_stream.dsp.stages.levels.sound_level import FAST, FRAME_RATE, SLOW, RowFrames
+from amt_stream.dsp.streaming import Shape, State, Step, output
 
 FLAT = {1: 1.2957, 3: 1.0875}
 """Highest frequency, relative to the midband, where the filter must be flat, by fraction."""
@@ -39,12 +42,34 @@ class BandsOutput(NamedTuple):
     highest: Any
 
 
-class _Bands(Stage):
+class _Powers(RowFrames):
+    """`ThirdOctaves` or `Octaves` as one compiled call."""
+
+    functions = third_octave
+    table_names = "poles", "gain", "smoothing"
+    output = BandsOutput
+    fields = third_octave.BandFrames._fields
+
+    def make(self, made: Workspace) -> None:
+        super().make(made)
+        bands = tuple(map(band_name, self.named[""].nominal))
+        timed = tuple("fs"), bands
+        self.host_outputs = (
+            HostOutput("mean_square", "Pa^2", (bands,)),
+            HostOutput("power", "Pa^2", timed),
+            HostOutput("highest", "Pa^2", timed),
+        )
+
+
+class _Bands(FusedStage):
     """Sound pressure (..., time) in pascal to `BandsOutput`, a frame per 10 ms."""
 
     fraction: int
     """Bands per octave."""
 
+    step: Step[BandsOutput]
+
+    fused = _Powers
     out_time_dim = BandsOutput(-1, -1, -1)
     keeps_double = ("poles", "gain", "smoothing", "past")
     input_unit = "pascal"
@@ -88,7 +113,7 @@ class _Bands(Stage):
         kept = self.poles.shape[0] + TIMED
         return {"past": self.state_like("past", (*shape, kept, self.midbands.size))}
 
-    def step(self, x: Tensor, state: State) -> tuple[BandsOutput, State]:
+    def unfused_step(self, x: Tensor, state: State) -> tuple[BandsOutput, State]:
         poles, gain, smoothing = self.registered("poles", "gain", "smoothing")
         frames, past = third_octaves(x, self.lengths, poles, gain, smoothing, state["past"])
         return BandsOutput(*frames), {"past": past}

@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.dsp.design import nominal_midband, octave_midbands
+from amt_stream.dsp.design import band_name, nominal_midband, octave_midbands
 from amt_stream.meters.accumulators import ThirdOctaveMeter
 from amt_stream.meters.accumulators.third_octave import (
     BAND,
     LEVELS,
     NAME,
     WHATS,
-    band_name,
     forgotten_s,
 )
 from amt_stream.meters.frames import Frames

@@ -1,4 +1,4 @@
-"""Chains that run as one or two compiled calls, without torch between the kernels."""
+"""Stages as one or two compiled calls on a plan, without torch between the kernels."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -28,13 +28,16 @@ from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 TOGETHER = 8192
 """Most bytes of outputs that are allocated together."""
 
+FEW = 4
+"""So many kernels compile sooner than a second process starts."""
 
-class FusedChain(Chain):
-    """A chain that is also fast with one frame per block.
+
+class FusedStage(Stage):
+    """A stage that is also fast with one frame per block; a subclass defines `unfused_step`.
 
     Torch's overhead between short kernels exceeds their run time. If no gradient is needed, nothing
-    is traced and no stage has a hook, one or two compiled calls run the same kernels in the same
-    order; the results are bit-identical to those of the separate stages.
+    is traced and no part has a hook, one or two compiled calls run the same kernels in the same
+    order; the results are bit-identical to those of `unfused_step`.
 
     fused: the class that runs it
     """
@@ -45,30 +48,42 @@ class FusedChain(Chain):
     _begun: "Fused | None" = None
     """The instance whose kernels a second process compiles, until the first block."""
 
+    def unfused_step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
+        """`step` by functions of tensors, one after the other."""
+        raise NotImplementedError(f"{type(self).__name__} must define unfused_step(x, state)")
+
+    def parts(self) -> Mapping[str, Any]:
+        """The stages that the plan runs, by the names that begin the keys of their state."""
+        return {"": self}
+
     def __getstate__(self) -> dict[str, Any]:
         # A copy has its own tables.
         return {**vars(self), "_fused": None, "_begun": None}
 
+    def as_fused(self) -> "Fused":
+        """A new instance that runs the stage with its present tables."""
+        return self.fused(self, self.parts())
+
     def _as_made(self) -> "Fused | None":
-        """The instance that runs the chain, if the stages still have the tables it was made for."""
+        """The instance that runs the stage, if its parts still have the tables it was made for."""
         fused = self._fused
-        # Torch's replicas share the attributes but not the stages.
-        return (
-            fused if fused is not None and fused.of is self._modules and fused.as_made() else None
-        )
+        # Torch's replicas share the attributes but not the parts.
+        if fused is None or fused.of is not members_of(self):
+            return None
+        return fused if fused.as_made() else None
 
     def step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
         # First, because a traced or transformed tensor has no memory to read.
         if not compiled(x):
-            return super().step(x, state)
+            return self.unfused_step(x, state)
         fused = self._as_made()
         if fused is None:
             new, self._begun = self._begun, None
-            if new is None or new.of is not self._modules or not new.as_made():
-                new = self.fused(self)
+            if new is None or new.of is not members_of(self) or not new.as_made():
+                new = self.as_fused()
             new.compile()
-            # The stages process this block, and raise if their tables do not fit.
-            y = super().step(x, state)
+            # The parts process this block, and raise if their tables do not fit.
+            y = self.unfused_step(x, state)
             self._fused = new
             return y
         if fused.takes(x, state):
@@ -79,18 +94,18 @@ class FusedChain(Chain):
             given = fused.process(x, after)
             if given is not None:
                 return given, after
-        return super().step(x, state)
+        return self.unfused_step(x, state)
 
     def begin_to_compile(self, *also: str) -> None:
         """Start a second process that compiles the kernels before the first block.
 
         also: functions that it calls first, see `Ahead`
         """
-        self._begun = self.fused(self)
+        self._begun = self.as_fused()
         self._begun.begin_to_compile(*also)
 
     def advance(self, x: Tensor, state: State) -> Outputs:
-        own = type(self).step is FusedChain.step  # else a subclass has another one
+        own = type(self).step is FusedStage.step  # else a subclass has another one
         fused = self._as_made() if own and compilable(x) else None
         if fused is not None and not any(fused.watchers):
             y = fused.process(x, state)
@@ -101,7 +116,7 @@ class FusedChain(Chain):
     def shortcut(
         self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None]
     ) -> "Shortcut | None":
-        own = type(self).step is FusedChain.step
+        own = type(self).step is FusedStage.step
         fused = self._as_made() if own and compilable(x) else None
         last = fused.workspaces.get(x.shape, [])[-1:] if fused is not None else []
         if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
@@ -109,15 +124,31 @@ class FusedChain(Chain):
         return Shortcut(fused, self, x, state, buffers)
 
 
+class FusedChain(FusedStage, Chain):
+    """A chain whose stages run together."""
+
+    unfused_step = Chain.step
+    parts = Chain.stages
+
+
+class PlanOnly(FusedStage):
+    """A stage for programs without Python, which runs here to be compared with them."""
+
+    def unfused_step(self, x: Tensor, state: State) -> tuple[Outputs, State]:
+        fused, after = self.as_fused(), {key: value.clone() for key, value in state.items()}
+        fused.compile()
+        return fused.process(x, after), after
+
+
 class Shortcut:
-    """`FusedChain.advance` for blocks of one shape of one stream.
+    """`FusedStage.advance` for blocks of one shape of one stream.
 
     Checks at once all that `Stream` and `Fused` check one after the other, which in blocks of 1 ms
     takes longer than the kernels of a short model.
     """
 
     def __init__(
-        self, fused: "Fused", model: Chain, x: Tensor, state: State, buffers: Mapping[str, Any]
+        self, fused: "Fused", model: Stage, x: Tensor, state: State, buffers: Mapping[str, Any]
     ) -> None:
         self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
         self.token = object()
@@ -153,10 +184,14 @@ class Shortcut:
 
 
 class HostOutput(NamedTuple):
-    """An output, with time on its last axis, for programs that run the plan without Python."""
+    """An output, with time on its last axis, for programs that run the plan without Python.
+
+    labels: names of the places on the axes before it, if they are not channels or ears
+    """
 
     name: str
     unit: str
+    labels: tuple[tuple[str, ...], ...] = ()
 
 
 class Workspace:
@@ -165,7 +200,7 @@ class Workspace:
     rows: of the plan, by name
     sound: the row of the input
     arrays: allocated for it
-    memory: state by its name in the chain: its row and its shape there
+    memory: state by its key: its row and its shape there
     outputs: shapes of the outputs
     given: rows of the plan for their addresses
     allocated: outputs of the next blocks, with their addresses
@@ -223,7 +258,7 @@ class Workspace:
 
 
 class Fused:
-    """Runs a `FusedChain` on the present tables of its stages.
+    """Runs a `FusedStage` on the present tables of its parts.
 
     home: the module of its kernels
     kernels: names of the kernels that take the plan
@@ -239,19 +274,20 @@ class Fused:
     rows: Any
     axes = 1
     first_output: ClassVar[str]
-    host_outputs: ClassVar[tuple[HostOutput, ...]]
+    host_outputs: tuple[HostOutput, ...]
     gives: ClassVar[bool] = False
 
-    def __init__(self, chain: Chain) -> None:
-        self.of = members_of(chain)
-        self.named: Mapping[str, Any] = chain.stages()
-        stages = list(self.named.values())
-        self.block_size, self.dtype = chain.block_size, stages[-1].dtype
+    def __init__(self, whole: Stage, parts: Mapping[str, Any]) -> None:
+        self.of = members_of(whole)
+        self.named = parts
+        stages = list(parts.values())
+        self.block_size, self.dtype = whole.block_size, stages[-1].dtype
         self.buffers = [buffers_of(stage) for stage in stages]
-        # Hooks that would see intermediate results, and the hooks of the chain itself, which run
-        # around a step.
-        self.hooks = [hooks for one in stages for hooks in forward_hooks(one)[:2]]
-        self.watchers = [*self.hooks, *forward_hooks(chain)[:2]]
+        # Hooks that would see intermediate results, and the hooks of the whole, which run around a
+        # step.
+        inner = [one for one in stages if one is not whole]
+        self.hooks = [hooks for one in inner for hooks in forward_hooks(one)[:2]]
+        self.watchers = [*self.hooks, *forward_hooks(whole)[:2]]
         self.tables = self._tables()
         self.floats = [table for table in self.tables if table.is_floating_point()]
         self.states: dict[Shape, dict[str, tuple[Shape, torch.dtype]]] = {}
@@ -289,7 +325,7 @@ class Fused:
         return list(chain.from_iterable(map(dict.values, self.buffers)))
 
     def as_made(self) -> bool:
-        """Whether the stages still have the same tables at the same addresses.
+        """Whether the parts still have the same tables at the same addresses.
 
         Sharing tables with another process moves them.
         """
@@ -310,7 +346,7 @@ class Fused:
             self.states = {lead: (kept := {})}
             for name, stage in self.named.items() if self.suits(lead) else ():
                 for key, value in stage.initial_state(lead).items():
-                    kept[f"{name}/{key}"] = tuple(value.shape), value.dtype
+                    kept[f"{name}/{key}" if name else key] = tuple(value.shape), value.dtype
                 lead = stage.out_shape(lead)
         if not kept or len(kept) != len(state):
             return False
@@ -323,7 +359,7 @@ class Fused:
         return compiled(*[state[key] for key, (_, of) in kept.items() if of.is_floating_point])
 
     def process(self, x: Tensor, state: State) -> Any:
-        """The output of the chain; updates `state` in place.
+        """The output of the stage; updates `state` in place.
 
         Returns None, and writes nothing, if the kernels do not apply, for example if a table was
         changed in place to unfit values. The caller handles hooks and gradients.
@@ -400,23 +436,24 @@ class Fused:
         return [*self.called, *(f".{name}" for name in self.kernels)]
 
     def begin_to_compile(self, *also: str) -> None:
-        """Start a second process that compiles the kernels; `compile` ends it."""
-        if self.serves and self.ahead is None:
+        """Start a second process that compiles kernels, if there are many; `compile` ends it."""
+        if self.serves and self.ahead is None and len(self._names) > FEW:
             self.ahead = Ahead(self.home, self._names, self.like.dtype, also)
             # If the model never gets a block, the process runs to its end.
             finalize(self, self.ahead.end)
 
     def compile(self) -> None:
         """Compile the kernels, or load them from the cache."""
-        self.begin_to_compile()
-        if self.ahead is None:
+        if not self.serves:
             return
+        self.begin_to_compile()
         dtype = self.like.dtype
         try:
             for name in self._names:
                 compile_kernel(self.home, name, dtype)
         finally:
-            self.ahead.end()
+            if self.ahead is not None:
+                self.ahead.end()
         for name, one in self.called.items():
             self.made.plan[getattr(self.rows, name), 0] = one.address(dtype)
 
