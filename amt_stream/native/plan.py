@@ -1,9 +1,10 @@
 """The plan of a compiled model, relocatable: places in segments of memory instead of addresses."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -13,11 +14,19 @@ from torch import Tensor
 from amt_stream import __version__
 from amt_stream.core.errors import Refusal
 from amt_stream.dsp.functional.compiler.call_table import WIDTH
-from amt_stream.dsp.models.fused import Fused, FusedChain, HostOutput, Workspace
+from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
 from amt_stream.meters import catalog
+from amt_stream.native.programme import ProgrammeMeter
+from amt_stream.native.sound_level import LevelMeter
 
 ALIGNMENT = 64
 """Bytes to which each array is aligned: a line of the cache."""
+
+METERED: Mapping[str, Callable[[int, int], Any]] = {
+    "bs1770": ProgrammeMeter,
+    "spl": lambda fs, channels: LevelMeter(fs),
+}
+"""Models that have their readings in the plan, by the names of the catalog."""
 
 HIGHEST_INTEGER = 1 << 20
 """A larger number in a plan is an address."""
@@ -100,6 +109,11 @@ class HostPlan:
         return self.block / self.fs / self.frames
 
     @property
+    def initial(self) -> bytes:
+        """The state before the first sample, without the zeros at its end."""
+        return self.state.rstrip(b"\0") or b"\0"
+
+    @property
     def digest(self) -> int:
         """A number of 64 bits that differs for each model, rate, block length and version."""
         whole = hashlib.sha256(f"{__version__} {self}".encode())
@@ -114,12 +128,11 @@ def host_plan(name: str, fs: int, channels: int, block_s: float) -> HostPlan:
     Raises NotNative for a model with steps in Python, or for a number of channels that it does not
     take; ValueError for a sampling rate that the model refuses.
     """
-    entry = catalog.entry(name)
-    model = entry.build(fs)
-    if not isinstance(model, FusedChain):
+    model = model_for(name, fs, channels)
+    if not isinstance(model, FusedStage):
         able = ", ".join(one for one in catalog.names() if _is_fused(one))
         raise NotNative(f"{name} cannot be exported to C: it has steps in Python; {able} can")
-    fused = model.fused(model)
+    fused = model.as_fused()
     lead = (1, channels) if fused.axes == 2 else (channels,)
     if not fused.serves or not fused.suits(lead):
         raise NotNative(f"{name} cannot be exported to C for {channels} channels")
@@ -128,8 +141,14 @@ def host_plan(name: str, fs: int, channels: int, block_s: float) -> HostPlan:
         return _planned(name, fs, model, fused, lead, block)
 
 
+def model_for(name: str, fs: int, channels: int) -> Any:
+    """The model of the catalog that a plan runs; raises as `host_plan` does."""
+    entry = catalog.entry(name)
+    return METERED[name](fs, channels) if name in METERED else entry.build(fs, layout=channels)
+
+
 def _is_fused(name: str) -> bool:
-    return issubclass(catalog.entry(name).load("model"), FusedChain)
+    return issubclass(catalog.entry(name).load("model"), FusedStage)
 
 
 def _planned(
@@ -239,18 +258,17 @@ def _rows(
 def _columns(
     wanted: Sequence[HostOutput], outputs: Sequence[Tensor], laid: _Laid
 ) -> Iterable[HostColumn]:
-    for (name, unit), output in zip(wanted, outputs, strict=False):
+    for (name, unit, labels), output in zip(wanted, outputs, strict=False):
         lines = output.reshape(-1, output.shape[-1])
-        for place, label in enumerate(_labels(output.shape[:-1])):
+        ears = [_ears(size) for size in output.shape[: -1 - len(labels)]]
+        for place, words in enumerate(product(*ears, *labels)):
             start = laid.place(output) + place * lines.shape[1] * output.element_size()
-            yield HostColumn(f"{name}{label}", unit, start)
+            parts = name, *words[len(ears) :], *words[: len(ears)]
+            yield HostColumn("_".join(filter(None, parts)), unit, start)
 
 
-def _labels(shape: Sequence[int]) -> list[str]:
-    """Names of all places in an array of this shape; an axis of two is of ears or channels."""
-    labels = [""]
-    for size in shape:
-        each = [""] if size == 1 else ["_left", "_right"] if size == 2 else None
-        words = each if each is not None else [f"_{k + 1}" for k in range(size)]
-        labels = [label + word for label in labels for word in words]
-    return labels
+def _ears(size: int) -> Sequence[str]:
+    """Names of so many ears or channels."""
+    if size == 2:
+        return ["left", "right"]
+    return [""] if size == 1 else [str(k + 1) for k in range(size)]

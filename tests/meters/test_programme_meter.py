@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from amt_stream.meters.accumulators import EBU_9, EBU_18, ProgrammeLoudness
-from amt_stream.meters.accumulators.programme import COLUMNS, lufs
+from amt_stream.meters.accumulators.programme import COLUMNS
+
+
+def lufs(energy):
+    with np.errstate(divide="ignore"):
+        return -0.691 + 10 * np.log10(energy)
 
 
 def energy_of(level_lufs):

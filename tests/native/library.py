@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 
+from amt_stream.native.build import Request, build_library
 from amt_stream.native.prebuilt import this_target
 
 FS = 48000
@@ -28,6 +29,20 @@ def worst(frames, right):
     """The largest difference in proportion, or of 0.01 for frames below it."""
     assert frames.shape == right.shape
     return np.max(np.abs(frames - right) / np.maximum(np.abs(right), 0.01))
+
+
+def columns_of(outputs, count):
+    """The first columns (frame, column) of a model's output."""
+    lines = [line for x in outputs if x is not None for line in x.reshape(-1, x.shape[-1]).numpy()]
+    return np.stack(lines[:count], axis=1)
+
+
+def exported(folder, model, channels, target):
+    """Write the files of a model into a folder, and give them."""
+    files = build_library(Request(model, FS, channels, 0.01, (target,)))
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return files
 
 
 class Instance:
@@ -64,3 +79,13 @@ class Instance:
 
     def load(self, state):
         return self.c.amt_load(self.at, state, len(state))
+
+
+def goes_on(library, sound, at):
+    """Check that another instance goes on from a state that was saved after so many samples."""
+    first, second = Instance(library), Instance(library)
+    before = first.whole(sound[:, :at], 777)
+    assert second.load(first.save()) == 0
+    after = second.whole(sound[:, at:], 777)
+    whole = Instance(library).whole(sound, sound.shape[1])
+    np.testing.assert_array_equal(np.concatenate([before, after]), whole)

@@ -15,7 +15,7 @@ from amt_stream.native.machine import MACHINES
 from amt_stream.native.plan import NotNative, host_plan
 from amt_stream.native.prebuilt import library_name, linked, of_any_linux
 from amt_stream.native.targets import TARGETS
-from tests.native.library import FS, HOST, Instance, compiled, worst
+from tests.native.library import FS, HOST, Instance, compiled, goes_on, worst
 
 OTHER, DAMAGED, ARGUMENT = -2, -3, -4
 ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf"}
@@ -48,13 +48,7 @@ def test_it_says_what_it_is(folder, library):
 
 
 def test_a_saved_state_goes_on_within_a_block(library, sound):
-    whole = Instance(library).whole(sound, FS)
-    first, second = Instance(library), Instance(library)
-    before = first.whole(sound[:, :20001], 777)
-    state = first.save()
-    assert second.load(state) == 0
-    after = second.whole(sound[:, 20001:], 777)
-    np.testing.assert_array_equal(np.concatenate([before, after]), whole)
+    goes_on(library, sound, 20001)
 
 
 def test_a_damaged_state_is_refused_and_nothing_changes(library, sound):
@@ -167,7 +161,7 @@ def test_sanitizers_find_nothing(folder, sound):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["spl", "--c", "x"], "spl cannot be exported to C: it has steps in Python; "),
+        (["spectrum", "--c", "x"], "spectrum cannot be exported to C: it has steps in Python; "),
         (["bogus", "--c", "x"], "there is no model 'bogus'"),
         (["zwicker"], "give a file to write, or --c or --wasm and a folder"),
         (

@@ -14,6 +14,7 @@ TWINS = {
 
 REASONS = {
     "main": "where a process starts: the command, and what it runs in processes beside it",
+    "to_frames": "each plan of levels has one last kernel, which its stage looks up by this name",
     "to_loudness": "each fused model has one last kernel, which it looks up by this name",
 }
 """Names that stand in several files, and why."""

@@ -8,14 +8,22 @@ import pytest
 import torch
 
 from amt_stream import Stream
-from amt_stream.meters import catalog
 from amt_stream.native.build import Request, build_library
 from amt_stream.native.library import Library
-from tests.native.library import FS, HOST, Instance, compiled, worst
+from amt_stream.native.plan import model_for
+from tests.native.library import FS, HOST, Instance, columns_of, compiled, exported, worst
 
 pytestmark = pytest.mark.soak
 
-MODELS = {"zwicker": 1, "moore2016": 2, "gm2002": 1}
+MODELS = {
+    "zwicker": 1,
+    "moore2016": 2,
+    "gm2002": 1,
+    "bs1770": 2,
+    "spl": 1,
+    "third_octave": 1,
+    "octave": 1,
+}
 THREADS = """
 #include "amt.h"
 #include <pthread.h>
@@ -52,10 +60,7 @@ def model(request):
 @pytest.fixture(scope="module")
 def made(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp(model)
-    files = build_library(Request(model, FS, MODELS[model], 0.01, (HOST,)))
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    return folder, files
+    return folder, exported(folder, model, MODELS[model], HOST)
 
 
 def least_s(function):
@@ -74,20 +79,21 @@ def test_frames_and_speed(model, made, record):
     channels = MODELS[model]
     noise = (0.02 * np.random.default_rng(1).standard_normal((channels, 5 * FS))).astype(np.float32)
     noise[:, FS : 2 * FS] *= 1e-5
-    lead = (1,) if model == "zwicker" else (1, channels)
+    lead = (1, channels)
     library = Library(compiled(folder, model, HOST, folder / "model.so"))
     blocks = torch.from_numpy(noise).reshape(*lead, -1).split(480, -1)
-    live = Stream(catalog.entry(model).build(FS), lead)
+    live = Stream(model_for(model, FS, channels), lead)
 
     def heard():
         live.reset()
-        return [live(block)[0].reshape(-1) for block in blocks]
+        return [live(block) for block in blocks]
 
     with torch.inference_mode():
         heard()
-        first, python_s = least_s(heard)
+        outputs, python_s = least_s(heard)
     frames, c_s = least_s(lambda: Instance(library).process(noise)[0])
-    difference = worst(frames[:, :1], np.concatenate(first)[:, None])
+    right = np.concatenate([columns_of(one, frames.shape[1]) for one in outputs])
+    difference = worst(frames, right)
     c_us, python_us = (one / 500 * 1e6 for one in (c_s, python_s))
     record(
         f"{model} in C ({HOST}) and in Python, 5 s of noise with a near-silence",

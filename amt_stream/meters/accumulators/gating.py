@@ -1,7 +1,6 @@
 """Gated energies of programme loudness, and the compiled loop that counts frames in them."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -30,9 +29,9 @@ USUAL = round((10.0 - ABSOLUTE_GATE) / WIDTH)
 MOST = round((300.0 - ABSOLUTE_GATE) / WIDTH)
 """Numbers of classes: up to 10 LUFS, and up to 300 LUFS."""
 
-ENERGIES, PEAKS, TOPS = slice(0, 3), slice(3, 5), slice(5, 7)
+PEAKS, TOPS = slice(3, 5), slice(5, 7)
 """Rows of what `follow` tells: energies of integrated loudness and of the low and the high end of
-the range; true and sample peak; highest momentary and short-term loudness."""
+the range come first; true and sample peak; highest momentary and short-term loudness."""
 NOTHING = np.array([np.nan, np.nan, np.nan, 0.0, 0.0, -np.inf, -np.inf])
 """The same before the first frame."""
 
@@ -46,13 +45,17 @@ Array = np.ndarray
 _compiled = cached_njit(nogil=True, error_model="numpy")
 
 
-def lufs(energy: Any) -> Any:
+OFFSET = -0.691
+"""Loudness of the energy 1 in LUFS (ITU-R BS.1770-5, Annex 1)."""
+
+
+@_compiled
+def lufs(energy: float) -> float:
     """Loudness in LUFS of a weighted energy; minus infinity for 0 (ITU-R BS.1770-5, Annex 1)."""
-    with np.errstate(divide="ignore"):
-        return -0.691 + 10 * np.log10(energy)
+    return OFFSET + 10 * math.log10(energy)
 
 
-LEAST = 10 ** ((ABSOLUTE_GATE - float(lufs(1.0))) / 10)
+LEAST = 10 ** ((ABSOLUTE_GATE - OFFSET) / 10)
 """The energy of the absolute gate."""
 INTEGRATED_SHARE, RANGE_SHARE = 10 ** (-INTEGRATED_GATE / 10), 10 ** (-RANGE_GATE / 10)
 """Energies of the relative gates, of the mean."""
@@ -74,14 +77,13 @@ def pairwise(values: Array) -> float:
             total += value
         return total
     if count <= 128:
-        sums = values[:8].copy()
+        # In variables, because an array would be allocated.
+        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         whole = count - count % 8
-        for k in range(8, whole, 8):
-            for j in range(8):
-                sums[j] += values[k + j]
-        total = (sums[0] + sums[1] + (sums[2] + sums[3])) + (
-            sums[4] + sums[5] + (sums[6] + sums[7])
-        )
+        for k in range(0, whole, 8):
+            a, b, c, d = a + values[k], b + values[k + 1], c + values[k + 2], d + values[k + 3]
+            e, f, g, h = e + values[k + 4], f + values[k + 5], g + values[k + 6], h + values[k + 7]
+        total = (a + b + (c + d)) + (e + f + (g + h))
         for value in values[whole:]:
             total += value
         return total
@@ -139,6 +141,32 @@ def tell_range(counts: Array, sums: Array, told: Array) -> None:
 
 
 @_compiled
+def window_levels(energies: Array, means: Array, levels: Array) -> None:
+    """Mean energies and LUFS (2, n) of both windows that end with a frame.
+
+    energies: (`SHORT_TERM` - 1 + n,) of the frames, after those before them
+    """
+    for i in range(2):
+        window = WINDOWS[i]
+        for k in range(means.shape[1]):
+            total = 0.0
+            for j in range(k + SHORT_TERM - window, k + SHORT_TERM):
+                total += energies[j]
+            means[i, k] = total / window
+            levels[i, k] = lufs(means[i, k])
+
+
+@_compiled
+def tell_readings(levels: Array, told: Array, out: Array) -> None:
+    """Readings (8, n) in LUFS, LU, dBTP and dBFS, from levels of both windows and `follow`'s."""
+    for k in range(out.shape[1]):
+        out[0, k], out[1, k] = levels[0, k], levels[1, k]
+        out[2, k], out[3, k] = lufs(told[0, k]), lufs(told[2, k]) - lufs(told[1, k])
+        out[4, k], out[5, k] = told[5, k], told[6, k]
+        out[6, k], out[7, k] = 20 * math.log10(told[3, k]), 20 * math.log10(told[4, k])
+
+
+@_compiled
 def follow(
     begin: int,
     energy: Array,
@@ -147,6 +175,7 @@ def follow(
     true_peak: Array,
     sample_peak: Array,
     paused: bool,
+    grows: bool,
     renewed: Array,
     gated: tuple[tuple[Array, Array], tuple[Array, Array]],
     frames: Array,
@@ -158,6 +187,7 @@ def follow(
     energy: (n,) NaN for a frame that does not count
     means, levels: (2, n) energies of both windows that end with a frame, and their LUFS
     true_peak, sample_peak: (channel, n)
+    grows: whether to return for a class that there is not; else the highest takes its block
     renewed: (2,) whether integrated loudness and its range are columns
     gated: counts and sums of the classes of both windows
     frames: (5,) state, numbers of frames; running: (7,) state, the readings
@@ -173,7 +203,8 @@ def follow(
         heard = end - frames[UNHEARD] if measured else 0
         due = end % GRID == 0
         for i in range(2):
-            if due and whole >= WINDOWS[i] and class_of(levels[i, k]) >= len(gated[i][0]):
+            place = class_of(levels[i, k]) if grows and due and whole >= WINDOWS[i] else -1
+            if place >= len(gated[i][0]):
                 return k, i
         frames[TAKEN] = end
         if not measured:
@@ -183,7 +214,7 @@ def follow(
         for i in range(2):
             counts, sums = gated[i]
             if due and whole >= WINDOWS[i]:
-                place = class_of(levels[i, k])
+                place = min(class_of(levels[i, k]), len(counts) - 1)
                 if place >= 0:
                     counts[place] += 1
                     sums[place] += means[i, k]
@@ -197,7 +228,8 @@ def follow(
             for j in range(true_peak.shape[0]):
                 running[3] = max(running[3], np.float64(true_peak[j, k]))
                 running[4] = max(running[4], np.float64(sample_peak[j, k]))
-        told[:, k] = running
+        for j in range(len(running)):
+            told[j, k] = running[j]
     return len(energy), 0
 
 
@@ -211,10 +243,13 @@ def compile_gating() -> None:
     gated = types.UniTuple(classes, 2)
     flags = types.Array(types.bool_, 1, "C")
     peaks = [types.Array(kind, 2, "A", readonly=True) for kind in (types.float32, f8)]
-    state = types.bool_, flags, gated, numbers, kept, types.Array(f8, 2, "C")
+    state = types.bool_, types.bool_, flags, gated, numbers, kept, types.Array(f8, 2, "C")
     signatures = [(i8, given, table, table, peak, peak, *state) for peak in peaks]
-    told = (numbers, kept, kept)
+    told, levels = (numbers, kept, kept), types.Array(f8, 2, "C")
     for kernel, *each in (
+        (window_levels, (kept, levels, levels)),
+        (tell_readings, (levels, levels, levels)),
+        (lufs, (f8,)),
         (follow, *signatures),
         (tell_mean, told),
         (tell_range, told),

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators import gating
 from amt_stream.meters.accumulators.gating import (
-    ENERGIES,
     EXCLUDED,
     MEASURED,
     PEAKS,
@@ -20,13 +19,11 @@ from amt_stream.meters.accumulators.gating import (
     UNMEASURED,
     WINDOWS,
     GatedEnergies,
-    lufs,
 )
 from amt_stream.meters.accumulators.level import finite
 from amt_stream.meters.accumulators.meter import Meter
 
 FRAME_RATE = 100
-OVER = {window: np.full(window, 1 / window) for window in WINDOWS}
 
 Values = NDArray[np.float64]
 
@@ -121,16 +118,15 @@ class ProgrammeLoudness(Meter):
         count = len(energy)
         if not count:
             return np.empty((len(self.columns), 0))
-        gating.compile_gating()
         if valid is not None and not valid.all():
             energy = np.where(valid, energy, np.nan)
         energies = np.concatenate([self._past, energy])
         self._past = energies[count:].copy()
-        means = np.stack([_means(energies, window) for window in WINDOWS])
-        levels, told = lufs(means), np.empty((len(self._running), count))
+        means, levels = _levels(energies)
+        told = np.empty((len(self._running), count))
         self._now = levels[:, -1].copy()
         both, at, window = (self._blocks, self._ranged), 0, 0
-        given = energies[SHORT_TERM - 1 :], means, levels, true_peak, sample_peak, self.paused
+        given = energies[SHORT_TERM - 1 :], means, levels, true_peak, sample_peak, self.paused, True
         while True:
             gated = tuple((one.counts, one.sums) for one in both)
             state = self._renewed, gated, self._frames, self._running, told
@@ -158,9 +154,10 @@ class ProgrammeLoudness(Meter):
         energies = np.concatenate([self._past, np.where(valid, energy, np.nan)])
         lasted = self._frames[TAKEN] - self._frames[UNHEARD]
         tops, peaks = self._running[TOPS], self._running[PEAKS]
+        _, levels = _levels(energies)
         for k, window in enumerate(WINDOWS):
             if lasted >= window:
-                tops[k] = np.fmax.reduce(lufs(_means(energies, window)), initial=tops[k])
+                tops[k] = np.fmax.reduce(levels[k], initial=tops[k])
         for k, given in enumerate((true_peak, sample_peak)):
             peaks[k] = np.fmax.reduce(np.where(valid, given, 0.0), axis=None, initial=peaks[k])
         self._part = part if valid[0] else 0.0
@@ -188,14 +185,16 @@ class ProgrammeLoudness(Meter):
         }
 
 
-def _means(energies: Values, window: int) -> Values:
-    """Mean energies of the windows that end with each frame after the first `SHORT_TERM` - 1."""
-    return np.correlate(energies[SHORT_TERM - window :], OVER[window])
+def _levels(energies: Values) -> tuple[Values, Values]:
+    """Energies and LUFS (2, n) of the windows that end with each frame after `SHORT_TERM` - 1."""
+    gating.compile_gating()
+    means, levels = np.empty((2, len(WINDOWS), len(energies) - SHORT_TERM + 1))
+    gating.window_levels(energies, means, levels)
+    return means, levels
 
 
 def _readings(levels: Values, told: Values) -> Values:
     """What `COLUMNS` names (column, n), from levels of both windows and what `follow` tells."""
-    integrated, low, high = lufs(told[ENERGIES])
-    with np.errstate(divide="ignore"):
-        peaks = 20 * np.log10(told[PEAKS])
-    return np.stack([*levels, integrated, high - low, *told[TOPS], *peaks])
+    out = np.empty((len(COLUMNS), levels.shape[1]))
+    gating.tell_readings(levels, told, out)
+    return out

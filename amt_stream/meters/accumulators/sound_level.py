@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,13 +119,18 @@ ON_REQUEST = f"{EXPOSURE}_db"
 """One more, of which only somebody who asks for it can make anything."""
 
 
+def exposure_db(equivalent_db: Any, counts: Any) -> Any:
+    """Exposure level of an equivalent level of so many frames, for arrays and compiled loops."""
+    return equivalent_db + 10 * np.log10(counts * FRAME_S)
+
+
 def exposures_db(equivalent_db: Values, counts: Values) -> dict[str, Values]:
     """Exposure levels (n,) of an A-weighted level of so many frames, by name.
 
     They are levels of 1 s and, as LEX,8h (ISO 1999), of 8 h with the same energy.
     """
     with np.errstate(divide="ignore"):
-        of_a_second = equivalent_db + 10 * np.log10(counts * FRAME_S)
+        of_a_second = exposure_db(equivalent_db, counts)
     return {"lae_db": of_a_second, ON_REQUEST: of_a_second - 10 * math.log10(DAY_S)}
 
 

@@ -89,7 +89,8 @@ static int64_t number_of(amt *m, const plan_row *r) {
 }
 
 void AMT(reset)(amt *m) {
-    memcpy(m->state, PLAN_INITIAL, PLAN_STATE);
+    memset(m->state, 0, PLAN_STATE);
+    memcpy(m->state, PLAN_INITIAL, PLAN_BEGUN);
     memset(m->input, 0, sizeof m->input);
     memset(m->plan, 0, sizeof m->plan);
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {

@@ -1,0 +1,208 @@
+"""Sound levels with their readings, as a plan for programs without Python."""
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import types
+
+from amt_stream.dsp.functional import sound_level
+from amt_stream.dsp.functional.compiler.call_table import KernelCall, TupleOf, of_type, plan_rows
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
+from amt_stream.dsp.functional.sound_level import LevelFrames
+from amt_stream.dsp.fused import HostOutput, PlanOnly, Workspace
+from amt_stream.dsp.stages.levels.sound_level import SoundLevel, SoundLevelFrames
+from amt_stream.dsp.streaming import Shape, State
+from amt_stream.meters.accumulators.level import decibels
+from amt_stream.meters.accumulators.loops import measure_frames
+from amt_stream.meters.accumulators.sound_level import (
+    FORGOTTEN,
+    FRAME_S,
+    INTERVALS,
+    LEVELS,
+    NOW,
+    RISEN,
+    RUNNING,
+    SUM,
+    TOLD,
+    Running,
+    exposure_db,
+)
+
+TABLES = {"risen": RISEN, "forgotten": FORGOTTEN, "intervals": INTERVALS}
+KEPT = tuple(f"kept_{name}" for name in Running._fields)
+"""The state of the readings."""
+
+
+class MeteredLevels(NamedTuple):
+    """The fields of `LevelFrames`, and levels in dB after each frame.
+
+    now: of the moment, `LEVELS` (..., 9, frame)
+    measured: since the start, `RUNNING` (..., reading, frame)
+    lae: (..., frame)
+    """
+
+    mean_square: Any
+    last: Any
+    highest: Any
+    lowest: Any
+    impulse: Any
+    peak: Any
+    now: Any
+    measured: Any
+    lae: Any
+
+
+class _Kept(NamedTuple):
+    """`Running` of each channel (channel, ...)."""
+
+    kept_sums: Any
+    kept_counts: Any
+    kept_highest: Any
+    kept_lowest: Any
+    kept_peak: Any
+    kept_impulse: Any
+    kept_intervals: Any
+
+
+assert _Kept._fields == KEPT
+
+AT = plan_rows(
+    " ".join([*sound_level.AT._fields, "now measured lae to_readings taken", *TABLES, *KEPT])
+    + " valid there since_s powers"
+)
+"""Rows of a plan, by name; the first ones are those of the frames."""
+
+_decibels = cached_njit(nogil=True, error_model="numpy")(decibels)
+_exposure_db = cached_njit(nogil=True, error_model="numpy")(exposure_db)
+
+
+@kernel
+def _read(
+    frames: LevelFrames,
+    taken: Array,
+    risen: Array,
+    forgotten: Array,
+    intervals: Array,
+    kept: _Kept,
+    valid: Array,
+    there: Array,
+    since_s: Array,
+    powers: Array,
+    now: Array,
+    measured: Array,
+    lae: Array,
+) -> None:
+    """Levels after each frame, as `SoundLevelMeter` calculates them; updates the state."""
+    count = lae.shape[1]
+    for k in range(count):
+        valid[k] = there[k] = True
+        since_s[k] = np.inf
+    for r in range(lae.shape[0]):
+        measure_frames(
+            frames.mean_square[r],
+            frames.last[r],
+            frames.highest[r],
+            frames.lowest[r],
+            frames.impulse[r],
+            frames.peak[r],
+            valid,
+            there,
+            since_s,
+            FRAME_S,
+            taken[0],
+            risen,
+            forgotten,
+            intervals,
+            False,
+            kept.kept_sums[r],
+            kept.kept_counts[r],
+            kept.kept_highest[r],
+            kept.kept_lowest[r],
+            kept.kept_peak[r],
+            kept.kept_impulse[r],
+            kept.kept_intervals[r],
+            powers,
+        )
+        for k in range(count):
+            for i in range(now.shape[1]):
+                now[r, i, k] = _decibels(powers[NOW + i, k])
+            for i in range(measured.shape[1]):
+                measured[r, i, k] = _decibels(powers[i, k])
+            lae[r, k] = _exposure_db(_decibels(powers[0, k]), powers[SUM + 1, k])
+    taken[0] += count
+
+
+_a, _i, _d, _b = (of_type(AT, kind) for kind in (None, types.int64, types.float64, types.boolean))
+
+CALLS = sound_level.CALLS | {
+    "to_readings": KernelCall(
+        AT.to_readings,
+        _read,
+        TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
+        *_i(1, "taken", *TABLES),
+        TupleOf(_Kept, tuple(_d(2 if name == "kept_counts" else 3, name)[0] for name in KEPT)),
+        *(*_b(1, "valid", "there"), *_d(1, "since_s"), *_d(2, "powers")),
+        *(*_a(3, "now", "measured"), *_a(2, "lae")),
+    )
+}
+"""The kernels, by their rows in a plan."""
+
+_to_readings = CALLS["to_readings"].call
+
+
+@kernel
+def to_frames(plan: Array, like: Array) -> None:
+    """Sound to frames and levels; like: any array of the sound's dtype."""
+    sound_level.to_frames(plan, like)
+    _to_readings(plan, like)
+
+
+class MeteredSoundLevel(SoundLevelFrames):
+    """`LevelMeter` as one compiled call."""
+
+    functions = sys.modules[__name__]
+    output = MeteredLevels
+    fields = MeteredLevels._fields
+    host_outputs = (
+        *SoundLevelFrames.host_outputs,
+        HostOutput("", "dB", (LEVELS,)),
+        HostOutput("", "dB", (tuple(name.removesuffix("_db") for name in RUNNING),)),
+        HostOutput("lae", "dB"),
+    )
+
+    def make(self, made: Workspace) -> None:
+        super().make(made)
+        for name, table in TABLES.items():
+            made.keep(name, torch.from_numpy(table))
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        super().allocate(workspace, lead, time, state)
+        frames = workspace.outputs[0][-1]
+        workspace.memory |= {name: (name, tuple(state[name].shape)) for name in ("taken", *KEPT)}
+        for name in ("valid", "there"):
+            workspace.make(name, torch.bool, frames)
+        workspace.make("since_s", torch.float64, frames)
+        workspace.make("powers", torch.float64, TOLD, frames)
+
+
+class LevelMeter(PlanOnly, SoundLevel):
+    """`SoundLevel` with the levels of `SoundLevelMeter` after each frame, for a sound (row, time).
+
+    All channels are measured from the first sample on.
+    """
+
+    fused = MeteredSoundLevel
+    out_time_dim = MeteredLevels(*[-1] * len(MeteredLevels._fields))  # type: ignore[assignment]
+
+    def initial_state(self, shape: Shape) -> State:
+        (rows,) = shape
+        kept = zip(KEPT, Running.nothing(), strict=True)
+        each = {name: torch.from_numpy(np.stack([value] * rows)) for name, value in kept}
+        return super().initial_state(shape) | {"taken": torch.zeros(1, dtype=torch.int64)} | each
+
+    def out_shape(self, shape: Shape) -> MeteredLevels:  # type: ignore[override]
+        frames = super().out_shape(shape)
+        return MeteredLevels(*frames, (*shape, len(LEVELS)), (*shape, len(RUNNING)), shape)
