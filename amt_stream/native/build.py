@@ -52,7 +52,7 @@ def build_library(request: Request) -> dict[str, bytes]:
 def _make(folder: Path, request: Request) -> None:
     from amt_stream.native.machine import MACHINES, Program, make_object
     from amt_stream.native.plan import host_plan
-    from amt_stream.native.source import plan_description, plan_header, runtime
+    from amt_stream.native.source import lv2_manifest, plan_description, plan_header, runtime
     from amt_stream.native.trial import PlanTrial
 
     plan = host_plan(request.model, request.fs, request.channels, request.block_s)
@@ -62,8 +62,12 @@ def _make(folder: Path, request: Request) -> None:
     program = Program(plan.model, codes, entry, constants)
     trial = PlanTrial(plan, program)
     trial.compare()
-    header, about, *objects = files_of(plan.model, request.targets)
-    texts = runtime() | {header: plan_header(plan, trial.scratch), about: plan_description(plan)}
+    header, about, manifest, *objects = files_of(plan.model, request.targets)
+    texts = runtime() | {
+        header: plan_header(plan, trial.scratch),
+        about: plan_description(plan),
+        manifest: lv2_manifest(plan),
+    }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     for name, target in zip(objects, request.targets, strict=True):

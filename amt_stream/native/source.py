@@ -6,7 +6,7 @@ from importlib.resources import files
 from amt_stream import __version__
 from amt_stream.native.plan import HostPlan
 
-RUNTIME = "amt.h", "amt.c", "amt_numba.h", "amt_numba.c", "example.c"
+RUNTIME = "amt.h", "amt.c", "amt_numba.h", "amt_numba.c", "example.c", "lv2.c"
 
 
 def runtime() -> dict[str, str]:
@@ -81,3 +81,36 @@ def plan_description(plan: HostPlan) -> str:
         "licence": "MIT",
     }
     return json.dumps(about, indent=1) + "\n"
+
+
+def lv2_manifest(plan: HostPlan) -> str:
+    """What an LV2 host reads of the plug-in: the manifest of a bundle with MODEL.so."""
+    sound = [f"{way}_{k + 1}" for way in ("in", "out") for k in range(plan.channels)]
+    ports = [
+        f"[ a lv2:{'Input' if name.startswith('in') else 'Output'}Port, lv2:AudioPort; "
+        f'lv2:index {k}; lv2:symbol "{name}"; lv2:name "{name}" ]'
+        for k, name in enumerate(sound)
+    ]
+    ports.append(
+        f'[ a lv2:InputPort, lv2:ControlPort; lv2:index {len(ports)}; lv2:symbol "gain"; '
+        f'lv2:name "{plan.input_unit} for full scale"; '
+        "lv2:default 1.0; lv2:minimum 0.0001; lv2:maximum 10000.0 ]"
+    )
+    ports += [
+        f"[ a lv2:OutputPort, lv2:ControlPort; lv2:index {k}; "
+        f'lv2:symbol "{one.name}"; lv2:name "{one.name} in {one.unit}" ]'
+        for k, one in enumerate(plan.columns, len(ports))
+    ]
+    listed = " ,\n        ".join(ports)
+    return f"""@prefix doap: <http://usefulinc.com/ns/doap#> .
+@prefix lv2: <http://lv2plug.in/ns/lv2core#> .
+
+<urn:amt_stream:{plan.model}>
+    a lv2:Plugin , lv2:AnalyserPlugin ;
+    lv2:binary <{plan.model}.so> ;
+    doap:name "{plan.model}" ;
+    doap:license <http://opensource.org/licenses/MIT> ;
+    lv2:optionalFeature lv2:hardRTCapable ;
+    lv2:port
+        {listed} .
+"""

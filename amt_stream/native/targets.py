@@ -9,4 +9,4 @@ TARGETS = ("x86-64-v3", "x86-64", "aarch64", "wasm32")
 def files_of(model: str, targets: Sequence[str]) -> tuple[str, ...]:
     """Names of the files of a model, besides those that are the same for all models."""
     objects = (f"{model}-{target}.o" for target in targets)
-    return f"{model}_plan.h", f"{model}.json", *objects
+    return f"{model}_plan.h", f"{model}.json", f"{model}.ttl", *objects

@@ -92,6 +92,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("measuring.md", "amt-stream analyze machine.wav"): "tests/meters/test_annoyance.py",
     ("measuring.md", "ffmpeg -i"): "no ffmpeg among the tests; tests/cli/test_pipes.py",
     ("native.md", "amt-stream export zwicker"): "tests/native/test_web.py",
+    ("native.md", "cc -O2 -shared"): "tests/native/test_lv2.py",
     ("native.md", "import { readFile }"): "tests/native/test_web.py",
     ("native.md", "from amt_stream.native"): "tests/native/test_model.py",
     ("rating.md", "amt-stream meter --model rating"): "tests/meters/test_rating.py",

@@ -1,0 +1,102 @@
+"""Zwicker's model as an LV2 plug-in, in lilv, the library of LV2 hosts."""
+
+import ctypes
+import ctypes.util
+import os
+import subprocess
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.native.library import FS, HOST, compiled, worst
+
+URI = "urn:amt_stream:zwicker"
+IN, OUT, GAIN, VALUE = range(4)
+CONNECT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
+RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32)
+DO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class Descriptor(ctypes.Structure):
+    """`LV2_Descriptor`"""
+
+    _fields_ = (
+        ("uri", ctypes.c_char_p),
+        ("instantiate", ctypes.c_void_p),
+        ("connect_port", CONNECT),
+        ("activate", DO),
+        ("run", RUN),
+    )
+
+
+class LilvInstance(ctypes.Structure):
+    _fields_ = (("descriptor", ctypes.POINTER(Descriptor)), ("handle", ctypes.c_void_p))
+
+
+@pytest.fixture(scope="module")
+def bundles(folder, tmp_path_factory):
+    """A folder of LV2 bundles, with that of the model."""
+    bundle = tmp_path_factory.mktemp("lv2") / "zwicker.lv2"
+    bundle.mkdir()
+    options = f'-DAMT_LV2_URI="{URI}"', "lv2.c"
+    compiled(folder, "zwicker", HOST, bundle / "zwicker.so", *options)
+    (bundle / "manifest.ttl").write_bytes((folder / "zwicker.ttl").read_bytes())
+    return bundle.parent
+
+
+@pytest.fixture(scope="module")
+def plugin(bundles):
+    """lilv, and the plug-in as it found it."""
+    lilv = ctypes.CDLL(ctypes.util.find_library("lilv-0"))
+    for name in ("world_new", "new_uri", "world_get_all_plugins", "plugins_get_by_uri"):
+        getattr(lilv, f"lilv_{name}").restype = ctypes.c_void_p
+    lilv.lilv_plugin_instantiate.restype = ctypes.POINTER(LilvInstance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LV2_PATH", str(bundles))
+        world = ctypes.c_void_p(lilv.lilv_world_new())
+        lilv.lilv_world_load_all(world)
+    found = ctypes.c_void_p(lilv.lilv_world_get_all_plugins(world))
+    uri = ctypes.c_void_p(lilv.lilv_new_uri(world, URI.encode()))
+    plugin = ctypes.c_void_p(lilv.lilv_plugins_get_by_uri(found, uri))
+    assert plugin
+    assert lilv.lilv_plugin_get_num_ports(plugin) == VALUE + 1
+    return lilv, plugin
+
+
+def test_its_values_are_those_of_python(plugin, sound, right):
+    """In blocks of 480 samples, after each of which the value is that of the last frame."""
+    lilv, found = plugin
+    instance = lilv.lilv_plugin_instantiate(found, ctypes.c_double(FS), None)
+    one = instance.contents
+    of, handle = one.descriptor.contents, one.handle
+    x, y = np.zeros((2, 480), np.float32)
+    gain, value = np.float32([2.0]), np.float32([-1.0])
+    for port, array in ((IN, x), (OUT, y), (GAIN, gain), (VALUE, value)):
+        of.connect_port(handle, port, array.ctypes.data)
+    of.activate(handle)
+    values = []
+    for block in sound[0].reshape(-1, 480):
+        x[:] = block / 2
+        of.run(handle, 480)
+        np.testing.assert_array_equal(y, x)
+        values.append(value.copy())
+    assert worst(np.array(values), right[4::5]) < 4e-7
+
+
+def test_it_refuses_another_rate(plugin):
+    lilv, found = plugin
+    assert not lilv.lilv_plugin_instantiate(found, ctypes.c_double(44100), None)
+
+
+def test_a_host_passes_a_sound_through_it(bundles, sound, tmp_path):
+    soundfile.write(tmp_path / "in.wav", sound[0], FS, subtype="FLOAT")
+    command = ["lv2apply", "-i", "in.wav", "-o", "out.wav", "-c", "gain", "20", URI]
+    known = os.environ | {"LV2_PATH": str(bundles)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=known, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(
+        soundfile.read(tmp_path / "out.wav", dtype="float32")[0], sound[0]
+    )
