@@ -94,6 +94,22 @@ def test_another_calibration_is_refused(summary_of, tmp_path):
     assert "alarm.wav is calibrated as 90 dB SPL at full scale and machine.wav as 94" in said
 
 
+def test_an_analysis_in_another_background_is_not_resumed(said):
+    write("alarm.wav", tone(75, 1))
+    write("bell.wav", tone(70, 1))
+    args = "analyze", "alarm.wav", "bell.wav", "--background", "machine.wav", "--out", "rows"
+    level = "--full-scale-db", FULL_SCALE_DB
+    write("machine.wav", noise(40, 1))
+    status, _, err = said(*args, *level)
+    assert status == 0, err
+    status, _, err = said(*args, *level, "--resume")
+    assert status == 0, err
+    write("machine.wav", noise(40, 1.5))
+    status, _, err = said(*args, *level, "--resume")
+    assert status != 0
+    assert "background" in err
+
+
 def test_a_file_of_one_channel_is_refused(summary_of):
     write("alarm.wav", tone(75, 1))
     found, said, status = summary_of("alarm.wav", "--model", "partial")

@@ -32,11 +32,20 @@ def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
         "replace_invalid": args.replace_invalid,
         "layout": args.layout or preset.layout,
         "keep_offset": args.keep_offset,
+        "background": _version_of(args.background),
         "limits": preset.tables.get("limits"),
         "audience": preset.tables["meter"].get("audience"),
     }
     read_again: dict[str, object] = json.loads(json.dumps(settings))
     return read_again
+
+
+def _version_of(background: str | None) -> list[str | int] | None:
+    """A background file by its path, size and time of change."""
+    if background is None or not Path(background).is_file():
+        return None
+    found = Path(background).stat()
+    return [background, found.st_size, found.st_mtime_ns]
 
 
 def name_in_manifest(task: Task, folder: Path) -> str:
