@@ -1,9 +1,10 @@
 """The Sottek hearing model of ECMA-418-2:2025: ear, bands, tonal and noise loudness, tonality."""
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import exp, pi
 from numbers import Integral
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ from amt_stream.dsp.functional.ecma418.tones import State as Memory
 from amt_stream.dsp.functional.filters.direct_form import direct_form, direct_form_in_place
 from amt_stream.dsp.functional.gammatone import gammatone_sum, gammatone_sum_in_place, one_poles
 from amt_stream.dsp.hooks import steps_as
-from amt_stream.dsp.streaming import Shape, Stage, State, output
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, output
 
 ECMAField = Literal["free", "diffuse"]
 
@@ -174,7 +175,59 @@ class ECMAFilterbank(CriticalBands):
         return (*shape, BANDS)
 
 
-class ECMATonalNoise(Stage):
+class OfBlocks(Stage):
+    """A stage over blocks that end with a frame: in float64, on the CPU, without gradients.
+
+    lead_in: frames of silence before the sound, with which the first blocks begin
+    """
+
+    frames_stand_for_end = True
+    memory: ClassVar[tuple[Any, Any, Mapping[str, Shape]]]
+    """The types of its tables and its state, and the shapes of the state without leading axes."""
+
+    def __init__(self, lead_in: int) -> None:
+        super().__init__()
+        self.lead_in = of_lead_in(self, lead_in)
+        self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
+
+    def initial_state(self, shape: Shape) -> State:
+        # Every fixed axis is one of the last before time.
+        lead, shapes = shape[: 1 + min(self.fixed_axes)], self.memory[2]
+        state = {key: self.state_like(key, (*lead, *v)) for key, v in shapes.items()}
+        return state | {"begun": state["begun"] - self.lead_in}
+
+    def after(self, x: Tensor, tables: Any, state: Any) -> tuple[Tensor, Any]:
+        """What the blocks give, and the state after them."""
+        raise NotImplementedError
+
+    def in_place(self, x: Tensor, tables: Any, state: Any) -> Tensor:
+        """What the blocks give, with the state after them in `state`."""
+        raise NotImplementedError
+
+    def output(self, y: Tensor, dtype: torch.dtype) -> Any:
+        """The stage's output in `dtype`, of what the blocks give."""
+        raise NotImplementedError
+
+    def _given(self, state: State) -> tuple[Any, Any]:
+        tables, memory, _ = self.memory
+        return tables(*self.registered(*tables._fields)), memory(**state)
+
+    def step(self, x: Tensor, state: State) -> tuple[Any, State]:
+        y, after = self.after(x, *self._given(state))
+        return self.output(y, x.dtype), after._asdict()
+
+    def advance(self, x: Tensor, state: State) -> Outputs:
+        tables, memory = self._given(state)
+        own = steps_as(self, OfBlocks) and compiled(x, *tables, *memory)
+        if not own or not all(v.is_contiguous() for v in memory):
+            return super().advance(x, state)
+        return self.output(self.in_place(x, tables, memory), x.dtype)
+
+    def extra_repr(self) -> str:
+        return f"bands={BANDS}, lead_in={self.lead_in}"
+
+
+class ECMATonalNoise(OfBlocks):
     """Bands (..., 53, time) in pascal to the loudness of tones and noise (..., 3, frame, 53).
 
     187.5 frames a second: specific loudness of the tonal part and of the noise, both in
@@ -193,15 +246,13 @@ class ECMATonalNoise(Stage):
     latency = Fraction(WAIT * HOP)
     out_time_dim = -2
     fs = FS
-    frames_stand_for_end = True
     keeps_double = (*TonalTables._fields, *Memory._fields)
+    memory = TonalTables, Memory, STATE_SHAPES
 
     def __init__(self, lead_in: int = 0) -> None:
-        super().__init__()
-        self.lead_in = of_lead_in(self, lead_in)
+        super().__init__(lead_in)
         self.fixed_axes = {-2: BANDS}
         self.shape_remedy = "give the bands of ECMAFilterbank"
-        self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
         count = [blocks.targets[1] - blocks.targets[0] + 1 for blocks in SIZES]
         constants = np.repeat([GATES[blocks.size] for blocks in SIZES], count, 0)
         self.register_table("gate", constants[:, 0] / CENTERS ** constants[:, 1])
@@ -214,34 +265,18 @@ class ECMATonalNoise(Stage):
         self.register_table("smoothing", smoothing)
         self.register_table("weights", weights)
 
-    def initial_state(self, shape: Shape) -> State:
-        lead = shape[:-1]
-        state = {key: self.state_like(key, (*lead, *v)) for key, v in STATE_SHAPES.items()}
-        return state | {"begun": state["begun"] - self.lead_in}
+    def after(self, x: Tensor, tables: Any, state: Any) -> tuple[Tensor, Any]:
+        return tonal_and_noise(x.double(), tables, state)
 
-    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        tables = TonalTables(*self.registered(*TonalTables._fields))
-        y, after = tonal_and_noise(x.double(), tables, Memory(**state))
-        return _by_frame(y, x.dtype), after._asdict()
+    def in_place(self, x: Tensor, tables: Any, state: Any) -> Tensor:
+        return tonal_and_noise_in_place(x, tables, state)
 
-    def advance(self, x: Tensor, state: State) -> Tensor:
-        tables, memory = TonalTables(*self.registered(*TonalTables._fields)), Memory(**state)
-        own = steps_as(self, ECMATonalNoise) and compiled(x, *memory)
-        if not own or not all(v.is_contiguous() for v in memory):
-            y: Tensor = super().advance(x, state)
-            return y
-        return _by_frame(tonal_and_noise_in_place(x, tables, memory), x.dtype)
+    def output(self, y: Tensor, dtype: torch.dtype) -> Tensor:
+        # In one order, so that sums over bands round alike everywhere.
+        return y.to(dtype).mT.contiguous()
 
     def out_shape(self, shape: Shape) -> Shape:
         return (*shape[:-1], 3, shape[-1])
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}, lead_in={self.lead_in}"
-
-
-def _by_frame(y: Tensor, dtype: torch.dtype) -> Tensor:
-    """Values by frame and band, in one order, so that sums over bands round alike everywhere."""
-    return y.to(dtype).mT.contiguous()
 
 
 class _OfTonesAndNoise(Stage):

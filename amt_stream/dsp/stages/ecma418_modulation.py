@@ -2,20 +2,20 @@
 
 from fractions import Fraction
 from math import pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.ecma418 import fluctuation, roughness, slow_lines
 from amt_stream.dsp.functional.ecma418.bands import BANDS, WIDTH
 from amt_stream.dsp.functional.ecma418.envelopes import STEP, envelopes, envelopes_in_place
 from amt_stream.dsp.functional.ecma418.modulation import FRAME
 from amt_stream.dsp.hooks import steps_as
-from amt_stream.dsp.stages.ecma418 import CriticalBands, of_lead_in
-from amt_stream.dsp.streaming import Shape, Stage, State, output
+from amt_stream.dsp.stages.ecma418 import CriticalBands, OfBlocks
+from amt_stream.dsp.streaming import Shape, State, output
 
 
 class ECMAEnvelopes(CriticalBands):
@@ -62,7 +62,7 @@ class ECMARoughnessOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificRoughness(Stage):
+class ECMASpecificRoughness(OfBlocks):
     """Envelopes and powers (..., 2, 53, time) of `ECMAEnvelopes` to `ECMARoughnessOutput`.
 
     50 frames a second, from blocks of 341 ms, each 85 ms after the last. The spectrum of each
@@ -78,16 +78,14 @@ class ECMASpecificRoughness(Stage):
     ratio = Fraction(1, FRAME)
     latency = Fraction(roughness.GRID.wait * FRAME)
     out_time_dim = ECMARoughnessOutput(-1, -1, -2)  # type: ignore[arg-type]
-    frames_stand_for_end = True
     keeps_double = (*roughness.RoughnessTables._fields, *roughness.RoughnessState._fields)
+    memory = roughness.RoughnessTables, roughness.RoughnessState, roughness.STATE_SHAPES
 
     def __init__(self, lead_in: int = 0) -> None:
-        super().__init__()
-        self.lead_in = of_lead_in(self, lead_in)
+        super().__init__(lead_in)
         self.fixed_axes = {-3: 2, -2: BANDS}
         self.shape_remedy = "give what ECMAEnvelopes gives"
         size = roughness.SIZE
-        self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
         turn = 2 * pi / size * np.arange(size)
         self.register_table("window", (0.5 - 0.5 * np.cos(turn)) / np.sqrt(0.375))
         lines = np.arange(size // 2 + 1)
@@ -95,30 +93,15 @@ class ECMASpecificRoughness(Stage):
         self.register_table("bias", roughness.BIAS.copy())
         self.register_table("bands", roughness.weighting())
 
-    def initial_state(self, shape: Shape) -> State:
-        state = {
-            key: self.state_like(key, (*shape[:-2], *v))
-            for key, v in roughness.STATE_SHAPES.items()
-        }
-        return state | {"begun": state["begun"] - self.lead_in}
+    def after(self, x: Tensor, tables: Any, state: Any) -> tuple[Tensor, Any]:
+        return roughness.roughness(x.double(), tables, state)
 
-    def step(self, x: Tensor, state: State) -> tuple[ECMARoughnessOutput, State]:
-        tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
-        y, after = roughness.roughness(x.double(), tables, roughness.RoughnessState(**state))
-        return self._output(y.to(x.dtype)), after._asdict()
+    def in_place(self, x: Tensor, tables: Any, state: Any) -> Tensor:
+        return roughness.roughness_in_place(x.double(), tables, state)
 
-    def advance(self, x: Tensor, state: State) -> ECMARoughnessOutput:
-        tables = roughness.RoughnessTables(*self.registered(*roughness.RoughnessTables._fields))
-        memory = roughness.RoughnessState(**state)
-        own = steps_as(self, ECMASpecificRoughness) and compiled(x, *tables, *memory)
-        if not own or not all(v.is_contiguous() for v in memory):
-            y: ECMARoughnessOutput = super().advance(x, state)
-            return y
-        return self._output(roughness.roughness_in_place(x.double(), tables, memory).to(x.dtype))
-
-    def _output(self, y: Tensor) -> ECMARoughnessOutput:
+    def output(self, y: Tensor, dtype: torch.dtype) -> ECMARoughnessOutput:
         # In one order, so that sums over bands do not depend on how many frames there are.
-        specific, rate = y.mT.contiguous().unbind(-3)
+        specific, rate = y.to(dtype).mT.contiguous().unbind(-3)
         band = specific.argmax(-1, keepdim=True)
         hz = rate.gather(-1, band).squeeze(-1)
         return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific)
@@ -126,9 +109,6 @@ class ECMASpecificRoughness(Stage):
     def out_shape(self, shape: Shape) -> ECMARoughnessOutput:
         lead = shape[:-2]
         return ECMARoughnessOutput(lead, lead, (*lead, BANDS))  # type: ignore[arg-type]
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}, lead_in={self.lead_in}"
 
 
 @output
@@ -143,7 +123,7 @@ class ECMAFluctuationOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificFluctuation(Stage):
+class ECMASpecificFluctuation(OfBlocks):
     """Envelopes and powers (..., 2, 53, time) of `ECMAEnvelopes` to `ECMAFluctuationOutput`.
 
     50 frames a second, from blocks of 1.37 s, each 0.34 s after the last. A few lines are fitted to
@@ -159,51 +139,26 @@ class ECMASpecificFluctuation(Stage):
     ratio = Fraction(1, FRAME)
     latency = Fraction(fluctuation.WAIT * FRAME)
     out_time_dim = ECMAFluctuationOutput(-1, -2)  # type: ignore[arg-type]
-    frames_stand_for_end = True
     keeps_double = (*fluctuation.FluctuationTables._fields, *fluctuation.FluctuationState._fields)
+    memory = fluctuation.FluctuationTables, fluctuation.FluctuationState, fluctuation.STATE_SHAPES
 
     def __init__(self, lead_in: int = 0) -> None:
-        super().__init__()
-        self.lead_in = of_lead_in(self, lead_in)
+        super().__init__(lead_in)
         self.fixed_axes = {-3: 2, -2: BANDS}
         self.shape_remedy = "give what ECMAEnvelopes gives"
-        self.register_table("threshold", table("ecma418_threshold")["threshold"].copy())
         self.register_table("gains", slow_lines.high_rate_gains())
         self.register_table("search", slow_lines.SEARCH.copy())
 
-    def initial_state(self, shape: Shape) -> State:
-        state = {
-            key: self.state_like(key, (*shape[:-2], *v))
-            for key, v in fluctuation.STATE_SHAPES.items()
-        }
-        return state | {"begun": state["begun"] - self.lead_in}
+    def after(self, x: Tensor, tables: Any, state: Any) -> tuple[Tensor, Any]:
+        return fluctuation.fluctuation(x.select(-3, 0).double(), tables, state)
 
-    def step(self, x: Tensor, state: State) -> tuple[ECMAFluctuationOutput, State]:
-        tables = self.registered(*fluctuation.FluctuationTables._fields)
-        given = fluctuation.FluctuationTables(*tables), fluctuation.FluctuationState(**state)
-        y, after = fluctuation.fluctuation(x.select(-3, 0).double(), *given)
-        return self._output(y.to(x.dtype)), after._asdict()
+    def in_place(self, x: Tensor, tables: Any, state: Any) -> Tensor:
+        return fluctuation.fluctuation_in_place(x.select(-3, 0).double(), tables, state)
 
-    def advance(self, x: Tensor, state: State) -> ECMAFluctuationOutput:
-        given = self.registered(*fluctuation.FluctuationTables._fields)
-        tables, memory = (
-            fluctuation.FluctuationTables(*given),
-            fluctuation.FluctuationState(**state),
-        )
-        own = steps_as(self, ECMASpecificFluctuation) and compiled(x, *tables, *memory)
-        if not own or not all(v.is_contiguous() for v in memory):
-            y: ECMAFluctuationOutput = super().advance(x, state)
-            return y
-        sound = x.select(-3, 0).double()
-        return self._output(fluctuation.fluctuation_in_place(sound, tables, memory).to(x.dtype))
-
-    def _output(self, y: Tensor) -> ECMAFluctuationOutput:
-        specific = y.mT.contiguous()
+    def output(self, y: Tensor, dtype: torch.dtype) -> ECMAFluctuationOutput:
+        specific = y.to(dtype).mT.contiguous()
         return ECMAFluctuationOutput(WIDTH * specific.sum(-1), specific)
 
     def out_shape(self, shape: Shape) -> ECMAFluctuationOutput:
         lead = shape[:-2]
         return ECMAFluctuationOutput(lead, (*lead, BANDS))  # type: ignore[arg-type]
-
-    def extra_repr(self) -> str:
-        return f"bands={BANDS}, lead_in={self.lead_in}"

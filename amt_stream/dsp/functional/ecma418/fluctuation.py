@@ -9,9 +9,9 @@ from torch import Tensor
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
 from amt_stream.dsp.functional.compiler.lanes import LANES, lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import on_host
-from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
 from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
 from amt_stream.dsp.functional.ecma418.bands import BANDS, basis_loudness_of
+from amt_stream.dsp.functional.ecma418.memory import refuse_unfit, rows_of
 from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
     NODES,
@@ -120,11 +120,7 @@ def fluctuation(
 
     x: envelopes of the bands in pascal (..., 53, time), float64, 1500 a second, a multiple of 30
     """
-    lead, _, time = signal_axes("fluctuation", "x", x, 2)
-    whole_blocks("fluctuation", time, FRAME)
-    given = [(key, v, (*lead, *STATE_SHAPES[key])) for key, v in state._asdict().items()]
-    given += [(key, v, TABLE_SHAPES[key]) for key, v in tables._asdict().items()]
-    fit("fluctuation", torch.float64, ("x", x, (*lead, BANDS, time)), *given)
+    refuse_unfit("fluctuation", x, (BANDS,), FRAME, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
     after = FluctuationState(*map(copied, state))
     return fluctuation_in_place(x, tables, after), after
 
@@ -137,9 +133,7 @@ def fluctuation_in_place(x: Tensor, tables: FluctuationTables, state: Fluctuatio
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
     y = np.empty((len(sound), BANDS, time // FRAME))
-    past, recent, found, nodes, spreads, waiting, smooth, begun = (
-        v.numpy().reshape(-1, *shape) for v, shape in zip(state, STATE_SHAPES.values(), strict=True)
-    )
+    past, recent, found, nodes, spreads, waiting, smooth, begun = rows_of(state, STATE_SHAPES)
     threshold, gains, search = map(array, tables)
     windowed = np.empty((PART, SIZE))
     windows = np.empty((PART, 2), np.int64)

@@ -10,7 +10,6 @@ from amt_stream.dsp.functional.compiler.dispatch import Array, array, bare_kerne
 from amt_stream.dsp.functional.compiler.fourier import transform, turns
 from amt_stream.dsp.functional.compiler.lanes import LANES, any_of, lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import on_host
-from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
 from amt_stream.dsp.functional.ecma418.autocorrelation import (
     PLANS,
     SINGLE_TURN,
@@ -35,6 +34,7 @@ from amt_stream.dsp.functional.ecma418.bands import (
     SIZES,
     WAIT,
 )
+from amt_stream.dsp.functional.ecma418.memory import refuse_unfit, rows_of
 
 _lanes = lanes_of(LANES)
 
@@ -434,11 +434,7 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
 
     x: band signals in pascal, float64, a multiple of `HOP` samples
     """
-    lead, _, time = signal_axes("tonal_and_noise", "x", x, 2)
-    whole_blocks("tonal_and_noise", time, HOP)
-    given = [(key, v, (*lead, *STATE_SHAPES[key])) for key, v in state._asdict().items()]
-    given += [(key, v, TABLE_SHAPES[key]) for key, v in tables._asdict().items()]
-    fit("tonal_and_noise", torch.float64, ("x", x, (*lead, BANDS, time)), *given)
+    refuse_unfit("tonal_and_noise", x, (BANDS,), HOP, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
     after = State(*map(copied, state))
     return tonal_and_noise_in_place(x, tables, after), after
 
@@ -453,9 +449,7 @@ def tonal_and_noise_in_place(x: Tensor, tables: TonalTables, state: State) -> Te
     """
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
-    given = [
-        v.numpy().reshape(-1, *shape) for v, shape in zip(state, STATE_SHAPES.values(), strict=True)
-    ]
+    given = rows_of(state, STATE_SHAPES)
     of_tables = map(array, tables)
     y = np.empty((len(sound), 3, BANDS, time // HOP))
     numbers = [*of_tables]
