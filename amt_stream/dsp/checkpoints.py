@@ -126,18 +126,11 @@ class Checkpointed(nn.Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
+        lists = missing_keys, unexpected_keys, error_msgs
         error_msgs += self._differing_arguments(local_metadata)
         # Hooks may rename entries, so they run before anything is read.
         for hook in load_hooks(self):
-            hook(
-                state_dict,
-                prefix,
-                local_metadata,
-                strict,
-                missing_keys,
-                unexpected_keys,
-                error_msgs,
-            )
+            hook(state_dict, prefix, local_metadata, strict, *lists)
         given = {
             key[len(prefix) :]: value
             for key, value in state_dict.items()
@@ -161,9 +154,7 @@ class Checkpointed(nn.Module):
                 prefix,
                 local_metadata,
                 strict,
-                missing_keys,
-                unexpected_keys,
-                error_msgs,
+                *lists,
             )
         # After loading, because some constants follow from the parameters.
         unequal = [key for key, value in others.items() if not self._has_equal(key, value)]

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -491,3 +491,11 @@ class Step(Protocol[Y_co]):
     """Type of `step` for a stage with one output type: `step: Step[T]` in the class body."""
 
     def __call__(self, x: Tensor, state: State) -> tuple[Y_co, State]: ...
+
+
+class Gives(Generic[Y_co]):
+    """Base of a stage with one type of output, for type checkers: `class A(Gives[T], Chain)`."""
+
+    if TYPE_CHECKING:
+        step: Step[Y_co]
+        __call__: Callable[..., Y_co]

@@ -9,6 +9,7 @@ FOLDERS = (ROOT / "amt_stream", ROOT / "apps" / "amt_monitor")
 TWINS = {
     "amt_stream/dsp/functional/compiler/gpu.py",
     "amt_stream/dsp/functional/compiler/gpu_kernels.py",
+    "amt_stream/dsp/functional/compiler/gpu_loudness_kernels.py",
 }
 """A kernel for the GPU, and the function that starts it, have the name of the plain form."""
 

@@ -1,14 +1,12 @@
 """Roughness after Daniel & Weber (1997)."""
 
-from collections.abc import Callable
-
 from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.stages.daniel_weber import FS, DanielWeberOutput, DanielWeberRoughness
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Stage, Step
+from amt_stream.dsp.streaming import Gives, Stage
 
 
-class DanielWeber(Chain):
+class DanielWeber(Gives[DanielWeberOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `DanielWeberOutput`, 10 frames a second.
 
     Roughness after Daniel & Weber (1997), in the free field: a tone of 1 kHz, fully modulated by 70
@@ -24,9 +22,6 @@ class DanielWeber(Chain):
     >>> roughness(torch.zeros(2, 9600)).r.shape
     torch.Size([2, 2])
     """
-
-    step: Step[DanielWeberOutput]
-    __call__: Callable[..., DanielWeberOutput]
 
     # Half a window, and the filter of a resampler.
     settle_s = memory_s = tail_s = 0.11

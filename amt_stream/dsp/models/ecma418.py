@@ -1,7 +1,5 @@
 """Loudness and tonality by the hearing model of ECMA-418-2:2025."""
 
-from collections.abc import Callable
-
 from amt_stream.dsp.compose import Chain, Delay
 from amt_stream.dsp.functional.ecma418.bands import FS, HOP
 from amt_stream.dsp.stages.ecma418 import (
@@ -16,7 +14,7 @@ from amt_stream.dsp.stages.ecma418 import (
     ECMATonalNoise,
 )
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Stage, Step
+from amt_stream.dsp.streaming import Gives, Stage
 
 
 def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
@@ -51,7 +49,7 @@ class _HearingModel(Chain):
         self.fs = fs
 
 
-class ECMALoudness(_HearingModel):
+class ECMALoudness(Gives[ECMALoudnessOutput], _HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMALoudnessOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 8: a tone of 1 kHz and 40 dB has 1 sone_HMS. Each channel
@@ -68,14 +66,11 @@ class ECMALoudness(_HearingModel):
     torch.Size([2, 16])
     """
 
-    step: Step[ECMALoudnessOutput]
-    __call__: Callable[..., ECMALoudnessOutput]
-
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
         super().__init__(fs, field, loudness=ECMASpecificLoudness())
 
 
-class ECMATonality(_HearingModel):
+class ECMATonality(Gives[ECMATonalityOutput], _HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMATonalityOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 6: a tone of 1 kHz and 40 dB has 1 tu_HMS; above 0.4
@@ -92,9 +87,6 @@ class ECMATonality(_HearingModel):
     >>> tonality(torch.zeros(2, 4096)).t.shape
     torch.Size([2, 16])
     """
-
-    step: Step[ECMATonalityOutput]
-    __call__: Callable[..., ECMATonalityOutput]
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
         super().__init__(fs, field, tonality=ECMASpecificTonality())

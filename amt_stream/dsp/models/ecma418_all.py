@@ -1,6 +1,6 @@
 """All metrics of the hearing model of ECMA-418-2:2025, of one ear filter and one loudness model."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from amt_stream.dsp.stages.ecma418_modulation import (
     ECMASpecificRoughness,
 )
 from amt_stream.dsp.stages.held import HeldFrames
-from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, Step, output
+from amt_stream.dsp.streaming import Gives, Outputs, Shape, Stage, State, output
 
 
 @output
@@ -164,7 +164,7 @@ class _Metrics(Parallel):
         return ECMA418Output(*[shape] * 6, *[(*shape, BANDS)] * 4)  # type: ignore[arg-type]
 
 
-class ECMA418(Chain):
+class ECMA418(Gives[ECMA418Output], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMA418Output`, 187.5 frames a second.
 
     Loudness, tonality, roughness and fluctuation strength of ECMA-418-2:2025 at once: the values of
@@ -183,9 +183,6 @@ class ECMA418(Chain):
     >>> metrics(torch.zeros(2, 4096)).r.shape
     torch.Size([2, 16])
     """
-
-    step: Step[ECMA418Output]
-    __call__: Callable[..., ECMA418Output]
 
     frame_rate = FRAME_RATE
     # Those of fluctuation strength, the slowest.

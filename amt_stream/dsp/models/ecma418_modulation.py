@@ -1,7 +1,5 @@
 """Roughness and fluctuation strength by the hearing model of ECMA-418-2:2025."""
 
-from collections.abc import Callable
-
 from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.functional.ecma418.bands import FS
 from amt_stream.dsp.functional.ecma418.envelopes import STEP
@@ -15,10 +13,10 @@ from amt_stream.dsp.stages.ecma418_modulation import (
     ECMASpecificFluctuation,
     ECMASpecificRoughness,
 )
-from amt_stream.dsp.streaming import Step
+from amt_stream.dsp.streaming import Gives
 
 
-class ECMARoughness(Chain):
+class ECMARoughness(Gives[ECMARoughnessOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMARoughnessOutput`, 50 frames a second.
 
     The method of ECMA-418-2:2025, clause 7: a tone of 1 kHz, fully modulated by 70 Hz, with a level
@@ -35,9 +33,6 @@ class ECMARoughness(Chain):
     >>> roughness(torch.zeros(2, 4800)).r.shape
     torch.Size([2, 5])
     """
-
-    step: Step[ECMARoughnessOutput]
-    __call__: Callable[..., ECMARoughnessOutput]
 
     # The frames that the standard leaves out of single values, and a block.
     settle_s = 0.32 + 0.34
@@ -57,7 +52,7 @@ class ECMARoughness(Chain):
         self.fs = fs
 
 
-class ECMAFluctuation(Chain):
+class ECMAFluctuation(Gives[ECMAFluctuationOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMAFluctuationOutput`, 50 frames a second.
 
     The method of ECMA-418-2:2025, clause 9, provisional: open programs and the commercial one
@@ -75,9 +70,6 @@ class ECMAFluctuation(Chain):
     >>> fluctuation(torch.zeros(2, 4800)).f.shape
     torch.Size([2, 5])
     """
-
-    step: Step[ECMAFluctuationOutput]
-    __call__: Callable[..., ECMAFluctuationOutput]
 
     # The frames that the standard leaves out of single values, and a block.
     settle_s = 0.72 + 1.37

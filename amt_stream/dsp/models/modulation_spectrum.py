@@ -1,6 +1,5 @@
 """Running modulation spectrum by auditory band and modulation frequency."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from amt_stream.dsp.stages.modulation_spectrum import (
     ModulationRms,
     ModulationSpectrumOutput,
 )
-from amt_stream.dsp.streaming import Step
+from amt_stream.dsp.streaming import Gives
 
 MODELS: dict[str, Any] = {"king2019": King2019, "dau1997": Dau1997}
 
@@ -24,7 +23,7 @@ MODELS: dict[str, Any] = {"king2019": King2019, "dau1997": Dau1997}
 PER_PASCAL = 0.5
 
 
-class ModulationSpectrum(Chain):
+class ModulationSpectrum(Gives[ModulationSpectrumOutput], Chain):
     """Sound pressure (..., time) in pascal to `ModulationSpectrumOutput`, 50 frames per second.
 
     `rms` (..., frame, band, modulation) is the running RMS of each modulation filter's output, in
@@ -43,9 +42,6 @@ class ModulationSpectrum(Chain):
     >>> spectrum(torch.zeros(1, 2, 16000)).rms.shape
     torch.Size([1, 2, 50, 31, 5])
     """
-
-    step: Step[ModulationSpectrumOutput]
-    __call__: Callable[..., ModulationSpectrumOutput]
 
     input_unit = "pascal"
 

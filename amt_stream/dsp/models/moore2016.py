@@ -1,7 +1,5 @@
 """Binaural time-varying loudness after Moore, Glasberg, Varathanathan & Schlittenlacher (2016)."""
 
-from collections.abc import Callable
-
 from amt_stream.dsp.fused import FusedChain
 from amt_stream.dsp.models.by_components import ByComponents, front_end
 from amt_stream.dsp.stages.ear import Field, Phase
@@ -10,10 +8,10 @@ from amt_stream.dsp.stages.moore.integration import FRAME_RATE
 from amt_stream.dsp.stages.moore.loudness import BinauralLoudness, Moore2016Output
 from amt_stream.dsp.stages.moore.specific_loudness import Constants
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
-from amt_stream.dsp.streaming import Step
+from amt_stream.dsp.streaming import Gives
 
 
-class Moore2016(FusedChain):
+class Moore2016(Gives[Moore2016Output], FusedChain):
     """Sound pressure (batch, 2, time) in pascal at `fs` to `Moore2016Output`, one frame per ms.
 
     The method of Moore et al. (2016), with the release constants of Moore et al. (2018), as in ISO
@@ -41,9 +39,6 @@ class Moore2016(FusedChain):
     >>> silence.ltl.shape
     torch.Size([1, 100])
     """
-
-    step: Step[Moore2016Output]
-    __call__: Callable[..., Moore2016Output]
 
     fused = ByComponents
     frame_rate = FRAME_RATE

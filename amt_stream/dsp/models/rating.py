@@ -1,6 +1,5 @@
 """Models of a rating level: audible tones, impulses, and both with the A-weighted level."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from amt_stream.dsp.stages.rating import (
     ToneSpectrum,
 )
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Shape, Stage, State, Step, output
+from amt_stream.dsp.streaming import Gives, Shape, Stage, State, output
 
 FS = 48000
 
@@ -31,7 +30,7 @@ def at_rate(owner: str, fs: int) -> tuple[dict[str, Stage], int]:
     return ({"resample": Resample(fs, FS)}, FS) if fs * STEP_S % 1 else ({}, fs)
 
 
-class TonalAudibility(Chain):
+class TonalAudibility(Gives[ToneOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ToneOutput`, 10 frames a second.
 
     Each channel is measured on its own. Every 3 s a frame completes a spectrum, and has the tone
@@ -48,9 +47,6 @@ class TonalAudibility(Chain):
     torch.Size([2, 2])
     """
 
-    step: Step[ToneOutput]
-    __call__: Callable[..., ToneOutput]
-
     frame_rate = FRAME_RATE
     memory_s = 3.1
 
@@ -61,7 +57,7 @@ class TonalAudibility(Chain):
         self.fs, self.spectrum_s, self.frequencies = fs, spectrum.spectrum_s, spectrum.frequencies
 
 
-class Impulses(Chain):
+class Impulses(Gives[ImpulseOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ImpulseOutput`, 10 frames a second.
 
     Each channel is measured on its own. Onsets by the method of ISO/PAS 1996-3:2022, NT ACOU 112.
@@ -74,9 +70,6 @@ class Impulses(Chain):
     >>> Impulses(fs=48000)(torch.zeros(2, 9600)).mean_square.shape
     torch.Size([2, 2])
     """
-
-    step: Step[ImpulseOutput]
-    __call__: Callable[..., ImpulseOutput]
 
     frame_rate = FRAME_RATE
 
@@ -137,7 +130,7 @@ class _Both(Stage):
         return RatingOutput(*parts)
 
 
-class Rating(Chain):
+class Rating(Gives[RatingOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `RatingOutput`, 10 frames a second.
 
     What a rating level is made of: the A-weighted level, tones as by `TonalAudibility` and impulses
@@ -153,9 +146,6 @@ class Rating(Chain):
     >>> Rating(fs=48000)(torch.zeros(2, 9600)).mean_square.shape
     torch.Size([2, 2])
     """
-
-    step: Step[RatingOutput]
-    __call__: Callable[..., RatingOutput]
 
     frame_rate = FRAME_RATE
 

@@ -1,6 +1,5 @@
 """Loudness after Zwicker (ISO 532-1:2017): over time, and of a stationary sound."""
 
-from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
@@ -25,7 +24,7 @@ from amt_stream.dsp.stages.zwicker import (
     ZwickerOutput,
 )
 from amt_stream.dsp.stream import aligned
-from amt_stream.dsp.streaming import Outputs, Shape, Stage, State, Step
+from amt_stream.dsp.streaming import Gives, Outputs, Shape, Stage, State
 
 
 class ByBands(Fused):
@@ -78,7 +77,7 @@ class ByBands(Fused):
         return ZwickerOutput(n, specific[0] if specific else None, core)
 
 
-class ZwickerTimeVarying(FusedChain):
+class ZwickerTimeVarying(Gives[ZwickerOutput], FusedChain):
     """Sound pressure (..., time) in pascal at `fs` to `ZwickerOutput`, one frame per 2 ms.
 
     The method of ISO 532-1:2017 for time-varying sounds. It is defined for one microphone: each
@@ -96,9 +95,6 @@ class ZwickerTimeVarying(FusedChain):
     >>> loudness(torch.zeros(2, 4800)).n.shape
     torch.Size([2, 50])
     """
-
-    step: Step[ZwickerOutput]
-    __call__: Callable[..., ZwickerOutput]
 
     fused = ByBands
     frame_rate = 500

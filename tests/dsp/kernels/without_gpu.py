@@ -25,7 +25,7 @@ from triton.runtime.interpreter import InterpretedFunction
 
 from amt_stream import BS1770, HostedStream, Stream, ZwickerLoudness
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
-from amt_stream.dsp.functional.compiler import dispatch, gpu, gpu_kernels
+from amt_stream.dsp.functional.compiler import dispatch, gpu, gpu_kernels, gpu_loudness_kernels
 from amt_stream.dsp.functional.excitation import Filters, lower_skirts
 from amt_stream.dsp.functional.filters.direct_form import direct_form
 from amt_stream.dsp.functional.filters.fir import windows
@@ -233,7 +233,7 @@ def replace_words_once():
     anew = InterpretedFunction.__call__
 
     def called(function, *given, **named):
-        if function.fn.__globals__ is vars(gpu_kernels):
+        if function.fn.__module__ in {gpu_kernels.__name__, gpu_loudness_kernels.__name__}:
             return function.rewrite()(*given, **named)
         return anew(function, *given, **named)
 
@@ -285,7 +285,7 @@ def kind(v):
 
 def machine_code(name, given, constants, architecture):
     """What `cuobjdump` says of a kernel, as one compiles it for these arguments."""
-    kernel = getattr(gpu_kernels, name)
+    kernel = gpu.kernel_named(name)
     constants = {"LANES": gpu.LANES, "num_warps": 1} | constants
     warps = constants.pop("num_warps")
     names = [n for n in kernel.arg_names if n not in constants]

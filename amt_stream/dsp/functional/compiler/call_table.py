@@ -107,16 +107,14 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Flag:
+class Flag(Integer):
     """Whether the first integer of a row is nonzero."""
-
-    row: int
 
     def type(self, number: Kind) -> Kind:
         return types.boolean
 
     def value(self, context: Context, builder: Builder, plan: Value, number: Kind) -> Value:
-        return builder.icmp_unsigned("!=", _word(builder, plan, self.row), _WORD(0))
+        return builder.icmp_unsigned("!=", super().value(context, builder, plan, number), _WORD(0))
 
 
 @dataclass(frozen=True)

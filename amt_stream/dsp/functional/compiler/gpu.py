@@ -1,7 +1,8 @@
 """Recurrences on a GPU: one launch each, instead of thousands in the plain form.
 
 Each is a torch operator, so that it works with fake tensors, graphs and exports; the kernels are in
-`gpu_kernels`. Gradients but those of `decayed`, and devices without Triton, use the plain form.
+`gpu_kernels` and `gpu_loudness_kernels`. Gradients but those of `decayed`, and devices without
+Triton, use the plain form.
 """
 
 from collections.abc import Callable
@@ -70,13 +71,18 @@ def _operator(like: Callable[..., object]) -> Callable[[F], F]:
     return decorate
 
 
+def kernel_named(name: str) -> Any:
+    """The Triton kernel of this name."""
+    from amt_stream.dsp.functional.compiler import gpu_kernels, gpu_loudness_kernels
+
+    return (vars(gpu_kernels) | vars(gpu_loudness_kernels))[name]
+
+
 def _launch(kernel: str, grid: tuple[int, ...], *given: object, **constants: object) -> None:
     """Run a kernel on the device of the first tensor, with LANES lanes per warp of a program."""
-    from amt_stream.dsp.functional.compiler import gpu_kernels
-
     given = tuple(v.contiguous() if isinstance(v, Tensor) else v for v in given)
     with torch.cuda.device_of(given[0]):
-        getattr(gpu_kernels, kernel)[grid](*given, **{"LANES": LANES, "num_warps": 1} | constants)
+        kernel_named(kernel)[grid](*given, **{"LANES": LANES, "num_warps": 1} | constants)
 
 
 def _programs(size: int) -> int:

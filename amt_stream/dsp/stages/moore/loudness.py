@@ -20,7 +20,11 @@ from amt_stream.dsp.stages.moore.integration import (
     SHORT_TERM,
     SHORT_TERM_2002,
 )
-from amt_stream.dsp.stages.moore.specific_loudness import Constants, channel_constants
+from amt_stream.dsp.stages.moore.specific_loudness import (
+    Constants,
+    Edition,
+    channel_constants,
+)
 from amt_stream.dsp.streaming import Shape, Shapes, Stage, State, output
 
 
@@ -52,16 +56,8 @@ BINAURAL = ("smoothing", "theta", "short_term", "long_term")
 """Tables of `BinauralLoudness` besides `Channels`."""
 
 
-class BinauralLoudness(Stage):
-    """Excitation (..., 2, frame, 150), a frame per ms, to `Moore2016Output`.
-
-    Specific loudness, its short-term smoothing, inhibition by the other ear, the sum over channels
-    and each ear's long-term smoothing (Moore et al. 2016, 2018; ISO 532-3:2023).
-
-    frames_before: number of frames from before the sound, which count as silence
-    band: the excitation is (..., 3, 2, frame, 150), for a lower level, the sound's level and a
-        higher one; the output includes the loudness of the first and the last
-    """
+class _LoudnessOverTime(Stage):
+    """Specific loudness of excitation, a frame per ms, and its smoothing over time."""
 
     time_dim = -2
     in_quantity = "power"
@@ -72,36 +68,14 @@ class BinauralLoudness(Stage):
     alpha: Tensor
     scale: Tensor
     c: Tensor
-    theta: Tensor
-    smoothing: Tensor
     short_term: Tensor
     long_term: Tensor
 
-    def __init__(
-        self,
-        constants: Constants = "iso",
-        frames_before: int = 0,
-        specific_loudness: bool = False,
-        excitation_db: bool = False,
-        band: bool = False,
-    ) -> None:
+    def __init__(self, edition: Edition, frames_before: int) -> None:
         super().__init__()
-        if constants not in ("iso", "author"):
-            raise ValueError(f"constants is {constants!r}: give iso or author")
-        self.constants = constants
         self.frames_before = frames_before
-        self.gives_specific_loudness = specific_loudness
-        self.gives_excitation_db = excitation_db
-        self.gives_band = band
-        self.fixed_axes = {-3: 2, -1: CAMS.size, **({-4: 3} if band else {})}
-        for name, values in channel_constants(constants).items():
+        for name, values in channel_constants(edition).items():
             self.register_table(name, values)
-        self.register_table("smoothing", smoothing_matrix(smoothing_kernel()))
-        self.register_table("theta", np.array(THETA))
-        self.register_table("short_term", np.array(SHORT_TERM))
-        self.register_table("long_term", np.array(LONG_TERM))
-        dims: Any = (-1, -1, -1, -1, -2, -2, -1, -1, -1, -1)
-        self.out_time_dim = Moore2016Output(*dims)
 
     def tables(self) -> Channels:
         """Tables of specific loudness."""
@@ -111,9 +85,50 @@ class BinauralLoudness(Stage):
         rows = shape[:-2]
         return {
             "before": torch.full(rows, self.frames_before, device=self.device),
-            "short": self.state_like("short", shape),
+            "short": self.state_like("short", (*rows, 2)),
             "long": self.state_like("long", (*rows, 2)),
         }
+
+
+class BinauralLoudness(_LoudnessOverTime):
+    """Excitation (..., 2, frame, 150), a frame per ms, to `Moore2016Output`.
+
+    Specific loudness, its short-term smoothing, inhibition by the other ear, the sum over channels
+    and each ear's long-term smoothing (Moore et al. 2016, 2018; ISO 532-3:2023).
+
+    frames_before: number of frames from before the sound, which count as silence
+    band: the excitation is (..., 3, 2, frame, 150), for a lower level, the sound's level and a
+        higher one; the output includes the loudness of the first and the last
+    """
+
+    theta: Tensor
+    smoothing: Tensor
+
+    def __init__(
+        self,
+        constants: Constants = "iso",
+        frames_before: int = 0,
+        specific_loudness: bool = False,
+        excitation_db: bool = False,
+        band: bool = False,
+    ) -> None:
+        if constants not in ("iso", "author"):
+            raise ValueError(f"constants is {constants!r}: give iso or author")
+        super().__init__(constants, frames_before)
+        self.constants = constants
+        self.gives_specific_loudness = specific_loudness
+        self.gives_excitation_db = excitation_db
+        self.gives_band = band
+        self.fixed_axes = {-3: 2, -1: CAMS.size, **({-4: 3} if band else {})}
+        self.register_table("smoothing", smoothing_matrix(smoothing_kernel()))
+        self.register_table("theta", np.array(THETA))
+        self.register_table("short_term", np.array(SHORT_TERM))
+        self.register_table("long_term", np.array(LONG_TERM))
+        dims: Any = (-1, -1, -1, -1, -2, -2, -1, -1, -1, -1)
+        self.out_time_dim = Moore2016Output(*dims)
+
+    def initial_state(self, shape: Shape) -> State:
+        return super().initial_state(shape) | {"short": self.state_like("short", shape)}
 
     def step(self, x: Tensor, state: State) -> tuple[Moore2016Output, State]:
         before = state["before"]
@@ -183,7 +198,7 @@ class Glasberg2002Output(NamedTuple):
     ltl_ears: Tensor
 
 
-class MonauralLoudness(Stage):
+class MonauralLoudness(_LoudnessOverTime):
     """Excitation (..., ear, frame, 150), a frame per ms, to `Glasberg2002Output`.
 
     Specific loudness by ANSI S3.4-2007, its sum over channels, and the short-term and long-term
@@ -196,55 +211,32 @@ class MonauralLoudness(Stage):
     Raises ValueError for a coefficient outside (0, 1].
     """
 
-    time_dim = -2
-    in_quantity = "power"
     # In float32 a slow release stops 1e-4 above its target.
     keeps_double = ("short_term", "long_term", "short", "long")
 
-    threshold: Tensor
-    gain: Tensor
-    a: Tensor
-    alpha: Tensor
-    scale: Tensor
-    c: Tensor
-    short_term: Tensor
-    long_term: Tensor
-
     def __init__(self, frames_before: int = 0, ltl_release: float = LONG_TERM_2002[1]) -> None:
-        super().__init__()
         if not 0 < ltl_release <= 1:
             raise ValueError(
                 f"ltl_release is {ltl_release}: give a coefficient per ms, above 0 and up to 1"
             )
-        self.frames_before, self.ltl_release = frames_before, ltl_release
+        super().__init__("ansi", frames_before)
+        self.ltl_release = ltl_release
         self.fixed_axes = {-3: (1, 2), -1: CAMS.size}
-        for name, values in channel_constants("ansi").items():
-            self.register_table(name, values)
         self.register_table("short_term", np.array(SHORT_TERM_2002))
         self.register_table("long_term", np.array([LONG_TERM_2002[0], ltl_release]))
         self.out_time_dim = Glasberg2002Output(-1, -1, -1, -1)  # type: ignore[arg-type]
 
     def instantaneous(self, excitation: Tensor) -> Tensor:
         """Loudness of each ear in sone (..., 2, frame), unsmoothed."""
-        channels = Channels(*self.registered(*Channels._fields))
-        n = CAM_STEP * specific_loudness(excitation, channels).sum(-1)
+        n = CAM_STEP * specific_loudness(excitation, self.tables()).sum(-1)
         return torch.cat([n, n], -2) if n.shape[-2] == 1 else n
-
-    def initial_state(self, shape: Shape) -> State:
-        rows = shape[:-2]
-        return {
-            "before": torch.full(rows, self.frames_before, device=self.device),
-            "short": self.state_like("short", (*rows, 2)),
-            "long": self.state_like("long", (*rows, 2)),
-        }
 
     def step(self, x: Tensor, state: State) -> tuple[Glasberg2002Output, State]:
         before = state["before"]
-        channels = Channels(*self.registered(*Channels._fields))
         short_term, long_term = self.registered("short_term", "long_term")
         zi = state["short"], state["long"]
         (stl_ears, ltl_ears), (short, long) = monaural_loudness(
-            x, channels, CAM_STEP, short_term, long_term, before, zi
+            x, self.tables(), CAM_STEP, short_term, long_term, before, zi
         )
         after = {"before": (before - x.shape[-2]).clamp(min=0), "short": short, "long": long}
         y = Glasberg2002Output(stl_ears.sum(-2), ltl_ears.sum(-2), stl_ears, ltl_ears)
