@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.frames import Fault
@@ -69,7 +70,16 @@ def _writer_of(name: str) -> Callable[[float], str]:
     # A range is no difference from a target, and the scale of Zwicker's loudness has no end.
     if name == "lra_lu" or ZWICKER_PHON.read(name) is not None:
         return _tenths
-    return BY_UNIT.get(stem_and_unit(name)[1], _tenths)
+    return _unit_text(stem_and_unit(name)[1]).write
+
+
+def widest_text(unit: str) -> str:
+    """The widest text of a reading in a unit, as columns write it."""
+    return _unit_text(unit.lower().removesuffix("_hms")).widest
+
+
+def _unit_text(ending: str) -> "UnitText":
+    return UNIT_TEXTS.get(ending, UnitText())
 
 
 def _tenths(value: float) -> str:
@@ -95,17 +105,26 @@ def _frequency(hz: float) -> str:
     return _tenths(hz) if hz < 999.95 else f"{hz:.0f}"
 
 
-BY_UNIT: dict[str, Callable[[float], str]] = {
-    "sone": sone_text,
-    "phon": _table_phon,
-    "lu": signed_text,
-    "acum": "{:.2f}".format,
-    "tu": "{:.2f}".format,
-    "asper": "{:.2f}".format,
-    "vacil": "{:.2f}".format,
-    "s": "{:.0f}".format,
-    "hz": _frequency,
+class UnitText(NamedTuple):
+    """How readings in a unit are written, and their widest text: by default, far below 0 dB."""
+
+    write: Callable[[float], str] = _tenths
+    widest: str = "-188.8"
+
+
+UNIT_TEXTS = {
+    "sone": UnitText(sone_text, "88.88"),
+    "phon": UnitText(_table_phon, "188.8"),
+    "db": UnitText(widest="188.8"),
+    "lu": UnitText(signed_text),
+    "acum": UnitText("{:.2f}".format, "8.88"),
+    "tu": UnitText("{:.2f}".format, "88.88"),
+    "asper": UnitText("{:.2f}".format, "8.88"),
+    "vacil": UnitText("{:.2f}".format, "8.88"),
+    "s": UnitText("{:.0f}".format),
+    "hz": UnitText(_frequency, "18888"),
 }
+"""By the end of a column's name; of others it is `UnitText()`."""
 
 
 def phon_text(sone: float) -> str:

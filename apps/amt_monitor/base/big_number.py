@@ -9,22 +9,9 @@ from amt_monitor.base.theme import Role, theme, tint
 from amt_stream.meters.rows import NO_READING
 from amt_stream.meters.rows.captions import UNCALIBRATED, Caption
 from amt_stream.meters.rows.column import UNCERTAIN
-from amt_stream.meters.rows.words import SIGNS
+from amt_stream.meters.rows.words import SIGNS, widest_text
 from amt_stream.views.settling_words import ABOUT, SETTLING, UNCOUNTED
 
-WIDEST = {
-    "sone": "88.88",
-    "phon": "188.8",
-    "sone_HMS": "88.88",
-    "tu_HMS": "88.88",
-    "asper": "8.88",
-    "vacil_HMS": "8.88",
-    "acum": "8.88",
-    "dB": "188.8",
-    "Hz": "18888",
-}
-"""Widest text by unit; of any other unit it is that of a level far below 0 dB."""
-LEVEL = "-188.8"
 WIDEST_SIGN = SIGNS[UNCERTAIN]
 CLIPPED = {
     sign: f"The sound was clipped: the true value is {word} this one."
@@ -84,7 +71,7 @@ class BigNumber(QtWidgets.QWidget):
         self.caption, self.captioned, self._spare = caption, captioned, spare
         self._uncalibrated, self._settling = False, ""
         self._has_sign = False  # it has had one, so that there is room for it
-        self.widest = WIDEST.get(caption.unit, LEVEL)
+        self.widest = widest_text(caption.unit)
         self.words, self.symbol, self.digits, self.unit, self.note, self.uncalibrated = (
             label_in(text, self)
             for text in (caption.words, caption.symbol, NO_READING, caption.unit, "", UNCALIBRATED)

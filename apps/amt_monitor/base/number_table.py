@@ -8,15 +8,13 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.base.big_number import WIDEST_SIGN, Extent, label_in, resize_text, text_width
 from amt_monitor.base.theme import tint
 from amt_stream.meters.rows import NO_READING
-from amt_stream.meters.rows.words import SIGNS
+from amt_stream.meters.rows.words import SIGNS, widest_text
 from amt_stream.views.reading_cell import ReadingCell
 
 LINE = 1.35
 """Height of a line relative to its letters."""
 BETWEEN = 1.6
 """Gap between columns, likewise."""
-DECIMALS = dict.fromkeys(("sone", "sone_HMS", "tu_HMS", "asper", "vacil_HMS", "acum"), 2)
-"""Decimals of units that do not have one."""
 PAIRS = ("sone", "phon"), ("Hz", "dB")
 """Pairs of units that stand side by side."""
 LONGEST = ("188", "-88", ">120")
@@ -49,7 +47,7 @@ class NumberTable(QtWidgets.QWidget):
         for cell in cells:
             self._cells[self._column(cell)].append(cell)
         self._decimals = [
-            max((DECIMALS.get(cell.caption.unit, 1) for cell in column), default=0)
+            max((_decimals(cell.caption.unit) for cell in column), default=0)
             for column in self._cells
         ]
 
@@ -207,6 +205,11 @@ class NumberTable(QtWidgets.QWidget):
 
     def _unit_width(self, column: int, size: int) -> int:
         return max((text_width(c.caption.unit, size) for c in self._cells[column]), default=0)
+
+
+def _decimals(unit: str) -> int:
+    """Digits after the point for which there is room: one at least."""
+    return max(1, len(widest_text(unit).partition(".")[2]))
 
 
 class _Line:
