@@ -30,7 +30,6 @@ Shapes: TypeAlias = Any
 Sizes = int | tuple[int, ...] | range | None
 """Allowed lengths of an axis: one, several, a range without end, or None for any."""
 
-
 Kind = TypeVar("Kind", bound=type)
 
 if TYPE_CHECKING:
@@ -493,8 +492,8 @@ class Step(Protocol[Y_co]):
     def __call__(self, x: Tensor, state: State) -> tuple[Y_co, State]: ...
 
 
-class Gives(Generic[Y_co]):
-    """Base of a stage with one type of output, for type checkers: `class A(Gives[T], Chain)`."""
+class GivesOutput(Generic[Y_co]):
+    """Base for type checkers of what gives one type: `class A(GivesOutput[T], Chain)`."""
 
     if TYPE_CHECKING:
         step: Step[Y_co]

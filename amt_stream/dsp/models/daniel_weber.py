@@ -3,10 +3,10 @@
 from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.stages.daniel_weber import FS, DanielWeberOutput, DanielWeberRoughness
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Gives, Stage
+from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
-class DanielWeber(Gives[DanielWeberOutput], Chain):
+class DanielWeber(GivesOutput[DanielWeberOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `DanielWeberOutput`, 10 frames a second.
 
     Roughness after Daniel & Weber (1997), in the free field: a tone of 1 kHz, fully modulated by 70

@@ -14,7 +14,7 @@ from amt_stream.dsp.stages.ecma418 import (
     ECMATonalNoise,
 )
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Gives, Stage
+from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
 def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
@@ -49,7 +49,7 @@ class _HearingModel(Chain):
         self.fs = fs
 
 
-class ECMALoudness(Gives[ECMALoudnessOutput], _HearingModel):
+class ECMALoudness(GivesOutput[ECMALoudnessOutput], _HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMALoudnessOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 8: a tone of 1 kHz and 40 dB has 1 sone_HMS. Each channel
@@ -70,7 +70,7 @@ class ECMALoudness(Gives[ECMALoudnessOutput], _HearingModel):
         super().__init__(fs, field, loudness=ECMASpecificLoudness())
 
 
-class ECMATonality(Gives[ECMATonalityOutput], _HearingModel):
+class ECMATonality(GivesOutput[ECMATonalityOutput], _HearingModel):
     """Sound pressure (..., time) in pascal at `fs` to `ECMATonalityOutput`, 187.5 frames a second.
 
     The method of ECMA-418-2:2025, clause 6: a tone of 1 kHz and 40 dB has 1 tu_HMS; above 0.4

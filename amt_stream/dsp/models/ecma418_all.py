@@ -31,7 +31,7 @@ from amt_stream.dsp.stages.ecma418_modulation import (
     ECMASpecificRoughness,
 )
 from amt_stream.dsp.stages.held import HeldFrames
-from amt_stream.dsp.streaming import Gives, Outputs, Shape, Stage, State, output
+from amt_stream.dsp.streaming import GivesOutput, Outputs, Shape, Stage, State, output
 
 
 @output
@@ -164,7 +164,7 @@ class _Metrics(Parallel):
         return ECMA418Output(*[shape] * 6, *[(*shape, BANDS)] * 4)  # type: ignore[arg-type]
 
 
-class ECMA418(Gives[ECMA418Output], Chain):
+class ECMA418(GivesOutput[ECMA418Output], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMA418Output`, 187.5 frames a second.
 
     Loudness, tonality, roughness and fluctuation strength of ECMA-418-2:2025 at once: the values of

@@ -13,10 +13,10 @@ from amt_stream.dsp.stages.ecma418_modulation import (
     ECMASpecificFluctuation,
     ECMASpecificRoughness,
 )
-from amt_stream.dsp.streaming import Gives
+from amt_stream.dsp.streaming import GivesOutput
 
 
-class ECMARoughness(Gives[ECMARoughnessOutput], Chain):
+class ECMARoughness(GivesOutput[ECMARoughnessOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMARoughnessOutput`, 50 frames a second.
 
     The method of ECMA-418-2:2025, clause 7: a tone of 1 kHz, fully modulated by 70 Hz, with a level
@@ -52,7 +52,7 @@ class ECMARoughness(Gives[ECMARoughnessOutput], Chain):
         self.fs = fs
 
 
-class ECMAFluctuation(Gives[ECMAFluctuationOutput], Chain):
+class ECMAFluctuation(GivesOutput[ECMAFluctuationOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMAFluctuationOutput`, 50 frames a second.
 
     The method of ECMA-418-2:2025, clause 9, provisional: open programs and the commercial one

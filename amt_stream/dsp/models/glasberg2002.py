@@ -15,7 +15,7 @@ from amt_stream.dsp.stages.moore.excitation import Accuracy, Excitation
 from amt_stream.dsp.stages.moore.integration import FRAME_RATE, LONG_TERM_2002
 from amt_stream.dsp.stages.moore.loudness import Glasberg2002Output, MonauralLoudness
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
-from amt_stream.dsp.streaming import Gives
+from amt_stream.dsp.streaming import GivesOutput
 
 CALIBRATION_DB = 3.41
 """Makes 1 kHz at 40 dB in the free field read 0.997 sone, as in ANSI S3.4-2007, Table 7."""
@@ -23,7 +23,7 @@ CALIBRATION_DB = 3.41
 ONE_CHANNEL = "one channel stands for two ears that hear the same"
 
 
-class Glasberg2002(Gives[Glasberg2002Output], FusedChain):
+class Glasberg2002(GivesOutput[Glasberg2002Output], FusedChain):
     """Sound pressure (batch, 1 or 2, time) in pascal at `fs` to `Glasberg2002Output`, a frame a ms.
 
     The method of Glasberg & Moore (2002) with the loudness of ANSI S3.4-2007. The ears do not

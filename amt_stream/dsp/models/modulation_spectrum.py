@@ -15,7 +15,7 @@ from amt_stream.dsp.stages.modulation_spectrum import (
     ModulationRms,
     ModulationSpectrumOutput,
 )
-from amt_stream.dsp.streaming import Gives
+from amt_stream.dsp.streaming import GivesOutput
 
 MODELS: dict[str, Any] = {"king2019": King2019, "dau1997": Dau1997}
 
@@ -23,7 +23,7 @@ MODELS: dict[str, Any] = {"king2019": King2019, "dau1997": Dau1997}
 PER_PASCAL = 0.5
 
 
-class ModulationSpectrum(Gives[ModulationSpectrumOutput], Chain):
+class ModulationSpectrum(GivesOutput[ModulationSpectrumOutput], Chain):
     """Sound pressure (..., time) in pascal to `ModulationSpectrumOutput`, 50 frames per second.
 
     `rms` (..., frame, band, modulation) is the running RMS of each modulation filter's output, in

@@ -8,10 +8,10 @@ from amt_stream.dsp.stages.moore.integration import FRAME_RATE
 from amt_stream.dsp.stages.moore.loudness import BinauralLoudness, Moore2016Output
 from amt_stream.dsp.stages.moore.specific_loudness import Constants
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
-from amt_stream.dsp.streaming import Gives
+from amt_stream.dsp.streaming import GivesOutput
 
 
-class Moore2016(Gives[Moore2016Output], FusedChain):
+class Moore2016(GivesOutput[Moore2016Output], FusedChain):
     """Sound pressure (batch, 2, time) in pascal at `fs` to `Moore2016Output`, one frame per ms.
 
     The method of Moore et al. (2016), with the release constants of Moore et al. (2018), as in ISO

@@ -17,7 +17,7 @@ from amt_stream.dsp.stages.rating import (
     ToneSpectrum,
 )
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import Gives, Shape, Stage, State, output
+from amt_stream.dsp.streaming import GivesOutput, Shape, Stage, State, output
 
 FS = 48000
 
@@ -30,7 +30,7 @@ def at_rate(owner: str, fs: int) -> tuple[dict[str, Stage], int]:
     return ({"resample": Resample(fs, FS)}, FS) if fs * STEP_S % 1 else ({}, fs)
 
 
-class TonalAudibility(Gives[ToneOutput], Chain):
+class TonalAudibility(GivesOutput[ToneOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ToneOutput`, 10 frames a second.
 
     Each channel is measured on its own. Every 3 s a frame completes a spectrum, and has the tone
@@ -57,7 +57,7 @@ class TonalAudibility(Gives[ToneOutput], Chain):
         self.fs, self.spectrum_s, self.frequencies = fs, spectrum.spectrum_s, spectrum.frequencies
 
 
-class Impulses(Gives[ImpulseOutput], Chain):
+class Impulses(GivesOutput[ImpulseOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `ImpulseOutput`, 10 frames a second.
 
     Each channel is measured on its own. Onsets by the method of ISO/PAS 1996-3:2022, NT ACOU 112.
@@ -130,7 +130,7 @@ class _Both(Stage):
         return RatingOutput(*parts)
 
 
-class Rating(Gives[RatingOutput], Chain):
+class Rating(GivesOutput[RatingOutput], Chain):
     """Sound pressure (..., time) in pascal at `fs` to `RatingOutput`, 10 frames a second.
 
     What a rating level is made of: the A-weighted level, tones as by `TonalAudibility` and impulses

@@ -24,7 +24,7 @@ from amt_stream.dsp.stages.zwicker import (
     ZwickerOutput,
 )
 from amt_stream.dsp.stream import aligned
-from amt_stream.dsp.streaming import Gives, Outputs, Shape, Stage, State
+from amt_stream.dsp.streaming import GivesOutput, Outputs, Shape, Stage, State
 
 
 class ByBands(Fused):
@@ -77,7 +77,7 @@ class ByBands(Fused):
         return ZwickerOutput(n, specific[0] if specific else None, core)
 
 
-class ZwickerTimeVarying(Gives[ZwickerOutput], FusedChain):
+class ZwickerTimeVarying(GivesOutput[ZwickerOutput], FusedChain):
     """Sound pressure (..., time) in pascal at `fs` to `ZwickerOutput`, one frame per 2 ms.
 
     The method of ISO 532-1:2017 for time-varying sounds. It is defined for one microphone: each

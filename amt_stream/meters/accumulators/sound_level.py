@@ -382,18 +382,13 @@ class SoundLevelMeter(Meter):
 
     def tail(
         self,
-        mean_square: Powers,
-        power: Powers,
-        highest: Powers,
-        lowest: Powers,
-        impulse: Powers,
-        peak: Powers,
+        values: Sequence[Powers],
         valid: NDArray[np.bool_],
         shares: Values,
         since_s: Values,
         part: float,
     ) -> None:
-        """Take frames after the end of the sound into account, arrays as of `update`.
+        """Take frames after the end of the sound into account, the first six arrays of `update`.
 
         shares: (n,) how much of the energy of each counts; where none does, the peak does
 
@@ -402,6 +397,7 @@ class SoundLevelMeter(Meter):
         sound shorter than a frame that is the only one, and stands for all of it in percentiles and
         minima.
         """
+        mean_square, power, highest, _, impulse, peak = values
         if self.paused or not peak.shape[-1]:
             return
         so_far = self._running

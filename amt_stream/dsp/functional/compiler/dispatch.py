@@ -1,5 +1,6 @@
 """Choice between plain and compiled forms, and the options of compilation."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,12 @@ def array(x: Tensor) -> Array:
     if x.requires_grad:
         x = x.detach()
     return x.contiguous().numpy()
+
+
+def arrays_of(state: Any, shapes: Mapping[str, tuple[int, ...]]) -> list[Array]:
+    """Arrays (row, ...) of the fields of a contiguous `state`; they share its memory."""
+    each = zip(state, shapes.values(), strict=True)
+    return [v.numpy().reshape(-1, *shape) for v, shape in each]
 
 
 def copied(x: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ A compiled kernel does not check bounds and would access memory beyond an array.
 makes the same checks, so that both refuse the same.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -57,3 +58,23 @@ def whole_blocks(function: str, length: int, unit: int) -> None:
     """Raise ValueError if `length` along time is not a multiple of `unit`."""
     if unit < 1 or length % unit:
         raise ValueError(f"{function}: {length} samples are not a multiple of {unit}")
+
+
+def fit_state(
+    function: str,
+    x: Tensor,
+    axes: Shape,
+    unit: int,
+    tables: tuple[Any, Mapping[str, Shape]],
+    state: tuple[Any, Mapping[str, Shape]],
+) -> None:
+    """Raise ValueError for another shape or dtype.
+
+    x: (..., *axes, time), a multiple of `unit` along time
+    tables, state: a NamedTuple of tensors and its shapes, those of a state without leading axes
+    """
+    lead, *_, time = signal_axes(function, "x", x, len(axes) + 1)
+    whole_blocks(function, time, unit)
+    given = [(key, v, (*lead, *state[1][key])) for key, v in state[0]._asdict().items()]
+    given += [(key, v, tables[1][key]) for key, v in tables[0]._asdict().items()]
+    fit(function, torch.float64, ("x", x, (*lead, *axes, time)), *given)

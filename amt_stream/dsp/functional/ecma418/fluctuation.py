@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, arrays_of, copied, kernel
 from amt_stream.dsp.functional.compiler.lanes import LANES, lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit_state
 from amt_stream.dsp.functional.compiler.tiles import SPAN, load, store
 from amt_stream.dsp.functional.ecma418.bands import BANDS, basis_loudness_of
-from amt_stream.dsp.functional.ecma418.memory import refuse_unfit, rows_of
 from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
     NODES,
@@ -120,7 +120,7 @@ def fluctuation(
 
     x: envelopes of the bands in pascal (..., 53, time), float64, 1500 a second, a multiple of 30
     """
-    refuse_unfit("fluctuation", x, (BANDS,), FRAME, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
+    fit_state("fluctuation", x, (BANDS,), FRAME, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
     after = FluctuationState(*map(copied, state))
     return fluctuation_in_place(x, tables, after), after
 
@@ -133,7 +133,7 @@ def fluctuation_in_place(x: Tensor, tables: FluctuationTables, state: Fluctuatio
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
     y = np.empty((len(sound), BANDS, time // FRAME))
-    past, recent, found, nodes, spreads, waiting, smooth, begun = rows_of(state, STATE_SHAPES)
+    past, recent, found, nodes, spreads, waiting, smooth, begun = arrays_of(state, STATE_SHAPES)
     threshold, gains, search = map(array, tables)
     windowed = np.empty((PART, SIZE))
     windows = np.empty((PART, 2), np.int64)

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, kernel
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, arrays_of, copied, kernel
 from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit_state
 from amt_stream.dsp.functional.ecma418.bands import BANDS, CENTERS, basis_loudness_of
-from amt_stream.dsp.functional.ecma418.memory import refuse_unfit, rows_of
 from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
     NODES,
@@ -142,7 +142,7 @@ def roughness(
 
     x: envelope and power of the bands (..., 2, 53, time), float64, 1500 a second, a multiple of 30
     """
-    refuse_unfit("roughness", x, (2, BANDS), FRAME, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
+    fit_state("roughness", x, (2, BANDS), FRAME, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
     after = RoughnessState(*map(copied, state))
     return roughness_in_place(x, tables, after), after
 
@@ -155,7 +155,7 @@ def roughness_in_place(x: Tensor, tables: RoughnessTables, state: RoughnessState
     lead, time = x.shape[:-3], x.shape[-1]
     sound = array(x).reshape(-1, 2, BANDS, time)
     y = np.empty((len(sound), 2, BANDS, time // FRAME))
-    older, recent, power, nodes, rates, smooth, rate, begun = rows_of(state, STATE_SHAPES)
+    older, recent, power, nodes, rates, smooth, rate, begun = arrays_of(state, STATE_SHAPES)
     threshold, window, gain, bias, bands = map(array, tables)
     block, energy = np.empty((BANDS, SIZE)), np.empty(BANDS)
     for frame in range(time // FRAME):

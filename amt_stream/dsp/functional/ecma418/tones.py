@@ -6,10 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.dispatch import Array, array, bare_kernel, copied
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, arrays_of, bare_kernel, copied
 from amt_stream.dsp.functional.compiler.fourier import transform, turns
 from amt_stream.dsp.functional.compiler.lanes import LANES, any_of, lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import on_host
+from amt_stream.dsp.functional.compiler.shapes import fit_state
 from amt_stream.dsp.functional.ecma418.autocorrelation import (
     PLANS,
     SINGLE_TURN,
@@ -34,7 +35,6 @@ from amt_stream.dsp.functional.ecma418.bands import (
     SIZES,
     WAIT,
 )
-from amt_stream.dsp.functional.ecma418.memory import refuse_unfit, rows_of
 
 _lanes = lanes_of(LANES)
 
@@ -434,7 +434,7 @@ def tonal_and_noise(x: Tensor, tables: TonalTables, state: State) -> tuple[Tenso
 
     x: band signals in pascal, float64, a multiple of `HOP` samples
     """
-    refuse_unfit("tonal_and_noise", x, (BANDS,), HOP, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
+    fit_state("tonal_and_noise", x, (BANDS,), HOP, (tables, TABLE_SHAPES), (state, STATE_SHAPES))
     after = State(*map(copied, state))
     return tonal_and_noise_in_place(x, tables, after), after
 
@@ -449,7 +449,7 @@ def tonal_and_noise_in_place(x: Tensor, tables: TonalTables, state: State) -> Te
     """
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
-    given = rows_of(state, STATE_SHAPES)
+    given = arrays_of(state, STATE_SHAPES)
     of_tables = map(array, tables)
     y = np.empty((len(sound), 3, BANDS, time // HOP))
     numbers = [*of_tables]

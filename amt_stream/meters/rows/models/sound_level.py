@@ -179,7 +179,7 @@ class SoundLevelReadings(MeteredReadings):
         counted = self.counted(frames, MEMORY_S)
         shares = self.shares(frames, counted)
         for meter, *values in zip(self.meters, *frames.values, strict=True):
-            meter.tail(*values, counted, shares, frames.since_s, frames.part)
+            meter.tail(values, counted, shares, frames.since_s, frames.part)
 
     def summary(self) -> Summary:
         readings = [meter.reading() for meter in self._meters]
