@@ -1,5 +1,7 @@
 """Roughness and fluctuation strength by the hearing model of ECMA-418-2:2025."""
 
+from collections.abc import Callable
+
 from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.functional.ecma418.bands import FS
 from amt_stream.dsp.functional.ecma418.envelopes import STEP
@@ -13,10 +15,20 @@ from amt_stream.dsp.stages.ecma418_modulation import (
     ECMASpecificFluctuation,
     ECMASpecificRoughness,
 )
-from amt_stream.dsp.streaming import GivesOutput
+from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
-class ECMARoughness(GivesOutput[ECMARoughnessOutput], Chain):
+class _OfEnvelopes(Chain):
+    """Sound to envelopes of bands, and what a last stage makes of them."""
+
+    def __init__(self, fs: int, field: ECMAField, name: str, last: Callable[[int], Stage]) -> None:
+        before, late = resampled(fs, STEP * FRAME)
+        ear, stage = ECMAEarFilter(field, late), last(late // (STEP * FRAME))
+        super().__init__(**before, ear=ear, envelopes=ECMAEnvelopes(), **{name: stage})
+        self.fs = fs
+
+
+class ECMARoughness(GivesOutput[ECMARoughnessOutput], _OfEnvelopes):
     """Sound pressure (..., time) in pascal at `fs` to `ECMARoughnessOutput`, 50 frames a second.
 
     The method of ECMA-418-2:2025, clause 7: a tone of 1 kHz, fully modulated by 70 Hz, with a level
@@ -42,17 +54,10 @@ class ECMARoughness(GivesOutput[ECMARoughnessOutput], Chain):
     tail_s = 0.7
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
-        before, late = resampled(fs, STEP * FRAME)
-        super().__init__(
-            **before,
-            ear=ECMAEarFilter(field, late),
-            envelopes=ECMAEnvelopes(),
-            roughness=ECMASpecificRoughness(late // (STEP * FRAME)),
-        )
-        self.fs = fs
+        super().__init__(fs, field, "roughness", ECMASpecificRoughness)
 
 
-class ECMAFluctuation(GivesOutput[ECMAFluctuationOutput], Chain):
+class ECMAFluctuation(GivesOutput[ECMAFluctuationOutput], _OfEnvelopes):
     """Sound pressure (..., time) in pascal at `fs` to `ECMAFluctuationOutput`, 50 frames a second.
 
     The method of ECMA-418-2:2025, clause 9, provisional: open programs and the commercial one
@@ -80,11 +85,4 @@ class ECMAFluctuation(GivesOutput[ECMAFluctuationOutput], Chain):
     tail_s = 2.8
 
     def __init__(self, fs: int = FS, field: ECMAField = "free") -> None:
-        before, late = resampled(fs, STEP * FRAME)
-        super().__init__(
-            **before,
-            ear=ECMAEarFilter(field, late),
-            envelopes=ECMAEnvelopes(),
-            fluctuation=ECMASpecificFluctuation(late // (STEP * FRAME)),
-        )
-        self.fs = fs
+        super().__init__(fs, field, "fluctuation", ECMASpecificFluctuation)

@@ -4,13 +4,7 @@ from functools import partial
 
 from amt_stream.meters.rows.models.ecma418 import FLUCTUATION
 from amt_stream.meters.signals import Tone
-from amt_stream.offline.selftest.ecma418 import (
-    DEFINITION,
-    PLAIN_MODULATION,
-    calculated_at,
-    tones,
-    unramped,
-)
+from amt_stream.offline.selftest import ecma418
 from amt_stream.offline.selftest.requirement import Requirement, published, read
 
 PROGRAMS = "two readings of the standard, tests/data/ecma418_2_fluctuation.json"
@@ -21,7 +15,7 @@ def _f(vacil: float) -> Requirement:
     return Requirement("F", F, vacil, "vacil_HMS", 2.0, PROGRAMS, scale="%")
 
 
-UNIT = published("F", F, 1.0, "vacil_HMS", 1.0, DEFINITION, "%")
+UNIT = published("F", F, 1.0, "vacil_HMS", 1.0, ecma418.DEFINITION, "%")
 
 STEADY = Requirement(
     "highest F",
@@ -32,8 +26,8 @@ STEADY = Requirement(
     "a steady tone does not fluctuate",
 )
 
-_at = calculated_at(FLUCTUATION, "vacil_HMS", 0.05, PLAIN_MODULATION)
-_tone = partial(unramped, "ecma_fluctuation")
+_at = ecma418.calculated_at(FLUCTUATION, "vacil_HMS", 0.05, ecma418.PLAIN_MODULATION)
+_tone = partial(ecma418.unramped, "ecma_fluctuation")
 
 CHECKS = (
     _tone(1000, 60, UNIT, duration=6.5, modulation=4),
@@ -43,7 +37,7 @@ CHECKS = (
     # Of one band, the amplitude is just above the least one.
     _tone(12000, 50, _at(0.09358137, 2.0), duration=3.5, modulation=14.83),
     # Twice the slower rate is the faster one, if the search for slow ones finds it.
-    tones(
+    ecma418.tones(
         "ecma_fluctuation",
         "1000 Hz, 57 and 55 dB SPL, fully modulated by 1.025 and 2.05 Hz",
         3.5,

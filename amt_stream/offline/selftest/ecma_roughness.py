@@ -5,13 +5,7 @@ from typing import Any
 
 from amt_stream.meters.rows.models.ecma418 import ROUGHNESS
 from amt_stream.meters.signals import Tone
-from amt_stream.offline.selftest.ecma418 import (
-    DEFINITION,
-    PLAIN_MODULATION,
-    calculated_at,
-    tones,
-    unramped,
-)
+from amt_stream.offline.selftest import ecma418
 from amt_stream.offline.selftest.requirement import Requirement, published, read
 
 PROGRAMS = "two other programs, tests/data/ecma418_2_roughness.json"
@@ -31,7 +25,7 @@ def _hz(hz: float) -> Requirement:
     return Requirement("modulation rate", rate, hz, "Hz", 0.002, "the rate of the sound")
 
 
-UNIT = published("R", R, 1.0, "asper", 1.0, DEFINITION, "%")
+UNIT = published("R", R, 1.0, "asper", 1.0, ecma418.DEFINITION, "%")
 
 STEADY = Requirement(
     "highest R", read("ecma_roughness_max_asper"), 0.0, "asper", 0.0, "a steady tone is not rough"
@@ -44,12 +38,12 @@ NOISY = (
     *(11351, 11841),
 )
 
-_at = calculated_at(ROUGHNESS, "asper", 0.1, PLAIN_MODULATION)
+_at = ecma418.calculated_at(ROUGHNESS, "asper", 0.1, ecma418.PLAIN_MODULATION)
 # Blocks begin at other samples.
-_at_44100 = calculated_at(ROUGHNESS, "asper", 0.5, PLAIN_MODULATION)
+_at_44100 = ecma418.calculated_at(ROUGHNESS, "asper", 0.5, ecma418.PLAIN_MODULATION)
 # Envelopes of an end are not those of analytic signals.
-_after_end = calculated_at(ROUGHNESS, "asper", 1.5, PLAIN_MODULATION)
-_tone = partial(unramped, "ecma_roughness", duration=1.2)
+_after_end = ecma418.calculated_at(ROUGHNESS, "asper", 1.5, ecma418.PLAIN_MODULATION)
+_tone = partial(ecma418.unramped, "ecma_roughness", duration=1.2)
 
 CHECKS = (
     _tone(1000, 60, UNIT, _hz(70), modulation=70),
@@ -62,14 +56,14 @@ CHECKS = (
     _tone(8000, 60, _at(0.1680015, 0.6), modulation=30),
     # Of one band, the amplitude is just above the least one.
     _tone(8000, 26.5, _at(0.04897928, 0.6), _hz(70), modulation=70),
-    tones(
+    ecma418.tones(
         "ecma_roughness",
-        "29 tones, 3 to 11.8 kHz, 45 dB SPL each, modulated by 20 %, 70 Hz",
+        "29 ecma418.tones, 3 to 11.8 kHz, 45 dB SPL each, modulated by 20 %, 70 Hz",
         1.2,
         (Tone(f, level_db=45, modulation=70, depth=0.2) for f in NOISY),
         _at(0.2030408, 0.8),
     ),
-    tones(
+    ecma418.tones(
         "ecma_roughness",
         "500, 850, 2500, 7000 Hz, 55 dB SPL each, modulated by 38, 45, 63, 111 Hz, 0.7 s",
         1.6,
@@ -84,14 +78,14 @@ CHECKS = (
         _after_end(0.4193743, 1.4),
     ),
     # The weaker modulation is just strong enough to count, in its own band or beside the other.
-    tones(
+    ecma418.tones(
         "ecma_roughness",
         "1000 Hz, 60 and 47.1 dB SPL, fully modulated by 45 and 90 Hz",
         1.2,
         (Tone(1000, level_db=60, modulation=45), Tone(1000, level_db=47.1, modulation=90)),
         _at(0.6967978, 0.6),
     ),
-    tones(
+    ecma418.tones(
         "ecma_roughness",
         "1000 and 6000 Hz, 60 and 29.2 dB SPL, fully modulated by 70 and 110 Hz",
         1.2,

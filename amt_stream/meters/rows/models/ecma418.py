@@ -21,8 +21,6 @@ from amt_stream.meters.rows.models.quantity import (
     QuantityReadings,
     Unit,
     Values,
-    maximum_words,
-    percentile_words,
 )
 from amt_stream.meters.rows.readings import Readings, Summary, fully_heard, higher
 
@@ -101,8 +99,8 @@ def metric_quantity(
             "mean": ColumnWords(
                 form("_mean"), mean_kind, f"Average {noun}", f"{symbol} mean", mean
             ),
-            "max": maximum_words(form("_max"), f"Highest {noun}", f"{symbol}max"),
-            "exceeded": percentile_words(
+            "max": ColumnWords.maximum(form("_max"), f"Highest {noun}", f"{symbol}max"),
+            "exceeded": ColumnWords.percentile(
                 form(f"_{letter}{{percent}}{{window}}"),
                 f"{noun.capitalize()} exceeded {{percent}} % of time",
                 f"{symbol}{{percent}}",

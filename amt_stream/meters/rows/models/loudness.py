@@ -20,8 +20,6 @@ from amt_stream.meters.rows.models.quantity import (
     QuantityReadings,
     Unit,
     Values,
-    maximum_words,
-    percentile_words,
 )
 from amt_stream.meters.rows.readings import Summary
 
@@ -177,7 +175,7 @@ def _loudness(prefix: str, of: str, phon: Unit, about: str, settle_s: float) -> 
             "now": ColumnWords(
                 f"{prefix}{of}_{{unit}}", "instantaneous", f"{{Noun}}, {WORDS[of]}", of.upper()
             ),
-            "max": maximum_words(
+            "max": ColumnWords.maximum(
                 f"{prefix}max_{of}_{{unit}}", f"Highest, {WORDS[of]}", f"{of.upper()} max"
             ),
         },
@@ -207,7 +205,11 @@ def _level(prefix: str, about: str, settle_s: float) -> Quantity:
         LEVEL,
         f"long-term {QUANTITIES['phon']}",
         {"phon": Unit("phon")},
-        {"exceeded": percentile_words(form, "Exceeded {percent} % of time", "LTL N{percent}")},
+        {
+            "exceeded": ColumnWords.percentile(
+                form, "Exceeded {percent} % of time", "LTL N{percent}"
+            )
+        },
         about,
         settle_s,
         CountingRule(RATE, LOWEST, HIGHEST, 0.05, rise_s=RISE_S),

@@ -14,8 +14,6 @@ from amt_stream.meters.rows.models.quantity import (
     QuantityReadings,
     Unit,
     Values,
-    maximum_words,
-    percentile_words,
 )
 
 METHOD = "Experimental: by the equations of Moore, Glasberg & Baer (1997), without listening data."
@@ -43,7 +41,7 @@ def _loudness(of: str, words: str, about: str, settle_s: float, heard: bool = Tr
         {"sone": Unit("sone")},
         {
             "now": ColumnWords(f"{name}_sone", "instantaneous", label, "", about),
-            "max": maximum_words(highest, f"Highest {words}", ""),
+            "max": ColumnWords.maximum(highest, f"Highest {words}", ""),
         },
         METHOD,
         settle_s,
@@ -112,8 +110,8 @@ QUANTITIES = (
                 "the mean of the last second.",
                 "renewed every 50 ms; none without a target",
             ),
-            "max": maximum_words("audible_max_{unit}", "Highest audibility", ""),
-            "exceeded": percentile_words(
+            "max": ColumnWords.maximum("audible_max_{unit}", "Highest audibility", ""),
+            "exceeded": ColumnWords.percentile(
                 "audible_n{percent}{window}_{unit}",
                 "Audibility exceeded {percent} % of time",
                 "",

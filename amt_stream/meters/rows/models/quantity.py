@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +48,13 @@ class ColumnWords(NamedTuple):
     about: str = ""
     note: str = ""
 
+    @classmethod
+    def maximum(cls, form: str, label: str, symbol: str) -> Self:
+        return cls(form, "maximum", label, symbol, HIGHEST)
 
-def maximum_words(form: str, label: str, symbol: str) -> ColumnWords:
-    return ColumnWords(form, "maximum", label, symbol, HIGHEST)
-
-
-def percentile_words(form: str, label: str, symbol: str) -> ColumnWords:
-    return ColumnWords(form, "exceeded {percent} % of the time", label, symbol, EXCEEDED, RENEWED)
+    @classmethod
+    def percentile(cls, form: str, label: str, symbol: str) -> Self:
+        return cls(form, "exceeded {percent} % of the time", label, symbol, EXCEEDED, RENEWED)
 
 
 Converter = Callable[[Any], Any]

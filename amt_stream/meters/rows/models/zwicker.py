@@ -15,8 +15,6 @@ from amt_stream.meters.rows.models.quantity import (
     QuantityReadings,
     Unit,
     Values,
-    maximum_words,
-    percentile_words,
 )
 from amt_stream.meters.rows.models.sharpness import SharpnessOfCores, Weighting
 
@@ -41,8 +39,8 @@ LOUDNESS = Quantity(
             "N",
             "How loud the sound is at this moment: low-passes of 3.5 ms and 70 ms.",
         ),
-        "max": maximum_words("zwicker_nmax{side}_{unit}", "Highest loudness", "Nmax"),
-        "exceeded": percentile_words(
+        "max": ColumnWords.maximum("zwicker_nmax{side}_{unit}", "Highest loudness", "Nmax"),
+        "exceeded": ColumnWords.percentile(
             "zwicker_n{percent}{window}{side}_{unit}",
             "Exceeded {percent} % of time",
             "N{percent}",
@@ -78,8 +76,8 @@ def _sharpness(weighting: str, after: str) -> Quantity:
                 "S mean",
                 "The mean of all that was counted.",
             ),
-            "max": maximum_words(form("_max"), f"Highest sharpness{by}", "Smax"),
-            "exceeded": percentile_words(
+            "max": ColumnWords.maximum(form("_max"), f"Highest sharpness{by}", "Smax"),
+            "exceeded": ColumnWords.percentile(
                 form("_s{percent}{window}"),
                 f"Sharpness exceeded {{percent}} % of time{by}",
                 "S{percent}",
