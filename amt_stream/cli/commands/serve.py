@@ -1,6 +1,7 @@
 """`amt-stream serve`: measure, send readings over any number of transports, and accept commands."""
 
 import asyncio
+import io
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +21,6 @@ from amt_stream.meters.table import Table
 from amt_stream.service.metrics import Metrics
 from amt_stream.service.page.entrance import token_in
 from amt_stream.service.reference import ReferenceTone
-from amt_stream.service.share import square
 from amt_stream.service.specific import asks
 from amt_stream.service.station import Await, Made, Station
 from amt_stream.service.systemd import manager
@@ -36,7 +36,7 @@ from amt_stream.service.transports.lsl import NAME, Lsl
 from amt_stream.service.transports.mqtt import Broker, Mqtt, topic_of
 from amt_stream.service.transports.osc import Osc, OscIn
 from amt_stream.service.transports.stdio import Stdio
-from amt_stream.service.transports.transport import Transport
+from amt_stream.service.transports.transport import Transport, missing
 from amt_stream.service.transports.udp import Udp
 from amt_stream.service.transports.webhook import Webhook
 from amt_stream.service.web import Web
@@ -207,4 +207,15 @@ def _say_where(args: ServeOptions, web: Web | None) -> None:
         return
     say(f"the page is at {web.address}")
     if args.share:
-        print(square(web.address), file=sys.stderr, flush=True)
+        print(_square(web.address), file=sys.stderr, flush=True)
+
+
+def _square(address: str) -> str:
+    """An address as a QR code of half blocks, for a phone. Raises ServiceError without segno."""
+    try:
+        import segno
+    except ModuleNotFoundError as error:
+        raise missing("--share needs segno") from error
+    lines = io.StringIO()
+    segno.make(address, micro=False).terminal(lines, compact=True, border=2)
+    return lines.getvalue()
