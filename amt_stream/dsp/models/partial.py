@@ -1,6 +1,6 @@
 """Partial loudness: how loud a target is heard in a background. Experimental."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from amt_stream.dsp.stages.moore.partial import (
 )
 from amt_stream.dsp.stages.spectrum import FS, RunningSpectrum
 from amt_stream.dsp.stream import Rebuffer, Stream
-from amt_stream.dsp.streaming import Step
+from amt_stream.dsp.streaming import GivesOutput
 
 SKIPPED = 200
 """Frames until all windows are full of the sound, and its onset is over."""
@@ -31,7 +31,7 @@ FINE_CAMS = 1.8 + 0.1 * np.arange(372)
 """ERB numbers of the channels of a steady sound, as in ANSI S3.4-2007."""
 
 
-class PartialLoudness(Chain):
+class PartialLoudness(GivesOutput[PartialLoudnessOutput], Chain):
     """Sound pressure (batch, 2 or 4, time) in pascal at `fs` to `PartialLoudnessOutput`.
 
     Experimental: no listening data was at hand. Channels are the target and the background, or
@@ -54,9 +54,6 @@ class PartialLoudness(Chain):
     >>> PartialLoudness(fs=48000)(torch.zeros(1, 2, 4800)).partial_stl.shape
     torch.Size([1, 100])
     """
-
-    step: Step[PartialLoudnessOutput]
-    __call__: Callable[..., PartialLoudnessOutput]
 
     frame_rate = FRAME_RATE
     edition = Glasberg2002.edition
