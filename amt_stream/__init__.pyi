@@ -132,6 +132,7 @@ from .dsp.models import PartialLoudness as PartialLoudness
 from .dsp.models import PartialLoudnessSteady as PartialLoudnessSteady
 from .dsp.models import Rating as Rating
 from .dsp.models import RatingOutput as RatingOutput
+from .dsp.models import Stipa as Stipa
 from .dsp.models import TonalAudibility as TonalAudibility
 from .dsp.models import partial_loudness_from_lines as partial_loudness_from_lines
 from .dsp.stages import DanielWeberOutput as DanielWeberOutput
@@ -152,6 +153,9 @@ from .dsp.stages import ImpulseOnsets as ImpulseOnsets
 from .dsp.stages import ImpulseOutput as ImpulseOutput
 from .dsp.stages import PartialLoudnessOfComponents as PartialLoudnessOfComponents
 from .dsp.stages import PartialLoudnessOutput as PartialLoudnessOutput
+from .dsp.stages import StipaCells as StipaCells
+from .dsp.stages import StipaOutput as StipaOutput
 from .dsp.stages import ToneAudibility as ToneAudibility
 from .dsp.stages import ToneOutput as ToneOutput
 from .dsp.stages import ToneSpectrum as ToneSpectrum
+from .dsp.stipa_signal import stipa_signal as stipa_signal

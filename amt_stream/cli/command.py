@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 
 from amt_stream import __version__
 from amt_stream.cli.messages import WrongUsage, say
-from amt_stream.cli.options import live, sessions, sounds
+from amt_stream.cli.options import live, sessions, sounds, stipa
 from amt_stream.cli.options.parser import ListsDevices, Options, OptionsParser
 from amt_stream.cli.output import OutputFailed, OutputStream, write_all
 from amt_stream.core.errors import Refusal
@@ -184,6 +184,13 @@ COMMANDS = {
         "standard was not at hand.",
         "amt_stream.cli.commands.bs4142:run_bs4142",
         sessions.Bs4142Options,
+    ),
+    "stipa": Subcommand(
+        "measure how well speech is understood, by the STIPA test signal",
+        "Play or write the STIPA test signal, and measure the speech transmission index STI with a "
+        "microphone, or of a recording of the signal. It takes 15 to 25 s (docs/stipa.md).",
+        "amt_stream.cli.commands.stipa:run_stipa",
+        stipa.StipaOptions,
     ),
     "mark": Subcommand(
         "add a mark to a running log",

@@ -421,6 +421,15 @@ SHIPPED = (
         pane="amt_monitor.panes.model_panes:PartialPane",
     ),
     Entry(
+        name="stipa",
+        title="Speech transmission",
+        method="speech transmission index of the STIPA test signal: IEC 60268-16, direct method",
+        model="amt_stream.dsp.models:Stipa",
+        readings="amt_stream.meters.rows.models.stipa:StipaReadings",
+        row_step_ms=100,
+        checks="amt_stream.offline.selftest.stipa",
+    ),
+    Entry(
         name="king2019",
         title="King 2019",
         method="strength of modulations by auditory band: King, Varnet & Lorenzi (2019)",

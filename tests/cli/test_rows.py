@@ -18,10 +18,10 @@ from amt_stream.meters import catalog
 from amt_stream.sessions.results import read_results
 
 FS = 48000
-ELSEWHERE = ("ecma", "tonal", "impulses", "rating")
+ELSEWHERE = ("ecma", "tonal", "impulses", "rating", "stipa")
 METERS = tuple(name for name in catalog.models_side_by_side() if not name.startswith(ELSEWHERE))
 """Those of ECMA-418-2, of which each costs more than all others, are in `tests/meters`, and so are
-tones and impulses, which have no reading at first."""
+tones, impulses and STIPA, which have no reading at first."""
 MODULATION_MODELS = catalog.names(lambda entry: entry.alone)
 ALL = ",".join(METERS)
 SCHEMA = json.loads(resources.files("amt_stream.dsp.data").joinpath("rows.schema.json").read_text())

@@ -71,7 +71,7 @@ def tone(tmp_path):
 def test_help_offers_it(run, command):
     done = run(command, "--help")
     assert done.status == 0
-    assert "rating, toy," in " ".join(done.out.split())
+    assert "partial, stipa, toy," in " ".join(done.out.split())
     if command != "selftest":
         assert re.search(r"\n  toy +mean square over 10 ms: no method", done.out)
 

@@ -100,6 +100,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("tonal_machine.md", "amt-stream meter --model rating"): "tests/apps/test_rating_pane.py",
     ("tonal_machine.md", "amt-stream analyze fan.wav"): "tests/meters/test_rating.py",
     ("tonal_machine.md", "amt-stream meter --model rating,spl"): "tests/meters/test_rating.py",
+    ("stipa.md", "amt-stream stipa"): "a loudspeaker; tests/cli/test_stipa.py",
     ("rating.md", "amt-stream bs4142"): "tests/cli/test_bs4142.py",
     ("partial.md", "amt-stream analyze alarm.wav"): "tests/cli/test_partial.py",
     ("sessions.md", "openssl genpkey"): "tests/sessions/test_verify.py, with keys that it makes",

@@ -21,6 +21,7 @@ from .rating import Impulses as Impulses
 from .rating import Rating as Rating
 from .rating import RatingOutput as RatingOutput
 from .rating import TonalAudibility as TonalAudibility
+from .stipa import Stipa as Stipa
 from .zwicker import ZwickerStationary as ZwickerStationary
 from .zwicker import ZwickerTimeVarying as ZwickerTimeVarying
 from .zwicker import exceeded as exceeded

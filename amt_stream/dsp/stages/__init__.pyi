@@ -31,6 +31,8 @@ from .levels.narrow_band import NarrowBandOutput as NarrowBandOutput
 from .levels.narrow_band import NarrowBandSpectrum as NarrowBandSpectrum
 from .levels.sound_level import SoundLevel as SoundLevel
 from .levels.sound_level import SoundLevelOutput as SoundLevelOutput
+from .levels.stipa import StipaCells as StipaCells
+from .levels.stipa import StipaOutput as StipaOutput
 from .levels.third_octave import BandsOutput as BandsOutput
 from .levels.third_octave import Octaves as Octaves
 from .levels.third_octave import ThirdOctaves as ThirdOctaves

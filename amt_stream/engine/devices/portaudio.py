@@ -1,4 +1,4 @@
-"""PortAudio inputs: listing them, and streaming one.
+"""PortAudio inputs: listing them, and streaming one; and playing a sound.
 
 The only file that uses sounddevice. Run as a program it serves one device in a separate process
 (`capture_process.py`); so it imports only the standard library, and starts in a tenth of a second.
@@ -13,6 +13,7 @@ import struct
 import sys
 import threading
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -176,6 +177,55 @@ class InputStream:
             self._on_end()
 
 
+class OutputStream:
+    """A sound that an output repeats until it is closed.
+
+    device: the output, by a part of its name; None for the default
+    path: a file of float32 samples of one channel
+
+    Raises PortAudioFailed if it cannot be opened.
+    """
+
+    def __init__(self, path: str, fs: int, device: str | None = None) -> None:
+        self._sounddevice = sounddevice = _sounddevice()
+        with open(path, "rb") as file:  # noqa: PTH123 (pathlib starts slowly)
+            sound = array("f", file.read())
+        self._at = 0
+        try:
+            found = sounddevice.query_devices(device, "output")
+            channels = min(2, found["max_output_channels"])
+            frames = array("f", bytes(4 * channels * len(sound)))
+            for channel in range(channels):
+                frames[channel::channels] = sound
+            self._sound = memoryview(frames).cast("B")
+            self._stream = sounddevice.RawOutputStream(
+                device=device,
+                channels=channels,
+                samplerate=fs,
+                dtype="float32",
+                latency="high",
+                callback=self._called,
+            )
+            self._stream.start()
+        except (sounddevice.PortAudioError, ValueError) as error:
+            raise PortAudioFailed(str(error)) from error
+
+    def close(self) -> None:
+        """Stop it; waits for as long as the sound server does not answer."""
+        with contextlib.suppress(self._sounddevice.PortAudioError):
+            self._stream.abort()
+            self._stream.close()
+
+    def _called(self, out: Any, frames: int, times: Any, status: Any) -> None:
+        whole = memoryview(out).cast("B")
+        filled = 0
+        while filled < len(whole):
+            piece = self._sound[self._at : self._at + len(whole) - filled]
+            whole[filled : filled + len(piece)] = piece
+            filled += len(piece)
+            self._at = (self._at + len(piece)) % len(self._sound)
+
+
 class Outgoing:
     """Messages to the measuring program, written by a thread that may block.
 
@@ -235,7 +285,7 @@ class Outgoing:
 
 def _serve(requests: BinaryIO, out: Outgoing) -> None:
     """Answer requests, one JSON object per line, until they end."""
-    stream: InputStream | None = None
+    stream: InputStream | OutputStream | None = None
     for line in requests:
         asked = json.loads(line)
         try:
@@ -244,12 +294,15 @@ def _serve(requests: BinaryIO, out: Outgoing) -> None:
                     answer: dict[str, object] = {"devices": inputs()}
                 case "rates":
                     answer = {"rates": rates_of(**asked)}
+                case "play":
+                    stream = OutputStream(**asked)
+                    answer = {}
                 case _:
                     blocks = asked["fs"] * BACKLOG_S / (asked["blocksize"] or 256)
                     out.most_blocks = round(blocks)
                     out.frame_bytes = 4 * asked["channels"]
-                    stream = InputStream(**asked, on_block=out.block, on_end=out.end)
-                    out.latency = stream.latency
+                    stream = opened = InputStream(**asked, on_block=out.block, on_end=out.end)
+                    out.latency = opened.latency
                     answer = {"latency": out.latency}
         except Exception as error:
             answer = {"error": str(error)}

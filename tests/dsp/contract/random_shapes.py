@@ -21,6 +21,7 @@ from amt_stream import Stream
 from amt_stream.dsp.functional import (
     adaptation,
     banded,
+    cell_sums,
     daniel_weber,
     excitation,
     gammatone,
@@ -63,6 +64,7 @@ from amt_stream.dsp.stages import (
     Resample,
     RunningSpectrum,
     SoundLevel,
+    StipaCells,
     ThirdOctaveLevels,
     ThirdOctaves,
     ToneSpectrum,
@@ -423,6 +425,10 @@ def parts_case(rng, function):
     return function, (noise(*lead(rng), 3, 2, 53).square(),)
 
 
+def cell_sums_case(rng):
+    return cell_sums.cell_sums, (noise(*lead(rng), 3 * 75), made(StipaCells).waves6)
+
+
 FUNCTIONS = {
     "a_weighted_powers": a_weighted_powers_case,
     "adaptation_loops": adaptation_case,
@@ -430,6 +436,7 @@ FUNCTIONS = {
     "band_pass_bank": band_pass_bank_case,
     "banded": banded_case,
     "binaural_loudness": binaural_case,
+    "cell_sums": cell_sums_case,
     "core_loudness": core_loudness_case,
     "decayed": decayed_case,
     "direct_form": direct_form_case,

@@ -172,6 +172,8 @@ CASES = {
     "SoundLevel": Case(partial(amt.SoundLevel, 8000), (2, 160)),
     "SpatialSmoothing": Case(amt.SpatialSmoothing, (2, 3, 150), loudness),
     "SpecificLoudness": Case(partial(amt.SpecificLoudness, f_max=200.0), (2, 3, 17), level_db),
+    "Stipa": Case(amt.Stipa, (2, 9600)),
+    "StipaCells": Case(amt.StipaCells, (2, 9600)),
     "ThirdOctaveLevels": Case(amt.ThirdOctaveLevels, (2, 48)),
     "Octaves": Case(partial(amt.Octaves, 8000, 500.0), (2, 160)),
     "ThirdOctaves": Case(partial(amt.ThirdOctaves, 8000, 1000.0), (2, 160)),

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.meters.accumulators.rating import NOW, Impulse, RatingMeter, Values
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.names import NameForm, place_of, sides_of
-from amt_stream.meters.rows.column import Column, Meaning, counting
-from amt_stream.meters.rows.readings import MeteredReadings, Summary, fully_heard, higher
+from amt_stream.meters.rows.column import Column
+from amt_stream.meters.rows.models.channel_readings import INSTANT, ChannelReadings, Words
+from amt_stream.meters.rows.readings import fully_heard
 
 SETTLE_S = 0.1
 """Until a filter of A has forgotten louder sound."""
@@ -21,22 +21,8 @@ IMPULSE = "By the method of NT ACOU 112 and ISO/PAS 1996-3."
 RATED = "LAeq with the adjustments of each half hour."
 
 
-class RatingWords(NamedTuple):
-    """A reading as a column: form of its name, unit, and as for `Meaning`."""
-
-    form: str
-    unit: str
-    quantity: str
-    statistic: str
-    label: str
-    symbol: str
-    about: str
-    note: str = ""
-
-
-INSTANT = "instantaneous"
 TONES = {
-    "tone_dl": RatingWords(
+    "tone_dl": Words(
         "tone_dl{side}_db",
         "dB",
         "audibility of the most audible tone",
@@ -46,7 +32,7 @@ TONES = {
         f"How far the tone is above what the noise in its critical band masks. {TONE}",
         "renewed every 3 s; none without a tone",
     ),
-    "tone_hz": RatingWords(
+    "tone_hz": Words(
         "tone{side}_hz",
         "Hz",
         "frequency of the most audible tone",
@@ -56,7 +42,7 @@ TONES = {
         f"Where the most audible tone is; below 90 Hz it is uncertain. {TONE}",
         "renewed every 3 s; none without a tone",
     ),
-    "tone_u": RatingWords(
+    "tone_u": Words(
         "tone_u{side}_db",
         "dB",
         "expanded uncertainty of the audibility, 90 %",
@@ -66,7 +52,7 @@ TONES = {
         f"Of one spectrum; that of the mean of 12 spectra or more is smaller. {TONE}",
         "renewed every 3 s; none without a tone",
     ),
-    "tone_age": RatingWords(
+    "tone_age": Words(
         "tone_age{side}_s",
         "s",
         "time since the last spectrum of tones",
@@ -75,7 +61,7 @@ TONES = {
         "",
         "From 10 s on the tone is an old one: spectra with a gap or clipped sound are thrown away.",
     ),
-    "tone_mean_dl": RatingWords(
+    "tone_mean_dl": Words(
         "tone_mean_dl{side}_db",
         "dB",
         "audibility of the most audible tone",
@@ -85,7 +71,7 @@ TONES = {
         f"The energy mean of all spectra; with fewer than 12 it is uncertain. {TONE}",
         "spectra without a tone count as -10 dB; none if no spectrum has one",
     ),
-    "tone_max_hz": RatingWords(
+    "tone_max_hz": Words(
         "tone_max{side}_hz",
         "Hz",
         "frequency of the most audible tone",
@@ -94,7 +80,7 @@ TONES = {
         "fmax",
         f"Where the tone was that stood out most of all. {TONE}",
     ),
-    "tone_n": RatingWords(
+    "tone_n": Words(
         "tone{side}_n",
         "",
         "spectra of the mean audibility",
@@ -103,7 +89,7 @@ TONES = {
         "",
         "How many spectra of 3 s the mean is of; ISO/PAS 20065 asks for 12.",
     ),
-    "tone_discarded": RatingWords(
+    "tone_discarded": Words(
         "tone_discarded{side}_n",
         "",
         "spectra with a gap or clipped sound",
@@ -112,7 +98,7 @@ TONES = {
         "",
         "How many spectra of 3 s were not used, as sound was missing or clipped in them.",
     ),
-    "kt": RatingWords(
+    "kt": Words(
         "kt{side}_db",
         "dB",
         "adjustment for tones",
@@ -123,7 +109,7 @@ TONES = {
     ),
 }
 IMPULSES = {
-    "impulse_s": RatingWords(
+    "impulse_s": Words(
         "impulse{side}_s",
         "s",
         "time at which the last impulse began",
@@ -132,7 +118,7 @@ IMPULSES = {
         "",
         f"An impulse is an onset with a prominence above 5. {IMPULSE}",
     ),
-    "impulse_p": RatingWords(
+    "impulse_p": Words(
         "impulse{side}_p",
         "",
         "prominence of the last impulse",
@@ -141,7 +127,7 @@ IMPULSES = {
         "P",
         f"3 lg OR + 2 lg LD, of the level LAF each 20 ms. {IMPULSE}",
     ),
-    "impulse_or": RatingWords(
+    "impulse_or": Words(
         "impulse_or{side}_db_s",
         "dB/s",
         "onset rate of the last impulse",
@@ -150,7 +136,7 @@ IMPULSES = {
         "OR",
         f"The slope of the straight line through the levels of the onset. {IMPULSE}",
     ),
-    "impulse_ld": RatingWords(
+    "impulse_ld": Words(
         "impulse_ld{side}_db",
         "dB",
         "level difference of the last impulse",
@@ -159,7 +145,7 @@ IMPULSES = {
         "LD",
         f"The level at the end of the onset above that at its start. {IMPULSE}",
     ),
-    "impulse_max_p": RatingWords(
+    "impulse_max_p": Words(
         "impulse_max{side}_p",
         "",
         "prominence of impulses",
@@ -168,7 +154,7 @@ IMPULSES = {
         "Pmax",
         f"Of the impulses that were not left out. {IMPULSE}",
     ),
-    "impulse_n": RatingWords(
+    "impulse_n": Words(
         "impulse{side}_n",
         "",
         "impulses",
@@ -177,7 +163,7 @@ IMPULSES = {
         "",
         f"How many impulses there were, without those that were left out. {IMPULSE}",
     ),
-    "ki": RatingWords(
+    "ki": Words(
         "ki{side}_db",
         "dB",
         "adjustment for impulses",
@@ -189,7 +175,7 @@ IMPULSES = {
     ),
 }
 LEVELS = {
-    "laeq": RatingWords(
+    "laeq": Words(
         "rating_laeq{side}_db",
         "dB",
         "sound level A",
@@ -198,7 +184,7 @@ LEVELS = {
         "LAeq",
         "The energy mean of the A-weighted level.",
     ),
-    "rating": RatingWords(
+    "rating": Words(
         "rating{side}_db",
         "dB",
         "rating level",
@@ -222,48 +208,34 @@ LEADS |= dict.fromkeys(("impulse_s", "impulse_or", "impulse_ld"), "impulse_p")
 """Of two channels, that with the higher one of these has the value that is shown."""
 
 
-class RatingReadings(MeteredReadings):
+class RatingReadings(ChannelReadings):
     """Tones, impulses and rating level: of two channels the higher ones, and those of each.
 
-    model: name in the catalog
-    words: its readings
-    combine: "sum" or "max" of the adjustments
-    spectrum_s: duration of a spectrum
+    built: the model, which has how adjustments are combined, and the duration of a spectrum
     """
+
+    now, unusual, interval, leads, settles_s = NOW, UNUSUAL, OF_INTERVAL, LEADS, SETTLE_S
 
     def __init__(
         self,
         model: str,
         channels: int,
-        words: dict[str, RatingWords],
+        words: dict[str, Words],
         headlines: Iterable[str],
         built: Any = None,
     ) -> None:
-        self._words, self._channels = words, channels
         self.combine = getattr(built, "combine", "sum")
         self._spectrum_s = getattr(built, "spectrum_s", 3.0)
-        self._forms = {key: NameForm(one.form) for key, one in words.items()}
-        self.headlines = tuple(self._forms[key].write() for key in headlines)
-        given = [key for key in OF_INTERVAL if key in words]
-        self.of_interval = tuple(self._forms[key].write() for key in given)
-        offered = [self._column(model, key, side) for key in words for side in sides_of(channels)]
-        usual = [c.name for c in offered if not c.side and c.of not in UNUSUAL]
-        super().__init__(model, offered, usual)
+        super().__init__(model, channels, words, headlines)
 
     def _column(self, model: str, key: str, side: str) -> Column:
-        _, unit, *meaning = self._words[key]
-        name, both = self._forms[key].write(side=side), higher(self._channels)
-        column = Meaning(*meaning).column(name, unit, model, side, "", both)
+        column = super()._column(model, key, side)
         if key == "rating" and self.combine == "max":
-            column = replace(column, note=f"the greater adjustment; {column.note}")
-        column = replace(column, of=key, kind="now" if key in NOW else column.statistic)
-        return replace(column, settle_s=0.0) if key in NOW else counting(column, SETTLE_S)
+            return replace(column, note=f"the greater adjustment; {column.note}")
+        return column
 
-    def renew(self) -> None:
-        keys = [column.of for column in self.columns]
-        keys += [LEADS[key] for key in keys if key in LEADS]
-        self._keys = tuple(dict.fromkeys(keys))
-        self._meters = [RatingMeter(self._keys, self.combine) for _ in range(self._channels)]
+    def _meter(self, keys: tuple[str, ...]) -> RatingMeter:
+        return RatingMeter(keys, self.combine)
 
     def _values(self, frames: Frames, channel: int) -> Values:
         given = {name: getattr(frames.values, name, None) for name in Values._fields}
@@ -273,42 +245,13 @@ class RatingReadings(MeteredReadings):
         counted = self.counted(frames, SETTLE_S)
         clean = fully_heard(frames) & ((frames.fault & (Fault.CLIP | Fault.STALL)) == 0)
         given = frames.time_s, counted, clean, frames.since_s, self._spectrum_s
-        each = np.stack(
-            [m.update(self._values(frames, k), *given) for k, m in enumerate(self.meters)]
-        )
-        found = np.empty((len(frames), len(self.columns)))
-        for k, column in enumerate(self.columns):
-            found[:, k] = self._of_side(column, each)
-        return found
-
-    def _of_side(self, column: Column, each: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A column (n,), of readings (channel, key, n)."""
-        values = each[:, self._keys.index(column.of)]
-        if self._channels == 1 or column.side:
-            return values[max(0, place_of(column.side) - 1)]
-        if column.of in LEADS:
-            first, second = each[:, self._keys.index(LEADS[column.of])]
-            of_second = (second > first) | np.isnan(first)
-            return np.asarray(np.where(of_second, values[1], values[0]))
-        return np.asarray(np.fmax(values[0], values[1]))
+        each = [m.update(self._values(frames, k), *given) for k, m in enumerate(self.meters)]
+        return self.shown(np.stack(each))
 
     def tail(self, frames: Frames) -> None:
         shares = self.shares(frames, self.counted(frames, SETTLE_S))
         for k, meter in enumerate(self.meters):
             meter.tail(self._values(frames, k), shares, frames.time_s)
-
-    def summary(self) -> Summary:
-        readings = [meter.reading() for meter in self._meters]
-        found: Summary = {}
-        for key, form in self._forms.items():
-            if key in NOW:
-                continue
-            for side in sides_of(self._channels):
-                own = readings[place_of(side) - 1 :][:1] if side else readings
-                there = [one for one in own if one[key] is not None]
-                most = max(there, key=lambda one: one[LEADS.get(key, key)] or 0.0, default=None)
-                found[form.write(side=side)] = None if most is None else most[key]
-        return found
 
     @property
     def impulses(self) -> list[Impulse]:

@@ -1,0 +1,74 @@
+"""The page of measurements of the STI at several positions."""
+
+from collections.abc import Sequence
+
+from amt_stream.core.formats import PAPERS
+from amt_stream.dsp.stipa_signal import MODULATIONS, OCTAVES
+from amt_stream.meters.accumulators.sti import category
+from amt_stream.sessions.report.content import About
+from amt_stream.sessions.report.page import cell, escaped, head, heads, html, html_table
+from amt_stream.sessions.results.stipa_positions import Position, overall
+
+TITLE = "Speech transmission index"
+METHOD = (
+    "The direct method of IEC 60268-16 with the STIPA test signal, weights of male speech of "
+    "edition 5. The text of the standard was not at hand."
+)
+
+
+def stipa_page(
+    positions: Sequence[Position], about: About | None = None, paper: str = PAPERS[0]
+) -> str:
+    """Positions with STI and octaves, their mean and the lowest, as self-contained HTML."""
+    about = about or About(title=TITLE)
+    days = sorted({one.utc[:10] for one in positions})
+    under = ", ".join(filter(None, (about.place, " to ".join(dict.fromkeys((days[0], days[-1]))))))
+    badges = [] if all(one.calibrated for one in positions) else ["NOT CALIBRATED"]
+    parts = [head(about, under, badges), _overall(positions), _table(positions)]
+    parts += [_octaves(one) for one in positions]
+    basis = dict.fromkeys(f"{one.basis[0].upper()}{one.basis[1:]}." for one in positions)
+    parts.append(f'<p class="foot">{escaped(" ".join([METHOD, *basis]))}</p>\n')
+    return html(f"{about.title or TITLE}: {under}", "".join(parts), paper)
+
+
+def _overall(positions: Sequence[Position]) -> str:
+    found = overall(list(positions))
+    if found is None:
+        return '<p class="doubt">No position has a valid STI.</p>\n'
+    cells = [
+        f'<td><span class="second">{escaped(words)}</span><br><span class="large">{value:.2f}'
+        f"</span> {category(value)}</td>"
+        for words, value in (
+            (f"mean of {found.number}", found.mean),
+            (f"lowest: {found.where}", found.lowest),
+        )
+    ]
+    return f'<table class="numbers"><tr>{"".join(cells)}</tr></table>\n'
+
+
+def _table(positions: Sequence[Position]) -> str:
+    rows = [heads(("Position", "STI", "±", "Category", "Measured for", "Not valid, as"))]
+    for one in positions:
+        value = "no signal" if one.no_signal else f"{one.sti:.2f}"
+        letter = "" if one.no_signal else category(one.sti)
+        texts = [one.name, value, f"{one.sd:.3f}", letter, f"{one.seconds:g} s"]
+        rows.append([*map(cell, texts), cell("; ".join(one.reasons), "doubt")])
+    return f"<h2>Positions</h2>{html_table(rows)}\n"
+
+
+def _octaves(one: Position) -> str:
+    """Modulation transfer and level by octave."""
+    _, mti = one.indices
+    noise: Sequence[float | None] = one.noise_db or [None] * len(OCTAVES)
+    unit = "dB SPL" if one.calibrated else "dB, not calibrated"
+    names = "Octave in Hz", "m1", "m2", "MTI", f"Level in {unit}", "Noise added in dB SPL"
+    rows = [heads(names)]
+    for k, octave in enumerate(OCTAVES):
+        values = [
+            f"{value:.2f} at {f:g} Hz" for value, f in zip(one.m[k], MODULATIONS[k], strict=True)
+        ]
+        levels = [one.level_db[k], noise[k]]
+        texts = [str(octave), *values, f"{mti[k]:.2f}"]
+        texts += ["" if level is None else f"{level:.1f}" for level in levels]
+        rows.append([*map(cell, texts)])
+    return f"<h2>{escaped(one.name)}: {escaped(one.words)}</h2>{html_table(rows)}\n"
