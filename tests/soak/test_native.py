@@ -11,6 +11,7 @@ from amt_stream import Stream
 from amt_stream.native.build import Request, build_library
 from amt_stream.native.library import Library
 from amt_stream.native.plan import model_for
+from amt_stream.native.web_files import WASM, web_files
 from tests.native.library import FS, HOST, Instance, columns_of, compiled, exported, worst
 
 pytestmark = pytest.mark.soak
@@ -50,6 +51,29 @@ int main(void) {
     return given[0] < 1 || given[0] != given[1] || memcmp(frames[0], frames[1], sizeof frames[0]);
 }
 """
+
+IN_NODE = """
+import { readFileSync, writeFileSync } from "node:fs";
+import { Model } from "./model.js";
+const model = new Model(new WebAssembly.Module(readFileSync(process.argv[2])));
+const sound = new Float32Array(Uint8Array.from(readFileSync("sound")).buffer);
+const length = sound.length / model.info.channels;
+const channels = Array.from(
+  { length: model.info.channels }, (_, k) => sound.subarray(k * length, (k + 1) * length));
+const blocks = length / model.info.block, { columns, frames_per_block } = model.info;
+const frames = new Float32Array(blocks * frames_per_block * columns.length);
+const before = process.cpuUsage();
+for (let at = 0, place = 0; at < length; at += 128) {
+  const part = model.process(channels.map((one) => one.subarray(at, at + 128)));
+  frames.set(part, place);
+  place += part.length;
+}
+const { user } = process.cpuUsage(before);
+writeFileSync("frames", frames);
+writeFileSync("state", model.save());
+console.log(user / length * 480);
+"""
+FRAMES = {name: MODELS[name] for name in ("zwicker", "moore2016", "gm2002")}
 
 
 @pytest.fixture(scope="module", params=MODELS)
@@ -106,6 +130,35 @@ def test_frames_and_speed(model, made, record):
     for step in (1, 1000):
         part = Instance(library).whole(noise[:, :FS], step)
         np.testing.assert_array_equal(part, frames[: len(part)])
+
+
+@pytest.mark.parametrize("model", FRAMES)
+def test_webassembly_has_the_frames_of_c(model, tmp_path, record):
+    """5 s of noise in Node, in pieces as an AudioWorklet gives them; then its state in C."""
+    files = build_library(Request(model, FS, FRAMES[model], 0.01, (HOST, WASM)))
+    for name, content in (files | web_files(model, files)).items():
+        (tmp_path / name).write_bytes(content)
+    noise = 0.02 * np.random.default_rng(1).standard_normal((FRAMES[model], 6 * FS))
+    noise = noise.astype(np.float32)
+    (tmp_path / "sound").write_bytes(noise[:, : 5 * FS].tobytes())
+    (tmp_path / "program.js").write_text(IN_NODE)
+    command = ["node", "program.js", f"{model}.wasm"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    one = Instance(Library(compiled(tmp_path, model, HOST, tmp_path / "model.so")))
+    frames = one.whole(noise[:, : 5 * FS], FS)
+    difference = worst(np.fromfile(tmp_path / "frames", np.float32).reshape(frames.shape), frames)
+    size = (tmp_path / f"{model}.wasm").stat().st_size
+    record(
+        f"{model} as WebAssembly in Node, 5 s of noise",
+        f"frames differ by {difference:.2g}; {float(done.stdout):.0f} us per 10 ms; "
+        f"{size / 1e3:.0f} kB",
+    )
+    assert difference < 4e-7
+    other = Instance(one.library)
+    assert other.load((tmp_path / "state").read_bytes()) == 0
+    rest = noise[:, 5 * FS :]
+    assert worst(other.whole(rest, FS), one.whole(rest, FS)) < 4e-7
 
 
 def test_two_builds_are_equal(model, made):
