@@ -108,8 +108,6 @@ def test_a_gain_that_is_none_is_refused(meter, gain):
 
 
 def test_a_model_that_cannot_be_compiled_is_refused(meter):
-    with pytest.raises(
-        NotBuilt, match="daniel_weber cannot be exported to C"
-    ):
+    with pytest.raises(NotBuilt, match="daniel_weber cannot be exported to C"):
         NativeModel("daniel_weber")
     assert [path.name.split("-")[0] for path in cache_folder().iterdir()] == ["zwicker"]
