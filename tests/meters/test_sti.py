@@ -10,9 +10,9 @@ from amt_stream.dsp.stipa_signal import MODULATIONS
 from amt_stream.meters.accumulators.sti import (
     DEVIATIONS,
     SECONDS,
+    as_heard,
     category,
     deviation,
-    heard,
     index,
     masking_db,
     sti,
@@ -61,7 +61,7 @@ def test_an_index_above_1_is_shown_as_1():
 
 def test_noise_needs_levels():
     with pytest.raises(ValueError, match="give level_db too"):
-        heard(np.ones((7, 2)), noise_db=np.zeros(7))
+        as_heard(np.ones((7, 2)), noise_db=np.zeros(7))
 
 
 def test_categories():

@@ -21,11 +21,11 @@ from amt_stream.cli.watch import Watch, heard_s
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.dsp.stipa_signal import FS, OCTAVES, PERIOD_S, stipa_signal
-from amt_stream.meters.accumulators.stipa import SETTLE_S, Result
+from amt_stream.meters.accumulators.stipa import SETTLE_S, StiResult
 from amt_stream.meters.calibration import utc_now
 
 if TYPE_CHECKING:
-    from amt_stream.sessions.results.stipa_positions import Position
+    from amt_stream.sessions.results.stipa_positions import StiPosition
 
 MODEL = "stipa"
 USUAL_S, NOISE_S = 25.0, 10.0
@@ -94,7 +94,7 @@ def _playing(args: StipaOptions) -> Iterator[None]:
 
 def _measured(
     args: StipaOptions, source: str, seconds: float | None
-) -> tuple[Result | None, bool, str]:
+) -> tuple[StiResult | None, bool, str]:
     """Measure for so many seconds, or to the end of a file; the result, and whether calibrated."""
     from amt_stream.cli.compiling import say_when_compiling
     from amt_stream.engine.engine import Engine
@@ -127,7 +127,7 @@ def _measured(
         own.cover(0.0, seconds + (0.0 if args.fast else SETTLE_S))
     with engine:
         ending.hold()
-        watch, line = Watch(engine), _Line()
+        watch, line = Watch(engine), _LiveResult()
         while not ending.asked:
             ended = engine.wait(TURN_S)
             watch.look()
@@ -143,7 +143,7 @@ def _measured(
     return own.overall, own.level == CALIBRATED, given.source.name
 
 
-class _Line:
+class _LiveResult:
     """The STI so far, on one line of a terminal, or every 5 s."""
 
     def __init__(self) -> None:
@@ -187,15 +187,15 @@ def _measure_noise(args: StipaOptions, source: str) -> int:
     return 0
 
 
-def _report(args: StipaOptions, result: Result | None, calibrated: bool) -> int:
+def _report(args: StipaOptions, result: StiResult | None, calibrated: bool) -> int:
     """Print the result, and save it."""
     from amt_stream.sessions.report.stipa import stipa_page
-    from amt_stream.sessions.results.stipa_positions import Position, overall, save_position
+    from amt_stream.sessions.results.stipa_positions import StiPosition, overall, save_position
 
     if result is None:
         raise Mistake("less than 4 s of sound are too little: measure for 15 s or more")
     now = utc_now()
-    one = Position.of(args.position or now, now, result, calibrated, args.noise)
+    one = StiPosition.of(args.position or now, now, result, calibrated, args.noise)
     if args.format == "json":
         print(json.dumps(one.to_dict(), indent=1))
     else:
@@ -218,7 +218,7 @@ def _write_page(path: Path, page: str) -> None:
     say(f"{path}: report written")
 
 
-def _lines(one: "Position") -> list[str]:
+def _lines(one: "StiPosition") -> list[str]:
     """The result as text."""
     _, mti = one.indices
     rows: list[tuple[str, ...]] = [("Hz", "m1", "m2", "MTI", "dB SPL" if one.calibrated else "dB")]

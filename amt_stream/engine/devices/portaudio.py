@@ -177,7 +177,7 @@ class InputStream:
             self._on_end()
 
 
-class OutputStream:
+class PlayedStream:
     """A sound that an output repeats until it is closed.
 
     device: the output, by a part of its name; None for the default
@@ -285,7 +285,7 @@ class Outgoing:
 
 def _serve(requests: BinaryIO, out: Outgoing) -> None:
     """Answer requests, one JSON object per line, until they end."""
-    stream: InputStream | OutputStream | None = None
+    stream: InputStream | PlayedStream | None = None
     for line in requests:
         asked = json.loads(line)
         try:
@@ -295,7 +295,7 @@ def _serve(requests: BinaryIO, out: Outgoing) -> None:
                 case "rates":
                     answer = {"rates": rates_of(**asked)}
                 case "play":
-                    stream = OutputStream(**asked)
+                    stream = PlayedStream(**asked)
                     answer = {}
                 case _:
                     blocks = asked["fs"] * BACKLOG_S / (asked["blocksize"] or 256)

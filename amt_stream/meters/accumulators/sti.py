@@ -30,7 +30,7 @@ def masking_db(level_db: ArrayLike) -> Values:
     return found
 
 
-def heard(
+def as_heard(
     m: ArrayLike, level_db: ArrayLike | None = None, noise_db: ArrayLike | None = None
 ) -> Values:
     """Modulation transfer values (band, 2) as a listener has them.
@@ -74,8 +74,8 @@ def index(mti: ArrayLike) -> float:
 def sti(
     m: ArrayLike, level_db: ArrayLike | None = None, noise_db: ArrayLike | None = None
 ) -> tuple[float, Values]:
-    """STI and modulation transfer indices (band,) of `m` (band, 2); arguments as for `heard`."""
-    mti = transmission(heard(m, level_db, noise_db)).mean(-1)
+    """STI and modulation transfer indices (band,) of `m` (band, 2); arguments as for `as_heard`."""
+    mti = transmission(as_heard(m, level_db, noise_db)).mean(-1)
     return index(mti), mti
 
 

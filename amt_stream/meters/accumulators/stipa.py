@@ -78,7 +78,7 @@ WORDS = {
 }
 
 
-class Result(NamedTuple):
+class StiResult(NamedTuple):
     """A measurement of the test signal; levels and values by octave from 125 Hz.
 
     m: modulation transfer values (7, 2), as measured
@@ -103,19 +103,19 @@ TOTAL = "_total"
 """What names of readings have, that are of all since the last reset."""
 
 
-def names(total: str = "") -> tuple[str, ...]:
+def stipa_names(total: str = "") -> tuple[str, ...]:
     """Names of the readings of the window, or of all since the last reset."""
     of_all = [f"sti{total}{part}" for part in ("", "_sd", "_seconds", "_valid", "_reasons")]
     by_band = [f"{key}{total}_{f}" for key in ("mti", "m1", "m2", "leq") for f in OCTAVES]
     return (*of_all, *by_band)
 
 
-COLUMNS = (*names(), *names(TOTAL))
+COLUMNS = (*stipa_names(), *stipa_names(TOTAL))
 
 
-def _numbers(result: Result | None, total: str) -> dict[str, float]:
+def _numbers(result: StiResult | None, total: str) -> dict[str, float]:
     """The readings of a measurement by name, NaN without one."""
-    keys = names(total)
+    keys = stipa_names(total)
     if result is None:
         return dict.fromkeys(keys, nan)
     first = [result.sti, result.sd, result.seconds, float(not result.reasons), result.reasons]
@@ -286,7 +286,7 @@ class StipaMeter(Meter):
         return bool(there.all(-1).sum() >= LEAST_BANDS)
 
     @property
-    def now(self) -> Result | None:
+    def now(self) -> StiResult | None:
         """Of the last 25 s; None without 3 s of them."""
         index, sums, products = self._window()
         if len(index) < LEAST_CELLS:
@@ -296,7 +296,7 @@ class StipaMeter(Meter):
         return self._result(depths, means, len(index), span - len(index))
 
     @property
-    def overall(self) -> Result | None:
+    def overall(self) -> StiResult | None:
         """Of all since the last reset; None without 3 s of it."""
         total = _Folded()
         total.join(self._folded)
@@ -308,7 +308,7 @@ class StipaMeter(Meter):
         depths, means = total.depths / total.cells, total.means / total.cells
         return self._result(depths, means, total.cells, self._excluded)
 
-    def _result(self, depths: Values, means: Values, cells: int, lost: int) -> Result:
+    def _result(self, depths: Values, means: Values, cells: int, lost: int) -> StiResult:
         there = means > 0
         m = np.where(there[:, None], depths / np.where(there, DEPTH * means, 1.0)[:, None], 0.0)
         level_db = 10 * np.log10(np.maximum(means, LEAST_POWER) / P0**2)
@@ -322,7 +322,7 @@ class StipaMeter(Meter):
             Reason.NO_SIGNAL: not self._present,
         }
         reasons = Reason(sum(one for one, holds in why.items() if holds))
-        return Result(m, level_db, value, mti, seconds, float(deviation(seconds)), reasons)
+        return StiResult(m, level_db, value, mti, seconds, float(deviation(seconds)), reasons)
 
     def reading(self) -> dict[str, float | None]:
         """The readings of all since the last reset, and seconds; None where there is none."""

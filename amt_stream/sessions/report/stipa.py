@@ -7,7 +7,7 @@ from amt_stream.dsp.stipa_signal import MODULATIONS, OCTAVES
 from amt_stream.meters.accumulators.sti import category
 from amt_stream.sessions.report.content import About
 from amt_stream.sessions.report.page import cell, escaped, head, heads, html, html_table
-from amt_stream.sessions.results.stipa_positions import Position, overall
+from amt_stream.sessions.results.stipa_positions import StiPosition, overall
 
 TITLE = "Speech transmission index"
 METHOD = (
@@ -17,7 +17,7 @@ METHOD = (
 
 
 def stipa_page(
-    positions: Sequence[Position], about: About | None = None, paper: str = PAPERS[0]
+    positions: Sequence[StiPosition], about: About | None = None, paper: str = PAPERS[0]
 ) -> str:
     """Positions with STI and octaves, their mean and the lowest, as self-contained HTML."""
     about = about or About(title=TITLE)
@@ -31,7 +31,7 @@ def stipa_page(
     return html(f"{about.title or TITLE}: {under}", "".join(parts), paper)
 
 
-def _overall(positions: Sequence[Position]) -> str:
+def _overall(positions: Sequence[StiPosition]) -> str:
     found = overall(list(positions))
     if found is None:
         return '<p class="doubt">No position has a valid STI.</p>\n'
@@ -46,7 +46,7 @@ def _overall(positions: Sequence[Position]) -> str:
     return f'<table class="numbers"><tr>{"".join(cells)}</tr></table>\n'
 
 
-def _table(positions: Sequence[Position]) -> str:
+def _table(positions: Sequence[StiPosition]) -> str:
     rows = [heads(("Position", "STI", "±", "Category", "Measured for", "Not valid, as"))]
     for one in positions:
         value = "no signal" if one.no_signal else f"{one.sti:.2f}"
@@ -56,7 +56,7 @@ def _table(positions: Sequence[Position]) -> str:
     return f"<h2>Positions</h2>{html_table(rows)}\n"
 
 
-def _octaves(one: Position) -> str:
+def _octaves(one: StiPosition) -> str:
     """Modulation transfer and level by octave."""
     _, mti = one.indices
     noise: Sequence[float | None] = one.noise_db or [None] * len(OCTAVES)

@@ -11,7 +11,7 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.files import small_text, whole_text_file, why
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.sti import category, sti
-from amt_stream.meters.accumulators.stipa import WORDS, Reason, Result
+from amt_stream.meters.accumulators.stipa import WORDS, Reason, StiResult
 
 FORM = "amt_stream STI positions"
 
@@ -21,7 +21,7 @@ class NoPositions(Refusal, ValueError):
 
 
 @dataclass(frozen=True)
-class Position:
+class StiPosition:
     """The STI at a position; values and levels by octave from 125 Hz.
 
     name: of the position
@@ -46,7 +46,7 @@ class Position:
 
     @classmethod
     def of(
-        cls, name: str, utc: str, result: Result, calibrated: bool, noise_db: list[float] | None
+        cls, name: str, utc: str, result: StiResult, calibrated: bool, noise_db: list[float] | None
     ) -> Self:
         """The position of a measurement."""
         why_not = [words for reason, words in WORDS.items() if reason & result.reasons]
@@ -111,7 +111,7 @@ class Overall(NamedTuple):
     where: str
 
 
-def overall(positions: list[Position]) -> Overall | None:
+def overall(positions: list[StiPosition]) -> Overall | None:
     """Mean and lowest of the valid positions; None without one."""
     valid = [one for one in positions if not one.reasons]
     if not valid:
@@ -121,15 +121,16 @@ def overall(positions: list[Position]) -> Overall | None:
     return Overall(len(valid), mean, lowest.sti, lowest.name)
 
 
-def read_positions(path: Path) -> list[Position]:
+def read_positions(path: Path) -> list[StiPosition]:
     """The positions in a file. Raises NoPositions if it has none."""
     try:
         content = json.loads(small_text(path))
         if content["form"] != FORM:
             raise KeyError(content["form"])
-        known = Position.__dataclass_fields__
+        known = StiPosition.__dataclass_fields__
         return [
-            Position(**{k: v for k, v in one.items() if k in known}) for one in content["positions"]
+            StiPosition(**{k: v for k, v in one.items() if k in known})
+            for one in content["positions"]
         ]
     except OSError as error:
         raise NoPositions(f"{path} cannot be read: {why(error)}") from error
@@ -139,7 +140,7 @@ def read_positions(path: Path) -> list[Position]:
         ) from error
 
 
-def save_position(path: Path, position: Position) -> list[Position]:
+def save_position(path: Path, position: StiPosition) -> list[StiPosition]:
     """Add a position to a file, in place of one of the same name; gives all of them.
 
     Raises NoPositions for a file of something else.

@@ -14,7 +14,7 @@ from amt_stream.meters.rows.readings import MeteredReadings, Summary, higher
 INSTANT = "instantaneous"
 
 
-class Words(NamedTuple):
+class ChannelWords(NamedTuple):
     """A reading as a column: form of its name, unit, and as for `Meaning`."""
 
     form: str
@@ -53,7 +53,7 @@ class ChannelReadings(MeteredReadings):
     """Until earlier, louder sound is forgotten."""
 
     def __init__(
-        self, model: str, channels: int, words: dict[str, Words], headlines: Iterable[str]
+        self, model: str, channels: int, words: dict[str, ChannelWords], headlines: Iterable[str]
     ) -> None:
         self._words, self._channels = words, channels
         self._forms = {key: NameForm(one.form) for key, one in words.items()}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators.rating import NOW, Impulse, RatingMeter, Values
 from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.models.channel_readings import INSTANT, ChannelReadings, Words
+from amt_stream.meters.rows.models.channel_readings import INSTANT, ChannelReadings, ChannelWords
 from amt_stream.meters.rows.readings import fully_heard
 
 SETTLE_S = 0.1
@@ -22,7 +22,7 @@ RATED = "LAeq with the adjustments of each half hour."
 
 
 TONES = {
-    "tone_dl": Words(
+    "tone_dl": ChannelWords(
         "tone_dl{side}_db",
         "dB",
         "audibility of the most audible tone",
@@ -32,7 +32,7 @@ TONES = {
         f"How far the tone is above what the noise in its critical band masks. {TONE}",
         "renewed every 3 s; none without a tone",
     ),
-    "tone_hz": Words(
+    "tone_hz": ChannelWords(
         "tone{side}_hz",
         "Hz",
         "frequency of the most audible tone",
@@ -42,7 +42,7 @@ TONES = {
         f"Where the most audible tone is; below 90 Hz it is uncertain. {TONE}",
         "renewed every 3 s; none without a tone",
     ),
-    "tone_u": Words(
+    "tone_u": ChannelWords(
         "tone_u{side}_db",
         "dB",
         "expanded uncertainty of the audibility, 90 %",
@@ -52,7 +52,7 @@ TONES = {
         f"Of one spectrum; that of the mean of 12 spectra or more is smaller. {TONE}",
         "renewed every 3 s; none without a tone",
     ),
-    "tone_age": Words(
+    "tone_age": ChannelWords(
         "tone_age{side}_s",
         "s",
         "time since the last spectrum of tones",
@@ -61,7 +61,7 @@ TONES = {
         "",
         "From 10 s on the tone is an old one: spectra with a gap or clipped sound are thrown away.",
     ),
-    "tone_mean_dl": Words(
+    "tone_mean_dl": ChannelWords(
         "tone_mean_dl{side}_db",
         "dB",
         "audibility of the most audible tone",
@@ -71,7 +71,7 @@ TONES = {
         f"The energy mean of all spectra; with fewer than 12 it is uncertain. {TONE}",
         "spectra without a tone count as -10 dB; none if no spectrum has one",
     ),
-    "tone_max_hz": Words(
+    "tone_max_hz": ChannelWords(
         "tone_max{side}_hz",
         "Hz",
         "frequency of the most audible tone",
@@ -80,7 +80,7 @@ TONES = {
         "fmax",
         f"Where the tone was that stood out most of all. {TONE}",
     ),
-    "tone_n": Words(
+    "tone_n": ChannelWords(
         "tone{side}_n",
         "",
         "spectra of the mean audibility",
@@ -89,7 +89,7 @@ TONES = {
         "",
         "How many spectra of 3 s the mean is of; ISO/PAS 20065 asks for 12.",
     ),
-    "tone_discarded": Words(
+    "tone_discarded": ChannelWords(
         "tone_discarded{side}_n",
         "",
         "spectra with a gap or clipped sound",
@@ -98,7 +98,7 @@ TONES = {
         "",
         "How many spectra of 3 s were not used, as sound was missing or clipped in them.",
     ),
-    "kt": Words(
+    "kt": ChannelWords(
         "kt{side}_db",
         "dB",
         "adjustment for tones",
@@ -109,7 +109,7 @@ TONES = {
     ),
 }
 IMPULSES = {
-    "impulse_s": Words(
+    "impulse_s": ChannelWords(
         "impulse{side}_s",
         "s",
         "time at which the last impulse began",
@@ -118,7 +118,7 @@ IMPULSES = {
         "",
         f"An impulse is an onset with a prominence above 5. {IMPULSE}",
     ),
-    "impulse_p": Words(
+    "impulse_p": ChannelWords(
         "impulse{side}_p",
         "",
         "prominence of the last impulse",
@@ -127,7 +127,7 @@ IMPULSES = {
         "P",
         f"3 lg OR + 2 lg LD, of the level LAF each 20 ms. {IMPULSE}",
     ),
-    "impulse_or": Words(
+    "impulse_or": ChannelWords(
         "impulse_or{side}_db_s",
         "dB/s",
         "onset rate of the last impulse",
@@ -136,7 +136,7 @@ IMPULSES = {
         "OR",
         f"The slope of the straight line through the levels of the onset. {IMPULSE}",
     ),
-    "impulse_ld": Words(
+    "impulse_ld": ChannelWords(
         "impulse_ld{side}_db",
         "dB",
         "level difference of the last impulse",
@@ -145,7 +145,7 @@ IMPULSES = {
         "LD",
         f"The level at the end of the onset above that at its start. {IMPULSE}",
     ),
-    "impulse_max_p": Words(
+    "impulse_max_p": ChannelWords(
         "impulse_max{side}_p",
         "",
         "prominence of impulses",
@@ -154,7 +154,7 @@ IMPULSES = {
         "Pmax",
         f"Of the impulses that were not left out. {IMPULSE}",
     ),
-    "impulse_n": Words(
+    "impulse_n": ChannelWords(
         "impulse{side}_n",
         "",
         "impulses",
@@ -163,7 +163,7 @@ IMPULSES = {
         "",
         f"How many impulses there were, without those that were left out. {IMPULSE}",
     ),
-    "ki": Words(
+    "ki": ChannelWords(
         "ki{side}_db",
         "dB",
         "adjustment for impulses",
@@ -175,7 +175,7 @@ IMPULSES = {
     ),
 }
 LEVELS = {
-    "laeq": Words(
+    "laeq": ChannelWords(
         "rating_laeq{side}_db",
         "dB",
         "sound level A",
@@ -184,7 +184,7 @@ LEVELS = {
         "LAeq",
         "The energy mean of the A-weighted level.",
     ),
-    "rating": Words(
+    "rating": ChannelWords(
         "rating{side}_db",
         "dB",
         "rating level",
@@ -220,7 +220,7 @@ class RatingReadings(ChannelReadings):
         self,
         model: str,
         channels: int,
-        words: dict[str, Words],
+        words: dict[str, ChannelWords],
         headlines: Iterable[str],
         built: Any = None,
     ) -> None:

@@ -7,10 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.stipa_signal import MODULATIONS, OCTAVES
-from amt_stream.meters.accumulators.stipa import SETTLE_S, TOTAL, Reason, Result, StipaMeter, names
+from amt_stream.meters.accumulators.stipa import (
+    SETTLE_S,
+    TOTAL,
+    Reason,
+    StipaMeter,
+    StiResult,
+    stipa_names,
+)
 from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.rows.column import Column
-from amt_stream.meters.rows.models.channel_readings import INSTANT, ChannelReadings, Words
+from amt_stream.meters.rows.models.channel_readings import INSTANT, ChannelReadings, ChannelWords
 from amt_stream.meters.rows.readings import CALIBRATED
 
 MEMORY_S = 0.4
@@ -21,8 +28,8 @@ SPAN = {"": "of the last 25 s", TOTAL: "of all since the last reset"}
 CODES = ", ".join(f"{one.value} {one.name.lower().replace('_', ' ')}" for one in Reason if one.name)
 
 
-def _words(total: str) -> dict[str, Words]:
-    """Words of the readings of the window, or of all since the last reset."""
+def _words(total: str) -> dict[str, ChannelWords]:
+    """ChannelWords of the readings of the window, or of all since the last reset."""
     span, statistic = SPAN[total], "overall" if total else INSTANT
     ends = ", overall" if total else ""
     single = {
@@ -60,7 +67,7 @@ def _words(total: str) -> dict[str, Words]:
     found = {}
     for part, (quantity, label, symbol, about) in single.items():
         unit = "s" if part == "_seconds" else ""
-        found[f"sti{total}{part}"] = Words(
+        found[f"sti{total}{part}"] = ChannelWords(
             f"sti{total}{part}{{side}}",
             unit,
             quantity,
@@ -87,7 +94,7 @@ def _words(total: str) -> dict[str, Words]:
     for key, (quantity, symbol, about) in bands.items():
         for octave, modulations in zip(OCTAVES, MODULATIONS, strict=True):
             hertz = f"{octave} Hz"
-            found[f"{key}{total}_{octave}"] = Words(
+            found[f"{key}{total}_{octave}"] = ChannelWords(
                 f"{key}{total}_{octave}{{side}}",
                 "dB" if key == "leq" else "",
                 f"{quantity} in the octave of {hertz}",
@@ -102,15 +109,15 @@ def _words(total: str) -> dict[str, Words]:
 
 RENEWED_NOTE = "renewed every 0.5 s"
 
-NOW = names()
-LEADS = dict.fromkeys(NOW, "sti") | dict.fromkeys(names(TOTAL), f"sti{TOTAL}")
+NOW = stipa_names()
+LEADS = dict.fromkeys(NOW, "sti") | dict.fromkeys(stipa_names(TOTAL), f"sti{TOTAL}")
 
 
 class StipaReadings(ChannelReadings):
     """STI and its parts: of two channels those of the one with the higher STI, and of each."""
 
     now, leads, settles_s = NOW, LEADS, MEMORY_S
-    unusual = tuple(name for name in names(TOTAL) if not name.startswith("sti"))
+    unusual = tuple(name for name in stipa_names(TOTAL) if not name.startswith("sti"))
     interval = tuple(f"sti{TOTAL}{part}" for part in ("", "_sd", "_seconds", "_valid"))
 
     def __init__(self, channels: int) -> None:
@@ -126,7 +133,7 @@ class StipaReadings(ChannelReadings):
         return StipaMeter(keys)
 
     @property
-    def overall(self) -> Result | None:
+    def overall(self) -> StiResult | None:
         """Of all since the last reset; of two channels the higher one."""
         found = [one for meter in self._meters if (one := meter.overall) is not None]
         return max(found, key=lambda one: one.sti, default=None)
