@@ -214,18 +214,20 @@ class StipaMeter(Meter):
         cells: Values,
         time_s: Values,
         counted: NDArray[np.bool_],
+        inside: NDArray[np.bool_] | None = None,
     ) -> Values:
         """Take cells (n, 7, 5) into account; gives the columns (column, n) after each.
 
         time_s: when each ends
         counted: which are whole and not clipped
+        inside: which are of the part that is measured; all, where it is not given
         """
         out = np.empty((len(self.columns), len(time_s)))
         for k, end_s in enumerate(time_s.tolist()):
             at = self._place(end_s)
             if not self.paused:
                 self._counted += bool(counted[k])
-                self._excluded += not counted[k]
+                self._excluded += not counted[k] and (inside is None or bool(inside[k]))
             if counted[k]:
                 self._count(cells[k], at)
             self._index[self._index <= at - CELLS] = -1

@@ -141,8 +141,9 @@ class StipaReadings(ChannelReadings):
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S) & (frames.time_s > SETTLE_S + 0.05)
         counted &= (frames.fault & Fault.CLIP) == 0
+        inside = (frames.time_s > self.from_s) & (frames.time_s <= self.to_s)
         each = []
         for cells, meter in zip(frames.values.cells, self.meters, strict=True):
             meter.calibrated = self.level == CALIBRATED
-            each.append(meter.update(cells.astype(np.float64), frames.time_s, counted))
+            each.append(meter.update(cells.astype(np.float64), frames.time_s, counted, inside))
         return self.shown(np.stack(each))
