@@ -58,7 +58,7 @@ CHECKS = (
     _tone(8000, 26.5, _at(0.04897928, 0.6), _hz(70), modulation=70),
     ecma418.tones(
         "ecma_roughness",
-        "29 ecma418.tones, 3 to 11.8 kHz, 45 dB SPL each, modulated by 20 %, 70 Hz",
+        "29 tones, 3 to 11.8 kHz, 45 dB SPL each, modulated by 20 %, 70 Hz",
         1.2,
         (Tone(f, level_db=45, modulation=70, depth=0.2) for f in NOISY),
         _at(0.2030408, 0.8),
