@@ -1,7 +1,6 @@
 """The STIPA test signal: modulated noise in seven octaves (IEC 60268-16, direct method)."""
 
 import numpy as np
-import scipy.fft
 from numpy.typing import NDArray
 
 from amt_stream.dsp.contract import whole_hertz
@@ -81,7 +80,7 @@ def _pink_noise(samples: int, octave: float, random: np.random.Generator) -> NDA
     amplitude = np.sqrt(2 / lines / np.sum(1 / lines))
     spectrum = np.zeros(samples // 2 + 1, np.complex64)
     spectrum[lines] = samples / 2 * amplitude * np.exp(2j * np.pi * random.random(lines.size))
-    return np.asarray(scipy.fft.irfft(spectrum, samples), np.float32)
+    return np.asarray(np.fft.irfft(spectrum, samples), np.float32)
 
 
 def cell_waves(band: int) -> NDArray[np.float64]:

@@ -92,8 +92,12 @@ def test_the_number_rules_and_the_limit_is_a_band_below_it(qtbot, on_wall):
     qtbot.waitUntil(lambda: wall.numbers["laf_db"].text == "80.0", timeout=10000)
     wall.resize(1280, 800)
     (first,) = wall.numbers.values()
-    size = first.digits.font().pixelSize
-    qtbot.waitUntil(lambda: 0.33 * wall.height() <= size() <= 0.42 * wall.height() + 1)
+
+    def size_is_a_third():
+        size = first.digits.font().pixelSize()
+        return 0.33 * wall.height() <= size <= 0.42 * wall.height() + 1
+
+    qtbot.waitUntil(size_is_a_third)
     qtbot.waitUntil(lambda: wall.band.height() == round(0.18 * wall.height()))
     assert first.words.font().pixelSize() >= 0.05 * wall.height()
     assert wall.band.width() > 0.9 * wall.width()

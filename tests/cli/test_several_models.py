@@ -12,10 +12,11 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, Rows, readings_of
 from amt_stream.offline.analysis import CheckedFile, analyze
 
-ELSEWHERE = ("ecma", "daniel", "tonal", "impulses", "rating", "stipa")
+ELSEWHERE = ("ecma", "daniel", "tonal", "impulses", "rating", "stipa", "partial")
 METERS = tuple(name for name in catalog.models_side_by_side() if not name.startswith(ELSEWHERE))
 """Those of ECMA-418-2, of which each costs more than all others, are in `tests/meters`, and so are
-`daniel_weber` and the rating level and STIPA, beside which rows come 10 times a second."""
+`daniel_weber` and the rating level and STIPA, beside which rows come 10 times a second; `partial`
+takes two sounds."""
 ALL = ",".join(METERS)
 MARKS = ["time_s", "utc", "sample", "fault", "settling", "settling_columns", "clipped_columns"]
 MARKS += ["calibrated"]

@@ -166,6 +166,7 @@ MADE_TWICE = {
     "amt_stream/engine/microphone/microphone_correction.py": {"ready_stage"},
     "amt_stream/engine/readers/flac.py": {"_table"},
     "amt_stream/engine/readers/mpeg.py": {"frame_of"},
+    "amt_stream/meters/accumulators/stipa.py": {"_tables"},
     "amt_stream/meters/catalog.py": {"_installed"},
     "amt_stream/meters/rows/models/level_columns.py": {"level_column"},
     "amt_stream/meters/rows/models/quantity.py": {"_form"},

@@ -224,7 +224,7 @@ CONSTANTS = {
             "MOMENTARY, SHORT_TERM = 40, 300",
             "ABSOLUTE_GATE = -70.0",
             "INTEGRATED_GATE, RANGE_GATE = 10.0, 20.0",
-            "-0.691 + 10 *",
+            "OFFSET = -0.691",
             "(0.10, 0.95)",
         ),
         "meters/accumulators/programme.py": ("target_lufs: float = -23.0",),

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from amt_stream.cli.options.parser import ListsDevices
 from amt_stream.core.values import Choice, NotAllowed, Number
-from amt_stream.dsp.stipa_signal import OCTAVES
 from amt_stream.meters.setting import changed, setting, switch
 from amt_stream.meters.specification import (
     CalibrationSettings,
@@ -13,13 +12,16 @@ from amt_stream.meters.specification import (
 )
 
 
+OCTAVES = 7
+
+
 def parse_levels(text: str) -> list[float]:
     """Read a level for each octave. Raises NotAllowed for anything else."""
     try:
         levels = [float(one) for one in text.split(",")]
     except ValueError:
         levels = []
-    if len(levels) != len(OCTAVES) or not all(-50 <= one <= 150 for one in levels):
+    if len(levels) != OCTAVES or not all(-50 <= one <= 150 for one in levels):
         raise NotAllowed(
             "give seven levels in dB SPL, from 125 Hz to 8 kHz, such as 50,48,45,42,40,36,30"
         )

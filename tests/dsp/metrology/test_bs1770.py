@@ -12,7 +12,7 @@ from amt_stream import BS1770, Rebuffer, Stream, check_stage
 from amt_stream.dsp.channel_layout import LAYOUTS, WEIGHTS, layout_named
 from amt_stream.dsp.design import interpolator, k_weighting, sections_gain
 from amt_stream.meters.accumulators import ProgrammeLoudness
-from amt_stream.meters.accumulators.programme import lufs
+from amt_stream.meters.accumulators.gating import lufs
 from tests.data.synth_ebu import SIGNALS, sine
 
 
