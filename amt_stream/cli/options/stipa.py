@@ -11,7 +11,6 @@ from amt_stream.meters.specification import (
     LiveInputSettings,
 )
 
-
 OCTAVES = 7
 
 
