@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from amt_stream import ECMA418, Rebuffer, Stage, Stream
+from amt_stream.dsp import fused
 from amt_stream.dsp.streaming import fields, without
 from tests.dsp.contract.test_module_contract import CASES, STAGES
 from tests.soak.memory import resident_mb
@@ -84,6 +85,13 @@ def grown(live, x):
 MOST_BYTES, MOST_OBJECTS = 6000, 10
 
 
+@pytest.fixture
+def outputs_one_by_one(monkeypatch):
+    """Outputs that are allocated together would wait, in numbers that need not divide 30."""
+    monkeypatch.setattr(fused, "TOGETHER", 0)
+
+
+@pytest.mark.usefixtures("outputs_one_by_one")
 @pytest.mark.parametrize("name", STAGES)
 def test_a_second(name):
     with torch.no_grad():
