@@ -130,6 +130,17 @@ def test_a_limit_that_stays_goes_on_and_another_threshold_judges_anew(frames):
     assert "judged_from_s" not in by_threshold[75.0].to_dict()
 
 
+def test_a_limit_in_the_place_of_another_takes_nothing_from_it(frames):
+    first, other = Limit("laf_db", 75.0), Limit("laf_db", 62.0)
+    own = [one for one in frames if one.model == "spl"]
+    stood = [
+        made(table(["spl"], [first]), own, changes=[(3.0, changed(["spl"], limits))])[1].stood()[0]
+        for limits in ([other], [other, first])
+    ]
+    assert stood[0] == stood[1]
+    assert sum(stood[0].seconds.values()) == pytest.approx(stood[0].counted_s)
+
+
 def test_green_is_not_known_of_a_statistic_that_missed_sound_before_its_limit():
     """A third of the sound was lost before the limit came: it could have been louder."""
     sound = SignalSource([Noise(level_db=60.0)], FS, duration=6.0, paced=False)

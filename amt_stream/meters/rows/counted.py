@@ -39,8 +39,10 @@ class Counted(Resumable):
 
         begun_s: the time of the last row, if there was one; limits that are new begin after it
         """
+        monitors, self.monitors = self.monitors, []  # these go by their limit, not by their place
         super().take_over(before)
-        for monitor in self.monitors:
+        self.monitors = monitors
+        for monitor in monitors:
             same = [one for one in before.monitors if one.limit == monitor.limit]
             if same:
                 monitor.take_over(same[0])
