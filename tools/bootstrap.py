@@ -46,8 +46,8 @@ TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/m
 ONE_AT_A_TIME = Lock()
 TEST_TOOLS = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl alsa-utils=amixer "
-    "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so gcc=gcc libc6-dev=*/crt1.o "
-    "lv2-dev=lv2/core.lv2 lilv-utils=lv2apply"
+    "libasound2-plugins=alsa-lib/libasound_module_pcm_pulse.so gcc=gcc g++=c++ "
+    "libc6-dev=*/crt1.o lv2-dev=lv2/core.lv2 lilv-utils=lv2apply"
 )
 
 

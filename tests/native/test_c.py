@@ -1,8 +1,11 @@
 """Zwicker's model in C: the frames of the model in Python, however the sound is cut."""
 
 import json
+import re
+import shutil
 import subprocess
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from amt_stream.native.prebuilt import library_name, linked, of_any_linux
 from amt_stream.native.targets import TARGETS
 from tests.native.library import FS, HOST, Instance, compiled, goes_on, worst
 
+ROOT = Path(__file__).parents[2]
 OTHER, DAMAGED, ARGUMENT = -2, -3, -4
 ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf"}
 RUNTIME = {"NRT_MemInfo_alloc_aligned", "NRT_incref", "NRT_decref", "numba_attempt_nocopy_reshape"}
@@ -128,6 +132,29 @@ def test_the_example_reads_a_sound_from_a_pipe(folder, sound, right):
     rows = np.array([[float(part) for part in line.split(",")] for line in lines])
     np.testing.assert_allclose(rows[:, 0], np.arange(len(right)) * 0.002)
     np.testing.assert_allclose(rows[:, 1], right[:, 0], rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "language",
+    ["cpp", pytest.param("rust", marks=pytest.mark.soak)],
+)
+def test_the_programs_of_the_page_print_the_highest_loudness(
+    language, folder, sound, right, tmp_path
+):
+    page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
+    (program,) = re.findall(rf"```{language}\n(.+?)```", page, re.DOTALL)
+    compiler, suffix = {"cpp": ("c++ -O2 ", "cpp"), "rust": ("rustc -O ", "rs")}[language]
+    runtime, build = (
+        re.search(rf"^{re.escape(begin)}.+", page, re.MULTILINE)[0].replace("x86-64-v3", HOST)
+        for begin in ("cc -O2 -c", compiler)
+    )
+    work = tmp_path / "library"
+    shutil.copytree(folder, work)
+    (work / f"loudest.{suffix}").write_text(program)
+    subprocess.run(["sh", "-ec", f"{runtime}\n{build}"], cwd=work, check=True)
+    quiet = (sound / 20).tobytes()
+    done = subprocess.run([work / "loudest"], input=quiet, capture_output=True, check=True)
+    assert done.stdout.decode() == f"{right.max():.3f} sone\n"
 
 
 def test_two_models_share_a_program(folder, tmp_path):

@@ -1,16 +1,12 @@
 """Zwicker's model as WebAssembly, in Node and in a real browser: the frames of Python."""
 
-import contextlib
-import functools
 import gzip
-import http.server
 import io
 import json
 import re
 import shutil
 import subprocess
 import tarfile
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +15,7 @@ import pytest
 from amt_stream.native import NativeModel
 from amt_stream.native.web_files import npm_archive
 from tests.native.library import FS, Instance, worst
+from tests.native.web import in_browser
 from tests.service.browser import Browser
 
 ROOT = Path(__file__).parents[2]
@@ -63,25 +60,6 @@ model.process([new Float32Array(700).fill(NaN)]);
 console.log(model.invalid);
 model.reset();
 console.log(Buffer.compare(Buffer.from(model.save()), Buffer.from(state)));
-"""
-
-OFFLINE = """
-(async () => {
-  const { meter } = await import("/index.js");
-  const module = await WebAssembly.compileStreaming(fetch("/zwicker.wasm"));
-  const sound = new Float32Array(await (await fetch("/sound.f32")).arrayBuffer());
-  const context = new OfflineAudioContext(1, sound.length, 48000);
-  const got = [];
-  const node = await meter(context, module, { onframes: (frames) => got.push(...frames) });
-  const buffer = context.createBuffer(1, sound.length, 48000);
-  buffer.copyToChannel(sound, 0);
-  const source = new AudioBufferSourceNode(context, { buffer });
-  source.connect(node);
-  source.start();
-  await context.startRendering();
-  node.port.addEventListener("message", () => { window.frames_ = got; }, { once: true });
-  node.port.postMessage({ save: true });
-})().catch((error) => { window.failed_ = error.message; });
 """
 
 
@@ -170,30 +148,11 @@ def test_the_module_is_small_and_imports_nothing(web, work):
     assert not any(word in module for word in (b"/home", b"/work", b"/tmp", b".py"))
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@contextlib.contextmanager
-def served(folder):
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 def test_an_audio_worklet_gives_the_frames_of_python(web, tmp_path, sound, right):
     shutil.copytree(web, tmp_path / "web")
-    (tmp_path / "web" / "sound.f32").write_bytes(sound.tobytes())
-    with served(tmp_path / "web") as address, Browser() as browser:
-        browser.open(f"{address}/package.json")
-        browser.evaluate(OFFLINE)
-        browser.until("window.frames_ || window.failed_")
-        assert browser.evaluate("window.failed_") is None
-        frames = np.array(browser.evaluate("window.frames_"), np.float32)[:, None]
-    assert worst(frames, right) < 4e-7
+    with Browser() as browser:
+        frames = in_browser(browser, tmp_path / "web", "zwicker", sound)
+    assert worst(frames[:, None], right) < 4e-7
 
 
 def test_the_page_measures_the_microphone_from_a_file(web):

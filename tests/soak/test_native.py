@@ -1,7 +1,9 @@
 """Every model that can be exported to C: its frames, its speed, its files, and its threads."""
 
+import contextlib
 import subprocess
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +15,9 @@ from amt_stream.native.library import Library
 from amt_stream.native.plan import model_for
 from amt_stream.native.web_files import WASM, web_files
 from tests.native.library import FS, HOST, Instance, columns_of, compiled, exported, worst
+from tests.native.published import assert_published, checks
+from tests.native.web import in_browser
+from tests.service.browser import Browser
 
 pytestmark = pytest.mark.soak
 
@@ -159,6 +164,30 @@ def test_webassembly_has_the_frames_of_c(model, tmp_path, record):
     assert other.load((tmp_path / "state").read_bytes()) == 0
     rest = noise[:, 5 * FS :]
     assert worst(other.whole(rest, FS), one.whole(rest, FS)) < 4e-7
+
+
+def test_published_values(model, made, tmp_path, record):
+    """In C, and in the AudioWorklet of a browser."""
+    folder, _ = made
+    instance = Instance(Library(compiled(folder, model, HOST, folder / "published.so")))
+    pages = contextlib.ExitStack()
+    whole = None
+    with pages:
+        if model in FRAMES:
+            files = build_library(Request(model, FS, MODELS[model], 0.01, (WASM,)))
+            for name, content in (files | web_files(model, files)).items():
+                (tmp_path / name).write_bytes(content)
+            whole = partial(in_browser, pages.enter_context(Browser()), tmp_path, model)
+        found = []
+        for trial in checks(model, MODELS[model]):
+            instance.c.amt_reset(instance.at)
+            found += assert_published(trial, instance, whole)
+    values = {(one.sound, one.reading.what) for one in found}
+    record(
+        f"{model} in C{' and in an AudioWorklet' * (whole is not None)}: values of the self-test",
+        f"{len(values)} values, {sum(one.passed for one in found)} of {len(found)} readings pass",
+    )
+    assert len(values) >= 4
 
 
 def test_two_builds_are_equal(model, made):
