@@ -6,8 +6,11 @@ import pytest
 from amt_stream.dsp.stages import Moore2016Output, ZwickerOutput
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.names import stem_and_unit
 from amt_stream.meters.rows import FieldReadings, JoinedRows, NoSuchColumn, choose, readings_of
 from amt_stream.meters.rows.block import in_seven_digits, in_utc, python_values
+from amt_stream.meters.rows.readings import widest_readings
+from amt_stream.meters.rows.words import NO_UNIT, reading_text
 
 
 def frames(time_s, values, model="", fault=0, since_s=np.inf, stretch=0):
@@ -59,6 +62,13 @@ def test_every_column_of_all_that_was_counted_is_in_the_summary(name, channels):
     assert counted - readings.summary().keys() == set()
 
 
+def claims_a_unit(name):
+    """Whether a name ends in the unit of any column."""
+    offered = widest_readings(catalog.models_side_by_side()).values()
+    units = {column.unit.lower() for readings in offered for column in readings.offered}
+    return stem_and_unit(name)[1] in units - {NO_UNIT}
+
+
 @pytest.mark.parametrize("name", catalog.models_side_by_side())
 @pytest.mark.parametrize("channels", [1, 2])
 def test_every_column_says_what_it_is(name, channels):
@@ -70,8 +80,25 @@ def test_every_column_says_what_it_is(name, channels):
         assert column.statistic
         assert column.model == name
         unit = column.unit.lower().removesuffix("_hms").replace("/", "_")
-        assert column.name.endswith(f"_{unit}" if unit else ("_n", "_p", "_share"))
+        assert column.name.endswith(f"_{unit}") if unit else not claims_a_unit(column.name)
     assert {column.name for column in readings.columns} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sti", "0.49"),
+        ("mti_2000", "0.49"),
+        ("m1_250_left", "0.49"),
+        ("sti_sd", "0.490"),
+        ("lost_share", "0.49"),
+        ("impulse_p", "0.5"),
+        ("tone_n", "0"),
+        ("leq_125_db", "0.5"),
+    ],
+)
+def test_a_number_without_a_unit_is_written_as_one(name, text):
+    assert reading_text(name, 0.49) == text
 
 
 def test_a_window_is_a_column_by_its_name():

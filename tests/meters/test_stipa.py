@@ -23,13 +23,13 @@ def read(x, **settings):
     return measure(x, FS, "stipa", **({"calibration": "pascal"} | settings))
 
 
-def by_octave(found, key):
-    return np.array([found[f"{key}_{octave}"][-1] for octave in OCTAVES])
+def by_octave(found, key, unit=""):
+    return np.array([found[f"{key}_{octave}{unit}"][-1] for octave in OCTAVES])
 
 
 def test_certainty_grows(signal):
     found = read(signal)
-    seconds, valid = found["sti_seconds"], found["sti_valid"]
+    seconds, valid = found["sti_s"], found["sti_valid"]
     assert np.isnan(found["sti"][seconds != seconds]).all()
     assert (valid[seconds < 14.9] == 0).all()
     assert (valid[seconds > 15.1] == 1).all()
@@ -37,7 +37,7 @@ def test_certainty_grows(signal):
     assert (np.diff(found["sti_sd"][known]) <= 0).all()
     assert found["sti_sd"][-1] == pytest.approx(deviation(25.0), rel=1e-6)
     assert seconds[known][0] <= 3.5
-    assert found.summary["sti_total_seconds"] == pytest.approx(31, abs=0.05)
+    assert found.summary["sti_total_s"] == pytest.approx(31, abs=0.05)
     assert 0.97 <= found["sti"][-1] <= 1
     assert found.summary["sti_total_valid"] == 1
 
@@ -46,7 +46,7 @@ def test_levels_count_where_they_are_known():
     m = np.full((7, 2), 0.7)
     x = carriers(m, 17) * 2e-4
     found, relative = read(x), read(x, calibration=None)
-    level = by_octave(found, "leq")
+    level = by_octave(found, "leq", "_db")
     expected, mti = sti(m, level)
     assert found["sti"][-1] == pytest.approx(expected, abs=1e-3)
     assert by_octave(found, "mti") == pytest.approx(mti, abs=2e-3)
@@ -102,7 +102,7 @@ def test_other_sound_is_no_signal(kind):
     else:
         x *= np.exp(-8 * (t % 0.5))
     found = read(x)
-    late = found["sti_seconds"] > 15
+    late = found["sti_s"] > 15
     assert (found["sti_valid"][late] == 0).all()
     assert all(Reason.NO_SIGNAL & int(one) for one in found["sti_reasons"][late])
 
@@ -118,7 +118,7 @@ def test_of_two_channels_the_higher_one_is_shown():
 
 def test_an_interval_has_its_own(signal):
     found = read(signal, interval=16).intervals
-    assert found["sti_total_seconds"] == pytest.approx([15, 16], abs=0.3)
+    assert found["sti_total_s"] == pytest.approx([15, 16], abs=0.3)
     assert (found["sti_total"][:2] > 0.96).all()
 
 

@@ -153,7 +153,7 @@ class _LiveResult:
 
     def show(self, row: dict[str, object]) -> None:
         """Show a row, if it is time."""
-        seconds = float(row.get("sti_total_seconds") or 0.0)  # type: ignore[arg-type]
+        seconds = float(row.get("sti_total_s") or 0.0)  # type: ignore[arg-type]
         if not seconds or (not self._replaces and seconds < self._next_s):
             return
         self._next_s = seconds + LINE_S

@@ -105,7 +105,7 @@ TOTAL = "_total"
 
 def stipa_names(total: str = "") -> tuple[str, ...]:
     """Names of the readings of the window, or of all since the last reset."""
-    of_all = [f"sti{total}{part}" for part in ("", "_sd", "_seconds", "_valid", "_reasons")]
+    of_all = [f"sti{total}{part}" for part in ("", "_sd", "_s", "_valid", "_reasons")]
     by_band = [f"{key}{total}_{f}" for key in ("mti", "m1", "m2", "leq") for f in OCTAVES]
     return (*of_all, *by_band)
 

@@ -10,6 +10,7 @@ from amt_stream.dsp.scales import phon_to_sone, sone_to_phon
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.names import NameForm, stem_and_unit
 from amt_stream.meters.rows.column import AT_LEAST, AT_MOST, UNCERTAIN
+from amt_stream.meters.rows.readings import column_named
 
 FAULT_NAMES = {bit: str(bit.name).lower() for bit in Fault}
 """Words of faults in rows."""
@@ -46,6 +47,8 @@ SIGNS |= {UNCERTAIN: "\N{ALMOST EQUAL TO} "}
 def reading_text(name: str, value: float | None, sign: str = "") -> str:
     """A reading as text, by the unit in the name of its column; tenths in most units.
 
+    A number whose column has no unit is written as one, such as an index.
+
     sign: one of SIGNS, or "" if the sound was not clipped
     """
     if value is None or not math.isfinite(value):
@@ -70,7 +73,9 @@ def _writer_of(name: str) -> Callable[[float], str]:
     # A range is no difference from a target, and the scale of Zwicker's loudness has no end.
     if name == "lra_lu" or ZWICKER_PHON.read(name) is not None:
         return _tenths
-    return _unit_text(stem_and_unit(name)[1]).write
+    ending = stem_and_unit(name)[1]
+    column = None if ending in UNIT_TEXTS else column_named(name)
+    return _unit_text(ending if column is None or column.unit else NO_UNIT).write
 
 
 def widest_text(unit: str) -> str:
@@ -112,7 +117,11 @@ class UnitText(NamedTuple):
     widest: str = "-188.8"
 
 
+NO_UNIT = ""
+"""The unit of a column of numbers without one; its name ends in no unit."""
+
 UNIT_TEXTS = {
+    NO_UNIT: UnitText("{:.2f}".format, "188.88"),
     "sone": UnitText(sone_text, "88.88"),
     "phon": UnitText(_table_phon, "188.8"),
     "db": UnitText(widest="188.8"),
@@ -123,8 +132,13 @@ UNIT_TEXTS = {
     "vacil": UnitText("{:.2f}".format, "8.88"),
     "s": UnitText("{:.0f}".format),
     "hz": UnitText(_frequency, "18888"),
+    "n": UnitText("{:.0f}".format),
+    "p": UnitText(),
+    "sd": UnitText("{:.3f}".format),
+    "valid": UnitText("{:.0f}".format),
+    "reasons": UnitText("{:.0f}".format),
 }
-"""By the end of a column's name; of others it is `UnitText()`."""
+"""By the end of a column's name; of others in a unit it is `UnitText()`."""
 
 
 def phon_text(sone: float) -> str:

@@ -92,7 +92,7 @@ def _tones(sound: ModulatedTones, m: NDArray[np.float64], source: str) -> Trial:
     readings = (
         Requirement("STI", read("sti_total"), value, "", 0.005, source),
         Requirement("m at 2 kHz", read("m1_2000"), float(m[4, 0]), "", 0.005, source),
-        Requirement("level", read("leq_500"), _levels(LEVEL_DB)[2], "dB", 0.1, "the sound"),
+        Requirement("level", read("leq_500_db"), _levels(LEVEL_DB)[2], "dB", 0.1, "the sound"),
     )
     return Trial("stipa", sound, readings, {"fs": 48000})
 

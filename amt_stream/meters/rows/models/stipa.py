@@ -45,7 +45,7 @@ def _words(total: str) -> dict[str, ChannelWords]:
             "",
             f"What chance in the test signal leaves after this time; {span}.",
         ),
-        "_seconds": (
+        "_s": (
             "time that the STI is of",
             "Time of the STI",
             "",
@@ -66,10 +66,10 @@ def _words(total: str) -> dict[str, ChannelWords]:
     }
     found = {}
     for part, (quantity, label, symbol, about) in single.items():
-        unit = "s" if part == "_seconds" else ""
+        in_seconds = part == "_s"
         found[f"sti{total}{part}"] = ChannelWords(
-            f"sti{total}{part}{{side}}",
-            unit,
+            f"sti{total}{{side}}_s" if in_seconds else f"sti{total}{part}{{side}}",
+            "s" if in_seconds else "",
             quantity,
             statistic,
             label + ends,
@@ -92,11 +92,12 @@ def _words(total: str) -> dict[str, ChannelWords]:
         "leq": ("sound level", "L", "Level of the signal with the noise"),
     }
     for key, (quantity, symbol, about) in bands.items():
+        unit, end = ("dB", "_db") if key == "leq" else ("", "")
         for octave, modulations in zip(OCTAVES, MODULATIONS, strict=True):
             hertz = f"{octave} Hz"
             found[f"{key}{total}_{octave}"] = ChannelWords(
-                f"{key}{total}_{octave}{{side}}",
-                "dB" if key == "leq" else "",
+                f"{key}{total}_{octave}{{side}}{end}",
+                unit,
                 f"{quantity} in the octave of {hertz}",
                 statistic,
                 f"{quantity[0].upper()}{quantity[1:]}, {hertz}{ends}",
@@ -118,7 +119,7 @@ class StipaReadings(ChannelReadings):
 
     now, leads, settles_s = NOW, LEADS, MEMORY_S
     unusual = tuple(name for name in stipa_names(TOTAL) if not name.startswith("sti"))
-    interval = tuple(f"sti{TOTAL}{part}" for part in ("", "_sd", "_seconds", "_valid"))
+    interval = tuple(f"sti{TOTAL}{part}" for part in ("", "_sd", "_s", "_valid"))
 
     def __init__(self, channels: int) -> None:
         words = _words("") | _words(TOTAL)
