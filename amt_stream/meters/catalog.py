@@ -428,6 +428,7 @@ SHIPPED = (
         readings="amt_stream.meters.rows.models.stipa:StipaReadings",
         row_step_ms=100,
         checks="amt_stream.offline.selftest.stipa",
+        pane="amt_monitor.panes.bands_pane:StipaPane",
     ),
     Entry(
         name="king2019",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import ALL
+from amt_stream.meters.rows.words import is_index
 from amt_stream.views.history_pyramid import HistoryPyramid, PyramidCells
 
 if TYPE_CHECKING:
@@ -258,7 +259,11 @@ def kept_of(columns: "Sequence[Column]") -> "list[Column]":
 
     Bands only where there is nothing else, as there are too many; no forecasts.
     """
-    usable = [one for one in columns if one.statistic != "forecast" and (one.unit or one.needs)]
+    usable = [
+        one
+        for one in columns
+        if one.statistic != "forecast" and (one.unit or one.needs or is_index(one.name))
+    ]
     usable = [one for one in usable if not one.band_hz] or usable
     main = [one for one in usable if not one.bound_of]
     # Loudness in sone comes last, as it is there in phon too.

@@ -62,6 +62,11 @@ def test_a_level_far_below_full_scale_has_room(qtbot):
     assert one.rect().contains(one.unit.geometry())
 
 
+def test_an_old_number_says_its_age(number):
+    number.doubt("second", False, "12 s old")
+    assert "12 s old" in number.digits.toolTip()
+
+
 def test_it_can_be_heard(number):
     number.show_text("68.3")
     assert number.digits.accessibleName() == "Loudness, long-term, 68.3 sone"

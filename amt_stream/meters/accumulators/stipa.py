@@ -78,6 +78,11 @@ WORDS = {
 }
 
 
+def reason_words(reasons: Reason) -> list[str]:
+    """Reasons as sentences, the most important first."""
+    return [words for reason, words in WORDS.items() if reason & reasons]
+
+
 class StiResult(NamedTuple):
     """A measurement of the test signal; levels and values by octave from 125 Hz.
 

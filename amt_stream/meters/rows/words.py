@@ -73,9 +73,15 @@ def _writer_of(name: str) -> Callable[[float], str]:
     # A range is no difference from a target, and the scale of Zwicker's loudness has no end.
     if name == "lra_lu" or ZWICKER_PHON.read(name) is not None:
         return _tenths
-    ending = stem_and_unit(name)[1]
-    column = None if ending in UNIT_TEXTS else column_named(name)
-    return _unit_text(ending if column is None or column.unit else NO_UNIT).write
+    return _unit_text(NO_UNIT if is_index(name) else stem_and_unit(name)[1]).write
+
+
+def is_index(name: str) -> bool:
+    """Whether a column is of a number without a unit, and no count."""
+    if stem_and_unit(name)[1] in UNIT_TEXTS:
+        return False
+    column = column_named(name)
+    return column is not None and not column.unit
 
 
 def widest_text(unit: str) -> str:

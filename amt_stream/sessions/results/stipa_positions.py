@@ -11,7 +11,7 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.files import small_text, whole_text_file, why
 from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.sti import category, sti
-from amt_stream.meters.accumulators.stipa import WORDS, Reason, StiResult
+from amt_stream.meters.accumulators.stipa import WORDS, Reason, StiResult, reason_words
 
 FORM = "amt_stream STI positions"
 
@@ -49,7 +49,7 @@ class StiPosition:
         cls, name: str, utc: str, result: StiResult, calibrated: bool, noise_db: list[float] | None
     ) -> Self:
         """The position of a measurement."""
-        why_not = [words for reason, words in WORDS.items() if reason & result.reasons]
+        why_not = reason_words(result.reasons)
         values, levels = np.round(result.m, 5).tolist(), np.round(result.level_db, 3).tolist()
         seconds = round(result.seconds, 1)
         return cls(

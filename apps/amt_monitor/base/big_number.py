@@ -265,7 +265,7 @@ class BigNumber(QtWidgets.QWidget):
         """Say in the tooltip of the digits what the number is, and why it is doubtful."""
         parts = [self.caption.sentence, CLIPPED.get(self.text[:2], "")]
         why = self._settling
-        parts += [f"{why.capitalize()}: {ABOUT[why]}"] if why else []
+        parts += [f"{why.capitalize()}: {ABOUT.get(why, '')}"] if why else []
         self.digits.setToolTip(" ".join(filter(None, parts)))
 
     def _speak(self) -> None:

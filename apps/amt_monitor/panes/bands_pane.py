@@ -1,16 +1,19 @@
-"""Octave or third-octave levels: a bar for each band, with the number below."""
+"""A bar for each band: levels of octaves or third octaves, and modulation transfer of octaves."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from amt_monitor.base.widgets import combo_box
+from amt_monitor.base.widgets import combo_box, plain_label
 from amt_monitor.panes.reading_pane import ReadingPane
 from amt_monitor.plot.bar_layer import BarLayer
 from amt_monitor.plot.frequency_plot import with_unit
 from amt_monitor.plot.plot import Plot, PlotAxis
+from amt_stream.dsp.stipa_signal import OCTAVES
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.sti import category
+from amt_stream.meters.accumulators.stipa import Reason, reason_words
 from amt_stream.meters.catalog import Entry
 from amt_stream.meters.rows import Column, column_named
 from amt_stream.meters.rows.limit_words import silence
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from amt_stream.views.view_state import ViewState
 
 STEPS_DB = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0)
+STEPS_MTI = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+MTI = tuple(f"mti_{octave}" for octave in OCTAVES)
+LEVELS = tuple(f"leq_{octave}_db" for octave in OCTAVES)
 LINES = ("no line", "hold 2 s", "maximum")
 LOWEST_PLOT = 110
 """Pixels."""
@@ -41,23 +47,9 @@ class BandsPane(ReadingPane):
         super().__init__(entry, "IEC 61260-1, fast (F)", (), [[cell] for cell in cells], names)
         self._names = [column.name for column in columns]
         self._bands_hz = [column.band_hz for column in columns]
-        self.plot = Plot("bands_plot")
-        self.plot.setMinimumHeight(LOWEST_PLOT)
-        places = range(len(cells))
-        # Every third band is also the center of an octave: its number is a multiple of three.
-        named = [(k, cells[k].words.replace(" Hz", "").replace(" kHz", "k")) for k in places]
-        octaves = [
-            pair
-            for pair, hz in zip(named, self._bands_hz, strict=True)
-            if round(10 * np.log10(hz)) % 3 == 0
-        ]
-        self.plot.set_axes(
-            PlotAxis(-0.6, len(cells) - 0.4, with_unit(octaves, "Hz")),
-            PlotAxis(STEPS_DB[0], STEPS_DB[-1], [(v, f"{v:g}") for v in STEPS_DB]),
-        )
-        self.plot.set_unit("dB", False)
         self.bars = BarLayer("accent")
-        self.plot.add(self.bars)
+        self.plot = _plot_of_bars(self.bars, self._bands_hz, STEPS_DB)
+        self.plot.set_unit("dB", False)
         self.body.insertWidget(self.body.indexOf(self.grid), self.plot, 2)
         self._held = PeakHold()
         self._found: Mapping[str, Any] = {}
@@ -113,6 +105,69 @@ class BandsPane(ReadingPane):
     def doubt(self, grey: bool, uncalibrated: bool) -> None:
         super().doubt(grey, uncalibrated)
         self.plot.set_unit("dB", uncalibrated)
+
+
+class StipaPane(ReadingPane):
+    """STI with its category and certainty, why it is not valid, and a bar of MTI for each octave.
+
+    Numbers are grey until they are valid.
+    """
+
+    def __init__(self, entry: Entry, names: Collection[str]) -> None:
+        large = [[ReadingCell("sti"), ReadingCell("sti", "sti_category", category)]]
+        small = [[ReadingCell(name)] for name in LEVELS]
+        shown = {cell.name for line in (*large, *small) for cell in line} | {*MTI}
+        super().__init__(
+            entry, "of the last 25 s", large, small, [name for name in names if name in shown]
+        )
+        self.bars = BarLayer("accent")
+        self.plot = _plot_of_bars(self.bars, OCTAVES, STEPS_MTI)
+        self.plot.setAccessibleName("modulation transfer index of each octave")
+        self.plot.set_unit("MTI", False)
+        self.why = plain_label("sti_reasons", wrap=True, role="second")
+        place = self.body.indexOf(self.grid)
+        self.body.insertWidget(place, self.plot, 2)
+        self.body.insertWidget(place, self.why)
+
+    def show_readings(self, found: Mapping[str, Any]) -> None:
+        super().show_readings(found)
+        code, seconds, sd = (found.get(name) for name in ("sti_reasons", "sti_s", "sti_sd"))
+        if code is None or seconds is None or sd is None:
+            self.why.setText("")
+        else:
+            certainty = f"\N{PLUS-MINUS SIGN} {sd:.3f} after {seconds:.0f} s"
+            self.why.setText("; ".join([certainty, *reason_words(Reason(int(code)))]))
+        self.draw(found)
+
+    def draw(self, found: Mapping[str, Any]) -> None:
+        """Move the bars."""
+        self.bars.set([found.get(name) or 0.0 for name in MTI])
+
+    def show_status(self, view: "ViewState") -> None:
+        super().show_status(view)
+        self.plot.rest(bool(silence(view.held)))
+        if (view.values.get("sti_valid") or 0) != 1:
+            self.doubt(True, view.reading_status(self.model).uncalibrated)
+        if is_away(view.held):
+            self.draw({})
+
+
+def _plot_of_bars(bars: BarLayer, bands_hz: Sequence[float], steps: Sequence[float]) -> Plot:
+    """A plot with a bar for each band, and the names of octaves below."""
+    plot = Plot("bands_plot")
+    plot.setMinimumHeight(LOWEST_PLOT)
+    # Every third band is also the center of an octave: its number is a multiple of three.
+    octaves = [
+        (k, f"{hz / 1000:g}k" if hz >= 1000 else f"{hz:g}")
+        for k, hz in enumerate(bands_hz)
+        if round(10 * np.log10(hz)) % 3 == 0
+    ]
+    plot.set_axes(
+        PlotAxis(-0.6, len(bands_hz) - 0.4, with_unit(octaves, "Hz")),
+        PlotAxis(steps[0], steps[-1], [(v, f"{v:g}") for v in steps]),
+    )
+    plot.add(bars)
+    return plot
 
 
 def _is_shown(column: Column | None) -> TypeGuard[Column]:

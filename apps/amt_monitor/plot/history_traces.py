@@ -47,7 +47,7 @@ SPARE: tuple[Style, ...] = (
 
 FIRST = (
     *("ltl_phon", "stl_phon", "laf_db", "laeq_db", "zwicker_n_phon", "short_term_lufs"),
-    *("spectrum_peak_db", "lzf_1000hz_db"),
+    *("spectrum_peak_db", "lzf_1000hz_db", "sti"),
 )
 """The usual readings: those with the unit of the first one that exists."""
 

@@ -176,7 +176,7 @@ class Plot(QtWidgets.QWidget):
 
     def set_unit(self, unit: str, uncalibrated: bool) -> None:
         """Show the unit of the readings, and whether they are uncalibrated."""
-        text = f"{unit}, uncalibrated" if uncalibrated else unit
+        text = ", ".join(filter(None, (unit, "uncalibrated" * uncalibrated)))
         if text != self.unit_text:
             self.unit_text = text
             self._renew()
