@@ -74,7 +74,8 @@ after eight hours with ten rows a second.
 ## Beside others
 
 The same sound, in the same run, each program as it is installed.
-The others process a whole sound at once; ours goes block by block, 10 ms each.
+The others process a whole sound at once; ours goes block by block, 10 ms each,
+and so does the library that [`export --c`](native.md) writes, called from Python.
 Their cost is CPU time of the process with one thread of PyTorch, the lower of two runs.
 All figures were measured here; none is quoted from the other projects.
 
@@ -162,9 +163,10 @@ def stage_rows(lines: Sequence[Line]) -> Iterable[Sequence[str]]:
 
 def peer_rows(lines: Sequence[Line]) -> Iterable[Sequence[str]]:
     for one in lines:
-        theirs, ours = one["their_cost"], one["our_cost"]
+        theirs, ours, native = one["their_cost"], one["our_cost"], one["c_cost"]
         program = f"{one['program']} {one['version']}"
-        yield program, one["task"], f"{theirs:.3g}", f"`{one['ours']}` {ours:.3g}"
+        in_c = "" if native is None else f"{native:.3g}"
+        yield program, one["task"], f"{theirs:.3g}", f"`{one['ours']}` {ours:.3g}", in_c
 
 
 def together_rows(lines: Sequence[Line]) -> Iterable[Sequence[str]]:
@@ -184,7 +186,7 @@ def markdown(parts: dict[str, list[Line]]) -> str:
         "history": table(
             ["shown", "ms"], ([span(h["shown_h"]), f"{h['ms']:.2f}"] for h in parts["history"])
         ),
-        "peers": table(["program", "task", "cost", "ours"], peer_rows(parts["peers"])),
+        "peers": table(["program", "task", "cost", "ours", "in C"], peer_rows(parts["peers"])),
         "stages": table(["model", "stage", "cost", "bytes of state"], stage_rows(models)),
     }
     return TEXT.format(
@@ -265,6 +267,7 @@ def draw(parts: dict[str, list[Line]]) -> None:
         axes.hlines(places, costs["our"], costs["their"], color="#cccccc")
         axes.plot(costs["their"], places, "s", color=COLORS[3], label="theirs")
         axes.plot(costs["our"], places, "o", color=COLORS[0], label="ours")
+        axes.plot([one["c_cost"] for one in lines], places, "d", color=COLORS[1], label="ours in C")
         axes.set_yticks(places, [f"{one['program']}\n{one['task']}" for one in lines])
         axes.set_xscale("log")
         axes.invert_yaxis()
