@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from amt_stream.dsp.models import Impulses
 from amt_stream.engine import (
     DeviceLost,
     Engine,
@@ -19,6 +20,7 @@ from amt_stream.engine import (
     SourceError,
     list_devices,
 )
+from amt_stream.meters.calibration import Calibration
 
 OTHER_BLOCKS = ("engine", 441), ("callback", 480), ("callback", 0)
 
@@ -165,3 +167,36 @@ def test_a_device_that_nobody_waits_for_is_lost_and_found_again(
     with Engine(MicrophoneSource("virtual_mic"), power_meter(), run_in=run_in) as engine:
         until(lambda: engine.history.count > 200)
     assert engine.error is None
+
+
+def test_a_hammer_has_its_adjustment_200_ms_after_the_strike(virtual_mic, tmp_path):
+    """By the samples: strikes fall anywhere in a row, and each is harder than the one before."""
+    x, number = 1e-3 * np.random.default_rng(4).standard_normal(7 * 48000), 8
+    for k in range(number):
+        at = round((1.5 + 0.63 * k) * 48000)
+        x[at : at + 2400] *= 8 * 1.35**k
+    path = tmp_path / "hammer.wav"
+    soundfile.write(path, x, 48000)
+    engine = Engine(
+        MicrophoneSource("virtual_mic"), Impulses(48000), calibration=Calibration(100.0)
+    )
+    feed, player = engine.rows(), threading.Thread(target=virtual_mic.play, args=(path,))
+    known, began, highest = [], dict[float, None](), 0.0
+    with engine:
+        for rows in feed:
+            if player.ident is None:
+                player.start()
+            for at, ki, start in zip(
+                *(rows[n] for n in ("time_s", "ki_db", "impulse_s")), strict=True
+            ):
+                if ki > highest:
+                    highest = ki
+                    known.append(at)
+                if start == start:
+                    began[start] = None
+            if len(began) == number:
+                break
+        feed.close()
+    player.join()
+    late = np.array(known) - [*began]
+    assert (late <= 0.2).all(), late

@@ -108,6 +108,21 @@ def test_an_impulse_is_known_at_once_and_when_it_began():
     assert found["impulse_s"][-1] == pytest.approx(8.0, abs=0.021)
 
 
+def test_a_hammer_has_its_adjustment_within_200_ms():
+    """Wherever it falls in a frame; the rows that come later do not change it."""
+    x, strikes = white(30, 9, FS, 1), 2 + 0.87 * np.arange(8)
+    for number, at in enumerate(strikes):
+        x[round(at * FS) :][:800] *= 10 * 1.4**number
+    found = read(x, "impulses", step_ms=100)
+    adjusted = found["ki_db"]
+    for at in strikes:
+        first = int(np.searchsorted(found["time_s"], at + 0.2 + 1e-6)) - 1
+        before = int(np.searchsorted(found["time_s"], at)) - 1
+        assert adjusted[first] > adjusted[before]
+        assert (adjusted[first : first + 5] == adjusted[first]).all()
+    assert found["impulse_n"][-1] == len(strikes)
+
+
 def test_of_two_channels_the_higher_one_decides():
     quiet = white(30, 13, FS, 3) + tone(4000, 60, 13, FS)
     found = read(np.stack([quiet, sound()], 1))
@@ -182,8 +197,8 @@ def values(count, dl=5.0, p=8.0):
     """Frames with a spectrum each 3 s, and an impulse each 100 s."""
     at = np.arange(count)
     complete = (at % 30 == 29).astype(float)
-    onsets = np.zeros((count, 5, 6))
-    onsets[at % 1000 == 500, 2] = 0.2, 0.06, 40, 20, 100, p
+    onsets = np.zeros((count, 5, 8))
+    onsets[at % 1000 == 500, 2, :6] = 0.2, 0.06, 40, 20, 100, p
     full = np.full(count, 1.0)
     return Values(complete, dl * full, 440 * full, 3 * full, 4e-4 * full, onsets)
 

@@ -80,8 +80,9 @@ class ImpulseOutput(NamedTuple):
 
     mean_square: over the frame, in Pa^2 (..., frame)
     fast: power with time weighting F at each 20 ms, in Pa^2 (..., frame, 5)
-    onsets: at each 20 ms (..., frame, 5, 6): seconds since an onset began and since it ended, the
-        level before it in dB, level difference in dB, onset rate in dB/s, and prominence P; zeros
+    onsets: at each 20 ms (..., frame, 5, 8): seconds since an onset began and since it ended, the
+        level before it in dB, level difference in dB, onset rate in dB/s, and prominence P; then P
+        of an onset that may still be one with a next rise, and seconds since it began; zeros
         without one
     """
 
@@ -230,7 +231,7 @@ class ImpulseOnsets(Stage):
 
     The method of ISO/PAS 1996-3:2022 and NT ACOU 112 on the A-weighted level F, each 20 ms. In the
     first second there are none, as the level rises from silence. An onset is known 60 ms after it
-    ends. Without gradient.
+    ends, and 20 ms after it what it is if no next rise is one with it. Without gradient.
 
     fs: sampling rate in hertz, a multiple of 50, 8000 or more
 
@@ -238,7 +239,7 @@ class ImpulseOnsets(Stage):
 
     >>> import torch
     >>> ImpulseOnsets(48000)(torch.zeros(2, 9600)).onsets.shape
-    torch.Size([2, 2, 5, 6])
+    torch.Size([2, 2, 5, 8])
     """
 
     out_time_dim = ImpulseOutput(-1, -2, -3)  # type: ignore[arg-type]

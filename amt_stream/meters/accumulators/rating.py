@@ -140,7 +140,7 @@ class RatingMeter(Meter):
 
     kept = (
         *("paused", "_counted", "_excluded", "_intervals", "_impulses"),
-        *("_folded", "_closed", "_last", "_discarded", "_clean"),
+        *("_folded", "_closed", "_last", "_waiting", "_discarded", "_clean"),
     )
     growing = ("_intervals", "_impulses")
 
@@ -161,6 +161,8 @@ class RatingMeter(Meter):
         self._closed = self._folded[ADJUSTED:].copy()
         # Audibility, frequency, uncertainty and age of the tone; the last impulse.
         self._last = np.full(8, nan)
+        # Prominence of an onset that ended, as long as a next rise may be one with it.
+        self._waiting = -inf
         # Frames since the last that must not be in a spectrum.
         self._clean = 0
 
@@ -191,6 +193,7 @@ class RatingMeter(Meter):
                     self._count(values, k)
                 else:
                     self._excluded += 1
+            self._waiting = -inf
             if values.onsets is not None and counted[k]:
                 self._take_onsets(values.onsets[k], at, float(since_s[k]))
             found = self._readings()
@@ -241,9 +244,9 @@ class RatingMeter(Meter):
             self._intervals[-1, ENERGY] += FRAME_S * float(values.mean_square[k])
 
     def _take_onsets(self, onsets: NDArray[np.floating], time_s: float, since_s: float) -> None:
-        """Take the onsets (5, 6) of a frame, at each 20 ms."""
+        """Take the onsets (5, 8) of a frame, at each 20 ms."""
         for step in np.flatnonzero(onsets[:, 5] > PROMINENT):
-            began_ago, _, _, rise, rate, prominence = onsets[step].tolist()
+            began_ago, _, _, rise, rate, prominence = onsets[step, :6].tolist()
             late = FRAME_S * (1 - (step + 1) / len(onsets))
             # In the second after a fault, the level F rises from the silence in its place.
             if since_s - late - began_ago < 1.0:
@@ -257,6 +260,9 @@ class RatingMeter(Meter):
             least = int(np.argmin(np.nan_to_num(kept[:, PROMINENCE], nan=-inf)))
             if not kept[least, PROMINENCE] > prominence:
                 kept[least] = found
+        prominence, began_ago = onsets[-1, 6:].tolist()
+        waits = prominence > PROMINENT and since_s - began_ago >= 1.0 and not self.paused
+        self._waiting = prominence if waits else -inf
 
     def tail(
         self, values: Values, shares: NDArray[np.float64], time_s: NDArray[np.float64]
@@ -297,7 +303,8 @@ class RatingMeter(Meter):
     def _most(self, k: int) -> float:
         """The highest prominence in an interval; minus infinity without an impulse."""
         rows = self._impulses[k]
-        return float(np.max(rows[:, PROMINENCE], initial=-inf, where=rows[:, LEFT_OUT] == 0))
+        waiting = self._waiting if k == -1 else -inf
+        return float(np.max(rows[:, PROMINENCE], initial=waiting, where=rows[:, LEFT_OUT] == 0))
 
     def _adjusted(self, k: int) -> float:
         """Energy of an interval with its adjustments."""

@@ -206,7 +206,7 @@ def test_steps_of_energy_through_f(step):
     before, after = 10 ** (step["from_db"] / 10), 10 ** (step["to_db"] / 10)
     energy = np.where(t <= 0, before, after + (before - after) * np.exp(-t / 0.125))
     (found,) = onsets(db(energy), step["dt"])
-    np.testing.assert_allclose(found[3:], [step[key] for key in ("LD", "OR", "P")], rtol=1e-4)
+    np.testing.assert_allclose(found[3:6], [step[key] for key in ("LD", "OR", "P")], rtol=1e-4)
 
 
 def brute(level, step_s=0.02):
@@ -242,6 +242,26 @@ def test_random_traces_as_from_the_whole():
     assert number > 1000
 
 
+def test_an_onset_that_may_go_on_is_known_20_ms_after_its_end():
+    rise = 50 + np.r_[np.zeros(60), 4 * np.arange(1, 5), np.full(20, 16.0)]
+    zi = torch.zeros(1, STATES, dtype=torch.float64)
+    times = torch.tensor([0.02, 1.0], dtype=torch.float64)
+    for gap in (0, 2, 3):
+        level = np.append(rise, np.full(20, 66.0))
+        level[64 + gap :] += 5 if gap else 0
+        y = impulse_onsets(torch.as_tensor(level)[None], times, zi)[0][0].numpy()
+        ends, waits = y[:, 5], y[:, 6]
+        alone = 3 * np.log10(200) + 2 * np.log10(16)
+        assert waits[64] == pytest.approx(alone)
+        assert y[64, 7] == pytest.approx(0.1)
+        assert not waits[:64].any()
+        if gap == 2:  # one with the next rise
+            assert not ends[:67].any()
+            assert waits[67] == ends[69] != pytest.approx(alone)
+        else:
+            assert ends[66] == pytest.approx(alone)
+
+
 def test_a_steady_sound_has_no_onset():
     for sound in (white(40, 8, FS, 7), tone(1000, 70, 8, FS)):
         y = Impulses(FS)(torch.from_numpy(sound)[None])
@@ -257,7 +277,7 @@ def test_a_hammer_is_an_onset_at_its_time():
     sound[2 * FS : 2 * FS + 80] *= 1000
     y = Impulses(FS)(torch.from_numpy(sound)[None])
     frame, step = (int(v) for v in (y.onsets[0, ..., 4] > 0).nonzero()[0])
-    began_ago, ended_ago, _, rise, rate, prominence = y.onsets[0, frame, step].tolist()
+    began_ago, ended_ago, _, rise, rate, prominence, *_ = y.onsets[0, frame, step].tolist()
     known_s = 0.1 * frame + 0.02 * (step + 1)
     assert known_s - began_ago == pytest.approx(2.0, abs=0.021)
     assert ended_ago == pytest.approx(0.06)

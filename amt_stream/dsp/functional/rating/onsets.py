@@ -14,8 +14,9 @@ STEEP = 10.0
 JOINED_S = 0.05
 """Between two rises that may be one onset."""
 
-FIELDS = 6
-"""Of an onset: seconds since its start and its end, level at the start, LD, OR and P."""
+FIELDS = 8
+"""Of an onset: seconds since its start and its end, level at the start, LD, OR and P; then P of one
+that may still be one with a next rise, and seconds since its start."""
 
 STATES = 16
 """Levels so far, and the last; then of an onset that waits and of one that rises: see `_onsets`."""
@@ -27,13 +28,13 @@ def _like(level: Tensor, times: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
 
 @on_host(_like)
 def impulse_onsets(level: Tensor, times: Tensor, zi: Tensor) -> tuple[Tensor, Tensor]:
-    """The onset that each level ends the wait for, (..., frame, 6) as `FIELDS`, or zeros.
+    """The onset that each level ends the wait for, (..., frame, 8) as `FIELDS`, or zeros.
 
     An onset is a run of levels that rise faster than 10 dB/s. Two at most 50 ms apart are one, if
     both from start to start and from end to end the level rises faster than that too. The level
     difference LD in dB is that of its ends, the onset rate OR in dB/s the slope of the straight
     line through all its levels, and prominence P = 3 lg OR + 2 lg LD. An onset comes 60 ms after
-    its end; an OR of 10 dB/s or less is none.
+    its end, and its P from 20 ms after it until then; an OR of 10 dB/s or less is none.
 
     level: (..., frame) in dB, A-weighted, F
     times: (2,) float64: seconds from one level to the next, and at the start in which none rises
@@ -94,12 +95,17 @@ def _onsets(level: Array, step_s: float, rest: int, state: Array, y: Array) -> N
                     total, placed, end, end_age = on, on_placed, last, 0.0
                 else:
                     if waits > 0.0:
-                        _finish(start_age, end_age, first, end, total, placed, step_s, out)
+                        slope = _slope(start_age - end_age, total, placed) / step_s
+                        _finish(start_age, end_age, first, end, slope, step_s, out)
                     waits, start_age, end_age, first, end = 1.0, age, 0.0, foot, last
                     total, placed, on, on_placed = sum_, sum_placed, sum_, sum_placed
-            if waits > 0.0 and rising == 0.0 and end_age + 1 > apart:
-                _finish(start_age, end_age, first, end, total, placed, step_s, out)
-                waits = 0.0
+            if waits > 0.0:
+                slope = _slope(start_age - end_age, total, placed) / step_s
+                if rising == 0.0 and end_age + 1 > apart:
+                    _finish(start_age, end_age, first, end, slope, step_s, out)
+                    waits = 0.0
+                elif slope > STEEP:
+                    out[6], out[7] = _prominence(slope, end - first), (start_age + 1) * step_s
             start_age += 1
             end_age += 1
             on += v - first
@@ -111,22 +117,29 @@ def _onsets(level: Array, step_s: float, rest: int, state: Array, y: Array) -> N
 
 
 @recurrence
+def _slope(last: float, total: float, placed: float) -> float:
+    """Of the straight line through the levels of an onset, per level; last: the place of its end."""
+    count = last + 1
+    return (placed - last / 2 * total) * 12 / (count * (count * count - 1))
+
+
+@recurrence
+def _prominence(slope: float, rise: float) -> float:
+    return 3 * np.log10(slope) + 2 * np.log10(rise)
+
+
+@recurrence
 def _finish(
     start_age: float,
     end_age: float,
     first: float,
     end: float,
-    total: float,
-    placed: float,
+    slope: float,
     step_s: float,
     out: Array,
 ) -> None:
     """Fill `out` with the `FIELDS` of an onset, if it is one; ages are as of the level before."""
-    last = start_age - end_age
-    count = last + 1
-    slope = (placed - last / 2 * total) * 12 / (count * (count * count - 1)) / step_s
     if slope > STEEP:
         rise = end - first
         out[0], out[1] = (start_age + 1) * step_s, (end_age + 1) * step_s
-        out[2], out[3], out[4] = first, rise, slope
-        out[5] = 3 * np.log10(slope) + 2 * np.log10(rise)
+        out[2], out[3], out[4], out[5] = first, rise, slope, _prominence(slope, rise)
