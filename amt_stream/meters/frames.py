@@ -91,6 +91,15 @@ IMPULSE_COUNTING = (LEFT_OUT, TAKEN_IN)
 """Kinds of events that change whether the impulse that began at their time is counted."""
 
 
+def impulse_event(counts: bool, time_s: float, text: str = "", microphone: str = "") -> Event:
+    """For `Engine.tell_event`: the impulse that began at this time counts, or is left out.
+
+    text: why
+    """
+    kind = TAKEN_IN if counts else LEFT_OUT
+    return Event(kind, 0, float(time_s), 0.0, text=text, microphone=microphone)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
     """Uncalibrated samples as the engine received them, for recordings.

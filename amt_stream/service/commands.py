@@ -59,6 +59,8 @@ class Command:
 
 _MICROPHONE = CommandArgument("name of one, where several are heard; by default all of them")
 
+_BEGAN = CommandArgument("when it began, as `impulse_s`", Number(0, 1e8), needed=True)
+
 COMMANDS = {
     "start": Command(
         "begin a measurement, if none runs",
@@ -82,6 +84,17 @@ COMMANDS = {
     "mark": Command(
         "an event with your text, at this place of the sound",
         {"text": CommandArgument("the words", needed=True), "microphone": _MICROPHONE},
+    ),
+    "leave_out": Command(
+        "leave an impulse out of the adjustment for impulses",
+        {
+            "time_s": _BEGAN,
+            "text": CommandArgument("why"),
+            "microphone": _MICROPHONE,
+        },
+    ),
+    "take_in": Command(
+        "count an impulse again that was left out", {"time_s": _BEGAN, "microphone": _MICROPHONE}
     ),
     "replay": Command(
         "write the last seconds of sound to a file, if they are stored; the reply has its path",

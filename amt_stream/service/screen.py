@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from amt_stream.meters.state_signs import (
     minutes_text,
     rank_states,
 )
+from amt_stream.service.impulses import HeardImpulses
 from amt_stream.service.message import RUNNING, WAITING, Message
 from amt_stream.views.view_state import LATE_S, RECENT_S
 
@@ -51,9 +53,10 @@ class Screens:
         self._late_after_s = self._step_s + LATE_S
         self._rows: dict[str, tuple[JsonMap, float]] = {}
         self._faults: dict[str, dict[str, float]] = {}
+        self._impulses = defaultdict[str, HeardImpulses](HeardImpulses)
 
     def take(self, message: Message) -> None:
-        """Follow a header, a row or a state; other messages change nothing."""
+        """Follow a header, a row, an event or a state; other messages change nothing."""
         if message.kind == "header":
             self._begin(message.content)
         elif message.kind == "row":
@@ -61,6 +64,11 @@ class Screens:
             self._rows[message.microphone] = message.content, now
             faults = self._faults.setdefault(message.microphone, {})
             faults.update(dict.fromkeys(message.content["fault"].split(), now))
+            self._impulses[message.microphone].take_row(message.content)
+        elif message.kind == "event":
+            for name, one in self._impulses.items():
+                if message.microphone in ("", name):
+                    one.take_event(message.content)
         elif message.kind == "state":
             self._state = message.content
             if (course := course_of(message.content)) != self._course:
@@ -92,6 +100,7 @@ class Screens:
             "calibrated": bool(row.get("calibrated")),
             "readings": self._readings(row, bool(current), age_s > STALE_S) if row else {},
             "limits": [self._limit(limit, current) for limit in self._limits],
+            "impulses": self._impulses[microphone].shown,
         }
 
     def _conditions(self, microphone: str, row: JsonMap) -> dict[str, Any]:

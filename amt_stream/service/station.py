@@ -19,6 +19,7 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration, utc_now
+from amt_stream.meters.frames import impulse_event
 from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
@@ -376,10 +377,7 @@ class Station:
 
     def _pause(self, paused: bool) -> None:
         engine = self._running()
-        if paused:
-            engine.pause()
-        else:
-            engine.unpause()
+        (engine.pause if paused else engine.unpause)()
         self._enter("paused" if paused else "measuring")
 
     def _calibrate(self, full_scale_db: float, microphone: str | None = None) -> None:
@@ -493,6 +491,10 @@ ACTIONS: Mapping[str, Action] = {
     "reset_readings": lambda station, arguments: station._running().reset_readings(**arguments),
     "undo_reset": lambda station, arguments: station._running().undo_reset(**arguments),
     "mark": lambda station, arguments: station._running().mark(**arguments),
+    "leave_out": lambda station, asked: station._running().tell_event(
+        impulse_event(False, **asked)
+    ),
+    "take_in": lambda station, asked: station._running().tell_event(impulse_event(True, **asked)),
     "calibrate": lambda station, arguments: station._calibrate(**arguments),
     "swap": lambda station, arguments: station._swap(arguments["settings"]),
 }

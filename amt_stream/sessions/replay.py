@@ -19,7 +19,7 @@ from amt_stream.engine.microphone.channels import heard_channels
 from amt_stream.engine.microphone.microphones import named_microphones
 from amt_stream.engine.sources import Deliver, Source, SourceError
 from amt_stream.meters.calibration import Calibration, uncertainty_of
-from amt_stream.meters.frames import LIMITS, Chunk, Event, Frames
+from amt_stream.meters.frames import IMPULSE_COUNTING, LIMITS, Chunk, Event, Frames
 from amt_stream.meters.limits import Limit, limit_of
 from amt_stream.meters.presets import preset_of
 from amt_stream.meters.rows import JoinedRows, Rows
@@ -44,7 +44,7 @@ MOST = (1 << 63) - 1
 
 CHANGES = (
     *("overload", "recovered", "swapped", "calibrated", "uncalibrated", "filters_reset"),
-    *("paused", "continued", "readings_reset"),
+    *("paused", "continued", "readings_reset", *IMPULSE_COUNTING),
 )
 """Kinds of events that changed the measurement, besides LIMITS."""
 

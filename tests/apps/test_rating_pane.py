@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 import torch
-from pyqtgraph.Qt import QtCore
+from pyqtgraph.Qt import QtCore, QtWidgets
 
 from amt_monitor.panes.rating_pane import UNCHECKED
 from amt_monitor.panes.reading_pane import pane_of
@@ -65,9 +65,17 @@ def test_an_impulse_without_a_check_is_left_out(qtbot):
     told = []
     pane.impulses.changed.connect(lambda *what: told.append(what))
     lines[1].setCheckState(0, UNCHECKED)
-    assert told == [(2.0, False)]
+    assert told == [(2.0, False, "")]
     lines[0].setCheckState(0, QtCore.Qt.CheckState.Checked)
-    assert told[1:] == [(65.0, True)]
+    assert told[1:] == [(65.0, True, "")]
+    # A reason is typed beside what is left out, and stays there.
+    pane.impulses.itemDoubleClicked.emit(lines[1], 0)
+    editor = pane.impulses.findChild(QtWidgets.QLineEdit)
+    qtbot.keyClicks(editor, "a dog")
+    qtbot.keyClick(editor, QtCore.Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: told[2:] == [(2.0, False, "a dog")])
+    pane.impulses.show_impulses([impulses[0]._replace(left_out=True)])
+    assert pane.impulses.topLevelItem(0).text(6) == "a dog"
 
 
 FAN = (

@@ -33,7 +33,7 @@ def test_the_document_has_each_command_and_argument():
 
 
 ANY = {"text": "a", "microphone": "left", "full_scale_db": 94, "settings": {"field": "free"}}
-ANY |= {"preset": "moore2016", "what": "models", "seconds": 10}
+ANY |= {"preset": "moore2016", "what": "models", "seconds": 10, "time_s": 4.2}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

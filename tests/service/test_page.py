@@ -348,6 +348,28 @@ def test_buttons_command_the_measurement(served):
         browser.until("document.querySelectorAll('#events li').length >= 2")
 
 
+def test_an_impulse_is_left_out_by_a_click(tmp_path):
+    x = 0.001 * np.random.default_rng(1).standard_normal(60 * 8000)
+    x[12000:12160] *= 100
+    soundfile.write(tmp_path / "hammer.wav", x, 8000)
+    asked = ["--web", "0", "--model", "impulses", "--source", str(tmp_path / "hammer.wav")]
+    with Served(*asked, "--full-scale-db", "100") as one, Browser() as browser:
+        browser.open(one.address)
+        browser.until("document.querySelectorAll('#impulses li').length === 1")
+        row = one.until(lambda message: message.get("ki_db"))
+        browser.evaluate("window.prompt = () => 'a dog'")
+        box = "document.querySelector('#impulses input')"
+        browser.evaluate(f"{box}.click()")
+        told = one.until(lambda message: message.get("event", {}).get("kind") == "impulse_left_out")
+        assert told["event"]["text"] == "a dog"
+        assert told["event"]["time_s"] == pytest.approx(1.5, abs=0.021)
+        one.until(lambda message: message.get("ki_db") == 0)
+        browser.until(f"!{box}.checked && {text('impulses')}.includes('a dog')")
+        browser.evaluate(f"{box}.click()")
+        one.until(lambda message: message.get("ki_db") == row["ki_db"])
+        browser.until(f"{box}.checked && !{text('impulses')}.includes('a dog')")
+
+
 def test_that_sound_is_kept_is_said_and_a_button_writes_it(served):
     with Browser() as browser:
         browser.open(served.url)

@@ -2,13 +2,14 @@
 
 import contextlib
 from collections import deque
+from dataclasses import replace
 
 from amt_stream.engine.models.running_models import RunningModels
 from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
-from amt_stream.meters.frames import Chunk, Event, Fault
+from amt_stream.meters.frames import IMPULSE_COUNTING, Chunk, Event, Fault
 from amt_stream.meters.missing import BUFFER, INTERRUPTED, SILENT, cause_of_gap
 
 EVENTS = 1000
@@ -40,7 +41,10 @@ class EventBus:
         self._incoming.append((kind, text))
 
     def by_sink(self, event: Event) -> None:
-        """Queue an event that a sink found in the sound for the model thread [any-thread]."""
+        """Queue an event that a sink found in the sound for the model thread [any-thread].
+
+        One that leaves out an impulse, or counts it, needs only its time.
+        """
         self._incoming.append(event)
 
     def by_person(self, kind: str, text: str, microphone: str) -> None:
@@ -66,6 +70,9 @@ class EventBus:
             while self._incoming:
                 event = self._incoming.popleft()
                 if isinstance(event, Event):
+                    if event.kind in IMPULSE_COUNTING:
+                        sample = round(event.time_s * self._source.fs)
+                        event = replace(event, sample=sample, utc=self._utc(sample))
                     self._pass(event)
                 else:
                     self.here(*event)

@@ -8,7 +8,7 @@ from amt_stream.core.clock import SAME_S
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.core.words import counted
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.frames import IMPULSE_COUNTING, Event, Fault
 from amt_stream.meters.missing import CAUSES, OUTPUT, SILENT, STALLED, WORDS
 from amt_stream.meters.rows.column import AT_LEAST
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS, SIGNS
@@ -218,6 +218,8 @@ class _Happening:
             count = _Kind(results, SLOW).count or count
             said = [*filter(None, (_why_slow(results), f"switched off: {off}" if off else ""))]
         total = f", {duration(self.seconds)} in all" if self.seconds > 0 else ""
+        if count == 1 and said and self.kind in IMPULSE_COUNTING:  # a person's reason
+            return f"{NAMES[self.kind]}: {said[0]}"
         if count == 1 and self.kind != "overload":
             return f"{said[0] if said else NAMES[self.kind]}{total}"
         if len(said) > MOST_TEXTS:

@@ -9,6 +9,7 @@ import numpy as np
 from amt_stream.core.clock import DAY_S
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.meters.frames import IMPULSE_COUNTING
 from amt_stream.meters.limits import LimitError, limit_of
 from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows import AFTER, BEFORE, Column, Rows
@@ -16,6 +17,7 @@ from amt_stream.meters.rows.block import MICROPHONE
 from amt_stream.meters.rows.intervals import AFTER as AFTER_INTERVALS
 from amt_stream.meters.rows.limited import until_of
 from amt_stream.sessions.results.checks import LARGEST, Invalid, check, check_rows
+from amt_stream.sessions.results.left_out import BEGAN, PROMINENCE, with_impulses_left_out
 from amt_stream.sessions.results.results import Results, ResultsError, column_of
 from amt_stream.sessions.results.stores import NO_ROW, FileOfRows, Log, Store
 
@@ -74,6 +76,10 @@ def read_results(
         for one in map(column_of, header["columns"])
         if wanted(one) or one.name in limited or limit_in(one.name)
     ]
+    name, events = path.name, store.events
+    if any(event.kind in IMPULSE_COUNTING for event in events):
+        there = {one["name"] for one in header["columns"]}
+        names += [name for name in (BEGAN, PROMINENCE) if name in there - {*names}]
     names = [*BEFORE, *names, *AFTER]
     try:
         rows, last = _narrowed(store.rows(), names, microphone)
@@ -85,13 +91,15 @@ def read_results(
         raise ResultsError(f"{path} has invalid rows ({words})") from error
     if not len(rows):
         raise ResultsError(f"{path} has no row yet")
-    name, events = path.name, store.events
     if microphone:
         name = f"{name}, {microphone}"
         header = _header_of(header, microphone)
         summary = summary.get("microphones", {}).get(microphone, {})
         events = [event for event in events if event.microphone in ("", microphone)]
     intervals = _intervals(path, store.intervals(), microphone)
+    if intervals is not None:
+        combine = next((one["combine"] for one in header["models"] if "combine" in one), "sum")
+        intervals = with_impulses_left_out(intervals, rows, events, combine)
     about = store.settings, store.proof, store.uncounted, intervals
     return Results(name, header, rows, last, summary, events, *about)
 

@@ -1,6 +1,6 @@
 """Audible tones in their spectrum, and impulses that can be left out."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from amt_stream.dsp.functional.rating.tones import critical_band
 from amt_stream.dsp.scales import P0
 from amt_stream.meters.accumulators.rating import Impulse, impulse_adjustment
 from amt_stream.meters.catalog import Entry
-from amt_stream.meters.frames import LEFT_OUT, TAKEN_IN, Event, Frames
+from amt_stream.meters.frames import Frames, impulse_event
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.limit_words import silence
 from amt_stream.meters.state_signs import is_away
@@ -35,7 +35,8 @@ STEP_DB, SPAN_DB, LEAST_TOP_DB = 20.0, 80.0, 40.0
 OLD_S = 10.0
 """Age of a tone from which on it is grey."""
 
-HEADINGS = ("Counted", "At", "LD, dB", "OR, dB/s", "P", "K_I, dB")
+HEADINGS = ("Counted", "At", "LD, dB", "OR, dB/s", "P", "K_I, dB", "Why not")
+WHY = len(HEADINGS) - 1
 
 CHECKED, UNCHECKED = QtCore.Qt.CheckState.Checked, QtCore.Qt.CheckState.Unchecked
 
@@ -92,12 +93,12 @@ class TonePlot(FrequencyPlot):
 
 
 class ImpulseList(QtWidgets.QTreeWidget):
-    """The impulses, the newest first; one without a check mark is left out.
+    """The impulses, the newest first; one without a check mark is left out, for a reason.
 
-    changed: time of an impulse, and whether it counts
+    changed: time of an impulse, whether it counts, and why not
     """
 
-    changed = QtCore.Signal(float, bool)
+    changed = QtCore.Signal(float, bool, str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,34 +108,44 @@ class ImpulseList(QtWidgets.QTreeWidget):
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
         self.setTabKeyNavigation(False)
+        self.setEditTriggers(self.EditTrigger.NoEditTriggers)
         self.itemChanged.connect(self._tell)
+        self.itemDoubleClicked.connect(self._ask_why)
         self._shown: Sequence[Impulse] = ()
+        self._why = dict[float, str]()
 
     def show_impulses(self, impulses: Sequence[Impulse]) -> None:
         """Show these impulses."""
-        if impulses == self._shown:
+        if impulses == self._shown or self.state() == self.State.EditingState:
             return
         self._shown = impulses
         self.blockSignals(True)
         self.clear()
-        self.addTopLevelItems([_item(one) for one in reversed(impulses)])
+        self.addTopLevelItems([_item(one, self._why) for one in reversed(impulses)])
         self.blockSignals(False)
         for column in range(len(HEADINGS)):
             self.resizeColumnToContents(column)
 
     def _tell(self, item: QtWidgets.QTreeWidgetItem, column: int) -> None:
         one = self._shown[len(self._shown) - 1 - self.indexOfTopLevelItem(item)]
-        counts = item.checkState(0) == CHECKED
-        if column == 0 and counts == one.left_out:
-            self.changed.emit(one.time_s, counts)
+        counts, why = item.checkState(0) == CHECKED, item.text(WHY).strip()
+        if (column == 0 and counts == one.left_out) or column == WHY:
+            self._why[one.time_s] = why
+            self.changed.emit(one.time_s, counts, "" if counts else why)
+
+    def _ask_why(self, item: QtWidgets.QTreeWidgetItem) -> None:
+        if item.checkState(0) == UNCHECKED:
+            self.editItem(item, WHY)
 
 
-def _item(one: Impulse) -> QtWidgets.QTreeWidgetItem:
+def _item(one: Impulse, why: Mapping[float, str]) -> QtWidgets.QTreeWidgetItem:
     numbers = (one.difference_db, one.rate_db_s, one.prominence)
     ki_db = impulse_adjustment(one.prominence)
     texts = [f"{value:.1f}" for value in (*numbers, ki_db)]
-    item = QtWidgets.QTreeWidgetItem(["", elapsed_text(one.time_s), *texts])
-    item.setFlags(item.flags() | QtCore.Qt.ItemFlag.ItemIsUserCheckable)
+    reason = why.get(one.time_s, "") if one.left_out else ""
+    item = QtWidgets.QTreeWidgetItem(["", elapsed_text(one.time_s), *texts, reason])
+    flags = QtCore.Qt.ItemFlag
+    item.setFlags(item.flags() | flags.ItemIsUserCheckable | flags.ItemIsEditable)
     item.setCheckState(0, UNCHECKED if one.left_out else CHECKED)
     return item
 
@@ -166,12 +177,10 @@ class RatingPane(ReadingPane):
             self.impulses.changed.connect(self._leave_out)
         self._follower = FrameFollower()
         self._engine: Engine | None = None
-        self._last: Frames | None = None
 
     def take_frames(self, engine: "Engine", readings: "FollowedReadings | None") -> None:
         self._engine = engine
         for frames in self._follower.new(engine, self.model):
-            self._last = frames
             if self.plot is not None:
                 self._take_spectra(frames, engine.models[self.model])
         if self.impulses is not None and readings is not None:
@@ -186,14 +195,10 @@ class RatingPane(ReadingPane):
             channel = int(np.argmax(values.audibility[:, frame]))
             self.plot.show_tone(values, channel, frame, line_hz)
 
-    def _leave_out(self, time_s: float, counts: bool) -> None:
+    def _leave_out(self, time_s: float, counts: bool, why: str) -> None:
         """Leave out the impulse that began at this time, or count it again."""
-        if self._engine is not None and self._last is not None:
-            utc = self._last.end_utc - self._last.end_s + time_s
-            model: Any = self._engine.models[self.model]
-            sample = round(time_s * model.fs)
-            kind = TAKEN_IN if counts else LEFT_OUT
-            self._engine.tell_event(Event(kind, sample, time_s, utc))
+        if self._engine is not None:
+            self._engine.tell_event(impulse_event(counts, time_s, why))
 
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)

@@ -118,7 +118,7 @@ def _onsets(level: Array, step_s: float, rest: int, state: Array, y: Array) -> N
 
 @recurrence
 def _slope(last: float, total: float, placed: float) -> float:
-    """Of the straight line through the levels of an onset, per level; last: the place of its end."""
+    """Of the straight line through the levels of an onset, up to place `last`, per level."""
     count = last + 1
     return (placed - last / 2 * total) * 12 / (count * (count * count - 1))
 

@@ -155,6 +155,28 @@ function drawLimits(shown, fresh) {
   }
 }
 
+function drawImpulses(shown) {
+  const impulses = shown?.impulses || [], list = at("impulses").querySelector("ol");
+  at("impulses").hidden = !impulses.length;
+  const now = JSON.stringify(impulses);
+  if (list.dataset.shown === now) return;
+  list.dataset.shown = now;
+  list.replaceChildren(...impulses.map(({ time_s, words, counts, why }) => {
+    const item = document.createElement("li"), label = document.createElement("label"), box = document.createElement("input");
+    Object.assign(box, { type: "checkbox", checked: counts });
+    box.addEventListener("change", () => {
+      const text = box.checked ? null : prompt("Why is this impulse left out?");
+      const microphone = shown.microphone ? { microphone: shown.microphone } : {};
+      if (box.checked) connection.send({ command: "take_in", time_s, ...microphone });
+      else if (text !== null) connection.send({ command: "leave_out", time_s, text, ...microphone });
+      else box.checked = true;
+    });
+    label.append(box, ` ${words}${why ? `: ${why}` : ""}`);
+    item.append(label);
+    return item;
+  }));
+}
+
 connection.addEventListener("header", ({ detail: header }) => {
   freeze(null);
   points.clear();
@@ -373,6 +395,7 @@ function showNumbers() {
     at("hero").classList.toggle("doubtful", grey(hero[0]));
   }
   drawLimits(shown, fresh);
+  drawImpulses(shown);
   const longest = Math.max(3, ...columns.map((one) => one.value.textContent.length));
   at("numbers").style.setProperty("--digits", String(longest));
   at("calibrated").textContent = shown?.calibrated ? "calibrated" : "";
