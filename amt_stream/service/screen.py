@@ -25,6 +25,7 @@ from amt_stream.meters.state_signs import (
 )
 from amt_stream.service.impulses import HeardImpulses
 from amt_stream.service.message import RUNNING, WAITING, Message
+from amt_stream.views.old_readings import old_words
 from amt_stream.views.view_state import LATE_S, RECENT_S
 
 STALE_S = 3.0
@@ -206,6 +207,8 @@ def _doubts(column: JsonMap, row: JsonMap) -> Sequence[str]:
             doubts.append(fault.replace("_", " "))
     if row["settling"] and is_named(column["name"], row["settling_columns"]):
         doubts.append("settling")
+    if old := old_words(column["name"], row):
+        doubts.append(old)
     return doubts
 
 

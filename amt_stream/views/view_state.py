@@ -15,6 +15,7 @@ from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.rows.track import is_off
 from amt_stream.meters.state_signs import rank_states
+from amt_stream.views.old_readings import old_words
 from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class ViewState:
         """Why one reading is doubtful; `model` is the one that it is of, if that is known."""
         of = self.model_of(reading) if model is None else model
         status = self.reading_status(of)
+        if old := old_words(reading, self.values):
+            status = replace(status, old=old)
         if self.readings is None:
             return status
         if not self._settling & {reading, ALL}:
@@ -232,6 +235,7 @@ class ReadingStatus:
     held: why the readings stand still
     settling: why they still remember earlier sound, in words; "" if they do not
     off: whether their model is switched off
+    old: how old they are, in words, if nothing renewed them for long
     """
 
     fault: int = 0
@@ -239,8 +243,9 @@ class ReadingStatus:
     uncalibrated: bool = False
     settling: str = ""
     off: bool = False
+    old: str = ""
 
     @property
     def grey(self) -> bool:
         """Whether numbers are not reliable."""
-        return bool(self.settling) or self.off or bool(self.held)
+        return bool(self.settling or self.off or self.held or self.old)

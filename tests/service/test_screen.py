@@ -104,3 +104,15 @@ def test_the_status_line_and_what_stands_in_its_place():
     assert told.shown()["note"] == "the disk is full"
     told.take("state", {"state": "failed", "error": "it broke", "why": []})
     assert told.shown(5.0)["banner"].startswith("The measurement failed: it broke (")
+
+
+def test_a_tone_that_was_not_renewed_for_long_is_old():
+    columns = [{"name": name, "unit": "dB"} for name in ("kt_db", "ki_db")]
+    told = Told()
+    told.take("header", HEADER | {"columns": columns, "limits": []})
+    for age_s, doubts in ((9.9, []), (12.0, ["12 s old"])):
+        told.take("row", ROW | {"kt_db": 3.0, "ki_db": 2.0, "tone_age_s": age_s})
+        readings = told.shown()["readings"]
+        assert (readings["kt_db"]["doubts"], readings["kt_db"]["grey"]) == (doubts, bool(doubts))
+        assert readings["kt_db"]["text"] == "3.0"
+        assert not readings["ki_db"]["grey"]

@@ -64,7 +64,8 @@ class NumberPane(Picture):
         ink = "second" if status.grey or lost else role
         large = digits(text, scale)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
-        doubt = ", switched off" if status.off else ", settling" if status.settling else ""
+        doubt = "switched off" if status.off else "settling" if status.settling else status.old
+        doubt = f", {doubt}" if doubt else ""
         room = width - len(large[-1]) - 1
         if room < max(map(len, (unit, *words[-1:]))):
             # Beside digits that take all of the width nothing is read: it stands above them.

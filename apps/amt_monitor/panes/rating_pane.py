@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 STEP_DB, SPAN_DB, LEAST_TOP_DB = 20.0, 80.0, 40.0
 
-OLD_S = 10.0
-"""Age of a tone from which on it is grey."""
-
 HEADINGS = ("Counted", "At", "LD, dB", "OR, dB/s", "P", "K_I, dB", "Why not")
 WHY = len(HEADINGS) - 1
 
@@ -206,12 +203,6 @@ class RatingPane(ReadingPane):
             self.plot.rest(bool(silence(view.held)))
             if is_away(view.held):
                 self.plot.forget()
-        age_s = view.values.get("tone_age_s")
-        if age_s is not None and age_s >= OLD_S:
-            usual, old = self._settling, f"{age_s:.0f} s old"
-            self._settling = lambda name: usual(name) or (old if name.startswith("tone_") else "")
-            status = view.reading_status(self.model)
-            self.doubt(status.off or bool(status.held), status.uncalibrated)
 
     def restart(self) -> None:
         self._follower.clear()

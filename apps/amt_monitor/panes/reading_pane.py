@@ -91,7 +91,12 @@ class ReadingPane(Pane):
     def show_status(self, view: "ViewState") -> None:
         super().show_status(view)
         status = view.reading_status(self.model)
-        self._settling = lambda name: view.number_status(name, self.model).settling
+
+        def settling(name: str) -> str:
+            status = view.number_status(name, self.model)
+            return status.settling or status.old
+
+        self._settling = settling
         self.doubt(status.off or bool(status.held), status.uncalibrated)
         self.grid.lose(view.values if is_away(view.held) else None)
 
