@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from amt_stream.dsp.models import TonalAudibility
 from amt_stream.engine import Engine, PushSource
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import limit_from_text
@@ -16,6 +17,7 @@ from amt_stream.sessions.report import report_page
 from amt_stream.sessions.results import read_results
 from amt_stream.views.live_results import results_of
 from amt_stream.views.reading_history import ReadingHistory
+from amt_stream.views.view_state import ViewState
 from tests.data.synth import render
 
 FS = 48000
@@ -121,3 +123,24 @@ def test_what_was_in_no_log_is_saved_and_read_again(measured, tmp_path):
     assert f"{results.summary['laeq_db']:.1f}" in page
     assert "calibrator, 2026-11-01" in page
     assert "Input" in page
+
+
+def test_a_tone_that_was_not_renewed_for_long_is_old():
+    """Spectra with a fault are thrown away: K_T stays, and is grey from 10 s on."""
+    fs, rng = 8000, np.random.default_rng(1)
+    sound = (0.01 * rng.standard_normal((15 * fs, 1))).astype(np.float32)
+    sound[4 * fs : 14 * fs : fs] = np.nan
+    source = PushSource(fs, 1, live=False)
+    engine = Engine(source, TonalAudibility(fs), calibration=LEVEL)
+    readings = FollowedReadings(engine.new_rows())
+    engine.attach(readings)
+    with engine, source:
+        source.push(sound)
+        source.close()
+        assert engine.wait(60)
+    view = ViewState.at(engine, readings)
+    assert view.values["kt_db"] == 0
+    for name in ("kt_db", "tone_dl_db"):
+        status = view.number_status(name, "tonal_audibility")
+        assert status.grey
+        assert status.old == f"{view.values['tone_age_s']:.0f} s old"
