@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.words import elapsed_text
 from amt_stream.engine.health import load_words
+from amt_stream.meters.accumulators.rating import impulse_adjustment
+from amt_stream.meters.frames import IMPULSE_COUNTING, LEFT_OUT
 from amt_stream.meters.limits import STATES, UNKNOWN, Limit, limit_of
 from amt_stream.meters.rows import NO_READING, reading_text
 from amt_stream.meters.rows.block import is_named
@@ -23,9 +26,8 @@ from amt_stream.meters.state_signs import (
     minutes_text,
     rank_states,
 )
-from amt_stream.service.impulses import HeardImpulses
 from amt_stream.service.message import RUNNING, WAITING, Message
-from amt_stream.views.old_readings import old_words
+from amt_stream.views.settling_words import old_words
 from amt_stream.views.view_state import LATE_S, RECENT_S
 
 STALE_S = 3.0
@@ -36,6 +38,52 @@ FOLLOWED = (*RUNNING, WAITING, "failed")
 
 FAULTS_OF_ALL = ("overload", "off")
 """Faults of a computer that is too slow: only missing readings are in doubt."""
+
+
+MOST_IMPULSES = 16
+"""Impulses that the page lists: the newest."""
+
+IMPULSE_S = 0.01
+"""Tolerance of the time of an impulse."""
+
+
+class HeardImpulses:
+    """The impulses of one microphone as the page lists them."""
+
+    def __init__(self) -> None:
+        self._impulses: list[JsonDict] = []
+
+    def take_row(self, row: JsonMap) -> None:
+        """Add the impulse that a row has first."""
+        began_s, prominence = row.get("impulse_s"), row.get("impulse_p")
+        if began_s is None or prominence is None:
+            return
+        if not self._impulses or began_s > self._impulses[0]["time_s"]:
+            one = {"time_s": began_s, "words": _impulse_words(row), "counts": True, "why": ""}
+            self._impulses = [one, *self._impulses[: MOST_IMPULSES - 1]]
+
+    def take_event(self, event: JsonMap) -> None:
+        """Take that one is left out, or counts again."""
+        for one in self._impulses if event["kind"] in IMPULSE_COUNTING else ():
+            if abs(one["time_s"] - event["time_s"]) < IMPULSE_S:
+                one.update(counts=event["kind"] != LEFT_OUT, why=event["text"])
+
+    @property
+    def shown(self) -> list[JsonDict]:
+        """The newest first: when each began, in words, whether it counts, and why not."""
+        return [dict(one) for one in self._impulses]
+
+
+def _impulse_words(row: JsonMap) -> str:
+    numbers = {"LD": ("impulse_ld_db", " dB"), "OR": ("impulse_or_db_s", " dB/s")}
+    parts = [
+        f"{symbol} {row[name]:.1f}{unit}"
+        for symbol, (name, unit) in numbers.items()
+        if row.get(name) is not None
+    ]
+    p = row["impulse_p"]
+    parts += [f"P {p:.1f}", f"K_I {impulse_adjustment(p):.1f} dB"]
+    return f"{elapsed_text(row['impulse_s'])}  {', '.join(parts)}"
 
 
 class Screens:

@@ -491,10 +491,8 @@ ACTIONS: Mapping[str, Action] = {
     "reset_readings": lambda station, arguments: station._running().reset_readings(**arguments),
     "undo_reset": lambda station, arguments: station._running().undo_reset(**arguments),
     "mark": lambda station, arguments: station._running().mark(**arguments),
-    "leave_out": lambda station, asked: station._running().tell_event(
-        impulse_event(False, **asked)
-    ),
-    "take_in": lambda station, asked: station._running().tell_event(impulse_event(True, **asked)),
+    "leave_out": lambda station, of: station._running().tell_event(impulse_event(False, **of)),
+    "take_in": lambda station, of: station._running().tell_event(impulse_event(True, **of)),
     "calibrate": lambda station, arguments: station._calibrate(**arguments),
     "swap": lambda station, arguments: station._swap(arguments["settings"]),
 }

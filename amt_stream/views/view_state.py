@@ -15,8 +15,7 @@ from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.rows.track import is_off
 from amt_stream.meters.state_signs import rank_states
-from amt_stream.views.old_readings import old_words
-from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING
+from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING, old_words
 
 if TYPE_CHECKING:
     from amt_stream.engine import Engine, Frames
