@@ -16,6 +16,7 @@ from amt_stream.cli.table import table_of
 from amt_stream.core.importing import import_ahead
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.saved_state import SavedState
+from amt_stream.core.words import counted
 from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters.calibration import uncertainty_of
@@ -29,8 +30,13 @@ from amt_stream.sessions import SessionError, SessionLog
 from amt_stream.sessions.events import SoundKeeper
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from amt_stream.dsp.streaming import Stage
     from amt_stream.engine.engine import Engine
+
+STEADY_S = 10.0
+"""The least of a background whose mean is reliable."""
 
 SHOWN_MS = 100
 """Time between the rows that a display shows."""
@@ -105,6 +111,32 @@ def input_from_window(
     return given
 
 
+def _stored_background(args: LiveOptions, preset: Preset, given: Input) -> "Tensor":
+    """The mean components of --background, as this input would give them."""
+    from amt_stream.offline.analysis import CheckedFile
+    from amt_stream.offline.background import steady_background
+
+    assert args.background is not None
+    if args.microphones:
+        raise WrongUsage("--background is of one microphone, and there are several: leave it out")
+    recording = CheckedFile(
+        args.background, None, False, preset.most_channels, None, args.keep_offset
+    )
+    channels = len(recording.channels)
+    if channels != len(given.channels):
+        raise Mistake(
+            f"{args.background} has {counted(channels, 'channel')} and {given.source.name} "
+            f"{len(given.channels)}: give as many, such as with --channels"
+        )
+    stored = steady_background(recording, given.calibration, preset.settings)
+    short = "" if recording.duration_s >= STEADY_S else f", {STEADY_S:g} s are better"
+    say(
+        f"the background is {args.background}, {recording.duration_s:.1f} s{short}: right only if "
+        "it is steady, and recorded by this microphone at this gain"
+    )
+    return stored
+
+
 @dataclass(frozen=True)
 class EngineSetup:
     """The parts from which an engine is made: models by name, and --blocksize if it counts.
@@ -138,8 +170,11 @@ class EngineSetup:
 
         say_when_compiling(LIVE_WORDS)
         banded = replace(preset, uncertainty_db=uncertainty_of(given.calibration))
+        takes: JsonDict = dict(asks or {})
+        if args.background is not None:
+            takes |= {"background": _stored_background(args, preset, given), "mixed": True}
         try:
-            models = banded.models(given.source.fs, given.layouts(preset.names), **(asks or {}))
+            models = banded.models(given.source.fs, given.layouts(preset.names), **takes)
         except ValueError as error:
             raise Mistake(error) from error
         for model in models.values():
@@ -155,6 +190,7 @@ class EngineSetup:
         sound = Sound(
             name=given.source.name,
             fs=given.source.fs,
+            more={} if args.background is None else {"background": args.background},
             channels=given.channels,
             calibration=given.calibration,
             duration_s=given.source.duration_s,

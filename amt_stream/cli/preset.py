@@ -32,14 +32,21 @@ def chosen_preset(args: LiveOptions | AnalyzeOptions) -> Preset:
     """The preset of --preset or of the models, with the other options."""
     limits = typed_limits(args)
     triggers = tuple(args.event) if isinstance(args, LiveOptions) else ()
+    stored = isinstance(args, LiveOptions) and args.background is not None
     if args.preset is None:
-        preset = _preset_of(args.model or _models_for(args, limits))
+        usual = ("partial",) if stored else ()
+        preset = _preset_of(args.model or usual or _models_for(args, limits))
     else:
         preset = load_preset(args.preset)
     if args.model not in (None, preset.names):
         raise WrongUsage(
             f"--preset {args.preset} is for the model {','.join(preset.names)}, and --model is "
             f"{','.join(args.model or ())}: leave one out"
+        )
+    if stored and "partial" not in preset.names:
+        raise WrongUsage(
+            f"--background is for the model partial, and not for {preset.where}: leave --model and "
+            "--preset out, or name partial too"
         )
     if args.field is not None and "field" not in preset.settings:
         fielded = ", ".join(catalog.names(lambda entry: "field" in entry.settings))

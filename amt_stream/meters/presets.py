@@ -208,13 +208,13 @@ class Preset(EngineSettings):
         return self.models(fs, 2)[self.name]
 
     def models(
-        self, fs: int, channels: int | Layout | Mapping[str, Layout], **asks: bool
+        self, fs: int, channels: int | Layout | Mapping[str, Layout], **asks: Any
     ) -> "dict[str, Stage]":
         """Make its models by name for sound at `fs` Hz, on the device `compute`.
 
         channels: the layout that all models hear, or each by its name; a number stands for the
             usual layout of so many channels
-        asks: optional outputs, such as specific_loudness=True, for models that have them
+        asks: what models take: optional outputs, such as specific_loudness=True, or a background
 
         Raises PresetError if stages of a chain cannot be made or combined at this rate, and
         ValueError for a model that does not exist for this rate or field.

@@ -11,6 +11,7 @@ from torch import Tensor
 from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.dsp.models.partial import mean_components
+from amt_stream.dsp.stages.spectrum import component_frequencies
 from amt_stream.engine.sources import BLOCK_S, Block, FileSource, SourceError
 from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.analysis import CheckedFile
@@ -80,7 +81,7 @@ def refuse_unlike(target: CheckedFile, background: CheckedFile) -> None:
 def steady_background(
     recording: CheckedFile, calibrations: Sequence[Calibration], settings: Mapping[str, str]
 ) -> Tensor:
-    """The mean components (ear, 960) of a recording.
+    """The mean components (ear, 960) of a recording, with the corrections of its microphones.
 
     settings: of the model, of which those of the ear count
 
@@ -89,7 +90,10 @@ def steady_background(
     of_ear = {name: settings[name] for name in ("field", "ear_filter") if name in settings}
     gains = np.array([one.pascal_per_unit for one in calibrations], np.float32)
     blocks = (torch.from_numpy((block * gains).T.copy()) for block in recording.blocks())
+    hz = component_frequencies()
+    gains_db = [0 * hz if c.correction is None else c.correction.gain_db(hz) for c in calibrations]
     try:
-        return mean_components(blocks, recording.fs, **of_ear)  # type: ignore[arg-type]
+        mean = mean_components(blocks, recording.fs, **of_ear)  # type: ignore[arg-type]
+        return mean * torch.from_numpy(10 ** (np.stack(gains_db) / 10))
     except ValueError as error:
         raise SourceError(f"{recording.name}: {error}") from error

@@ -301,6 +301,11 @@ def _made(
         picked=picked is not None,
         heard=None if named else heard_channels(name, layout, most, picked),
     )
+    if background := described.get("background"):
+        raise SessionError(
+            f"{path} was measured over {background}, of which it has no copy: it cannot be "
+            "measured again"
+        )
     models = preset.models(sound.fs, sound.layouts(preset.names))
     begun = preset_of(session.descriptions[sound_of.first_run]["preset"], path)
     preset = replace(preset, limits=begun.limits)

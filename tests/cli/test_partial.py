@@ -115,3 +115,64 @@ def test_a_file_of_one_channel_is_refused(summary_of):
     found, said, status = summary_of("alarm.wav", "--model", "partial")
     assert (found, status) == (None, 1)
     assert "1 channel: give the target and the background as channels 1 and 2" in said
+
+
+def live(said, *options):
+    """The last row of `meter` on heard.wav, in the background of machine.wav."""
+    asked = "--source", "heard.wav", "--full-scale-db", FULL_SCALE_DB, "--format", "jsonl"
+    status, out, err = said("meter", "--background", "machine.wav", *asked, *options)
+    lines = [json.loads(line) for line in out.splitlines()]
+    return [one for one in lines if "time_s" in one][-1], err, status
+
+
+def test_live_the_background_is_taken_from_what_the_microphone_hears(said, summary_of):
+    target = tone(75, 4)
+    write("machine.wav", noise(40, 10))
+    write("heard.wav", target + noise(40, 4, seed=3))
+    write("alarm.wav", target)
+    row, err, status = live(said)
+    assert status == 0
+    assert "the background is machine.wav, 10.0 s: right only if it is steady" in err
+    apart, _, _ = summary_of("alarm.wav", "--background", "machine.wav")
+    # What of a noise is above its mean counts with the target.
+    assert row["partial_ltl_sone"] == pytest.approx(apart["partial_max_ltl_sone"], rel=0.2)
+    assert row["audible_db"] == pytest.approx(apart["audible_n50_db"], abs=0.5)
+
+
+def test_a_log_over_a_stored_background_names_it_and_is_not_measured_again(said):
+    write("machine.wav", noise(40, 1))
+    write("heard.wav", noise(40, 1, seed=3))
+    asked = "--source", "heard.wav", "--full-scale-db", FULL_SCALE_DB, "--quiet", "--log-sound"
+    status, _, err = said("meter", "--background", "machine.wav", "--log", "night", *asked)
+    assert status == 0, err
+    status, _, err = said("replay", "night")
+    assert status != 0
+    assert "night was measured over machine.wav, of which it has no copy: it cannot be" in err
+
+
+def test_live_a_background_alone_has_no_target(said):
+    write("machine.wav", noise(40, 2))
+    write("heard.wav", noise(40, 4, seed=3))
+    row, err, _ = live(said)
+    assert "2.0 s, 10 s are better" in err
+    assert row["audible_db"] < 0
+    assert row["background_sone"] > 5
+
+
+@pytest.mark.parametrize(
+    ("channels", "options", "words"),
+    [
+        (2, (), "machine.wav has 2 channels and heard.wav 1: give as many"),
+        (1, ("--model", "spl"), "--background is for the model partial, and not for spl"),
+        (0, (), "there is no file machine.wav"),
+    ],
+)
+def test_live_a_background_that_does_not_fit_is_refused(said, channels, options, words):
+    write("heard.wav", tone(75, 1))
+    if channels:
+        write("machine.wav", *[noise(40, 1)] * channels)
+    asked = "--source", "heard.wav", "--full-scale-db", FULL_SCALE_DB, "--format", "jsonl"
+    status, out, err = said("meter", "--background", "machine.wav", *asked, *options)
+    assert (status != 0, out) == (True, "")
+    assert words in err
+    assert "Traceback" not in err

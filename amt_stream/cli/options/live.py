@@ -56,6 +56,13 @@ class LiveOptions(
         parse=parse_microphone,
         option={"action": EachMicrophone},
     )
+    background: str | None = setting(
+        "--background FILE",
+        "measure how loud the rest of the sound is in a steady background, of which FILE is a "
+        "recording by the same microphone without the target, 10 s or longer (experimental: the "
+        "model `partial`)",
+        page="partial.md",
+    )
     format: str | None = None
     terminal: bool = False
     quiet: bool = False

@@ -181,28 +181,27 @@ class PartialLoudnessOfComponents(Stage):
 
     def initial_state(self, shape: Shape) -> State:
         *rows, channels, components = shape
-        ears = channels if self.stored else channels // 2
         return {
             "before": torch.full(rows, self.frames_before, device=self.device),
             "short": self.state_like("short", (*rows, 6)),
             "long": self.state_like("long", (*rows, 6)),
-            "mean": self.state_like("mean", (*rows, 2, ears, components)),
+            "mean": self.state_like("mean", (*rows, channels, components)),
         }
 
     def step(self, x: Tensor, state: State) -> tuple[PartialLoudnessOutput, State]:
         before, frames = state["before"], x.shape[-2]
-        sources = self.sources(x)
         begun = torch.arange(frames, device=before.device) >= before[..., None]
-        n = torch.where(begun[..., None, :], self.loudness(sources).flatten(-3, -2), 0.0).mT
+        n = torch.where(begun[..., None, :], self.loudness(self.sources(x)).flatten(-3, -2), 0.0).mT
         short_term, long_term, pace = self.registered("short_term", "long_term", "pace")
         stl, short = agc(n, short_term, state["short"])
         ltl, long = agc(stl, long_term, state["long"])
         stl, ltl = (v.unflatten(-1, (3, 2)).sum(-1).to(x.dtype) for v in (stl, ltl))
-        steps = sources.unflatten(-2, (-1, STEP)).mean(-2)
+        # A background that is taken away is so only from the mean, which varies less.
+        steps = x.unflatten(-2, (-1, STEP)).mean(-2)
         means, mean = agc(steps, pace, state["mean"])
         # Frames have the audibility before their step, which is complete only with the last.
         earlier = torch.cat([state["mean"].unsqueeze(-2), means[..., :-1, :]], -2)
-        audibility = self.audibility_db(earlier).repeat_interleave(STEP, -2)
+        audibility = self.audibility_db(self.sources(earlier)).repeat_interleave(STEP, -2)
         db, hz = self.best(audibility)
         partial, target, other = ltl.unbind(-1)
         y = PartialLoudnessOutput(stl[..., 0], partial, target, other, db, hz, audibility)
