@@ -38,13 +38,23 @@ def partial_specific_loudness(
     s, n = target.double(), background.double()
     masked = masked_threshold(n, channels, k.double())
     quiet = _loudness(channels.threshold, channels)
+    of_both, of_threshold, of_background = (_loudness(e, channels) for e in (s + n, n + masked, n))
     # Limits keep the branch that is not taken, and its gradient, finite.
-    over = (masked / torch.maximum(s, masked)) ** 0.3
-    heard = _loudness(s + n, channels) - (_loudness(n + masked, channels) - quiet) * over
+    heard = of_both - (of_threshold - quiet) * (masked / torch.maximum(s, masked)) ** 0.3
     under = torch.minimum(s, masked)
     part = (2 * under / (under + masked)) ** 1.5 * quiet
-    faint = part * _rise(under, n, channels) / _rise(masked, n, channels)
-    return torch.where(s >= masked, heard, faint)
+    # F(e + n) - F(n), without cancellation below the high-level law.
+    base = channels.gain * n + channels.a
+    scale = channels.c * base**channels.alpha
+    rises = [
+        torch.where(
+            e + n < HIGH,
+            scale * torch.expm1(channels.alpha * torch.log1p(channels.gain * e / base)),
+            total - of_background,
+        )
+        for e, total in ((under, of_both), (masked, of_threshold))
+    ]
+    return torch.where(s >= masked, heard, part * rises[0] / rises[1])
 
 
 def _loudness(e: Tensor, channels: Channels) -> Tensor:
@@ -53,12 +63,3 @@ def _loudness(e: Tensor, channels: Channels) -> Tensor:
         channels.alpha * torch.log1p(channels.gain * e / channels.a)
     )
     return torch.where(e < HIGH, core, channels.c * (e.clamp(min=HIGH) / 1.0707) ** 0.2)
-
-
-def _rise(e: Tensor, n: Tensor, channels: Channels) -> Tensor:
-    """F(e + n) - F(n), without cancellation below the high-level law."""
-    base = channels.gain * n + channels.a
-    core = channels.c * base**channels.alpha
-    core = core * torch.expm1(channels.alpha * torch.log1p(channels.gain * e / base))
-    high = _loudness(e + n, channels) - _loudness(n, channels)
-    return torch.where(e + n < HIGH, core, high)
