@@ -3,7 +3,6 @@
 A part takes less than a minute, so that each can have a moment in which the machine is quiet.
 """
 
-import importlib.util
 import os
 import time
 from dataclasses import asdict
@@ -16,6 +15,7 @@ import torch
 from amt_stream.meters import catalog
 from amt_stream.offline import benchmark
 from tests.bench import peers, test_all_meters, test_history_cost
+from tools import performance
 
 pytestmark = pytest.mark.bench
 
@@ -32,12 +32,9 @@ TOGETHER = ("moore2016", "spl", "bs1770", "zwicker", "third_octave", "gm2002", "
 @pytest.fixture(scope="module")
 def page():
     """The program that keeps the figures and writes the page."""
-    spec = importlib.util.spec_from_file_location("performance", ROOT / "tools" / "performance.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
+    yield performance
     about = {"date": time.strftime("%Y-%m-%d"), "load": round(os.getloadavg()[0], 1)}
-    module.keep("machine", [asdict(benchmark.speed()) | about])
+    performance.keep("machine", [asdict(benchmark.speed()) | about])
 
 
 @pytest.mark.parametrize("name", catalog.names())

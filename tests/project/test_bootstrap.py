@@ -1,7 +1,6 @@
 """Set-up does no more than it may: what it runs, what it refuses, what it skips the second time."""
 
 import ast
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -9,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tools import bootstrap
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "tools" / "bootstrap.py"
@@ -42,14 +43,6 @@ Conf libasound2-plugins (1.2.7.1-1 Debian:12.15/oldstable [amd64])
 """
 
 
-@pytest.fixture(scope="module")
-def bootstrap():
-    spec = importlib.util.spec_from_file_location("bootstrap", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_it_is_one_short_file_of_standard_library_python():
     text = SOURCE.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 170
@@ -65,12 +58,12 @@ def test_it_is_one_short_file_of_standard_library_python():
     assert imported <= set(sys.stdlib_module_names)
 
 
-def test_a_plan_that_removes_packages_is_seen(bootstrap):
+def test_a_plan_that_removes_packages_is_seen():
     assert bootstrap.removed(ON_A_PIPEWIRE_DESKTOP) == ["pipewire-audio", "pipewire-alsa"]
     assert bootstrap.removed(ON_A_BARE_MACHINE) == []
 
 
-def test_present_tells_what_is_there_from_what_is_not(bootstrap):
+def test_present_tells_what_is_there_from_what_is_not():
     assert bootstrap.present("ensurepip")
     assert bootstrap.present(Path(shutil.which("git")).name)
     assert not bootstrap.present("no-such-program-or-library")
@@ -105,21 +98,21 @@ NEEDS = "first=no-such-program second=no-such-library"
 
 
 @linux_only
-def test_it_simulates_then_prints_the_line_then_installs(bootstrap, commands, capfd):
+def test_it_simulates_then_prints_the_line_then_installs(commands, capfd):
     bootstrap.install_system(NEEDS)
     assert commands() == [f"{INSTALL} --simulate", f"{INSTALL} --no-remove --yes"]
     assert f"{INSTALL} --no-remove --yes\n" in capfd.readouterr().err
 
 
 @linux_only
-def test_what_is_there_is_left_alone(bootstrap, commands, capfd):
+def test_what_is_there_is_left_alone(commands, capfd):
     bootstrap.install_system("git=git")
     assert commands() == []
     assert capfd.readouterr().err == ""
 
 
 @linux_only
-def test_a_removal_stops_it(bootstrap, commands, capfd):
+def test_a_removal_stops_it(commands, capfd):
     commands.add("apt-get", f"cat <<'END'\n{ON_A_PIPEWIRE_DESKTOP}END")
     bootstrap.install_system(NEEDS)
     assert commands() == [f"{INSTALL} --simulate"]
@@ -127,7 +120,7 @@ def test_a_removal_stops_it(bootstrap, commands, capfd):
 
 
 @linux_only
-def test_pulseaudio_never_goes_beside_pipewire(bootstrap, commands, capfd):
+def test_pulseaudio_never_goes_beside_pipewire(commands, capfd):
     commands.add("pipewire-pulse", "true")
     bootstrap.install_system("pulseaudio=no-such-program")
     assert commands() == []
@@ -135,7 +128,7 @@ def test_pulseaudio_never_goes_beside_pipewire(bootstrap, commands, capfd):
 
 
 @linux_only
-def test_setup_no_system_leaves_the_system_alone(bootstrap, commands, capfd, monkeypatch):
+def test_setup_no_system_leaves_the_system_alone(commands, capfd, monkeypatch):
     monkeypatch.setenv("SETUP_NO_SYSTEM", "1")
     bootstrap.install_system(NEEDS)
     assert commands() == []
@@ -145,7 +138,7 @@ def test_setup_no_system_leaves_the_system_alone(bootstrap, commands, capfd, mon
 
 
 @linux_only
-def test_unknown_packages_refresh_the_lists_once(bootstrap, commands, capfd):
+def test_unknown_packages_refresh_the_lists_once(commands, capfd):
     commands.add("apt-get", "exit 100")
     bootstrap.install_system(NEEDS)
     simulate = f"{INSTALL} --simulate"
@@ -154,7 +147,7 @@ def test_unknown_packages_refresh_the_lists_once(bootstrap, commands, capfd):
 
 
 @linux_only
-def test_a_real_apt_get_that_would_remove_a_package_is_refused(bootstrap, tmp_path, monkeypatch):
+def test_a_real_apt_get_that_would_remove_a_package_is_refused(tmp_path, monkeypatch):
     if not shutil.which("apt-get"):
         pytest.skip("not installed: apt-get")
     about = "Version: 1\nArchitecture: all\nMaintainer: none\nDescription: none\n"

@@ -1,6 +1,5 @@
 """The page of conformance says what this version reads."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from amt_stream.core.formats import WAYS
 from amt_stream.offline import selftest
+from tools import conformance
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("zwicker", "octave")
@@ -16,21 +16,11 @@ QUICK = ("zwicker", "octave")
 
 
 @pytest.fixture(scope="module")
-def conformance():
-    """The program of `make conformance`."""
-    path = ROOT / "tools" / "conformance.py"
-    spec = importlib.util.spec_from_file_location("conformance", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def kept(conformance):
+def kept():
     return json.loads(conformance.NUMBERS.read_text(encoding="utf-8"))
 
 
-def test_the_page_is_made_of_the_numbers(conformance, kept):
+def test_the_page_is_made_of_the_numbers(kept):
     assert conformance.PAGE.read_text(encoding="utf-8") == conformance.markdown(kept)
 
 
@@ -71,7 +61,7 @@ def test_no_reading_is_out_of_tolerance(kept):
 
 
 @pytest.mark.parametrize("model", QUICK)
-def test_this_version_reads_the_same(conformance, kept, model):
+def test_this_version_reads_the_same(kept, model):
     """In one way; `tests/soak/test_ways.py` has all."""
     now = [conformance.as_numbers([one]) for one in selftest.run_checks([model])]
     for one, before in zip(now, (k for k in kept if k["model"] == model), strict=True):
@@ -86,7 +76,7 @@ def test_a_reading_was_played_in_every_way_or_says_why(kept):
         assert sorted(told) in (["direct"], sorted(WAYS)), one
 
 
-def test_the_text_says_how_far_ways_are_apart(conformance, kept):
+def test_the_text_says_how_far_ways_are_apart(kept):
     words = " ".join((ROOT / "docs" / "accuracy.md").read_text(encoding="utf-8").split())
     ways = {way: text.split(", ") for way, text in conformance.way_rows(kept)}
     said = re.search(

@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import importlib.util
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 import amt_stream
 from tests.project.test_rooms import ROOMS
+from tools import docs
 
 ROOT = Path(__file__).parents[2]
 SHOWING = [
@@ -25,15 +25,6 @@ EXAMPLES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def docs():
-    """The program of `make docs`."""
-    spec = importlib.util.spec_from_file_location("docs", ROOT / "tools" / "docs.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("module", EXAMPLES)
 def test_examples_of_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
@@ -42,11 +33,11 @@ def test_examples_of_docstrings(module):
 
 
 @pytest.fixture(scope="module")
-def references(docs):
+def references():
     return docs.References()
 
 
-def test_no_text_names_what_is_not_there(docs, references):
+def test_no_text_names_what_is_not_there(references):
     assert docs.broken(references) == []
 
 
@@ -74,7 +65,7 @@ def test_a_broken_reference_is_seen(references, text, broken):
     assert [word for _, word in references.broken(text, "amt_stream.engine")] == broken
 
 
-def test_a_broken_link_is_seen(docs, references, tmp_path, monkeypatch):
+def test_a_broken_link_is_seen(references, tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text("# One title\n\n[good](#one-title) [bad](#another) [gone](gone.md)\n")
     monkeypatch.setattr(docs, "ROOT", tmp_path)

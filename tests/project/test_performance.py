@@ -1,24 +1,16 @@
 """The page of speed is made of its figures, and what other texts say of speed is in them."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+from tools import performance
+
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def performance():
-    """The program that writes the page."""
-    spec = importlib.util.spec_from_file_location("performance", ROOT / "tools" / "performance.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_is_made_of_the_figures(performance):
+def test_the_page_is_made_of_the_figures():
     parts = performance.kept()
     page = performance.PAGE.read_text(encoding="utf-8")
     assert page == performance.markdown(parts)
@@ -28,7 +20,7 @@ def test_the_page_is_made_of_the_figures(performance):
 
 
 @pytest.mark.parametrize("text", ["README.md", "docs/paper/paper.md"])
-def test_texts_say_what_the_binaural_model_costs(performance, text):
+def test_texts_say_what_the_binaural_model_costs(text):
     (figure,) = performance.wholes(
         performance.kept()["models"], model="moore2016", block_ms=10, streams=1
     )
@@ -36,7 +28,7 @@ def test_texts_say_what_the_binaural_model_costs(performance, text):
     assert f" takes about {100 * figure['median']:.0f} % of " in words
 
 
-def test_keeping_a_model_leaves_the_others(performance, tmp_path, monkeypatch):
+def test_keeping_a_model_leaves_the_others(tmp_path, monkeypatch):
     monkeypatch.setattr(performance, "NUMBERS", tmp_path / "performance.json")
     performance.keep("models", [{"model": "one", "median": 1}], model="one")
     performance.keep("models", [{"model": "two", "median": 2}], model="two")

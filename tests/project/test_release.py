@@ -1,6 +1,5 @@
 """What a release is made of agrees with itself; `make release` builds and tries it."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -11,24 +10,16 @@ import check_jsonschema
 import pytest
 
 import amt_stream
+from tools import release
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def release():
-    """The program of `make release`."""
-    spec = importlib.util.spec_from_file_location("release", ROOT / "tools" / "release.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_file_has_the_version(release):
+def test_every_file_has_the_version():
     assert set(release.versions().values()) == {amt_stream.__version__}
 
 
-def test_what_hinders_a_release_is_said(release, tmp_path):
+def test_what_hinders_a_release_is_said(tmp_path):
     for name in release.VERSIONED:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
