@@ -6,6 +6,7 @@ import pytest
 from amt_monitor.panes.waterfall_pane import COLUMN_S, COLUMNS, WaterfallPane, log_ticks
 from amt_monitor.plot.image_layers import numbers_of
 from amt_stream.views.color_range import LEAST, MOST, EasedRange, range_heard
+from tests.apps.expose import expose
 from tests.apps.texts import recorded
 
 
@@ -18,12 +19,7 @@ def loud(highest, seed=1):
 
 @pytest.fixture
 def pane(qtbot):
-    made = WaterfallPane()
-    qtbot.addWidget(made)
-    made.resize(700, 300)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
+    return expose(qtbot, WaterfallPane(), 700, 300)
 
 
 def draw(pane, seconds, highest, from_s=0.0):

@@ -19,20 +19,13 @@ from amt_stream.sessions.counted_time import counted_from, pauses
 from amt_stream.views.peak_hold import PeakHold
 from amt_stream.views.reading_history import ReadingHistory, kept_of
 from amt_stream.views.view_state import ViewState
+from tests.apps.expose import expose
 
 
 @pytest.fixture
 def shown(qtbot):
-    """Puts a pane on the screen."""
-
-    def show(pane):
-        qtbot.addWidget(pane)
-        pane.resize(760, 360)  # a pixel for each column
-        pane.show()
-        qtbot.waitExposed(pane)
-        return pane
-
-    return show
+    """Puts a pane on the screen, with a pixel for each column."""
+    return lambda pane: expose(qtbot, pane, 760, 360)
 
 
 def test_what_is_held_falls_after_two_seconds_and_the_greatest_stays():

@@ -23,6 +23,7 @@ from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import LoudnessReadings, Rows, SoundLevelReadings
 from amt_stream.views.history_states import GAP, OF_FAULT, SETTLING
 from amt_stream.views.reading_history import ReadingHistory
+from tests.apps.expose import expose
 
 Key = QtCore.Qt.Key
 BEGUN = np.datetime64("2026-11-22T08:00:00", "ms")
@@ -50,10 +51,7 @@ def open_history(qtbot):
 
     def make(columns, *parts):
         pane = HistoryPane(ReadingHistory(columns, 0.1))
-        qtbot.addWidget(pane)
-        pane.resize(1000, 320)
-        pane.show()
-        qtbot.waitExposed(pane)
+        expose(qtbot, pane, 1000, 320)
         pane.take(parts)
         pane.draw()
         return pane

@@ -9,6 +9,7 @@ from amt_monitor.panes.modulation_panes import LONGEST, StrongestModulationPane
 from amt_stream.dsp.models import ModulationSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone, am_tone_source
 from amt_stream.meters.calibration import UNCALIBRATED
+from tests.apps.expose import expose
 
 FS = 48000
 NEAREST_4_HZ = 5.236
@@ -104,10 +105,7 @@ def test_silence_and_keys(qtbot, open_window, king):
 @pytest.mark.parametrize("size", [(260, 90), (520, 200), (1200, 600)])
 def test_the_strongest_modulation_is_as_large_as_there_is_room(qtbot, size):
     pane = StrongestModulationPane()
-    qtbot.addWidget(pane)
-    pane.resize(*size)
-    pane.show()
-    qtbot.waitExposed(pane)
+    expose(qtbot, pane, *size)
     pane.where.setText(LONGEST)
     assert pane.where.fontMetrics().horizontalAdvance(LONGEST) <= pane.where.width()
     assert pane.where.font().pixelSize() >= min(size[0] / 16, size[1] / 4)

@@ -9,6 +9,7 @@ from amt_monitor.plot.frequency_plot import FrequencyColumns
 from amt_stream import NarrowBandSpectrum
 from amt_stream.engine import Engine, SignalSource, Tone
 from amt_stream.meters.rows import readings_of
+from tests.apps.expose import expose
 
 FS = 48000
 STAGE = NarrowBandSpectrum(FS)
@@ -17,12 +18,7 @@ STAGE = NarrowBandSpectrum(FS)
 @pytest.fixture
 def pane(qtbot):
     names = [column.name for column in readings_of(["spectrum"], 2)["spectrum"].columns]
-    made = pane_of("spectrum", names)
-    qtbot.addWidget(made)
-    made.resize(700, 360)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
+    return expose(qtbot, pane_of("spectrum", names), 700, 360)
 
 
 def level_of(bins):

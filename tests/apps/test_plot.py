@@ -9,6 +9,7 @@ from amt_monitor.plot import curve_layers
 from amt_monitor.plot.curve_layers import CurveLayer, FillBetweenLayer
 from amt_monitor.plot.image_layers import ImageLayer, color_table
 from amt_monitor.plot.plot import Plot, PlotAxis
+from tests.apps.expose import expose
 
 DECADES = [(float(v), str(v)) for v in range(0, 101, 20)]
 
@@ -17,11 +18,7 @@ DECADES = [(float(v), str(v)) for v in range(0, 101, 20)]
 def plot(qtbot):
     plot = Plot("plot")
     plot.set_axes(PlotAxis(0.0, 100.0, DECADES), PlotAxis(0.0, 100.0, DECADES))
-    qtbot.addWidget(plot)
-    plot.resize(400, 300)
-    plot.show()
-    qtbot.waitExposed(plot)
-    return plot
+    return expose(qtbot, plot, 400, 300)
 
 
 def color_at(plot, x, y):

@@ -18,6 +18,7 @@ from amt_stream.engine import Engine, SignalSource
 from amt_stream.meters.accumulators.rating import Impulse
 from amt_stream.meters.rows import readings_of
 from amt_stream.meters.signals import Noise, Tone
+from tests.apps.expose import expose
 from tests.dsp.metrology.test_rating import tone, white
 
 FS = 16000
@@ -25,12 +26,7 @@ FS = 16000
 
 def made(qtbot, model):
     names = [column.name for column in readings_of([model], 1)[model].columns]
-    pane = pane_of(model, names)
-    qtbot.addWidget(pane)
-    pane.resize(700, 500)
-    pane.show()
-    qtbot.waitExposed(pane)
-    return pane
+    return expose(qtbot, pane_of(model, names), 700, 500)
 
 
 def test_the_tone_stands_in_its_band_above_the_threshold(qtbot):

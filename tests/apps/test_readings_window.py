@@ -22,6 +22,7 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, LoudnessReadings, ProgrammeReadings, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.sessions.outputs.latest import SUMMARY_S
+from tests.apps.expose import expose
 from tests.apps.texts import tab_bars
 
 METERS = catalog.models_side_by_side()
@@ -371,10 +372,7 @@ def test_a_band_stands_beside_the_number(qtbot):
 def test_no_number_is_cut_off(qtbot, model, size):
     readings = readings_of([model], 2)[model]
     pane = pane_of(model, told_of(readings))
-    qtbot.addWidget(pane)
-    pane.resize(QtCore.QSize(*size).expandedTo(pane.minimumSizeHint()))
-    pane.show()
-    qtbot.waitExposed(pane)
+    expose(qtbot, pane, QtCore.QSize(*size).expandedTo(pane.minimumSizeHint()))
     wide = {
         "Hz": "18888",
         "sone": "0.888",
@@ -434,10 +432,7 @@ def test_a_pane_of_few_readings_shows_those_that_it_has(qtbot, model):
     """As of --columns: a row of large numbers may have none left."""
     names = CHOSEN.get(model) or told_of(readings_of([model], 2)[model])[-1:]
     pane = pane_of(model, names)
-    qtbot.addWidget(pane)
-    pane.resize(500, 400)
-    pane.show()
-    qtbot.waitExposed(pane)
+    expose(qtbot, pane, 500, 400)
     pane.show_readings(dict.fromkeys(names, 1.0))
     pane.doubt(grey=True, uncalibrated=False)
     assert {cell.name for cell, _ in pane.numbers} == {*names}

@@ -8,6 +8,7 @@ from amt_monitor.panes.spectrogram_pane import SPAN_DB, SpectrogramPane
 from amt_stream import NarrowBandSpectrum
 from amt_stream.dsp.stages import Octaves, SoundLevel, ThirdOctaves
 from amt_stream.engine import Engine, SignalSource, Tone
+from tests.apps.expose import expose
 from tests.apps.test_followed_panes import heard, tone_with_click
 
 FS = 48000
@@ -21,10 +22,7 @@ def of(qtbot):
     def make(model):
         engine, readings, frames = heard(tone_with_click(1.5), {"it": model})
         pane = SpectrogramPane("spectrogram_it", "it", "it", model)
-        qtbot.addWidget(pane)
-        pane.resize(700, 300)
-        pane.show()
-        qtbot.waitExposed(pane)
+        expose(qtbot, pane, 700, 300)
         pane.take_frames(engine, readings)
         pane._fit()
         return pane, frames

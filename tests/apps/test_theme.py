@@ -8,6 +8,7 @@ from amt_monitor.base.widgets import DialogButtons, ask_text
 from amt_monitor.panes.reading_pane import pane_of
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_monitor.window.application import FAMILY
+from tests.apps.expose import expose
 
 THEMES = {
     "light": LIGHT,
@@ -97,10 +98,7 @@ def test_all_is_painted_anew_in_another_theme(qtbot):
         LevelBar("b", "left", LevelBarScale(0, 10, (0, 10))),
     )
     pane.body.addWidget(bar, 1)
-    qtbot.addWidget(pane)
-    pane.resize(400, 300)
-    pane.show()
-    qtbot.waitExposed(pane)
+    expose(qtbot, pane, 400, 300)
     pane.show_readings({"ltl_sone": 1.0, "ltl_phon": 40.0})
     bar.set_level(5.0)
     pane.doubt(grey=True, uncalibrated=True)

@@ -21,6 +21,7 @@ import torch
 from amt_stream.native import NativeModel
 from amt_stream.offline import benchmark
 from tests.bench import test_bs1770
+from tests.torch_threads import torch_threads
 
 SECONDS, TURNS, MINUTE = 1, 2, 60
 PASCAL = benchmark.RMS * np.random.default_rng(0).standard_normal((2, 48000 * SECONDS))
@@ -113,14 +114,9 @@ PEERS = (
 @contextmanager
 def one_core() -> Iterator[None]:
     """One thread of torch; warnings of another project are no failures of ours."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    with torch_threads(1), warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def cpu_s() -> float:

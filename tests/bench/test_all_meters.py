@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration
@@ -16,6 +14,7 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, readings_of
 from amt_stream.offline.benchmark import machine
 from tests.bench.summary import summary
+from tests.engine.measuring import measuring
 
 pytestmark = pytest.mark.bench
 
@@ -31,13 +30,12 @@ def shares(names, readings):
     table = JoinedRows(readings_of(names, 2), 10, FS)
     emit = table if readings else lambda frames: None
     measurements = [
-        Measurement(
+        measuring(
             ReadyModel(model, FS, BLOCK_MS),
-            [Listener(slice(0, 2), 2, Calibration(107.0))],
-            emit=emit,
-            epoch=lambda audio_s: math.nan,
-            model_changed=lambda ready: None,
+            emit,
+            Calibration(107.0),
             name=name,
+            epoch=lambda audio_s: math.nan,
         )
         for name, model in Preset(tuple(names)).models(FS, 2).items()
     ]

@@ -1,6 +1,7 @@
 """What the filterbanks cost: thread CPU seconds per second of audio, and learning their centers."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,8 +9,7 @@ import torch
 
 from amt_stream import DRNLFilterbank, GammatoneFilterbank, Stream
 from amt_stream.dsp.scales import erb_spaced
-from amt_stream.offline.benchmark import machine
-from tests.bench.summary import summary
+from tests.bench.summary import compare, shares_of
 
 pytestmark = pytest.mark.bench
 
@@ -22,18 +22,10 @@ def shares(bank, grad=False, seconds=3):
 
     grad: with an input that wants its gradient, so that the plain torch form runs
     """
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
     noise = torch.randn(FS * seconds, generator=torch.Generator().manual_seed(0))
-    live = Stream(bank, ())
-    taken = []
-    with torch.inference_mode(not grad):
-        for block in (noise * 10 ** (-30 / 20)).split(BLOCK):
-            given = block.clone().requires_grad_(grad)
-            start = time.thread_time_ns()
-            live(given)
-            taken.append((time.thread_time_ns() - start) / 1e9 / (BLOCK / FS))
-    return taken[len(taken) // 10 :]  # the first blocks load the kernels and fill the caches
+    blocks = (noise * 10 ** (-30 / 20)).split(BLOCK)
+    given = (block.clone().requires_grad_(grad) for block in blocks)
+    return shares_of(Stream(bank, ()), given, FS, grad)
 
 
 def gammatone(bands, **options):
@@ -41,7 +33,7 @@ def gammatone(bands, **options):
 
 
 def test_filterbanks():
-    cases = {
+    banks = {
         "gammatone, 32 bands": (gammatone(32), False),
         "gammatone, 150 bands": (gammatone(150), False),
         "gammatone, 32 bands, plain torch": (gammatone(32), True),
@@ -49,15 +41,10 @@ def test_filterbanks():
         "DRNL, 50 bands, float64": (DRNLFilterbank((250, 8000), FS), False),
         "DRNL, 50 bands, float32": (DRNLFilterbank((250, 8000), FS, dtype=torch.float32), False),
     }
-    print(f"\n{machine()}")
-    print("one row of white noise, 48 kHz, 10 ms blocks through Stream, three runs in turn")
-    runs = {name: [] for name in cases}
-    for _ in range(3):
-        for name, (bank, grad) in cases.items():
-            runs[name] += shares(bank, grad)
-    for name, taken in runs.items():
-        print(f"  {name:44} {summary(taken)}")
-        assert len(taken) > 500
+    compare(
+        "one row of white noise, 48 kHz, 10 ms blocks through Stream",
+        {name: partial(shares, *bank) for name, bank in banks.items()},
+    )
 
 
 def test_learning_against_a_loop_over_samples():

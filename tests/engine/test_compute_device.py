@@ -7,13 +7,12 @@ import torch
 from amt_stream.dsp.compute_device import HERE, compute_device
 from amt_stream.engine import Engine, Microphone
 from amt_stream.engine.models import running_models
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sinks import snapshots
 from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.analysis import ArrayRecording, analyze
 from tests.engine.conftest import FULL_SCALE, Collector
+from tests.engine.measuring import measuring
 from tests.recorder import Recorded
 
 NUMBERS = ("sample", "stl", "ltl", "fault", "settling", "level_db")
@@ -174,13 +173,7 @@ def test_longer_blocks_go_launch_by_launch_from_the_same_state(power_meter, coll
     def measurement(place):
         ready = ReadyModel(power_meter(), 48000, 10.0, device=place)
         ready.warm()
-        return Measurement(
-            ready,
-            [Listener(slice(0, 2), 2, FULL_SCALE)],
-            emit=collector,
-            epoch=lambda audio_s: 0.0,
-            model_changed=lambda ready: None,
-        )
+        return measuring(ready, collector, FULL_SCALE)
 
     measurement(HERE).take(x)
     expected = numbers(collector)

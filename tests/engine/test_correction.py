@@ -9,13 +9,12 @@ from amt_stream import Engine, PushSource
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.engine import Microphone
 from amt_stream.engine.microphone.gaps import MISSING
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.correction import Correction, CorrectionError
 from amt_stream.meters.frames import Fault
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
+from tests.engine.measuring import measuring
 
 FS = 48000
 RESPONSE = Correction((20.0, 500.0, 8000.0), (-6.0, 0.0, 6.0), "mic.cal")
@@ -29,13 +28,8 @@ def measure(collector, power_meter):
     """Makes a Measurement of powers whose frames go to the collector."""
 
     def make(*calibration, heard=2, offered=2, emit=collector):
-        return Measurement(
-            ReadyModel(power_meter(), FS, 10.0, heard),
-            [Listener(slice(0, heard), offered, calibration, description=DEVICE)],
-            emit=emit,
-            epoch=lambda audio_s: 1e9,
-            model_changed=lambda ready: None,
-        )
+        ready, ears = ReadyModel(power_meter(), FS, 10.0, heard), slice(0, heard)
+        return measuring(ready, emit, calibration, ears, offered, description=DEVICE)
 
     return make
 

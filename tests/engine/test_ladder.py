@@ -9,14 +9,13 @@ from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, Fault, RowSink, SignalSource
 from amt_stream.engine.models import ladder as ladder_module
 from amt_stream.engine.models.ladder import CALM_S, Pace
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry, entry_of
 from amt_stream.meters.missing import BUFFER
 from amt_stream.meters.signals import Tone
 from tests.engine.given_time import Slow, engine_of, slow
+from tests.engine.measuring import measuring
 from tests.engine.slow_models import FS
 
 FULL_SCALE = Calibration(100.0, source="test")
@@ -73,13 +72,18 @@ def test_calm_is_a_rest_in_every_second():
 
 def measured(collector, model, block_ms=10.0):
     ready = ReadyModel(model, 48000, block_ms)
-    return Measurement(
-        ready,
-        [Listener(slice(0, 2), 2, FULL_SCALE)],
-        emit=collector,
-        epoch=lambda audio_s: 0.0,
-        model_changed=lambda ready: None,
-    )
+    return measuring(ready, collector, FULL_SCALE)
+
+
+def take_with_exchange(measurement, other, x):
+    """Measure the middle of a second with another form of the model."""
+    own = measurement.ready
+    measurement.take(x[:10000])
+    measurement.exchange(own, other)
+    measurement.take(x[10000:30000])
+    assert measurement.ready is other
+    measurement.exchange(other, own)
+    measurement.take(x[30000:])
 
 
 @pytest.fixture
@@ -103,12 +107,7 @@ def test_a_form_that_costs_less_goes_on_from_the_state_of_the_other(collector, s
     before = changing.ready
     after = before.of(before.model.with_arguments(**settings))
     assert entry("moore2016").cheaper_than(after.model) == {}
-    changing.take(x[:10000])
-    changing.exchange(before, after)
-    changing.take(x[10000:30000])
-    assert changing.ready is after
-    changing.exchange(after, before)
-    changing.take(x[30000:])
+    take_with_exchange(changing, after, x)
     assert changing.ready is before
     np.testing.assert_array_equal(np.diff(collector.column("sample")), 48)
     np.testing.assert_array_equal(collector.column("settling"), settling)
@@ -124,12 +123,7 @@ def test_longer_blocks_change_no_number(collector, speech_like):
     changing = measured(collector, Moore2016(fs=48000))
     before = changing.ready
     after = before.lasting(2400)
-    changing.take(speech_like[:10000])
-    changing.exchange(before, after)
-    changing.take(speech_like[10000:30000])
-    assert changing.ready is after
-    changing.exchange(after, before)
-    changing.take(speech_like[30000:])
+    take_with_exchange(changing, after, speech_like)
     np.testing.assert_allclose(collector.column("ltl"), expected, rtol=1e-6)
 
 

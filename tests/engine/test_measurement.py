@@ -12,16 +12,17 @@ from amt_stream.dsp.models import Moore2016, ZwickerTimeVarying
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone.converter_ends import fits_together
-from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import LATER, Fault
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
+from tests.engine.measuring import measuring
 
 FULL_SCALE = Calibration(130.0, source="test")
 DEVICE = replace(SourceDescription.of_signal(2), clips_at=DEVICE_CLIPS_AT)
+LIVE = {"epoch": lambda audio_s: 1e9}
 
 
 @pytest.fixture
@@ -29,13 +30,8 @@ def measure(collector):
     """Makes a Measurement whose frames go to the collector."""
 
     def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE, description=None):
-        return Measurement(
-            ReadyModel(model, fs, 10.0),
-            [Listener(ears, 2, calibration, description=description)],
-            emit=collector,
-            epoch=lambda audio_s: 1e9,
-            model_changed=lambda ready: None,
-        )
+        ready = ReadyModel(model, fs, 10.0)
+        return measuring(ready, collector, calibration, ears, **LIVE, description=description)
 
     return make
 
@@ -398,13 +394,7 @@ def test_a_model_of_ears_and_one_of_channels_end_the_same_sound(collector, ears,
     """A steady tone is told as steady to its end, however little of it the last model heard."""
     models = {1: ZwickerTimeVarying(48000), 2: Moore2016(48000)}
     first, second = (ReadyModel(models[n], 48000, 10.0, channels=1) for n in ears)
-    measurement = Measurement(
-        first,
-        [Listener(slice(0, 1), 1, FULL_SCALE)],
-        emit=collector,
-        epoch=lambda audio_s: 1e9,
-        model_changed=lambda ready: None,
-    )
+    measurement = measuring(first, collector, FULL_SCALE, slice(0, 1), 1, **LIVE)
     x = 0.1 * np.sin(2 * np.pi * 1000 * np.arange(48000 + later) / 48000, dtype=np.float32)[:, None]
     measurement.take(x[:47520])
     measurement.swap(second)

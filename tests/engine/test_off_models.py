@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
@@ -22,6 +21,7 @@ from amt_stream.meters.rows import (
 )
 from amt_stream.sessions.outputs import LatestReadings
 from amt_stream.sessions.results import Results
+from tests.engine.measuring import measuring
 
 FS = 48000
 STEP = FS // 10
@@ -58,14 +58,8 @@ class Meter:
                 one.take(sound[at : at + STEP])
 
     def _measurement(self, name: str) -> Measurement:
-        return Measurement(
-            ReadyModel(entry(name).build(FS, channels=2), FS, 10.0),
-            [Listener(slice(0, 2), 2, Calibration(100.0, source="test"))],
-            emit=self._emit,
-            epoch=lambda audio_s: 0.0,
-            model_changed=lambda ready: None,
-            name=name,
-        )
+        ready = ReadyModel(entry(name).build(FS, channels=2), FS, 10.0)
+        return measuring(ready, self._emit, Calibration(100.0, source="test"), name=name)
 
     def _emit(self, frames) -> None:
         self.rows += self._take(frames) or ()

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from amt_stream import Moore2016, SoundLevel
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import JoinedRows, frame_queue, readings_of
+from tests.engine.measuring import measuring
 
 FS = 48000
 FAR = Calibration(110.0, source="test")
@@ -25,15 +24,12 @@ def heard():
     x[30000] = 1.0
     given = []
     models = {"moore2016": Moore2016(FS), "spl": SoundLevel(FS)}
+
+    def epoch(audio_s):
+        return 1e9 + 1e-6 * audio_s
+
     measurements = [
-        Measurement(
-            ReadyModel(model, FS, 1.0),
-            [Listener(slice(0, 2), 2, FAR)],
-            emit=given.append,
-            epoch=lambda audio_s: 1e9 + 1e-6 * audio_s,
-            model_changed=lambda ready: None,
-            name=name,
-        )
+        measuring(ReadyModel(model, FS, 1.0), given.append, FAR, epoch=epoch, name=name)
         for name, model in models.items()
     ]
     for at in range(0, len(x), 48):

@@ -7,8 +7,6 @@ import pytest
 
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators import loops
@@ -17,6 +15,7 @@ from amt_stream.meters.frames import Event, Fault, Frames
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import Column, JoinedRows, Readings, readings_of
 from amt_stream.sessions.outputs import LatestReadings
+from tests.engine.measuring import measuring
 
 FS = 44100
 
@@ -124,13 +123,8 @@ def test_a_model_that_is_off_takes_nothing_from_the_others():
     limits = [Limit("x", 50.0), Limit("y", 50.0)]
     table = JoinedRows({"a": Given("x"), "b": Given("y")}, 100, FS, limits=limits)
     given = []
-    measurement = Measurement(
-        ReadyModel(SoundLevel(FS), FS, 10.0),
-        [Listener(slice(0, 2), 2, Calibration(100.0))],
-        emit=given.append,
-        epoch=lambda audio_s: 0.0,
-        model_changed=lambda ready: None,
-    )
+    ready = ReadyModel(SoundLevel(FS), FS, 10.0)
+    measurement = measuring(ready, given.append, Calibration(100.0))
     measurement.switch_off()
     measurement.take(np.zeros((FS, 2), np.float32))
     resting = given[-1].fault[-1]

@@ -55,40 +55,26 @@ def spl(columns=()):
     )
 
 
+def by_level(meter, time_s, level):
+    return meter.update(time_s, level)
+
+
 def loudness(columns=()):
-    return Case(
-        loudness_meter(columns),
-        lambda meter, time_s, level: meter.update(time_s, level),
-        1000,
-        0.5,
-        0.03,
-        None,
-        {"ltl_n5_phon": 95, "ltl_n99_phon": 1},
-    )
+    percentiles = {"ltl_n5_phon": 95, "ltl_n99_phon": 1}
+    return Case(loudness_meter(columns), by_level, 1000, 0.5, 0.03, None, percentiles)
 
 
 def zwicker(columns=()):
-    return Case(
-        zwicker_meter(columns),
-        lambda meter, time_s, level: meter.update(time_s, level),
-        500,
-        0.5,
-        0.05,
-        None,
-        {"n5_sone": 95, "n90_sone": 10},
-    )
+    percentiles = {"n5_sone": 95, "n90_sone": 10}
+    return Case(zwicker_meter(columns), by_level, 500, 0.5, 0.05, None, percentiles)
 
 
 def sharpness(columns=()):
-    return Case(
-        sharpness_meter(columns),
-        lambda meter, time_s, level: meter.update(time_s, level / 10),
-        500,
-        0.5,
-        0.003,
-        "mean_acum",
-        {"s5_acum": 95, "s90_acum": 10},
-    )
+    def feed(meter, time_s, level):
+        return meter.update(time_s, level / 10)
+
+    percentiles = {"s5_acum": 95, "s90_acum": 10}
+    return Case(sharpness_meter(columns), feed, 500, 0.5, 0.003, "mean_acum", percentiles)
 
 
 def sound(name, time_s):

@@ -38,24 +38,14 @@ def test_windows_move_on(count, before):
                 np.testing.assert_array_equal(*counts)
 
 
-def of_loudness(meter, n, rng, valid):
-    phon = rng.uniform(40, 60, n) if rng else np.full(n, 50.0)
-    return meter.update(np.full(n, 9.0), phon, valid)
+def of_values(low, high, silent=1.0):
+    """Feeds a meter with a value a frame: between two numbers, or that of silence."""
 
+    def update(meter, n, rng, valid):
+        values = rng.uniform(low, high, n) if rng else np.full(n, silent)
+        return meter.update(np.full(n, 9.0), values, valid)
 
-def of_zwicker(meter, n, rng, valid):
-    sone = rng.uniform(1, 9, n) if rng else np.ones(n)
-    return meter.update(np.full(n, 9.0), sone, valid)
-
-
-def of_sharpness(meter, n, rng, valid):
-    acum = rng.uniform(0.5, 3, n) if rng else np.ones(n)
-    return meter.update(np.full(n, 9.0), acum, valid)
-
-
-def of_ecma(meter, n, rng, valid):
-    tu = rng.uniform(0, 0.1, n) if rng else np.ones(n)
-    return meter.update(np.full(n, 9.0), tu, valid)
+    return update
 
 
 def of_programme(meter, n, rng, valid):
@@ -83,24 +73,27 @@ def of_spectrum(meter, n, rng, valid):
 
 
 METERS = {
-    of_loudness: lambda: loudness_meter(["ltl_n5_1s_phon"]),
-    of_zwicker: lambda: zwicker_meter(["n5_1s_sone"]),
-    of_sharpness: lambda: sharpness_meter(["s5_1s_acum"]),
-    of_ecma: lambda: ecma_meter(TONALITY, ["t5_1s_tu"]),
-    of_programme: ProgrammeLoudness,
-    of_third_octaves: lambda: ThirdOctaveMeter((100.0, 1000.0), ["lzeq_100hz_1s_db"]),
-    of_spectrum: lambda: SpectrumMeter(25.0),
-    of_sound_level: lambda: SoundLevelMeter(["l10_2s_db", "laeq_1s_db"]),
+    "loudness": (of_values(40, 60, 50.0), lambda: loudness_meter(["ltl_n5_1s_phon"])),
+    "zwicker": (of_values(1, 9), lambda: zwicker_meter(["n5_1s_sone"])),
+    "sharpness": (of_values(0.5, 3), lambda: sharpness_meter(["s5_1s_acum"])),
+    "ecma": (of_values(0, 0.1), lambda: ecma_meter(TONALITY, ["t5_1s_tu"])),
+    "programme": (of_programme, ProgrammeLoudness),
+    "third octaves": (
+        of_third_octaves,
+        lambda: ThirdOctaveMeter((100.0, 1000.0), ["lzeq_100hz_1s_db"]),
+    ),
+    "spectrum": (of_spectrum, lambda: SpectrumMeter(25.0)),
+    "sound level": (of_sound_level, lambda: SoundLevelMeter(["l10_2s_db", "laeq_1s_db"])),
 }
 
 
 @pytest.mark.parametrize("paused", [False, True])
-@pytest.mark.parametrize("update", METERS)
-def test_meters_leave_them_out(update, paused):
+@pytest.mark.parametrize(("update", "make"), METERS.values(), ids=METERS)
+def test_meters_leave_them_out(update, make, paused):
     """As frames that are not valid."""
     readings = []
     for skips in (False, True):
-        rng, meter = np.random.default_rng(3), METERS[update]()
+        rng, meter = np.random.default_rng(3), make()
         update(meter, 900, rng, None)
         meter.paused = paused
         if skips:
@@ -114,9 +107,9 @@ def test_meters_leave_them_out(update, paused):
     assert readings[1]["excluded_s"] > 0 or paused
 
 
-@pytest.mark.parametrize("update", METERS)
-def test_a_year_costs_nothing(update):
-    meter = METERS[update]()
+@pytest.mark.parametrize(("update", "make"), METERS.values(), ids=METERS)
+def test_a_year_costs_nothing(update, make):
+    meter = make()
     update(meter, 900, np.random.default_rng(0), None)
     meter.skip(365 * 86400 * 1000)
     update(meter, 900, np.random.default_rng(0), None)

@@ -87,6 +87,14 @@ def ran(meter, given, start, stop):
     return np.concatenate(told, axis=1)
 
 
+def measured(case, frames):
+    """What makes a meter, and one that has taken so many frames."""
+    make, given = case(frames)
+    meter = make()
+    ran(meter, given, 0, frames)
+    return make, meter
+
+
 @pytest.mark.parametrize("paused", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_a_meter_goes_on_in_a_new_one(case, paused):
@@ -134,18 +142,14 @@ TOLD_AS |= {"_counts", "first"}
 
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_that_changes_is_left_out(case):
-    make, given = case(3000)
-    meter = make()
-    ran(meter, given, 0, 3000)
+    make, meter = measured(case, 3000)
     left_out = {name.rpartition("/")[2] for name in unkept(make(), meter)}
     assert left_out <= TOLD_AS
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_state_is_small_and_of_numbers_alone(case):
-    make, given = case(3000)
-    meter = make()
-    ran(meter, given, 0, 3000)
+    _, meter = measured(case, 3000)
     state = meter.state_dict()
     kinds = {type(value) for value in state.values()}
     assert kinds <= {np.ndarray, int, float, bool, type(None)}
@@ -157,9 +161,7 @@ def test_a_state_is_small_and_of_numbers_alone(case):
 @pytest.mark.parametrize("case", CASES)
 def test_what_does_not_fit_is_refused(case):
     """Another kind of number, another shape, one too many, one missing: of every value."""
-    make, given = case(1000)
-    meter = make()
-    ran(meter, given, 0, 1000)
+    make, meter = measured(case, 1000)
     state = meter.state_dict()
     for name, value in state.items():
         bad = value[None] if isinstance(value, np.ndarray) else "0"

@@ -7,13 +7,12 @@ import torch
 
 from amt_stream.dsp.models import Glasberg2002, Moore2016, ZwickerTimeVarying
 from amt_stream.dsp.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry
 from amt_stream.meters.rows import Intervals, JoinedRows, Rows, choose, readings_of
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
+from tests.engine.measuring import measuring
 
 FS = 48000
 FULL_SCALE = Calibration(120.0, source="test")
@@ -55,12 +54,14 @@ class Meters:
         self.size = round(block_ms * FS / 1000)
         self.parts, self.pass_on = [], pass_on
         self.measurements = [
-            Measurement(
+            measuring(
                 ReadyModel(_model(name), FS, block_ms, 1),
-                [Listener(slice(0, 1), 1, FULL_SCALE, description=CLIPPING)],
-                emit=self.emit,
+                self.emit,
+                FULL_SCALE,
+                slice(0, 1),
+                offered=1,
+                description=CLIPPING,
                 epoch=epoch,
-                model_changed=lambda ready: None,
                 name=name,
             )
             for name in names

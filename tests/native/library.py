@@ -11,6 +11,7 @@ from amt_stream.native.prebuilt import this_target
 
 FS = 48000
 HOST = this_target()
+OTHER, DAMAGED = -2, -3
 FLAGS = "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"
 
 
@@ -89,3 +90,17 @@ def goes_on(library, sound, at):
     after = second.whole(sound[:, at:], 777)
     whole = Instance(library).whole(sound, sound.shape[1])
     np.testing.assert_array_equal(np.concatenate([before, after]), whole)
+
+
+def refuses_damage(library, sound, times):
+    """Check that an instance refuses its own state with a bit changed, or of another length."""
+    one = Instance(library)
+    one.process(sound[:, :5001])
+    state = one.save()
+    assert one.load(state[:-1]) == one.load(state + b"\0") == one.load(b"") == DAMAGED
+    random = np.random.default_rng(5)
+    for place in random.integers(len(state), size=times):
+        wrong = bytearray(state)
+        wrong[place] ^= 1 << random.integers(8)
+        assert one.load(bytes(wrong)) in (DAMAGED, OTHER)
+    assert one.save() == state

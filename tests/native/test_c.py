@@ -18,10 +18,10 @@ from amt_stream.native.machine import MACHINES
 from amt_stream.native.plan import NotNative, host_plan
 from amt_stream.native.prebuilt import library_name, linked, of_any_linux
 from amt_stream.native.targets import TARGETS
-from tests.native.library import FS, HOST, Instance, compiled, goes_on, worst
+from tests.native.library import FS, HOST, Instance, compiled, goes_on, refuses_damage, worst
 
 ROOT = Path(__file__).parents[2]
-OTHER, DAMAGED, ARGUMENT = -2, -3, -4
+ARGUMENT = -4
 ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf"}
 RUNTIME = {"NRT_MemInfo_alloc_aligned", "NRT_incref", "NRT_decref", "numba_attempt_nocopy_reshape"}
 
@@ -56,16 +56,7 @@ def test_a_saved_state_goes_on_within_a_block(library, sound):
 
 
 def test_a_damaged_state_is_refused_and_nothing_changes(library, sound):
-    one = Instance(library)
-    one.process(sound[:, :5001])
-    state = one.save()
-    assert one.load(state[:-1]) == one.load(state + b"\0") == one.load(b"") == DAMAGED
-    random = np.random.default_rng(5)
-    for place in random.integers(len(state), size=500):
-        wrong = bytearray(state)
-        wrong[place] ^= 1 << random.integers(8)
-        assert one.load(bytes(wrong)) in (DAMAGED, OTHER)
-    assert one.save() == state
+    refuses_damage(library, sound, 500)
 
 
 def test_a_reset_one_is_as_new(library, sound):

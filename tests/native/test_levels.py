@@ -13,8 +13,16 @@ from amt_stream.meters.accumulators.programme import COLUMNS, ProgrammeLoudness
 from amt_stream.meters.accumulators.sound_level import LEVELS, RUNNING, SoundLevelMeter
 from amt_stream.native.library import Library
 from amt_stream.native.plan import host_plan
-from tests.native.library import FS, HOST, Instance, columns_of, compiled, exported, goes_on
-from tests.native.test_c import DAMAGED, OTHER
+from tests.native.library import (
+    FS,
+    HOST,
+    Instance,
+    columns_of,
+    compiled,
+    exported,
+    goes_on,
+    refuses_damage,
+)
 
 MODELS = {"bs1770": 2, "spl": 2, "third_octave": 1, "octave": 2}
 LEVELS_DB = tuple(name.removesuffix("_db") for name in RUNNING)
@@ -68,15 +76,7 @@ def test_a_saved_state_goes_on_within_a_block(made, sound):
 
 
 def test_a_damaged_state_is_refused_and_nothing_changes(made, sound):
-    one = Instance(made[0])
-    one.process(sound[:, :5001])
-    state = one.save()
-    random = np.random.default_rng(5)
-    for place in random.integers(len(state), size=100):
-        wrong = bytearray(state)
-        wrong[place] ^= 1 << random.integers(8)
-        assert one.load(bytes(wrong)) in (DAMAGED, OTHER)
-    assert one.save() == state
+    refuses_damage(made[0], sound, 100)
 
 
 @pytest.mark.parametrize("model", ["bs1770"], indirect=True)

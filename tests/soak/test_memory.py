@@ -13,6 +13,7 @@ from amt_stream.dsp import fused
 from amt_stream.dsp.streaming import fields, without
 from tests.dsp.contract.test_module_contract import CASES, STAGES
 from tests.soak.memory import resident_mb
+from tests.torch_threads import torch_threads
 
 TEN_MINUTES = 60_000  # blocks of 10 ms
 
@@ -32,10 +33,8 @@ class MallInfo(ctypes.Structure):
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """As the engine's thread has it; more of them only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with torch_threads(1):
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")

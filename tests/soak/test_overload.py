@@ -14,15 +14,15 @@ import pytest
 import soundfile
 import torch
 
-from amt_stream.engine.models.listener import Listener
-from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from tests.cli import slow_meter
 from tests.cli.test_slow_computer import MODELS
+from tests.engine.measuring import measuring
 from tests.engine.test_clock import DAY_CLOCK, RUNNING, TIME, UTC, Running
 from tests.soak.test_live import played_until
+from tests.torch_threads import torch_threads
 
 pytestmark = pytest.mark.soak
 
@@ -33,13 +33,7 @@ NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
 def cost_of(models, x) -> float:
     """Seconds of CPU for each second of sound."""
     made = [
-        Measurement(
-            ReadyModel(model, FS, 10.0),
-            [Listener(slice(0, 2), 2, Calibration(100.0, source="test"))],
-            emit=lambda frames: None,
-            epoch=lambda audio_s: 0.0,
-            model_changed=lambda ready: None,
-        )
+        measuring(ReadyModel(model, FS, 10.0), lambda frames: None, Calibration(100.0))
         for model in models.values()
     ]
     with torch.inference_mode():
@@ -57,13 +51,9 @@ def test_every_second_sample_clipped_costs_little_more(record):
     clipped[::2] = 1.0
     broken[::2], broken[5::101] = 1.0, np.nan
     sparse[::149] = 1.0
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with torch_threads(1):
         cost_of(models, clean[:FS])
         costs = [[cost_of(models, x) for x in (clean, clipped, broken, sparse)] for _ in range(3)]
-    finally:
-        torch.set_num_threads(threads)
     plain, *others = np.min(costs, axis=0)
     ratios = [float(one / plain) for one in others]
     record(

@@ -8,12 +8,9 @@ import torch
 from amt_stream import Stream, check_stage
 from amt_stream.dsp.models import ModulationSpectrum
 from amt_stream.dsp.stages.modulation_spectrum import ModulationRms
+from tests.dsp.noise import noise
 
 FS = 8000
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def moving(f, seconds, dtype=torch.float32):

@@ -17,10 +17,7 @@ from amt_stream import (
     Stream,
     check_stage,
 )
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.dsp.noise import noise
 
 
 def channelwise(bands=3):

@@ -21,10 +21,7 @@ from amt_stream import (
 from amt_stream.dsp.stages import BinauralLoudness
 from amt_stream.dsp.stages.ear import ear_taps
 from tests.dsp.chunks import pushed
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.dsp.noise import noise
 
 
 def pascal(fs, seconds, level_db=70):

@@ -10,6 +10,7 @@ import torch
 
 from amt_stream import Chain, Delay, Gain, Rebuffer, Stage, Stream
 from amt_stream.dsp.functional.compiler.threads import SMALL
+from tests.torch_threads import torch_threads
 
 ASLEEP = """
 import sys
@@ -99,10 +100,8 @@ class Asked(Stage):
 
 @pytest.fixture
 def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
+    with torch_threads(2):
+        yield
 
 
 @pytest.mark.quick

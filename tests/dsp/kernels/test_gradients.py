@@ -23,11 +23,7 @@ from amt_stream.dsp.scales import erb, erb_number_to_hz
 from amt_stream.dsp.stages.moore.excitation import CAMS, grouped
 from amt_stream.dsp.stages.zwicker import ZwickerLoudness
 from tests.dsp.kernels.forms import plainly
-
-
-def noise(*shape, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
+from tests.dsp.noise import noise
 
 
 def between(low, high, *shape, seed=0):

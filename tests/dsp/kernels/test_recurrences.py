@@ -10,6 +10,7 @@ from amt_stream.dsp.functional.filters.direct_form import direct_form
 from amt_stream.dsp.functional.filters.first_order import first_order, first_order_gain
 from amt_stream.dsp.functional.relaxation import plain_relax, relax
 from tests.dsp.kernels.forms import plainly
+from tests.dsp.noise import noise
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-12}
 DTYPES = [torch.float32, torch.float64]
@@ -18,11 +19,6 @@ pytestmark = pytest.mark.parametrize("dtype", DTYPES)
 
 # Fewer rows than lanes, all lanes, and some over; fewer samples than a tile, and some over.
 SHAPES = [(1, 1), (2, 3, 7), (32, 128), (3, 11, 130)]
-
-
-def noise(*shape, dtype, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def same(got, expected):

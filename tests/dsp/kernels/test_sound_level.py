@@ -12,12 +12,9 @@ from amt_stream.dsp.functional.sound_level import (
     sound_levels,
     states,
 )
+from tests.dsp.noise import noise
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-12}
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def design(fs):

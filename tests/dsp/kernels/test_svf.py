@@ -8,15 +8,11 @@ import torch
 from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.filters.svf import BAND, LOW, svf
 from tests.dsp.kernels.forms import compiledly, plainly
+from tests.dsp.noise import noise
 
 FS = 48000
 FORMS = [compiledly, plainly]
 CLOSE = {torch.float32: 2e-6, torch.float64: 1e-13}
-
-
-def noise(*shape, dtype=torch.float64, seed=0):
-    x = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return x.to(dtype)
 
 
 def coefficients(f, k, weights, dtype=torch.float64):

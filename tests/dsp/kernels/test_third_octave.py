@@ -7,12 +7,9 @@ from amt_stream import Octaves, ThirdOctaves
 from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.third_octave import third_octaves
 from tests.dsp.kernels.forms import plainly
+from tests.dsp.noise import noise
 
 CLOSE = {torch.float32: 1e-5, torch.float64: 1e-8}
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def design(fs, low_hz, stage=ThirdOctaves):

@@ -14,6 +14,7 @@ from amt_stream.dsp.design import interpolator, k_weighting, sections_gain
 from amt_stream.meters.accumulators import ProgrammeLoudness
 from amt_stream.meters.accumulators.gating import lufs
 from tests.data.synth_ebu import SIGNALS, sine
+from tests.dsp.noise import noise
 
 
 def frames(x, fs=48000, dtype=torch.float32, **options):
@@ -322,10 +323,6 @@ def test_an_offset_dies_away(fs):
     with torch.no_grad():
         _, state = stage.step(torch.from_numpy(x).float(), stage.initial_state((1,)))
     assert state["filters"].eq(0).all()
-
-
-def noise(*shape):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
 @pytest.mark.parametrize(

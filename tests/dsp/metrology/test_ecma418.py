@@ -31,16 +31,13 @@ from amt_stream.dsp.stages import (
 from tests.data.independent_ecma418 import tonal_and_noise
 from tests.data.synth import render
 from tests.dsp.chunks import pushed
+from tests.dsp.noise import noise
 
 FILE = Path(__file__).parents[2] / "data" / "ecma418_2.json"
 CASES = {case["id"]: case for case in json.loads(FILE.read_text(encoding="utf-8"))["cases"]}
 USUAL = ("tone_1k_40", "tone_in_pink_1k_+0", "burst_1k_300ms_60")
 RISE = 57
 """Frames that the standard leaves out at the start."""
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def hearing_model():

@@ -15,6 +15,7 @@ from amt_stream.dsp.stages.levels.sound_level import fitted_low_pass
 from amt_stream.meters.accumulators import PERCENTS, SoundLevelMeter
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.sound_level import LEVELS
+from tests.dsp.noise import noise
 
 TABLES = json.loads((Path(__file__).parents[2] / "data" / "iec61672.json").read_text())
 THIRD_OCTAVES = 10 ** (np.arange(10, 44) / 10)
@@ -268,10 +269,6 @@ def test_peak_between_samples(fs):
     y = SoundLevel(fs)(torch.from_numpy(x).float())
     expected = 96.99 + goal([f])[1, 0]
     assert meter_of(y).reading()["lcpeak_db"] == pytest.approx(expected, abs=0.25)
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @pytest.mark.parametrize(

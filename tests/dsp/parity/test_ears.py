@@ -16,6 +16,7 @@ from amt_stream import (
 )
 from amt_stream.dsp.data import table
 from amt_stream.dsp.stages.ear import ear_taps
+from tests.dsp.noise import noise
 
 RATES = [8000, 16000, 22050, 32000, 44100, 48000, 96000]
 
@@ -39,10 +40,6 @@ def gain_at(stage, f):
     n = np.arange(stage.order + 1)
     kernel = np.exp(-2j * np.pi * np.multiply.outer(np.asarray(f, dtype=float) / stage.fs, n))
     return np.abs(kernel @ stage.double().fir_coeffs.detach().numpy())
-
-
-def noise(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @each_phase

@@ -17,6 +17,7 @@ from amt_stream import (
 )
 from amt_stream.dsp.stages.modulation import modulation_centers
 from tests.dsp.kernels.forms import compiledly, plainly
+from tests.dsp.noise import noise
 from tests.dsp.parity.golden import close, golden
 
 CHANNELS = [60.0, 200.0, 1000.0, 5000.0]  # 4, 6, 8 and 8 filters where fc limits them
@@ -24,11 +25,6 @@ DAU = [ModulationFilterbank, FastModulationFilterbank]
 KING = [King2019ModulationFilterbank, FastKing2019ModulationFilterbank]
 FILTER_TYPES = ["efilt", "butterworth"]
 DTYPES = [torch.float32, torch.float64]
-
-
-def noise(*shape, seed=0, dtype=torch.float64):
-    x = torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return x.to(dtype)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
