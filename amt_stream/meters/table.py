@@ -217,7 +217,7 @@ class Table:
                 if not made.limits:
                     raise ValueError("an event of limits needs limits: there are none")
                 continue
-            if trigger.column not in made.names or made.gives_cells:
+            if trigger.limit.column not in made.names or made.gives_cells:
                 raise ValueError(f"{trigger.words}: there is no such column in these rows")
         return made
 
@@ -228,7 +228,7 @@ class Table:
         columns, given = asked.columns, (preset, self._running, channels, self._options)
         readings = _readings(*given)
         besides = rows.columns_of(preset.limits)
-        watched = [one.column for one in self.triggers if not one.is_alarm]
+        watched = [one.limit.column for one in self.triggers if not one.is_alarm]
         besides += [*watched, *preset.more_columns]
         if columns is not None or besides:
             rows.choose(readings, columns, besides)

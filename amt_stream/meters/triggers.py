@@ -49,17 +49,9 @@ class Trigger:
     for_s: float = 0.0
 
     @property
-    def name(self) -> str:
-        return self.limit.name
-
-    @property
-    def column(self) -> str:
-        return self.limit.column
-
-    @property
     def is_alarm(self) -> bool:
         """Whether it begins when any limit turns red."""
-        return self.column == LIMITS
+        return self.limit.column == LIMITS
 
     @property
     def words(self) -> str:
@@ -68,13 +60,13 @@ class Trigger:
             return "a limit is red"
         if not self.over_background:
             return self.limit.words
-        return f"{self.column} > background + {self.limit.threshold:g}"
+        return f"{self.limit.column} > background + {self.limit.threshold:g}"
 
     def to_dict(self) -> JsonDict:
         """Data for TOML and headers."""
         limit = self.limit
         if self.is_alarm:
-            data = {"name": self.name, "column": LIMITS, "hold_s": limit.hold_s}
+            data = {"name": self.limit.name, "column": LIMITS, "hold_s": limit.hold_s}
         else:
             data = limit.to_dict() | {"hysteresis": limit.hysteresis, "hold_s": limit.hold_s}
         data |= {OVER: True} if self.over_background else {}
@@ -149,7 +141,7 @@ def _named(limit: Limit, over_background: bool, has_name: bool) -> Limit:
 
 def refuse_same(triggers: Iterable[Trigger]) -> None:
     """Raise TriggerError for two triggers with the same name."""
-    names = [one.name for one in triggers]
+    names = [one.limit.name for one in triggers]
     for name in names:
         if names.count(name) > 1:
             raise TriggerError(f"two events are called {name}: rename one of them")

@@ -123,7 +123,7 @@ def test_what_is_typed_is_what_a_file_says():
         ("laf_db<30,hysteresis=0,hold=0,name=calm", "calm"),
     ):
         trigger = trigger_from_text(text)
-        assert trigger.name == name
+        assert trigger.limit.name == name
         assert trigger_of(trigger.to_dict()) == trigger
     assert isinstance(trigger, Trigger)
     assert (trigger.limit.hysteresis, trigger.limit.hold_s) == (0, 0)

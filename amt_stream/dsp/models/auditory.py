@@ -1,7 +1,7 @@
 """Base classes of the models from sound to modulation filters."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -33,6 +33,8 @@ class AuditoryModel(Chain):
 
     _shown: ClassVar[dict[str, str]]
     """Stages in that dict, with their keys."""
+    _centered: ClassVar[str]
+    """The stage whose center frequencies are those of the model."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class AuditoryModel(Chain):
     @property
     def fc(self) -> Tensor:
         """Center frequencies of the auditory bands in Hz (band,)."""
-        raise NotImplementedError(f"{type(self).__name__} must define fc")
+        return cast(Tensor, getattr(self, self._centered).fc)
 
     def documented(self, y: Tensor) -> Outputs:
         """Convert the streamed output of a whole sound to the documented form."""
@@ -81,11 +83,9 @@ class ModulationModel(AuditoryModel):
     give 0.
     """
 
-    modulation: ModulationFilterbank
+    _centered = "modulation"
 
-    @property
-    def fc(self) -> Tensor:
-        return self.modulation.fc
+    modulation: ModulationFilterbank
 
     @property
     def mask(self) -> Tensor:

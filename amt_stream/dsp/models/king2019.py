@@ -46,6 +46,7 @@ class King2019(AuditoryModel):
         "ihc": "ihc",
         "adaptation_filter": "adapted_response",
     }
+    _centered = "filterbank"
     # Four time constants of the slowest modulation filter, 2 Hz wide.
     settle_s = 1.0
 
@@ -110,10 +111,6 @@ class King2019(AuditoryModel):
         if not lp_150hz:
             self.lp150_filter = None
         self.subfs = subfs
-
-    @property
-    def fc(self) -> Tensor:
-        return self.filterbank.fc
 
     @property
     def mfc(self) -> Tensor:

@@ -51,10 +51,10 @@ class Spotted:
     def event(self, fs: float) -> Event:
         """The `Event` for sinks."""
         if self.is_begin:
-            text = f"{self.trigger.name} begins: {self._reading('is')}"
+            text = f"{self.trigger.limit.name} begins: {self._reading('is')}"
             text += "" if self.red else f", {self.trigger.words}"
         else:
-            text = f"{self.trigger.name} has ended after {self.samples / fs:.2f} s: "
+            text = f"{self.trigger.limit.name} has ended after {self.samples / fs:.2f} s: "
             text += self._reading("was")
             most = "at least" if self.trigger.limit.below else "at most"
             text += "" if self.red else f" {most}"
@@ -64,7 +64,7 @@ class Spotted:
     def _reading(self, verb: str) -> str:
         if self.red:
             return f"{self.red} {verb} red"
-        name = self.trigger.column
+        name = self.trigger.limit.column
         sign = sign_of(column_named(name)) if self.clipped else ""
         return f"{name} {verb} {reading_text(name, self.worst, sign)}"
 
@@ -92,7 +92,7 @@ class Spotter:
         for microphone in dict.fromkeys(whose.tolist()):
             own = rows.where(whose == microphone)
             for trigger in self._triggers:
-                key = microphone, trigger.name
+                key = microphone, trigger.limit.name
                 if key not in self._watches:
                     self._watches[key] = _Watch(trigger, self._step_s, self._fs, microphone)
                 found += self._watches[key](own)
@@ -132,7 +132,7 @@ class _Watch:
                 self._began = self._spotted(rows, at, 0.0, True)
             elif limit.sign * values[at] > limit.sign * self._worst:
                 self._worst = float(values[at])
-            self._clipped |= is_named(self._trigger.column, rows["clipped_columns"][at])
+            self._clipped |= is_named(self._trigger.limit.column, rows["clipped_columns"][at])
             still = limit.sign * (seen[at] - limit.threshold) > -limit.hysteresis
             lasted_s = time_s[at] - self._began.time_s
             if still and not self._reported and lasted_s >= self._trigger.for_s - 1e-6:
@@ -141,7 +141,7 @@ class _Watch:
 
     def _values(self, rows: Rows) -> NDArray[np.float64]:
         if not self._trigger.is_alarm:
-            return rows[self._trigger.column]
+            return rows[self._trigger.limit.column]
         names = filter(limit_in, rows.columns)
         return np.array([rows[name] == STATES[RED] for name in names]).any(axis=0).astype(float)
 

@@ -273,7 +273,7 @@ class SoundKeeper:
         event |= {"begin_sample": began.sample, "end_sample": None if end is None else end.sample}
         event |= {"red": began.red} if began.red else {"value": None if end is None else end.worst}
         running.part += 1
-        self._write(began.trigger.name, stretch, {"event": event})
+        self._write(began.trigger.limit.name, stretch, {"event": event})
 
     def _write(self, name: str, stretch: SampleSpan, about: JsonDict) -> "Future[Path]":
         rows = [one for one in self._rows if one["sample"][-1] >= stretch.start]
