@@ -62,7 +62,23 @@ class ECMARoughnessOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificRoughness(OfBlocks):
+class _OfEnvelopes(OfBlocks):
+    """A stage after `ECMAEnvelopes`."""
+
+    block_size = FRAME
+    ratio = Fraction(1, FRAME)
+
+    def __init__(self, lead_in: int = 0) -> None:
+        super().__init__(lead_in)
+        self.fixed_axes = {-3: 2, -2: BANDS}
+        self.shape_remedy = "give what ECMAEnvelopes gives"
+        self.register_tables()
+
+    def register_tables(self) -> None:
+        raise NotImplementedError(f"{type(self).__name__} must define register_tables()")
+
+
+class ECMASpecificRoughness(_OfEnvelopes):
     """Envelopes and powers (..., 2, 53, time) of `ECMAEnvelopes` to `ECMARoughnessOutput`.
 
     50 frames a second, from blocks of 341 ms, each 85 ms after the last. The spectrum of each
@@ -74,17 +90,12 @@ class ECMASpecificRoughness(OfBlocks):
     lead_in: frames of silence before the sound, with which the first block begins
     """
 
-    block_size = FRAME
-    ratio = Fraction(1, FRAME)
     latency = Fraction(roughness.GRID.wait * FRAME)
     out_time_dim = ECMARoughnessOutput(-1, -1, -2)  # type: ignore[arg-type]
     keeps_double = (*roughness.RoughnessTables._fields, *roughness.RoughnessState._fields)
     memory = roughness.RoughnessTables, roughness.RoughnessState, roughness.STATE_SHAPES
 
-    def __init__(self, lead_in: int = 0) -> None:
-        super().__init__(lead_in)
-        self.fixed_axes = {-3: 2, -2: BANDS}
-        self.shape_remedy = "give what ECMAEnvelopes gives"
+    def register_tables(self) -> None:
         size = roughness.SIZE
         turn = 2 * pi / size * np.arange(size)
         self.register_table("window", (0.5 - 0.5 * np.cos(turn)) / np.sqrt(0.375))
@@ -123,7 +134,7 @@ class ECMAFluctuationOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificFluctuation(OfBlocks):
+class ECMASpecificFluctuation(_OfEnvelopes):
     """Envelopes and powers (..., 2, 53, time) of `ECMAEnvelopes` to `ECMAFluctuationOutput`.
 
     50 frames a second, from blocks of 1.37 s, each 0.34 s after the last. A few lines are fitted to
@@ -135,17 +146,12 @@ class ECMASpecificFluctuation(OfBlocks):
     lead_in: frames of silence before the sound, with which the first block begins
     """
 
-    block_size = FRAME
-    ratio = Fraction(1, FRAME)
     latency = Fraction(fluctuation.WAIT * FRAME)
     out_time_dim = ECMAFluctuationOutput(-1, -2)  # type: ignore[arg-type]
     keeps_double = (*fluctuation.FluctuationTables._fields, *fluctuation.FluctuationState._fields)
     memory = fluctuation.FluctuationTables, fluctuation.FluctuationState, fluctuation.STATE_SHAPES
 
-    def __init__(self, lead_in: int = 0) -> None:
-        super().__init__(lead_in)
-        self.fixed_axes = {-3: 2, -2: BANDS}
-        self.shape_remedy = "give what ECMAEnvelopes gives"
+    def register_tables(self) -> None:
         self.register_table("gains", slow_lines.high_rate_gains())
         self.register_table("search", slow_lines.SEARCH.copy())
 

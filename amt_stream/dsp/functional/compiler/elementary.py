@@ -44,28 +44,8 @@ def logarithm_of_one_and(x: Number) -> Number:
 # exp(r) for |r| up to ln(2) / 2, and log(m) = 2 (s + s^3 / 3 + ...), s = (m - 1) / (m + 1).
 
 
-@overload(exponential, jit_options=JIT)
-def _exponential(x: Kind) -> Kernel:
-    if x != types.float32:
-        return exponential
-    to_binary, half, least = np.float32(1 / LN2), np.float32(0.5), np.float32(-126)
-    ln2, one, bias, places = np.float32(LN2), np.float32(1), np.int32(127), np.int32(23)
-    c2, c3, c4, c5, c6 = (np.float32(1 / n) for n in (2, 6, 24, 120, 720))
-
-    def form(x: Number) -> Number:
-        t = max(x * to_binary, least)
-        n = np.floor(t + half)
-        r = (t - n) * ln2
-        p = one + r * (one + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * c6)))))
-        return p * np.int32((np.int32(n) + bias) << places).view(np.float32)
-
-    return form
-
-
-@overload(exponential_less_one, jit_options=JIT)
-def _exponential_less_one(x: Kind) -> Kernel:
-    if x != types.float32:
-        return exponential_less_one
+def _power_series(less_one: bool) -> Kernel:
+    """exp(x) in float32, or exp(x) - 1."""
     to_binary, half, least = np.float32(1 / LN2), np.float32(0.5), np.float32(-126)
     ln2, one, bias, places = np.float32(LN2), np.float32(1), np.int32(127), np.int32(23)
     c2, c3, c4, c5, c6 = (np.float32(1 / n) for n in (2, 6, 24, 120, 720))
@@ -76,39 +56,13 @@ def _exponential_less_one(x: Kind) -> Kernel:
         r = (t - n) * ln2
         p = r * (one + r * (c2 + r * (c3 + r * (c4 + r * (c5 + r * c6)))))
         power = np.int32((np.int32(n) + bias) << places).view(np.float32)
-        return (power - one) + power * p
+        return (power - one) + power * p if less_one else (one + p) * power
 
     return form
 
 
-@overload(logarithm, jit_options=JIT)
-def _logarithm(x: Kind) -> Kernel:
-    if x != types.float32:
-        return logarithm
-    one, two, ln2, above = np.float32(1), np.float32(2), np.float32(LN2), np.float32(_HALF_WAY)
-    half, bias, places = np.float32(0.5), np.int32(127), np.int32(23)
-    rest, unit = np.int32(0x7FFFFF), np.int32(0x3F800000)
-    c3, c5, c7, c9 = (np.float32(1 / n) for n in (3, 5, 7, 9))
-
-    def form(x: Number) -> Number:
-        bits = np.float32(x).view(np.int32)
-        m = np.int32((bits & rest) | unit).view(np.float32)
-        large = m > above
-        n = np.float32(np.int32(bits >> places) - bias) + (one if large else np.float32(0))
-        m = m * half if large else m
-        s = (m - one) / (m + one)
-        q = s * s
-        y = n * ln2 + two * s * (one + q * (c3 + q * (c5 + q * (c7 + q * c9))))
-        # The bits of NaN would pass as a number.
-        return y if x == x else x
-
-    return form
-
-
-@overload(logarithm_of_one_and, jit_options=JIT)
-def _logarithm_of_one_and(x: Kind) -> Kernel:
-    if x != types.float32:
-        return logarithm_of_one_and
+def _logarithmic_series(of_one_and: bool) -> Kernel:
+    """log(x) in float32, or log(1 + x)."""
     one, two, ln2, above = np.float32(1), np.float32(2), np.float32(LN2), np.float32(_HALF_WAY)
     half, bias, places = np.float32(0.5), np.int32(127), np.int32(23)
     rest, unit = np.int32(0x7FFFFF), np.int32(0x3F800000)
@@ -116,17 +70,38 @@ def _logarithm_of_one_and(x: Kind) -> Kernel:
     c3, c5, c7, c9 = (np.float32(1 / n) for n in (3, 5, 7, 9))
 
     def form(x: Number) -> Number:
-        bits = np.float32(one + x).view(np.int32)
+        bits = np.float32(one + x if of_one_and else x).view(np.int32)
         m = np.int32((bits & rest) | unit).view(np.float32)
         large = m > above
         n = np.float32(np.int32(bits >> places) - bias) + (one if large else np.float32(0))
         m = m * half if large else m
         # 1 + x has lost the last digits of a small x.
-        near = x < small
+        near = of_one_and and x < small
         s = (x if near else m - one) / (two + x if near else m + one)
         q = s * s
         series = two * s * (one + q * (c3 + q * (c5 + q * (c7 + q * c9))))
         y = series if near else n * ln2 + series
+        # The bits of NaN would pass as a number.
         return y if x == x else x
 
     return form
+
+
+@overload(exponential, jit_options=JIT)
+def _exponential(x: Kind) -> Kernel:
+    return _power_series(False) if x == types.float32 else exponential
+
+
+@overload(exponential_less_one, jit_options=JIT)
+def _exponential_less_one(x: Kind) -> Kernel:
+    return _power_series(True) if x == types.float32 else exponential_less_one
+
+
+@overload(logarithm, jit_options=JIT)
+def _logarithm(x: Kind) -> Kernel:
+    return _logarithmic_series(False) if x == types.float32 else logarithm
+
+
+@overload(logarithm_of_one_and, jit_options=JIT)
+def _logarithm_of_one_and(x: Kind) -> Kernel:
+    return _logarithmic_series(True) if x == types.float32 else logarithm_of_one_and

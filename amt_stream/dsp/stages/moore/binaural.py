@@ -10,7 +10,7 @@ from amt_stream.dsp.checkpoints import number
 from amt_stream.dsp.functional.filters.fir import windows
 from amt_stream.dsp.functional.loudness import SILENT, inhibition_gains
 from amt_stream.dsp.stages.moore.excitation import CAM_STEP, CAMS
-from amt_stream.dsp.stages.moore.specific_loudness import Variant, check_variant
+from amt_stream.dsp.stages.moore.specific_loudness import OfVariant, Variant
 from amt_stream.dsp.streaming import (
     Outputs,
     Pointwise,
@@ -57,7 +57,7 @@ def one_frame(stage: Stage, left: Tensor, right: Tensor) -> Tensor:
     return torch.stack(ears, -2).unsqueeze(-2)
 
 
-class SpatialSmoothing(Pointwise):
+class SpatialSmoothing(OfVariant):
     """Specific loudness (..., channel) smoothed over channels by a Gaussian, the same shape.
 
     kernel_width: Cam to each side, a multiple of 0.25
@@ -73,7 +73,6 @@ class SpatialSmoothing(Pointwise):
     time_dim = -2
     out_time_dim = -2
     in_quantity = out_quantity = "sone/Cam"
-    binding = ("variant",)
 
     sigma: Tensor
     kernel_width: float | Tensor
@@ -87,15 +86,12 @@ class SpatialSmoothing(Pointwise):
         dtype: torch.dtype = torch.float32,
         variant: Variant = "documented",
     ) -> None:
-        super().__init__()
-        self.to(dtype)
-        check_variant(variant)
+        super().__init__(learnable, dtype, variant)
         if kernel_width <= 0 or kernel_width % CAM_STEP or kernel_width > 37.25:
             raise ValueError(
                 f"SpatialSmoothing: kernel_width is {kernel_width}: give a multiple of {CAM_STEP} "
                 "Cam, up to 37.25"
             )
-        self.learnable, self.variant = learnable, variant
         half = round(kernel_width / CAM_STEP)
         # Reflection cannot exceed the length of the pattern.
         self.fixed_axes = {-1: at_least(half + 1 if variant == "documented" else 1)}
@@ -151,7 +147,7 @@ class SpatialSmoothing(Pointwise):
         }
 
 
-class BinauralInhibition(Pointwise):
+class BinauralInhibition(OfVariant):
     """Factors that divide each ear's specific loudness, from both ears' smoothed patterns.
 
     2 / (1 + sech(r)^p) with r the other ear's pattern over this ear's. variant="documented" uses
@@ -165,7 +161,6 @@ class BinauralInhibition(Pointwise):
     time_dim = -2
     out_time_dim = -2
     in_quantity = "sone/Cam"
-    binding = ("variant",)
 
     p: Tensor
 
@@ -176,11 +171,8 @@ class BinauralInhibition(Pointwise):
         dtype: torch.dtype = torch.float32,
         variant: Variant = "documented",
     ) -> None:
-        super().__init__()
-        check_variant(variant)
+        super().__init__(learnable, dtype, variant)
         self.fixed_axes = {-3: 2}
-        self.to(dtype)
-        self.learnable, self.variant = learnable, variant
         self.register_constant("p", np.array(p, np.float64), learnable)
 
     def transform(self, x: Tensor) -> Tensor:

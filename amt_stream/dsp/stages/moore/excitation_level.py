@@ -10,7 +10,7 @@ from amt_stream.dsp.contract import hertz
 from amt_stream.dsp.functional.excitation import LEVEL_SLOPE
 from amt_stream.dsp.scales import P0, erb, erb_number_to_hz, hz_to_erb_number
 from amt_stream.dsp.stages.moore.excitation import CAM_STEP, CAMS, Excitation
-from amt_stream.dsp.stages.moore.specific_loudness import erb_grid
+from amt_stream.dsp.stages.moore.specific_loudness import ERBBands, erb_grid
 from amt_stream.dsp.stages.within import within
 from amt_stream.dsp.streaming import Pointwise, Shape, Shapes, Stage, State, as_given
 
@@ -252,7 +252,7 @@ def _spacing(f: Tensor) -> float:
     )
 
 
-class ExcitationPattern(Pointwise):
+class ExcitationPattern(ERBBands):
     """Levels in dB (..., band) to the documented excitation in dB, the same shape: not calibrated.
 
     A level L spreads by slopes in dB/Cam, at least 10: 27 - 0.37 (L - 60) towards higher bands, 11
@@ -269,33 +269,17 @@ class ExcitationPattern(Pointwise):
     Attributes: `fc_erb` and `erb_centers` (band,), the centers in Hz and as ERB numbers in Cam.
     """
 
-    time_dim = -2
-    out_time_dim = -2
     in_quantity = out_quantity = "dB"
-    binding = ("f_min", "f_max", "erb_step")
 
     level_ref = 60.0
-    fc_erb: Tensor
     erb_centers: Tensor
     upper_slope_base: Tensor
     upper_slope_per_db: Tensor
     lower_slope_base: Tensor
     lower_slope_per_db: Tensor
 
-    def __init__(
-        self,
-        fs: float = 32000,
-        f_min: float = 50.0,
-        f_max: float = 15000.0,
-        erb_step: float = 0.25,
-        learnable: bool = False,
-    ) -> None:
-        super().__init__()
-        fc = erb_grid("ExcitationPattern", f_min, f_max, erb_step)
-        self.fs, self.learnable, self.n_erb_bands = fs, learnable, fc.size
-        self.fixed_axes = {-1: fc.size}
+    def register_values(self, fc: np.ndarray) -> None:
         cams = hz_to_erb_number(fc)
-        self.register_table("fc_erb", fc)
         self.register_table("erb_centers", cams)
         # Positive towards higher bands: (receiving band, spreading band).
         self.register_table("distance", cams[:, None] - cams)
@@ -306,7 +290,7 @@ class ExcitationPattern(Pointwise):
             "lower_slope_per_db": -0.2,
         }
         for name, value in slopes.items():
-            self.register_constant(name, np.array(value), learnable)
+            self.register_constant(name, np.array(value), self.learnable)
 
     distance: Tensor
 

@@ -25,12 +25,6 @@ ROUNDING_DB = 1e-3
 """Float32 rounding in dB of a threshold, which is a difference of larger numbers."""
 
 
-def check_variant(variant: str) -> None:
-    """Raise ValueError for an unknown variant."""
-    if variant not in ("documented", "iso532-3"):
-        raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
-
-
 def channel_constants(edition: Edition, cams: np.ndarray = CAMS) -> dict[str, np.ndarray]:
     """The values of `Channels` from ISO 532-3:2023, its authors' program, or ANSI S3.4-2007.
 
@@ -101,7 +95,23 @@ def erb_grid(stage: str, f_min: float, f_max: float, erb_step: float) -> np.ndar
     return erb_number_to_hz(low + erb_step * np.arange(ceil((high - low) / erb_step) + 1))
 
 
-class Moore2016SpecificLoudness(Pointwise):
+class OfVariant(Pointwise):
+    """A stage as `torch_amt` documents it, or as in ISO 532-3.
+
+    Raises ValueError for an unknown variant.
+    """
+
+    binding = ("variant",)
+
+    def __init__(self, learnable: bool, dtype: torch.dtype, variant: Variant) -> None:
+        super().__init__()
+        self.to(dtype)
+        if variant not in ("documented", "iso532-3"):
+            raise ValueError(f"variant is {variant!r}: give documented or iso532-3")
+        self.learnable, self.variant = learnable, variant
+
+
+class Moore2016SpecificLoudness(OfVariant):
     """Excitation (..., 150) to specific loudness, as documented; not in the meter.
 
     From dB to sone/Cam. variant="documented" follows the documented formulas to the letter;
@@ -120,7 +130,6 @@ class Moore2016SpecificLoudness(Pointwise):
     A: Tensor
     Alpha: Tensor
     C: float | Tensor
-    binding = ("variant",)
 
     def __init__(
         self,
@@ -128,11 +137,8 @@ class Moore2016SpecificLoudness(Pointwise):
         dtype: torch.dtype = torch.float32,
         variant: Variant = "documented",
     ) -> None:
-        super().__init__()
-        self.to(dtype)
-        check_variant(variant)
+        super().__init__(learnable, dtype, variant)
         self.fixed_axes = {-1: CAMS.size}
-        self.learnable, self.variant = learnable, variant
         values = documented_constants() if variant == "documented" else channel_constants("iso")
         self.register_table("erb_scale", CAMS)
         self.register_table("fc", erb_number_to_hz(CAMS))
@@ -172,45 +178,66 @@ class Moore2016SpecificLoudness(Pointwise):
         return f"{super().extra_repr()}, C={short_text(self.C)}"
 
 
-class SpecificLoudness(Pointwise):
-    """Excitation levels in dB (..., band) to the documented specific loudness, the same shape.
+class ERBBands(Pointwise):
+    """A stage of `torch_amt` over bands at equal distances of the ERB number.
 
-    Not calibrated: a power law of decibels above threshold, at most 0.8 at 140 dB. For code written
-    against the documentation; meters use `Moore2016SpecificLoudness(variant="iso532-3")`.
+    fs: sampling rate in Hz
+    f_min, f_max, erb_step: first center in Hz, and spacing of the centers in Cam up to the first at
+        f_max or above
+
+    Raises ValueError for invalid limits.
+
+    Attributes: `fc_erb` (band,), the centers in Hz.
     """
 
     time_dim = -2
     out_time_dim = -2
-    in_quantity, out_quantity = "dB", "sone/Cam"
+    binding = ("f_min", "f_max", "erb_step")
 
     fc_erb: Tensor
-    ethrq_base: Tensor
-    ethrq_adjustment: Tensor
-    C: Tensor
-    alpha: Tensor
-    E0_offset: Tensor
-    binding = ("f_min", "f_max", "erb_step")
-    rounding: ClassVar = {"ethrq_base": ROUNDING_DB}
 
     def __init__(
         self,
-        fs: int = 32000,
+        fs: float = 32000,
         f_min: float = 50.0,
         f_max: float = 15000.0,
         erb_step: float = 0.25,
         learnable: bool = False,
     ) -> None:
         super().__init__()
+        fc = erb_grid(type(self).__name__, f_min, f_max, erb_step)
         self.fs, self.f_min, self.f_max, self.erb_step = fs, f_min, f_max, erb_step
-        self.learnable = learnable
-        fc = erb_grid("SpecificLoudness", f_min, f_max, erb_step)
-        self.n_erb_bands = fc.size
-        self.fixed_axes = {-1: self.n_erb_bands}
+        self.learnable, self.n_erb_bands = learnable, fc.size
+        self.fixed_axes = {-1: fc.size}
         self.register_table("fc_erb", fc)
+        self.register_values(fc)
+
+    def register_values(self, fc: np.ndarray) -> None:
+        """Register what else the stage has for its bands (band,) in Hz."""
+        raise NotImplementedError(f"{type(self).__name__} must define register_values(fc)")
+
+
+class SpecificLoudness(ERBBands):
+    """Excitation levels in dB (..., band) to the documented specific loudness, the same shape.
+
+    Not calibrated: a power law of decibels above threshold, at most 0.8 at 140 dB. For code written
+    against the documentation; meters use `Moore2016SpecificLoudness(variant="iso532-3")`.
+    """
+
+    in_quantity, out_quantity = "dB", "sone/Cam"
+
+    ethrq_base: Tensor
+    ethrq_adjustment: Tensor
+    C: Tensor
+    alpha: Tensor
+    E0_offset: Tensor
+    rounding: ClassVar = {"ethrq_base": ROUNDING_DB}
+
+    def register_values(self, fc: np.ndarray) -> None:
         self.register_table("ethrq_base", threshold_in_quiet_db(fc))
         start = {"ethrq_adjustment": np.zeros(fc.size), "C": 0.047, "alpha": 0.2, "E0_offset": 10.0}
         for name, value in start.items():
-            self.register_constant(name, np.array(value), learnable)
+            self.register_constant(name, np.array(value), self.learnable)
 
     def get_threshold(self) -> Tensor:
         """Absolute threshold (band,) in dB SPL, including its adjustment."""
