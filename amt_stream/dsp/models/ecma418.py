@@ -77,10 +77,7 @@ class ECMATonality(GivesOutput[ECMATonalityOutput], _HearingModel):
     tu_HMS tonality is prominent. Each channel is measured on its own. Frames lag by 80 ms, and come
     two at a time at 48 kHz.
 
-    fs: sampling rate in whole hertz; rates other than 48 kHz are resampled
-    field: "free" or "diffuse", of the sound at the microphone
-
-    Raises ValueError for any other value.
+    Arguments and errors are those of `ECMALoudness`.
 
     >>> import torch
     >>> tonality = ECMATonality(fs=48000)

@@ -173,10 +173,7 @@ class ECMA418(GivesOutput[ECMA418Output], Chain):
     second; each is held until the next. All frames lag as fluctuation strength does, 1.46 s, so
     that those of a time come together. Each channel is measured on its own.
 
-    fs: sampling rate in whole hertz; rates other than 48 kHz are resampled
-    field: "free" or "diffuse", of the sound at the microphone
-
-    Raises ValueError for any other value.
+    Arguments and errors are those of `ECMALoudness`.
 
     >>> import torch
     >>> metrics = ECMA418(fs=48000)

@@ -35,10 +35,7 @@ class ECMARoughness(GivesOutput[ECMARoughnessOutput], _OfEnvelopes):
     of 60 dB has 1 asper; above 0.2 asper roughness is prominent. Each channel is measured on its
     own. Frames lag by 180 ms at 48 kHz.
 
-    fs: sampling rate in whole hertz; rates other than 48 kHz are resampled
-    field: "free" or "diffuse", of the sound at the microphone
-
-    Raises ValueError for any other value.
+    Arguments and errors are those of `ECMALoudness`.
 
     >>> import torch
     >>> roughness = ECMARoughness(fs=48000)
@@ -65,10 +62,7 @@ class ECMAFluctuation(GivesOutput[ECMAFluctuationOutput], _OfEnvelopes):
     4 Hz, with a level of 60 dB has 1 vacil_HMS; above 0.2 fluctuation is prominent. Each channel is
     measured on its own. Frames lag by 1.46 s at 48 kHz.
 
-    fs: sampling rate in whole hertz; rates other than 48 kHz are resampled
-    field: "free" or "diffuse", of the sound at the microphone
-
-    Raises ValueError for any other value.
+    Arguments and errors are those of `ECMALoudness`.
 
     >>> import torch
     >>> fluctuation = ECMAFluctuation(fs=48000)

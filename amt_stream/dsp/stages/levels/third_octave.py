@@ -162,13 +162,7 @@ class Octaves(_Bands):
     at the edge of two thirds 0.47 dB low (near fs / 2 more than class 1 allows), and narrow filters
     take three times as long to rise.
 
-    fs: sampling rate in whole hertz, 8000 or more
-    low_hz, high_hz: nominal midband frequencies of the lowest and highest band, at least 1 Hz;
-        bands too close to fs / 2 are omitted
-
-    Attributes: `midbands`, exact midband frequencies in hertz; `nominal`, their nominal values.
-
-    Raises ValueError for an invalid rate or invalid bands.
+    Arguments, attributes and errors are those of `ThirdOctaves`.
 
     >>> import torch
     >>> analyzer = Octaves(fs=48000)
