@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream import ECMAFluctuation, Rebuffer, Stream, aligned, check_stage
+from amt_stream import ECMAFluctuation, aligned, check_stage
 from amt_stream.dsp.functional.ecma418.fluctuation import FLUCTUATION, KEEP, WAIT
 from amt_stream.dsp.stages import ECMASpecificFluctuation
 from tests.data.independent_ecma418 import F
 from tests.data.independent_ecma418_modulation import basis, fluctuation, slow_lines
 from tests.data.synth import render
-from tests.dsp.chunks import pushed
+from tests.dsp.metrology.ecma418_splits import is_the_same_in_any_split, resumes_and_rows_stay_apart
 
 FILE = Path(__file__).parents[2] / "data" / "ecma418_2_fluctuation.json"
 DATA = json.loads(FILE.read_text(encoding="utf-8"))
@@ -76,44 +76,22 @@ def test_fluctuation_keeps_the_contract():
 
 def test_any_split_gives_the_same():
     x, stage = envelopes(160, rows=1)[0], ECMASpecificFluctuation().double()
-    with torch.no_grad():
-        whole = stage(x).specific
-        for sizes in ([1], [7], [480], [4096], [31, 1024, 1, 777]):
-            pieces = pushed(Rebuffer(Stream(stage, (2, 53))), x, sizes)
-            y = torch.cat([piece.specific for piece in pieces])
-            assert y.equal(whole[: len(y)])
-    assert whole.max() > 0.01
+    cuts = [1], [7], [480], [4096], [31, 1024, 1, 777]
+    assert is_the_same_in_any_split(stage, (2, 53), x, cuts) > 0.01
 
 
 def test_any_split_of_a_sound_gives_the_same():
     x = torch.from_numpy(tone(500, 4, 0.7, duration=2.2) + 0.3 * tone(3000, 6, duration=2.2))
-    model = ECMAFluctuation().double()
-    with torch.no_grad():
-        whole = model(x).specific
-        for sizes in ([480], [31, 1024, 1, 777]):
-            pieces = pushed(Rebuffer(Stream(model, ())), x, sizes)
-            y = torch.cat([piece.specific for piece in pieces])
-            assert y.equal(whole[: len(y)])
-    assert whole.max() > 0.01
+    cuts = [480], [31, 1024, 1, 777]
+    assert is_the_same_in_any_split(ECMAFluctuation().double(), (), x, cuts) > 0.01
 
 
 def test_a_stream_resumes_and_rows_stay_apart():
     x = envelopes(155, rows=3)
     x[1] = x[1].flip(-1)
-    stage = ECMASpecificFluctuation().double()
-    first, rest = x[..., : 30 * 53], x[..., 30 * 53 :]
-    with torch.no_grad():
-        whole = stage(x).specific
-        live = Stream(stage, (3, 2, 53))
-        live(first)
-        again = Stream(ECMASpecificFluctuation().double(), (3, 2, 53))
-        again.load_state_dict(live.state_dict())
-        again.reset(torch.tensor([False, False, True]))
-        y = again(rest).specific
-        assert y[:2].equal(whole[:2, 53:])
-        assert y[0].max() > 0.01
-        assert y[2].equal(stage(rest[2]).specific)
-        assert y[2].max() > 0
+    y = resumes_and_rows_stay_apart(ECMASpecificFluctuation, x, 53)
+    assert y[0].max() > 0.01
+    assert y[2].max() > 0
 
 
 def test_what_is_no_number_reaches_its_own_row_alone():

@@ -11,7 +11,7 @@ import pytest
 import scipy
 import torch
 
-from amt_stream import ECMARoughness, Rebuffer, Stream, aligned, check_stage
+from amt_stream import ECMARoughness, aligned, check_stage
 from amt_stream.dsp.stages import (
     ECMAEnvelopes,
     ECMAFilterbank,
@@ -19,7 +19,7 @@ from amt_stream.dsp.stages import (
 )
 from tests.data.independent_ecma418_modulation import roughness
 from tests.data.synth import render
-from tests.dsp.chunks import pushed
+from tests.dsp.metrology.ecma418_splits import is_the_same_in_any_split, resumes_and_rows_stay_apart
 
 FILE = Path(__file__).parents[2] / "data" / "ecma418_2_roughness.json"
 DATA = json.loads(FILE.read_text(encoding="utf-8"))
@@ -82,31 +82,14 @@ def test_roughness_keeps_the_contract():
 
 def test_any_split_gives_the_same():
     x = torch.from_numpy(tone(500, 40, 0.7, duration=0.9) + 0.3 * tone(3000, 90, duration=0.9))
-    model = ECMARoughness().double()
-    with torch.no_grad():
-        whole = model(x).specific
-        for sizes in ([1], [7], [480], [4096], [31, 1024, 1, 777]):
-            pieces = pushed(Rebuffer(Stream(model, ())), x, sizes)
-            y = torch.cat([piece.specific for piece in pieces])
-            assert y.equal(whole[: len(y)])
-    assert whole.max() > 0.05
+    cuts = [1], [7], [480], [4096], [31, 1024, 1, 777]
+    assert is_the_same_in_any_split(ECMARoughness().double(), (), x, cuts) > 0.05
 
 
 def test_a_stream_resumes_and_rows_stay_apart():
     x = envelopes(40, rows=3)
     x[1] = x[1].flip(-1)
-    stage = ECMASpecificRoughness().double()
-    first, rest = x[..., : 30 * 17], x[..., 30 * 17 :]
-    with torch.no_grad():
-        whole = stage(x).specific
-        live = Stream(stage, (3, 2, 53))
-        live(first)
-        again = Stream(ECMASpecificRoughness().double(), (3, 2, 53))
-        again.load_state_dict(live.state_dict())
-        again.reset(torch.tensor([False, False, True]))
-        y = again(rest).specific
-        assert y[:2].equal(whole[:2, 17:])
-        assert y[2].equal(stage(rest[2]).specific)
+    resumes_and_rows_stay_apart(ECMASpecificRoughness, x, 17)
 
 
 @pytest.mark.parametrize(("carrier", "most"), [(250, 2e-3), (1000, 1e-3)])
