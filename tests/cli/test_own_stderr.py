@@ -12,9 +12,9 @@ import pytest
 import soundfile as sf
 
 from amt_stream.cli.own_stderr import LIBRARY_MESSAGES
+from tests.patience import PATIENCE_S
 
 SCRIPTS = Path(sys.executable).parent
-PATIENCE_S = 60
 SUMMARY = ["--model", "spl", "--summary", "--full-scale-db", "100"]
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from tests.cli.forks import ROOT, Command
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="signals and pseudo terminals are POSIX"
 )
 
-PATIENCE_S = 60.0
 METER = ["meter", "--source", "demo", "--format", "jsonl"]
 
 

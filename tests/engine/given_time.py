@@ -17,11 +17,10 @@ from amt_stream.engine.models import ladder, measurement, model_runner, slowness
 from amt_stream.engine.sources import Deliver, Source
 from amt_stream.meters.calibration import Calibration
 from tests.engine.slow_models import FS, SlowModel
+from tests.patience import PATIENCE_S
 
 BLOCK = FS // 100
 DAY_S = 1e9
-PATIENCE_S = 60.0
-"""Real time in which a broken test ends."""
 
 
 class Slow(SlowModel):

@@ -84,14 +84,10 @@ def built_with(place, factor):
     return build
 
 
+EAR_TRANSFER = "freq_hz", "free_field_db", "diffuse_field_db", "middle_ear_db"
 COLUMNS = {
     "moore2016": {
-        "moore_ear_transfer": (
-            "freq_hz",
-            "free_field_db",
-            "diffuse_field_db",
-            "middle_ear_db",
-        ),
+        "moore_ear_transfer": EAR_TRANSFER,
         "moore_threshold": ("freq_hz", "iso532_3_db"),
         "moore_alpha": ("g_db", "alpha"),
         "moore_a_iso": ("g_db", "iso532_3_a"),
@@ -99,12 +95,7 @@ COLUMNS = {
         "moore_sone_phon": ("phon", "iso532_3_sone"),
     },
     "gm2002": {
-        "moore_ear_transfer": (
-            "freq_hz",
-            "free_field_db",
-            "diffuse_field_db",
-            "middle_ear_db",
-        ),
+        "moore_ear_transfer": EAR_TRANSFER,
         "moore_threshold": ("freq_hz", "ansi_s34_2007_db"),
         "moore_alpha": ("g_db", "alpha"),
         "moore_a_ansi": ("g_db", "a"),

@@ -10,7 +10,7 @@ import time
 import pytest
 from paho.mqtt.client import CallbackAPIVersion, Client
 
-PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 def mosquitto():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from websockets.sync.client import connect
 
-PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 class Protocol:

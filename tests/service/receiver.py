@@ -5,7 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
-PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 class Posted(NamedTuple):

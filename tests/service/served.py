@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 from tests.cli.forks import Forks
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60
 
 
 @functools.cache

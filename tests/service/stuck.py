@@ -8,7 +8,7 @@ import queue
 import socket
 import threading
 
-PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 class Stuck:

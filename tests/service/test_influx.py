@@ -17,8 +17,9 @@ from amt_stream.service.transports.http_endpoint import Endpoint, influx_endpoin
 from amt_stream.service.transports.http_sender import MOST_WAITING, HttpSender, token_from
 from amt_stream.service.transports.influx import Influx, protocol_line
 from amt_stream.service.transports.transport import ServiceError
+from tests.patience import PATIENCE_S
 from tests.service.receiver import Receiver
-from tests.service.served import PATIENCE_S, Served, is_row
+from tests.service.served import Served, is_row
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1)
 LINES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="\0"))

@@ -25,7 +25,8 @@ from amt_stream.meters.state_signs import signs_script
 from amt_stream.service.message import Message
 from amt_stream.service.page.pipe import parts, pipe_line
 from amt_stream.service.screen import Screens
-from tests.service.browser import PATIENCE_S, Browser
+from tests.patience import PATIENCE_S
+from tests.service.browser import Browser
 from tests.service.served import Served, is_row
 
 

@@ -22,7 +22,8 @@ from amt_stream.service.reference import read_tone
 from amt_stream.service.systemd import Manager
 from amt_stream.sessions import Session
 from amt_stream.sessions.verify import verify
-from tests.service.served import PATIENCE_S, ROOT, Lines, Served, forks, is_row
+from tests.patience import PATIENCE_S
+from tests.service.served import ROOT, Lines, Served, forks, is_row
 
 PRESET = """
 [model]

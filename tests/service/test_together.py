@@ -20,10 +20,10 @@ from websockets.sync.client import connect
 from amt_stream.core.values import NotAllowed
 from amt_stream.service import COMMANDS
 from amt_stream.service.identity import parse_label, parse_station
+from tests.patience import PATIENCE_S
 from tests.service.broker import RealBroker
 from tests.service.served import Served, is_row
 
-PATIENCE_S = 60
 TOPIC = "amt/all"
 NAMED = {"station": "all", "labels": {"city": "Graz", "lat": "-33.9"}}
 MEASURED = ["--source", "am-tone", "--model", "zwicker", "--columns", "zwicker_n_sone,zwicker_n5*"]

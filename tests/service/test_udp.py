@@ -10,7 +10,8 @@ import pytest
 from amt_stream.service.message import Message
 from amt_stream.service.transports.transport import ServiceError
 from amt_stream.service.transports.udp import Udp
-from tests.service.served import PATIENCE_S, Served, is_row
+from tests.patience import PATIENCE_S
+from tests.service.served import Served, is_row
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from amt_stream.service import Station
 from amt_stream.service.web import Web
 from amt_stream.sessions.outputs import FollowedReadings
 from tests.apps.conftest import open_window  # noqa: F401 (a fixture)
+from tests.patience import PATIENCE_S
 from tests.service.browser import Browser
 
 pytestmark = pytest.mark.soak
@@ -51,7 +52,6 @@ APART = 10.0
 DISPLAYS = "window", "wall", "page", "terminal"
 COLUMNS, LINES = 100, 30
 LIMIT = Limit("laf_db", 80.0, name="loud")
-PATIENCE_S = 30.0
 ENOUGH_S = 2.2
 """Seconds that are measured before a picture."""
 LONG_LOST = "00:(0[3-9]|[1-5])"
