@@ -4,11 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import types
 from torch import Tensor
 
 from amt_stream.dsp.functional import programme
-from amt_stream.dsp.functional.compiler.call_table import KernelCall, TupleOf, of_type, plan_rows
+from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.fused import HostOutput, PlanOnly, Workspace
 from amt_stream.dsp.stages.levels.bs1770 import BS1770, BS1770Output, ProgrammeFrames
@@ -118,22 +117,20 @@ def _read(
             readings[i][0, k] = found[i, k]
 
 
-_a, _i, _d, _b = (of_type(AT, kind) for kind in (None, types.int64, types.float64, types.boolean))
-
-CALLS = programme.CALLS | {
-    "to_readings": KernelCall(
-        AT.to_readings,
-        _read,
-        TupleOf(BS1770Output, _a(2, *BS1770Output._fields)),
-        *(*_b(1, "renewed"), *_d(1, "before"), *_i(1, "counted"), *_d(1, "running")),
-        *(*_i(2, "counts"), *_d(2, "sums"), *_d(1, "energies")),
-        *_d(2, "means", "levels", "told", "found"),
-        TupleOf(LufsReadings, _a(2, *COLUMNS)),
-    )
-}
+CALLS = Calls(AT, programme.CALLS)
 """The kernels, by their rows in a plan."""
 
-_to_readings = CALLS["to_readings"].call
+_a, _i, _d, _b = CALLS.arguments
+
+_to_readings = CALLS.add(
+    "to_readings",
+    _read,
+    TupleOf(BS1770Output, _a(2, *BS1770Output._fields)),
+    *(*_b(1, "renewed"), *_d(1, "before"), *_i(1, "counted"), *_d(1, "running")),
+    *(*_i(2, "counts"), *_d(2, "sums"), *_d(1, "energies")),
+    *_d(2, "means", "levels", "told", "found"),
+    TupleOf(LufsReadings, _a(2, *COLUMNS)),
+)
 
 
 @kernel

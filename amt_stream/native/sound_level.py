@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import types
 
 from amt_stream.dsp.functional import sound_level
-from amt_stream.dsp.functional.compiler.call_table import KernelCall, TupleOf, of_type, plan_rows
+from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 from amt_stream.dsp.functional.sound_level import LevelFrames
@@ -135,22 +134,20 @@ def _read(
     taken[0] += count
 
 
-_a, _i, _d, _b = (of_type(AT, kind) for kind in (None, types.int64, types.float64, types.boolean))
-
-CALLS = sound_level.CALLS | {
-    "to_readings": KernelCall(
-        AT.to_readings,
-        _read,
-        TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
-        *_i(1, "taken", *TABLES),
-        TupleOf(_Kept, tuple(_d(2 if name == "kept_counts" else 3, name)[0] for name in KEPT)),
-        *(*_b(1, "valid", "there"), *_d(1, "since_s"), *_d(2, "powers")),
-        *(*_a(3, "now", "measured"), *_a(2, "lae")),
-    )
-}
+CALLS = Calls(AT, sound_level.CALLS)
 """The kernels, by their rows in a plan."""
 
-_to_readings = CALLS["to_readings"].call
+_a, _i, _d, _b = CALLS.arguments
+
+_to_readings = CALLS.add(
+    "to_readings",
+    _read,
+    TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
+    *_i(1, "taken", *TABLES),
+    TupleOf(_Kept, tuple(_d(2 if name == "kept_counts" else 3, name)[0] for name in KEPT)),
+    *(*_b(1, "valid", "there"), *_d(1, "since_s"), *_d(2, "powers")),
+    *(*_a(3, "now", "measured"), *_a(2, "lae")),
+)
 
 
 @kernel

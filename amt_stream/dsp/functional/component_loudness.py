@@ -3,17 +3,14 @@
 The arguments come from a plan (`AT`), so that no types are checked and no memory is allocated.
 """
 
-from numba import types
-
 from amt_stream.dsp.functional.banded import multiply
 from amt_stream.dsp.functional.compiler.call_table import (
+    Calls,
     Integer,
     Integers,
-    KernelCall,
     TupleOf,
     join,
     leave,
-    of_type,
     plan_rows,
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
@@ -81,7 +78,10 @@ def _to_end(stl_ears: Array, ltl_ears: Array, stl: Array, ltl: Array, before: Ar
             ltl[r, n] = ltl_ears[r, 0, n] + ltl_ears[r, 1, n]
 
 
-_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
+CALLS = Calls(AT)
+"""The kernels, by their rows in a plan."""
+
+_a, _i, _d, _ = CALLS.arguments
 
 _CHANNELS = TupleOf(Channels, (*_a(1, *Channels._fields[:-1]), *_a(0, "c")))
 _GROUPS = TupleOf(
@@ -95,86 +95,75 @@ _LOUDNESS = _a(3, "stl_ears", "ltl_ears")
 _MEMORY = _a(2, "short", "long")
 _PRECISE = _d(2, "short", "long")
 
-CALLS = {
-    "to_rate": resampling(AT),
-    "through_ear": KernelCall(
-        AT.through_ear,
-        _partitioned_fir,
-        *_a(2, "to_ear", "partitions", "to_lines", "from_lines", "lines", "at_cochlea"),
-    ),
-    "to_spectrum": KernelCall(
-        AT.to_spectrum,
-        _running_spectrum,
-        *_a(2, "to_transform"),
-        *_a(1, "cosine", "sine"),
-        Integers(AT.halves, WINDOWS),
-        Integers(AT.bins, WINDOWS),
-        Integer(AT.hop),
-        *_a(3, "power"),
-    ),
-    "to_kept": KernelCall(AT.to_kept, _select_components, *_a(4, "seen", "seen_kept")),
-    "to_density": KernelCall(
-        AT.to_density,
-        multiply,
-        *_a(2, "all_kept", "levels"),
-        *_i(2, "levels_blocks"),
-        *_a(2, "all_density"),
-        gives=True,
-    ),
-    "to_high": KernelCall(
-        AT.to_high,
-        multiply,
-        *_a(2, "all_kept", "upper"),
-        *_i(2, "upper_blocks"),
-        *_a(2, "all_high"),
-        gives=True,
-    ),
-    "by_groups": KernelCall(
-        AT.by_groups,
-        _group_skirts,
-        *_a(2, "part_kept", "part_density"),
-        _GROUPS,
-        *_d(None, "part_db"),
-        *_a(2, "part_low"),
-        gives=True,
-    ),
-    "one_by_one": KernelCall(
-        AT.one_by_one,
-        _lower_skirts,
-        *_a(2, "part_kept", "part_level"),
-        *_a(1, "frequency", "fc", "slope"),
-        *_i(1, "components_below"),
-        *_a(2, "part_low"),
-        gives=True,
-    ),
-    "to_shifted": KernelCall(
-        AT.to_shifted, _to_shifted, *_a(2, "part_low", "part_high"), *_d(None, "part_factor")
-    ),
-    "to_binaural": KernelCall(
-        AT.to_binaural,
-        _binaural_loudness,
-        *(*_a(4, "excitation"), _CHANNELS, *_a(2, "smoothing"), *_a(0, "theta"), *_d(None, "step")),
-        *(*_a(1, "short_term", "long_term"), *_i(1, "before"), *_MEMORY),
-        *(*_a(4, "specific"), *_LOUDNESS, *_MEMORY),
-    ),
-    "to_monaural": KernelCall(
-        AT.to_monaural,
-        _monaural_loudness,
-        *(*_a(4, "excitation"), _CHANNELS, *_d(None, "step")),
-        *(*_d(1, "short_term", "long_term"), *_i(1, "before"), *_PRECISE),
-        *(*_LOUDNESS, *_PRECISE),
-    ),
-    "to_end": KernelCall(AT.to_end, _to_end, *_LOUDNESS, *_a(2, "stl", "ltl"), *_i(1, "before")),
-}
-"""The kernels, by their rows in a plan."""
-
-_to_rate, _through_ear, _to_spectrum = (
-    CALLS[name].call for name in ("to_rate", "through_ear", "to_spectrum")
+_to_rate = resampling(CALLS)
+_through_ear = CALLS.add(
+    "through_ear",
+    _partitioned_fir,
+    *_a(2, "to_ear", "partitions", "to_lines", "from_lines", "lines", "at_cochlea"),
 )
-_to_kept, _to_density, _to_high = (CALLS[k].call for k in ("to_kept", "to_density", "to_high"))
-_by_groups, _one_by_one = CALLS["by_groups"].call, CALLS["one_by_one"].call
-_shifted, _end = CALLS["to_shifted"].call, CALLS["to_end"].call
-_to_binaural, _to_monaural = CALLS["to_binaural"].call, CALLS["to_monaural"].call
+_to_spectrum = CALLS.add(
+    "to_spectrum",
+    _running_spectrum,
+    *_a(2, "to_transform"),
+    *_a(1, "cosine", "sine"),
+    Integers(AT.halves, WINDOWS),
+    Integers(AT.bins, WINDOWS),
+    Integer(AT.hop),
+    *_a(3, "power"),
+)
+_to_kept = CALLS.add("to_kept", _select_components, *_a(4, "seen", "seen_kept"))
+_to_density = CALLS.add(
+    "to_density",
+    multiply,
+    *_a(2, "all_kept", "levels"),
+    *_i(2, "levels_blocks"),
+    *_a(2, "all_density"),
+    gives=True,
+)
+_to_high = CALLS.add(
+    "to_high",
+    multiply,
+    *_a(2, "all_kept", "upper"),
+    *_i(2, "upper_blocks"),
+    *_a(2, "all_high"),
+    gives=True,
+)
+_by_groups = CALLS.add(
+    "by_groups",
+    _group_skirts,
+    *_a(2, "part_kept", "part_density"),
+    _GROUPS,
+    *_d(None, "part_db"),
+    *_a(2, "part_low"),
+    gives=True,
+)
+_one_by_one = CALLS.add(
+    "one_by_one",
+    _lower_skirts,
+    *_a(2, "part_kept", "part_level"),
+    *_a(1, "frequency", "fc", "slope"),
+    *_i(1, "components_below"),
+    *_a(2, "part_low"),
+    gives=True,
+)
+_shifted = CALLS.add(
+    "to_shifted", _to_shifted, *_a(2, "part_low", "part_high"), *_d(None, "part_factor")
+)
+_to_binaural = CALLS.add(
+    "to_binaural",
+    _binaural_loudness,
+    *(*_a(4, "excitation"), _CHANNELS, *_a(2, "smoothing"), *_a(0, "theta"), *_d(None, "step")),
+    *(*_a(1, "short_term", "long_term"), *_i(1, "before"), *_MEMORY),
+    *(*_a(4, "specific"), *_LOUDNESS, *_MEMORY),
+)
+_to_monaural = CALLS.add(
+    "to_monaural",
+    _monaural_loudness,
+    *(*_a(4, "excitation"), _CHANNELS, *_d(None, "step")),
+    *(*_d(1, "short_term", "long_term"), *_i(1, "before"), *_PRECISE),
+    *(*_LOUDNESS, *_PRECISE),
+)
+_end = CALLS.add("to_end", _to_end, *_LOUDNESS, *_a(2, "stl", "ltl"), *_i(1, "before"))
 
 
 @kernel

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numba import types
 from torch import Tensor
 
 from amt_stream.dsp.functional.compiler.call_table import (
-    KernelCall,
+    Calls,
     join,
     leave,
-    of_type,
     plan_rows,
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel, recurrence
@@ -108,25 +106,23 @@ AT = plan_rows(
 )
 """Rows of a plan, by name."""
 
-_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
-
-CALLS = {
-    "to_squares": KernelCall(
-        AT.to_squares,
-        _filtered_mean_square,
-        *(*_a(2, "given"), *_d(2, "sections"), *_i(1, "lengths"), *_d(3, "filters")),
-        *(*_d(2, "square_lines"), *_d(3, "filters")),
-    ),
-    "to_peaks": KernelCall(
-        AT.to_peaks,
-        _peaks,
-        *(*_a(2, "joined", "phases"), *_i(1, "lengths"), *_a(2, "sample_peak", "true_peak")),
-    ),
-    "to_sum": KernelCall(AT.to_sum, _summed, *_d(3, "squares"), *_d(1, "gains"), *_a(2, "energy")),
-}
+CALLS = Calls(AT)
 """The kernels, by their rows in a plan."""
 
-_to_squares, _to_peaks, _to_sum = (CALLS[k].call for k in ("to_squares", "to_peaks", "to_sum"))
+_a, _i, _d, _ = CALLS.arguments
+
+_to_squares = CALLS.add(
+    "to_squares",
+    _filtered_mean_square,
+    *(*_a(2, "given"), *_d(2, "sections"), *_i(1, "lengths"), *_d(3, "filters")),
+    *(*_d(2, "square_lines"), *_d(3, "filters")),
+)
+_to_peaks = CALLS.add(
+    "to_peaks",
+    _peaks,
+    *(*_a(2, "joined", "phases"), *_i(1, "lengths"), *_a(2, "sample_peak", "true_peak")),
+)
+_to_sum = CALLS.add("to_sum", _summed, *_d(3, "squares"), *_d(1, "gains"), *_a(2, "energy"))
 
 
 @kernel

@@ -5,13 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numba import types
 from torch import Tensor
 
 from amt_stream.dsp.functional.compiler.call_table import (
-    KernelCall,
+    Calls,
     TupleOf,
-    of_type,
     plan_rows,
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
@@ -376,20 +374,18 @@ AT = plan_rows(
 )
 """Rows of a plan, by name."""
 
-_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
-
-CALLS = {
-    "to_levels": KernelCall(
-        AT.to_levels,
-        _sound_levels,
-        *(*_a(2, "given"), *_i(1, "lengths"), *_d(1, "coefficients"), *_a(2, "phases")),
-        *_d(2, "state"),
-        TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
-    )
-}
+CALLS = Calls(AT)
 """The kernels, by their rows in a plan."""
 
-_to_levels = CALLS["to_levels"].call
+_a, _i, _d, _ = CALLS.arguments
+
+_to_levels = CALLS.add(
+    "to_levels",
+    _sound_levels,
+    *(*_a(2, "given"), *_i(1, "lengths"), *_d(1, "coefficients"), *_a(2, "phases")),
+    *_d(2, "state"),
+    TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
+)
 
 
 @kernel

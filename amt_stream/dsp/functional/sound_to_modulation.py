@@ -1,13 +1,9 @@
 """Sound to modulation filters: the kernels of all stages in one compiled call, on a plan."""
 
-from numba import types
-
 from amt_stream.dsp.functional.adaptation import _adapt
 from amt_stream.dsp.functional.compiler.call_table import (
+    Calls,
     Flag,
-    KernelArgument,
-    KernelCall,
-    of_type,
     plan_rows,
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
@@ -35,40 +31,36 @@ AT = plan_rows(
 )
 """Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 
-_a = of_type(AT, None)
-
-CALLS = {
-    "to_bands": KernelCall(
-        AT.to_bands,
-        _cascade(ORDER),
-        *(*_a(3, "sound"), *_a(2, "coefficients"), KernelArgument(AT.factor, None, types.float64)),
-        *(*_a(4, "filters"), *_a(3, "moved"), *_a(4, "filters")),
-    ),
-    "to_nerve": KernelCall(
-        AT.to_nerve,
-        _first_order,
-        *(*_a(2, "lines"), *_a(1, "cutoff"), *_a(2, "low_passes")),
-        *(Flag(AT.high), Flag(AT.rectify), *_a(2, "lines")),
-    ),
-    "to_adapted": KernelCall(
-        AT.to_adapted,
-        _adapt,
-        *(*_a(2, "lines"), *_a(1, "floor", "rates"), *_a(2, "most"), *_a(1, "corr", "mult")),
-        *(*_a(3, "loops"), *_a(2, "lines"), *_a(3, "loops")),
-    ),
-    "to_modulation": KernelCall(
-        AT.to_modulation,
-        _bank,
-        *(*_a(2, "lines"), *_a(1, "low"), *_a(2, "delta", "gain", "delta"), *_a(1, "scale")),
-        KernelArgument(AT.envelope, 1, types.boolean),
-        KernelArgument(AT.counts, 1, types.int64),
-        *(*_a(2, "first", "bands"), *_a(3, "y")),
-    ),
-}
+CALLS = Calls(AT)
 """The kernels, by their rows in a plan. Each may work in place."""
 
-_to_bands, _to_nerve = CALLS["to_bands"].call, CALLS["to_nerve"].call
-_to_adapted, _to_modulation = CALLS["to_adapted"].call, CALLS["to_modulation"].call
+_a, _i, _d, _b = CALLS.arguments
+
+_to_bands = CALLS.add(
+    "to_bands",
+    _cascade(ORDER),
+    *(*_a(3, "sound"), *_a(2, "coefficients"), *_d(None, "factor")),
+    *(*_a(4, "filters"), *_a(3, "moved"), *_a(4, "filters")),
+)
+_to_nerve = CALLS.add(
+    "to_nerve",
+    _first_order,
+    *(*_a(2, "lines"), *_a(1, "cutoff"), *_a(2, "low_passes")),
+    *(Flag(AT.high), Flag(AT.rectify), *_a(2, "lines")),
+)
+_to_adapted = CALLS.add(
+    "to_adapted",
+    _adapt,
+    *(*_a(2, "lines"), *_a(1, "floor", "rates"), *_a(2, "most"), *_a(1, "corr", "mult")),
+    *(*_a(3, "loops"), *_a(2, "lines"), *_a(3, "loops")),
+)
+_to_modulation = CALLS.add(
+    "to_modulation",
+    _bank,
+    *(*_a(2, "lines"), *_a(1, "low"), *_a(2, "delta", "gain", "delta"), *_a(1, "scale")),
+    *(*_b(1, "envelope"), *_i(1, "counts")),
+    *(*_a(2, "first", "bands"), *_a(3, "y")),
+)
 
 
 @kernel

@@ -5,13 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numba import types
 from torch import Tensor
 
 from amt_stream.dsp.functional.compiler.call_table import (
-    KernelCall,
+    Calls,
     TupleOf,
-    of_type,
     plan_rows,
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
@@ -254,20 +252,18 @@ AT = plan_rows(
 )
 """Rows of a plan, by name."""
 
-_a, _i, _d = (of_type(AT, kind) for kind in (None, types.int64, types.float64))
-
-CALLS = {
-    "to_powers": KernelCall(
-        AT.to_powers,
-        _third_octaves,
-        *(*_a(2, "given"), *_i(1, "lengths"), *_d(2, "poles"), *_d(1, "gain", "smoothing")),
-        *_d(3, "state"),
-        TupleOf(BandFrames, (*_a(3, "mean_square"), *_a(4, "last", "highest"))),
-    )
-}
+CALLS = Calls(AT)
 """The kernels, by their rows in a plan."""
 
-_to_powers = CALLS["to_powers"].call
+_a, _i, _d, _ = CALLS.arguments
+
+_to_powers = CALLS.add(
+    "to_powers",
+    _third_octaves,
+    *(*_a(2, "given"), *_i(1, "lengths"), *_d(2, "poles"), *_d(1, "gain", "smoothing")),
+    *_d(3, "state"),
+    TupleOf(BandFrames, (*_a(3, "mean_square"), *_a(4, "last", "highest"))),
+)
 
 
 @kernel

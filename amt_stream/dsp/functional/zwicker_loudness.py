@@ -1,12 +1,9 @@
 """Sound to Zwicker loudness: the kernels of all stages in one compiled call, on a plan."""
 
-from numba import types
-
 from amt_stream.dsp.functional.compiler.call_table import (
-    KernelCall,
+    Calls,
     join,
     leave,
-    of_type,
     plan_rows,
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
@@ -61,60 +58,55 @@ def _to_end(weighted: Array, decayed: Array, n: Array, core_out: Array, begun: A
                 out[i] = core[i]
 
 
-_a, _d, _b = (of_type(AT, kind) for kind in (None, types.float64, types.boolean))
-_PATTERN = *_a(1, "upper", "floors"), *_a(2, "slopes")
-
-CALLS = {
-    "to_rate": resampling(AT),
-    "to_powers": KernelCall(
-        AT.to_powers,
-        _third_octave_powers,
-        *(*_a(3, "in_frames"), *_d(2, "poles"), *_d(1, "gain", "smoothing")),
-        *_d(3, "filters", "powers"),
-    ),
-    "to_levels": KernelCall(AT.to_levels, _levels, *_d(3, "powers"), *_a(2, "levels")),
-    "to_cores": KernelCall(
-        AT.to_cores,
-        _core_loudness,
-        *_a(2, "levels", "limit", "correction"),
-        *_a(1, "transmission", "threshold", "adaptation"),
-        *_a(2, "core_lines"),
-    ),
-    "to_decayed": KernelCall(
-        AT.to_decayed,
-        _decayed,
-        *(*_a(3, "core"), *_d(1, "decay"), *_d(3, "cores"), *_b(1, "begun"), *_a(3, "decayed")),
-    ),
-    "to_total": KernelCall(
-        AT.to_total,
-        _loudness_pattern,
-        *(*_a(2, "decayed_lines"), *_PATTERN),
-        *(*_a(1, "total_lines"), *_a(2, "no_samples")),
-    ),
-    "to_weighted": KernelCall(
-        AT.to_weighted,
-        _weighted,
-        *(*_a(2, "total"), *_d(2, "weighting", "low_passes"), *_b(1, "begun")),
-        *(*_a(2, "weighted"), *_d(2, "low_passes")),
-    ),
-    "to_end": KernelCall(
-        AT.to_end,
-        _to_end,
-        *(*_a(2, "weighted"), *_a(3, "decayed"), *_a(2, "n"), *_a(3, "core_out"), *_b(1, "begun")),
-    ),
-    "to_specific": KernelCall(
-        AT.to_specific,
-        _loudness_pattern,
-        *(*_a(2, "core_out_lines"), *_PATTERN),
-        *(*_a(1, "total_out"), *_a(2, "specific")),
-    ),
-}
+CALLS = Calls(AT)
 """The kernels, by their rows in a plan."""
 
-_to_rate, _to_powers, _to_levels = (CALLS[k].call for k in ("to_rate", "to_powers", "to_levels"))
-_to_cores, _to_decayed = CALLS["to_cores"].call, CALLS["to_decayed"].call
-_to_total, _to_weighted = CALLS["to_total"].call, CALLS["to_weighted"].call
-_end, _to_specific = CALLS["to_end"].call, CALLS["to_specific"].call
+_a, _, _d, _b = CALLS.arguments
+_PATTERN = *_a(1, "upper", "floors"), *_a(2, "slopes")
+
+_to_rate = resampling(CALLS)
+_to_powers = CALLS.add(
+    "to_powers",
+    _third_octave_powers,
+    *(*_a(3, "in_frames"), *_d(2, "poles"), *_d(1, "gain", "smoothing")),
+    *_d(3, "filters", "powers"),
+)
+_to_levels = CALLS.add("to_levels", _levels, *_d(3, "powers"), *_a(2, "levels"))
+_to_cores = CALLS.add(
+    "to_cores",
+    _core_loudness,
+    *_a(2, "levels", "limit", "correction"),
+    *_a(1, "transmission", "threshold", "adaptation"),
+    *_a(2, "core_lines"),
+)
+_to_decayed = CALLS.add(
+    "to_decayed",
+    _decayed,
+    *(*_a(3, "core"), *_d(1, "decay"), *_d(3, "cores"), *_b(1, "begun"), *_a(3, "decayed")),
+)
+_to_total = CALLS.add(
+    "to_total",
+    _loudness_pattern,
+    *(*_a(2, "decayed_lines"), *_PATTERN),
+    *(*_a(1, "total_lines"), *_a(2, "no_samples")),
+)
+_to_weighted = CALLS.add(
+    "to_weighted",
+    _weighted,
+    *(*_a(2, "total"), *_d(2, "weighting", "low_passes"), *_b(1, "begun")),
+    *(*_a(2, "weighted"), *_d(2, "low_passes")),
+)
+_end = CALLS.add(
+    "to_end",
+    _to_end,
+    *(*_a(2, "weighted"), *_a(3, "decayed"), *_a(2, "n"), *_a(3, "core_out"), *_b(1, "begun")),
+)
+_to_specific = CALLS.add(
+    "to_specific",
+    _loudness_pattern,
+    *(*_a(2, "core_out_lines"), *_PATTERN),
+    *(*_a(1, "total_out"), *_a(2, "specific")),
+)
 
 
 @kernel

@@ -41,7 +41,6 @@ ONE_FORM = {
         "masked_threshold",
         "partial_specific_loudness",
         "modulation_poles",
-        "of_type",
         "one_poles",
         "per_frame",
         "plan_rows",

@@ -7,8 +7,11 @@ Nothing is checked: the caller must fill the whole plan.
 """
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -195,13 +198,28 @@ def _copied(typing: Context, to: Kind, start: Kind, count: Kind) -> Typed:
 copied: Kernel = intrinsic(_copied)
 
 
-def of_type(rows: object, kind: Kind) -> Callable[..., tuple[KernelArgument, ...]]:
-    """`f(axes, *names)`: arguments of this number type, from the rows of these names."""
+class Calls(dict[str, KernelCall]):
+    """Kernels that run by a plan with these `plan_rows`, by the names of their rows.
 
-    def named(axes: int | None, *names: str) -> tuple[KernelArgument, ...]:
-        return tuple(KernelArgument(getattr(rows, name), axes, kind) for name in names)
+    others: more of them, by the same rows
 
-    return named
+    Attributes: `arguments`, four functions `f(axes, *names)` that give arguments from the rows of
+    these names: of the sound's number type, of integers, of float64, and of booleans.
+    """
+
+    def __init__(self, rows: Any, others: Mapping[str, KernelCall] = MappingProxyType({})) -> None:
+        super().__init__(others)
+        self.rows = rows
+        numbers = None, types.int64, types.float64, types.boolean
+        self.arguments = tuple(partial(self._arguments, kind) for kind in numbers)
+
+    def _arguments(self, kind: Kind, axes: int | None, *names: str) -> tuple[KernelArgument, ...]:
+        return tuple(KernelArgument(getattr(self.rows, name), axes, kind) for name in names)
+
+    def add(self, name: str, kernel: Kernel, *given: Kernel, gives: bool = False) -> Value:
+        """Add a `KernelCall` of the row `name`; returns its `call(plan, like)`."""
+        self[name] = KernelCall(getattr(self.rows, name), kernel, *given, gives=gives)
+        return self[name].call
 
 
 @kernel

@@ -1,16 +1,16 @@
 """FIR filters and resampling."""
 
 from math import prod
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.compiler import gpu
-from amt_stream.dsp.functional.compiler.call_table import Integer, KernelCall, of_type
+from amt_stream.dsp.functional.compiler.call_table import Calls, Integer
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
 from amt_stream.dsp.functional.compiler.lanes import LANES, lanes_of, put
+from amt_stream.dsp.functional.compiler.lowering import Value
 from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.dsp.functional.compiler.sums import sums_of_products
 
@@ -270,13 +270,9 @@ def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> 
                 y[r, n1 * up + q], y[r, n1 * up + q1] = a1, b1
 
 
-def resampling(rows: Any) -> KernelCall:
-    """`_polyphase` as a call in a plan with these rows."""
-    a = of_type(rows, None)
-    given = (
-        *a(2, "to_resample", "bank"),
-        Integer(rows.down),
-        Integer(rows.taken),
-        *a(2, "resampled"),
-    )
-    return KernelCall(rows.to_rate, _polyphase, *given)
+def resampling(calls: Calls) -> Value:
+    """Add `_polyphase` to the calls of a plan; returns what runs it."""
+    sound, rows = calls.arguments[0], calls.rows
+    down_taken = Integer(rows.down), Integer(rows.taken)
+    given = *sound(2, "to_resample", "bank"), *down_taken, *sound(2, "resampled")
+    return calls.add("to_rate", _polyphase, *given)
