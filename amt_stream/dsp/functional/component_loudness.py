@@ -115,17 +115,13 @@ _to_kept = CALLS.add("to_kept", _select_components, *_a(4, "seen", "seen_kept"))
 _to_density = CALLS.add(
     "to_density",
     multiply,
-    *_a(2, "all_kept", "levels"),
-    *_i(2, "levels_blocks"),
-    *_a(2, "all_density"),
+    *(*_a(2, "all_kept", "levels"), *_i(2, "levels_blocks"), *_a(2, "all_density")),
     gives=True,
 )
 _to_high = CALLS.add(
     "to_high",
     multiply,
-    *_a(2, "all_kept", "upper"),
-    *_i(2, "upper_blocks"),
-    *_a(2, "all_high"),
+    *(*_a(2, "all_kept", "upper"), *_i(2, "upper_blocks"), *_a(2, "all_high")),
     gives=True,
 )
 _by_groups = CALLS.add(

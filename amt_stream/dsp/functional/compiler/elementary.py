@@ -87,21 +87,15 @@ def _logarithmic_series(of_one_and: bool) -> Kernel:
     return form
 
 
-@overload(exponential, jit_options=JIT)
-def _exponential(x: Kind) -> Kernel:
-    return _power_series(False) if x == types.float32 else exponential
+def _use_in_single(function: Kernel, form: Kernel) -> None:
+    """Compile calls of `function` with a float32 as `form`."""
+
+    @overload(function, jit_options=JIT)
+    def choose(x: Kind) -> Kernel:
+        return form if x == types.float32 else function
 
 
-@overload(exponential_less_one, jit_options=JIT)
-def _exponential_less_one(x: Kind) -> Kernel:
-    return _power_series(True) if x == types.float32 else exponential_less_one
-
-
-@overload(logarithm, jit_options=JIT)
-def _logarithm(x: Kind) -> Kernel:
-    return _logarithmic_series(False) if x == types.float32 else logarithm
-
-
-@overload(logarithm_of_one_and, jit_options=JIT)
-def _logarithm_of_one_and(x: Kind) -> Kernel:
-    return _logarithmic_series(True) if x == types.float32 else logarithm_of_one_and
+_use_in_single(exponential, _power_series(less_one=False))
+_use_in_single(exponential_less_one, _power_series(less_one=True))
+_use_in_single(logarithm, _logarithmic_series(of_one_and=False))
+_use_in_single(logarithm_of_one_and, _logarithmic_series(of_one_and=True))
