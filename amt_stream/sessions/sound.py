@@ -36,6 +36,40 @@ def refuse_sound(format: str, fs: int, channels: int) -> None:
         )
 
 
+class _Waiting:
+    """Chunks that wait to be written, each with the hour that begins with it or "", and its notes.
+
+    A chunk is split if new notes begin within it, which begin an hour too.
+    """
+
+    def __init__(self, fs: int, notes: Mapping[str, object]) -> None:
+        self._fs, self._notes, self._hours = fs, notes, LogHour()
+        self._changes: deque[tuple[int, Mapping[str, object]]] = deque()
+        self.chunks: deque[tuple[str, Mapping[str, object], Chunk]] = deque()
+
+    def add(
+        self, chunks: Sequence[Chunk], changes: Sequence[tuple[int, Mapping[str, object]]]
+    ) -> None:
+        """Add chunks, and samples from which new notes apply."""
+        self._changes.extend(changes)
+        for chunk in chunks:
+            for piece in self._pieces(chunk):
+                utc = in_utc(np.array([piece.utc]))[0]
+                begins = self._hours.turns(utc, piece.sample / self._fs)
+                self.chunks.append((self._hours.name if begins else "", self._notes, piece))
+
+    def _pieces(self, chunk: Chunk) -> Iterator[Chunk]:
+        """A chunk, split if new notes begin within it."""
+        while self._changes and self._changes[0][0] < chunk.sample + len(chunk):
+            sample, notes = self._changes.popleft()
+            if sample > chunk.sample:
+                before, chunk = _parted(chunk, sample - chunk.sample, self._fs)
+                yield before
+            self._notes = notes
+            self._hours.end()
+        yield chunk
+
+
 class SoundRecording:
     """Writes sound in hourly parts: 24-bit FLAC, or 32-bit float WAV.
 
@@ -58,10 +92,8 @@ class SoundRecording:
     ) -> None:
         self._cut = False
         self._folder, self._format = folder, format
-        self._fs, self._channels, self._notes, self._name = fs, channels, notes, name
-        self._hours = LogHour()
-        self._waiting: deque[tuple[str, Mapping[str, object], Chunk]] = deque()
-        self._changes: deque[tuple[int, Mapping[str, object]]] = deque()
+        self._fs, self._channels, self._name = fs, channels, name
+        self._waiting = _Waiting(fs, notes)
         self._hour = ""
         self._part: _SoundPart | None = None
         self._finished: _SoundPart | None = None
@@ -87,37 +119,22 @@ class SoundRecording:
         changes: samples, in order, from which new notes apply: a new part begins there, or with the
             first chunk after that
         """
-        self._changes.extend(changes)
-        for chunk in chunks:
-            for piece in self._pieces(chunk):
-                utc = in_utc(np.array([piece.utc]))[0]
-                begins = self._hours.turns(utc, piece.sample / self._fs)
-                self._waiting.append((self._hours.name if begins else "", self._notes, piece))
+        self._waiting.add(chunks, changes)
         self.flush()
-
-    def _pieces(self, chunk: Chunk) -> Iterator[Chunk]:
-        """A chunk, split if new notes begin within it."""
-        while self._changes and self._changes[0][0] < chunk.sample + len(chunk):
-            sample, notes = self._changes.popleft()
-            if sample > chunk.sample:
-                before, chunk = _parted(chunk, sample - chunk.sample, self._fs)
-                yield before
-            self._notes = notes
-            self._hours.end()
-        yield chunk
 
     def flush(self) -> None:
         self._close_finished()
-        while self._waiting:
-            hour, notes, first = self._waiting[0]
+        waiting = self._waiting.chunks
+        while waiting:
+            hour, notes, first = waiting[0]
             if hour or self._part is None:
                 self._finish_part()
                 self._close_finished()
                 self._hour = hour or self._hour
                 self._part = self._new(first, notes)
-                self._waiting[0] = "", notes, first
+                waiting[0] = "", notes, first
             together = [first]
-            for hour, _, chunk in list(self._waiting)[1:]:
+            for hour, _, chunk in list(waiting)[1:]:
                 if hour:
                     break
                 together.append(chunk)
@@ -133,7 +150,7 @@ class SoundRecording:
                 raise
             self._next = together[-1].sample + len(together[-1])
             for _ in together:
-                self._waiting.popleft()
+                waiting.popleft()
 
     def reopen(self) -> None:
         """Begin a new part if the old one is gone."""

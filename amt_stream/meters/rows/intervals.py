@@ -67,6 +67,78 @@ class _End:
     on_time: bool = True
 
 
+class _Ends:
+    """When intervals end: by the clock, or in elapsed time.
+
+    begin: of the current interval
+    waiting: ends that some model has not reached
+    from_s, to_s: the part of the sound that is covered
+    """
+
+    def __init__(self, interval: Interval, elapsed: bool) -> None:
+        self._interval, self.elapsed = interval, elapsed
+        self.from_s, self.to_s = 0.0, math.inf
+        self.begin = _End(0.0, math.nan)
+        self.waiting: list[_End] = []
+        # Time up to which all ends are known; the next end by the clock; UTC of time 0.
+        self._known_s, self._next, self._epoch = -math.inf, math.nan, math.nan
+
+    @property
+    def clock(self) -> Interval:
+        return Interval(self._interval.seconds) if self.elapsed else self._interval
+
+    def find(self, reached_s: float, epoch: float) -> None:
+        """Find the ends of intervals up to `reached_s`; `epoch` is UTC of time 0 here."""
+        reached_s = min(reached_s, self.to_s)
+        if math.isnan(self._next):
+            self.elapsed |= math.isnan(epoch)
+            self._epoch = 0.0 if self.elapsed else epoch
+            self.begin = _End(self.from_s, self._epoch + self.from_s)
+            self.begin.on_time = (
+                abs(self.clock.begin(self.begin.utc_s) - self.begin.utc_s) < CLOCK_S
+            )
+            self._next = self.clock.end(self.begin.utc_s)
+        elif not self.elapsed and math.isfinite(epoch):
+            self._epoch = epoch
+        while self._next - self._epoch <= reached_s + SAME_S:
+            at_s = max(self._next - self._epoch, self._known_s, self.from_s)
+            # After the clock was set forward, this may be past.
+            jumped = at_s + self._epoch > self._next + CLOCK_S
+            self.waiting.append(
+                _End(at_s, at_s + self._epoch if jumped else self._next, not jumped)
+            )
+            self._next = self.clock.end(self.waiting[-1].utc_s)
+        self._known_s = max(self._known_s, reached_s)
+
+    def finish(self, end_s: float) -> bool:
+        """Find the last end, that of the sound; whether there was any sound."""
+        if math.isnan(self._next):
+            return False
+        self.find(end_s, math.nan)
+        last_s = self.waiting[-1].time_s if self.waiting else self.begin.time_s
+        end_s = min(end_s, self.to_s)
+        if end_s > last_s + SAME_S:
+            self.waiting.append(_End(end_s, end_s + self._epoch, on_time=False))
+        return True
+
+    @property
+    def progress(self) -> JsonDict:
+        """The state as data for JSON."""
+        return {
+            "begin": asdict(self.begin),
+            "ends": [asdict(end) for end in self.waiting],
+            "clock": [self._known_s, self._next, self._epoch],
+            "elapsed": self.elapsed,
+        }
+
+    def go_on(self, state: JsonMap) -> None:
+        """Continue with a `progress`. Raises KeyError, TypeError or ValueError."""
+        self.begin = _End(**state["begin"])
+        self.waiting = [_End(**end) for end in state["ends"]]
+        self._known_s, self._next, self._epoch = map(float, state["clock"])
+        self.elapsed = bool(state["elapsed"])
+
+
 class Intervals(Resumable):
     """A row for each interval of the clock, from the frames of all models.
 
@@ -115,14 +187,8 @@ class Intervals(Resumable):
         self._timed = next(
             (n for n in counting if self.readings[n].model in equivalent), counting[0]
         )
-        self._from_s, self._to_s = 0.0, math.inf
         self._tracks = {name: _IntervalTrack() for name in self.readings}
-        # Begin of the current interval; ends that some model has not reached; time up to which all
-        # ends are known; the next end by the clock; UTC of time 0.
-        self._begin = _End(0.0, math.nan)
-        self._ends: list[_End] = []
-        self._known_s, self._next, self._epoch = -math.inf, math.nan, math.nan
-        self._elapsed = elapsed
+        self._ends = _Ends(interval, elapsed)
         self._done: list[dict[str, object]] = []
 
     @property
@@ -145,13 +211,13 @@ class Intervals(Resumable):
     @property
     def described(self) -> JsonDict:
         """Length and time zone for the header."""
-        clock = "elapsed time" if self._elapsed else zone_text(self.interval.zone)
+        clock = "elapsed time" if self._ends.elapsed else zone_text(self.interval.zone)
         columns = [column.to_dict() for column in self.columns]
         return {"seconds": self.interval.seconds, "clock": clock, "columns": columns}
 
     def cover(self, from_s: float, to_s: float) -> None:
         """Count only this part of the sound, like `Readings`."""
-        self._from_s, self._to_s = from_s, to_s
+        self._ends.from_s, self._ends.to_s = from_s, to_s
         for one in self.readings.values():
             one.cover(from_s, to_s)
 
@@ -163,13 +229,14 @@ class Intervals(Resumable):
     def take(self, frames: Frames) -> None:
         """Count further frames of one model."""
         readings, track = self.readings[frames.model], self._tracks[frames.model]
-        self._find_ends(frames.end_s, frames.end_utc - frames.end_s)
+        self._ends.find(frames.end_s, frames.end_utc - frames.end_s)
         begin_s, end_s, count = frames.begin_s, frames.end_s, len(frames)
         lost = frames.skipped + frames.missed
         before_s = track.reached_s if math.isfinite(track.reached_s) else begin_s
         period_s = (begin_s - before_s) / (lost + 1)
         passed = at = 0
-        ends = [one for one in self._ends[len(track.results) :] if one.time_s <= end_s + SAME_S]
+        ends = self._ends.waiting[len(track.results) :]
+        ends = [one for one in ends if one.time_s <= end_s + SAME_S]
         for end in [*ends, None]:
             until_s = math.inf if end is None else end.time_s + SAME_S
             if passed < lost:  # missing frames before these
@@ -205,36 +272,10 @@ class Intervals(Resumable):
     def _reach(self, track: _IntervalTrack, end_s: float, paused: bool) -> None:
         """Add the time up to `end_s`, measured or not."""
         if paused:
-            after_s = max(track.reached_s, self._from_s)
-            track.paused_s += max(0.0, min(end_s, self._to_s) - after_s)
+            after_s = max(track.reached_s, self._ends.from_s)
+            track.paused_s += max(0.0, min(end_s, self._ends.to_s) - after_s)
         track.reached_s = end_s
         track.empty = False
-
-    def _find_ends(self, reached_s: float, epoch: float) -> None:
-        """Find the ends of intervals up to `reached_s`; `epoch` is UTC of time 0 here."""
-        reached_s = min(reached_s, self._to_s)
-        if math.isnan(self._next):
-            self._elapsed |= math.isnan(epoch)
-            self._epoch = 0.0 if self._elapsed else epoch
-            self._begin = _End(self._from_s, self._epoch + self._from_s)
-            self._begin.on_time = self._is_whole(self._begin.utc_s)
-            self._next = self._clock.end(self._begin.utc_s)
-        elif not self._elapsed and math.isfinite(epoch):
-            self._epoch = epoch
-        while self._next - self._epoch <= reached_s + SAME_S:
-            at_s = max(self._next - self._epoch, self._known_s, self._from_s)
-            # After the clock was set forward, this may be past.
-            jumped = at_s + self._epoch > self._next + CLOCK_S
-            self._ends.append(_End(at_s, at_s + self._epoch if jumped else self._next, not jumped))
-            self._next = self._clock.end(self._ends[-1].utc_s)
-        self._known_s = max(self._known_s, reached_s)
-
-    @property
-    def _clock(self) -> Interval:
-        return Interval(self.interval.seconds) if self._elapsed else self.interval
-
-    def _is_whole(self, utc_s: float) -> bool:
-        return abs(self._clock.begin(utc_s) - utc_s) < CLOCK_S
 
     def _close(self, model: str) -> None:
         """End the interval of this model."""
@@ -253,18 +294,19 @@ class Intervals(Resumable):
             self._end_row([one.results.pop(0) for one in self._tracks.values()])
 
     def _end_row(self, of_models: Sequence[JsonMap]) -> None:
-        begin, end = self._begin, self._ends.pop(0)
-        self._begin = end
+        begin, end = self._ends.begin, self._ends.waiting.pop(0)
+        self._ends.begin = end
         if end.time_s - begin.time_s < SAME_S:
             return
-        long_s = self._clock.end(begin.utc_s) - self._clock.begin(begin.utc_s)
+        clock = self._ends.clock
+        long_s = clock.end(begin.utc_s) - clock.begin(begin.utc_s)
         short = end.time_s - begin.time_s < SHORT * long_s
         values = {name: value for one in of_models for name, value in one.items()}
         values |= annoyances(values)
         # A model continues after the end of the sound.
         left_s = end.time_s - begin.time_s - sum(values.get(name) or 0.0 for name in COUNTED[::2])
         values["excluded_s"] = max(0.0, min(values.get("excluded_s") or 0.0, left_s))
-        utc_s = None if self._elapsed else begin.utc_s
+        utc_s = None if self._ends.elapsed else begin.utc_s
         row = {
             "time_s": round(begin.time_s, 6),
             "utc": None if utc_s is None else utc_text(utc_s),
@@ -287,15 +329,10 @@ class Intervals(Resumable):
 
     def finish(self, end_s: float) -> None:
         """End the current interval at the end of the sound."""
-        if math.isnan(self._next):
+        if not self._ends.finish(end_s):
             return
-        self._find_ends(end_s, math.nan)
-        last_s = self._ends[-1].time_s if self._ends else self._begin.time_s
-        end_s = min(end_s, self._to_s)
-        if end_s > last_s + SAME_S:
-            self._ends.append(_End(end_s, end_s + self._epoch, on_time=False))
         for name, track in self._tracks.items():
-            for _ in self._ends[len(track.results) :]:
+            for _ in self._ends.waiting[len(track.results) :]:
                 self._close(name)
 
     def ended(self) -> Rows:
@@ -306,24 +343,14 @@ class Intervals(Resumable):
     @property
     def progress(self) -> str:
         """The progress of the intervals, without their readings, as JSON."""
-        return json.dumps(
-            {
-                "begin": asdict(self._begin),
-                "ends": [asdict(end) for end in self._ends],
-                "clock": [self._known_s, self._next, self._epoch],
-                "elapsed": self._elapsed,
-                "tracks": {name: asdict(track) for name, track in self._tracks.items()},
-            }
-        )
+        tracks = {name: asdict(track) for name, track in self._tracks.items()}
+        return json.dumps(self._ends.progress | {"tracks": tracks})
 
     @progress.setter
     def progress(self, given: str) -> None:
         try:
             state = json.loads(given)
-            self._begin = _End(**state["begin"])
-            self._ends = [_End(**end) for end in state["ends"]]
-            self._known_s, self._next, self._epoch = map(float, state["clock"])
-            self._elapsed = bool(state["elapsed"])
+            self._ends.go_on(state)
             self._tracks = {name: _IntervalTrack(**state["tracks"][name]) for name in self._tracks}
         except (KeyError, TypeError, ValueError) as error:
             raise Unfitting(f"the state of intervals is invalid: {error}") from error
