@@ -40,16 +40,69 @@ RISE_S = 0.5
 """Seconds that the rise of any reading takes at least."""
 
 
+class _Rises:
+    """Follows columns, row by row: which values only rise again, after a gap or a reset.
+
+    At the start, what rises counts in maxima.
+
+    rises_s: how long each column rises
+    step_s: between rows
+
+    Attributes: `first`, number of the first row that began such a rise; infinite without one.
+    """
+
+    def __init__(self, rises_s: list[float], step_s: float) -> None:
+        self._rows = np.maximum(np.array(rises_s), RISE_S)[:, None] / step_s
+        # Number of the row from which each column last rose from silence, after the start.
+        self._silent_at = np.full((len(rises_s), 1), -np.inf)
+        self._was_settling = np.zeros((len(rises_s), 1), bool)
+        # Which columns had a value.
+        self._has_begun = np.zeros((len(rises_s), 1), bool)
+        self.first = np.inf
+
+    def extend(self, more: "_Rises") -> None:
+        """Follow further columns too."""
+        self._rows = np.vstack((self._rows, more._rows))
+        self._silent_at = np.vstack((self._silent_at, more._silent_at))
+        self._was_settling = np.vstack((self._was_settling, more._was_settling))
+        self._has_begun = np.vstack((self._has_begun, more._has_begun))
+
+    def rising(
+        self,
+        numbers: NDArray[np.int64],
+        newest: int,
+        faults: NDArray[np.uint8],
+        settling: NDArray[np.bool_],
+        known: NDArray[np.bool_],
+    ) -> NDArray[np.bool_] | None:
+        """Which values (column, row) rise again, or None for none.
+
+        numbers, faults: of the rows; newest: the number of the row before
+        settling, known: which values (column, row) are settling, and there
+        """
+        before = np.hstack((self._was_settling, settling))
+        begun = np.logical_or.accumulate(np.hstack((self._has_begun, known)), axis=1)
+        self._was_settling, self._has_begun = before[:, -1:], begun[:, -1:]
+        if not settling.any():
+            return None
+        previous = np.append(newest, numbers[:-1])
+        restarts = (faults & RESTARTS > 0) | (numbers - previous > 1) | ~before[:, :-1]
+        again = settling & restarts & begun[:, :-1]
+        silent_at = np.where(again, numbers.astype(float), -np.inf)
+        if np.isinf(self.first) and again.any():
+            self.first = float(numbers[np.argmax(again.any(axis=0))])
+        silent_at = np.maximum.accumulate(np.hstack((self._silent_at, silent_at)), axis=1)[:, 1:]
+        self._silent_at = silent_at[:, -1:]
+        rising: NDArray[np.bool_] = settling & (numbers - silent_at < self._rows)
+        return rising
+
+
 class ReadingHistory:
     """The rows of one measurement [main-thread].
 
     columns: of the rows; the useful ones are stored
     step_s: between rows
     """
-
-    _silent_at: NDArray[np.float64]
-    _was_settling: NDArray[np.bool_]
-    _has_begun: NDArray[np.bool_]
 
     def __init__(self, columns: "Sequence[Column]", step_s: float) -> None:
         self.columns, self.step_s = tuple(kept_of(columns)), step_s
@@ -60,33 +113,23 @@ class ReadingHistory:
         """Store further columns from now on, of rows that have others now."""
         more = tuple(one for one in kept_of(columns) if one.name not in self._place)
         self.pyramid.extend(len(more))
+        self._rises.extend(self._rises_of(more))
         self.columns += more
         self._index()
 
-        def taller(part: NDArray[Any], value: float) -> NDArray[Any]:
-            return np.vstack((part, np.full((len(more), 1), value, part.dtype)))
-
-        self._silent_at = taller(self._silent_at, -np.inf)
-        self._was_settling = taller(self._was_settling, False)
-        self._has_begun = taller(self._has_begun, False)
+    def _rises_of(self, columns: "Sequence[Column]") -> _Rises:
+        return _Rises([one.rise_s for one in columns], self.step_s)
 
     def _index(self) -> None:
-        """Note the places of the columns, and how long they rise."""
+        """Note the places of the columns."""
         self._place = {column.name: i for i, column in enumerate(self.columns)}
-        rises_s = [max(one.rise_s, RISE_S) for one in self.columns]
-        self._rise_rows = np.array(rises_s)[:, None] / self.step_s
         self._settling_of: dict[str, NDArray[np.bool_]] = {}
 
     def clear(self) -> None:
         self.pyramid = HistoryPyramid(len(self.columns), ROWS, WHOLE)
         self._utc = np.zeros(ROWS, np.int64)
         self._row = ""
-        self._silent_at = np.full((len(self.columns), 1), -np.inf)
-        """Number of the row from which each column last rose from silence, after the start."""
-        self._was_settling = np.zeros((len(self.columns), 1), bool)
-        self._has_begun = np.zeros((len(self.columns), 1), bool)
-        """Which columns had a value."""
-        self._disturbed = np.inf
+        self._rises = self._rises_of(self.columns)
         self.count = 0
         """Grows with every row."""
         self.first_s = 0.0
@@ -132,7 +175,8 @@ class ReadingHistory:
             both = np.stack([absent, absent])
             found = [rows.range_of.get(one.name, both) for one in self.columns]
             ranges = np.array(found, np.float64).reshape(shape[0], 2, shape[1])
-        rising = self._rising(numbers, rows["fault"], settling, ~np.isnan(values))
+        newest, known = self.pyramid.newest, ~np.isnan(values)
+        rising = self._rises.rising(numbers, newest, rows["fault"], settling, known)
         self.pyramid.add(numbers, values, marks, ranges, rising)
         self._utc[numbers % ROWS] = rows["utc"].astype("datetime64[ms]").astype(np.int64)
         self.count += len(rows)
@@ -154,32 +198,6 @@ class ReadingHistory:
             self._settling_of[text] = np.array(those, bool)
         return self._settling_of[text]
 
-    def _rising(
-        self,
-        numbers: NDArray[np.int64],
-        faults: NDArray[np.uint8],
-        settling: NDArray[np.bool_],
-        known: NDArray[np.bool_],
-    ) -> NDArray[np.bool_] | None:
-        """Which values (column, row) only rise again from silence, after a gap or a reset.
-
-        At the start, what rises counts in maxima.
-        """
-        before = np.hstack((self._was_settling, settling))
-        begun = np.logical_or.accumulate(np.hstack((self._has_begun, known)), axis=1)
-        self._was_settling, self._has_begun = before[:, -1:], begun[:, -1:]
-        if not settling.any():
-            return None
-        previous = np.append(self.pyramid.newest, numbers[:-1])
-        restarts = (faults & RESTARTS > 0) | (numbers - previous > 1) | ~before[:, :-1]
-        again = settling & restarts & begun[:, :-1]
-        silent_at = np.where(again, numbers.astype(float), -np.inf)
-        if np.isinf(self._disturbed) and again.any():
-            self._disturbed = float(numbers[np.argmax(again.any(axis=0))])
-        silent_at = np.maximum.accumulate(np.hstack((self._silent_at, silent_at)), axis=1)[:, 1:]
-        self._silent_at = silent_at[:, -1:]
-        return settling & (numbers - silent_at < self._rise_rows)
-
     @property
     def main_columns(self) -> "list[Column]":
         return [one for one in self.columns if not one.bound_of]
@@ -200,7 +218,7 @@ class ReadingHistory:
     @property
     def disturbed_s(self) -> float:
         """The end of the first fault or reset: values that settle after it do not count."""
-        return self._disturbed * self.step_s
+        return self._rises.first * self.step_s
 
     def settling_in(self, cells: PyramidCells, name: str) -> NDArray[np.bool_]:
         """In which cells a column is settling."""

@@ -12,6 +12,7 @@ from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot
+from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, Stood, maxima_of, summary
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.readings import Summary
@@ -50,8 +51,7 @@ class LatestReadings:
         self._lock = threading.Lock()
 
     def _use(self, rows: AnyRows) -> None:
-        self.models, self.limits = tuple(rows.readings), rows.limits
-        self.rows = rows
+        self.models, self.rows = tuple(rows.readings), rows
         self._maxima: dict[str, str] = {}
         for one in rows.readings.values():
             present = [column for column in one.columns if column.statistic == "instantaneous"]
@@ -73,6 +73,11 @@ class LatestReadings:
     def needed(self) -> Collection[str]:
         """Models that limits, triggers of events and chosen columns need [any-thread]."""
         return self.rows.needed
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Limits of the rows [any-thread]."""
+        return self.rows.limits
 
     def __call__(self, frames: Frames) -> None:
         with self._lock:
