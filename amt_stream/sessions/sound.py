@@ -36,7 +36,7 @@ def refuse_sound(format: str, fs: int, channels: int) -> None:
         )
 
 
-class _Waiting:
+class _WaitingSound:
     """Chunks that wait to be written, each with the hour that begins with it or "", and its notes.
 
     A chunk is split if new notes begin within it, which begin an hour too.
@@ -93,7 +93,7 @@ class SoundRecording:
         self._cut = False
         self._folder, self._format = folder, format
         self._fs, self._channels, self._name = fs, channels, name
-        self._waiting = _Waiting(fs, notes)
+        self._waiting = _WaitingSound(fs, notes)
         self._hour = ""
         self._part: _SoundPart | None = None
         self._finished: _SoundPart | None = None

@@ -62,7 +62,7 @@ class ECMARoughnessOutput(NamedTuple):
     specific: Tensor
 
 
-class _OfEnvelopes(OfBlocks):
+class _AfterEnvelopes(OfBlocks):
     """A stage after `ECMAEnvelopes`."""
 
     block_size = FRAME
@@ -78,7 +78,7 @@ class _OfEnvelopes(OfBlocks):
         raise NotImplementedError(f"{type(self).__name__} must define register_tables()")
 
 
-class ECMASpecificRoughness(_OfEnvelopes):
+class ECMASpecificRoughness(_AfterEnvelopes):
     """Envelopes and powers (..., 2, 53, time) of `ECMAEnvelopes` to `ECMARoughnessOutput`.
 
     50 frames a second, from blocks of 341 ms, each 85 ms after the last. The spectrum of each
@@ -134,7 +134,7 @@ class ECMAFluctuationOutput(NamedTuple):
     specific: Tensor
 
 
-class ECMASpecificFluctuation(_OfEnvelopes):
+class ECMASpecificFluctuation(_AfterEnvelopes):
     """Envelopes and powers (..., 2, 53, time) of `ECMAEnvelopes` to `ECMAFluctuationOutput`.
 
     50 frames a second, from blocks of 1.37 s, each 0.34 s after the last. A few lines are fitted to
