@@ -29,6 +29,113 @@ MARKS = ("time_s", "fault", "settling")
 TAKEN = {*MARKS, "action", "collector", "next", "reward", "done", "terminated", "truncated"}
 
 
+class _RowChoice:
+    """Which rows are recorded, and which of them begin an episode.
+
+    every: record one of this many rows
+
+    Attributes: `left_out`, how many rows belong to no episode.
+    """
+
+    def __init__(self, every: int) -> None:
+        self._every, self.left_out = every, 0
+        # How many rows of the episode came; time and stretch of the last row; time between rows.
+        self._at, self._time_s, self._stretch, self._step_s = 0, math.nan, 0, math.nan
+
+    def of(self, frames: Frames) -> tuple[list[int], list[bool]]:
+        """The rows to record, and whether each begins an episode."""
+        self.left_out += frames.skipped
+        at = self._at if self._follows(frames) else 0
+        chosen, begins = [], []
+        for i, fault in enumerate(frames.fault.tolist()):
+            if fault & UNHEARD:
+                self.left_out += 1
+                at = 0
+            else:
+                if at % self._every == 0:
+                    chosen.append(i)
+                    begins.append(at == 0)
+                at += 1
+        self._at = at
+        return chosen, begins
+
+    def _follows(self, frames: Frames) -> bool:
+        """Whether these rows directly follow the last recorded ones."""
+        gap_s, self._time_s = float(frames.time_s[0]) - self._time_s, math.nan
+        known_s = gap_s if math.isnan(self._step_s) else self._step_s
+        step_s = float(frames.time_s[1] - frames.time_s[0]) if len(frames) > 1 else known_s
+        self._step_s = step_s
+        steady = all(abs(s - step_s) < 0.01 * step_s for s in (gap_s, known_s))
+        anew, self._stretch = frames.stretch != self._stretch, frames.stretch
+        return steady and not anew and not frames.missed
+
+    def end(self, frames: Frames) -> None:
+        """Let the next rows follow these, which were recorded."""
+        self._time_s = float(frames.time_s[-1])
+
+
+class _RowStore:
+    """Rows that wait to be taken, for any thread; the oldest give way, counted in `dropped`.
+
+    rows: capacity, allocated with the first row
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows, self.dropped = rows, 0
+        self._lock = threading.Lock()
+        self._columns: dict[str, np.ndarray] = {}
+        # The newest rows taken, whose transitions are not known yet.
+        self._held: dict[str, np.ndarray] = {}
+        self._first = self._count = self._episode = 0
+        # Whether rows were dropped since the last `take`, and whether that ended the episode.
+        self._hole = self._cut = False
+
+    def __len__(self) -> int:
+        return self._count - self._first
+
+    def append(self, columns: dict[str, np.ndarray], count: int) -> None:
+        """Store so many rows. Raises ValueError for others than before."""
+        with self._lock:
+            if not self._columns:
+                self._columns = {
+                    name: np.zeros((self._rows, *value.shape[1:]), value.dtype)
+                    for name, value in columns.items()
+                }
+            _same_layout(self._columns, columns)
+            columns["begins"][0] |= self._cut
+            self._cut = False
+            places = np.arange(self._count, self._count + count)[-self._rows :] % self._rows
+            for name, column in self._columns.items():
+                column[places] = columns[name][-self._rows :]
+            self._count += count
+            excess = len(self) - self._rows
+            if excess > 0:
+                self._first += excess
+                self.dropped += excess
+                self._hole = True
+
+    def take(self, ended: bool) -> tuple[dict[str, np.ndarray], NDArray[np.int64], int]:
+        """The waiting rows, their episodes, and the number of transitions that may be taken."""
+        with self._lock:
+            if not self._columns:
+                raise RuntimeError("nothing was recorded yet: let the engine run first")
+            places = np.arange(self._first, self._count) % self._rows
+            rows = {name: column[places] for name, column in self._columns.items()}
+            if self._hole and self._held:
+                # Earlier transitions end at the row held back, and do not span the dropped rows.
+                rows["begins"][0] = True
+                rows = {name: np.concatenate([self._held[name], rows[name]]) for name in rows}
+            begins = rows["begins"]
+            episode = self._episode + np.cumsum(begins) - begins[:1]
+            kept = 0 if ended else min(2, len(self))
+            self._held = {name: value[len(value) - kept :].copy() for name, value in rows.items()}
+            if len(begins):
+                self._episode = int(episode[-kept] if kept else episode[-1] + 1)
+            self._first = self._count - kept
+            self._hole, self._cut = False, self._cut or ended
+        return rows, episode, max(0, len(begins) - (1 if ended else 2))
+
+
 @thread_checked
 class TransitionRecorder:
     """A sink that records rows of a stream as transitions for torchrl.
@@ -76,20 +183,22 @@ class TransitionRecorder:
             observe = _by_name(tuple(observe))
         self._observe, self._reward, self._act = observe, reward, act
         self.every, self.rows = every, rows
-        self.dropped = 0
-        self.left_out = 0
         self._microphone: str | None = None
-        self._lock = threading.Lock()
-        self._columns: dict[str, np.ndarray] = {}
-        self._held: dict[str, np.ndarray] = {}
-        self._first = self._count = self._episode = 0
-        self._hole = self._cut = False
-        self._at = 0
-        self._time_s, self._step_s, self._stretch = math.nan, math.nan, 0
+        self._choice, self._store = _RowChoice(every), _RowStore(rows)
 
     def __len__(self) -> int:
         """Number of rows waiting for `take` [any-thread]."""
-        return self._count - self._first
+        return len(self._store)
+
+    @property
+    def dropped(self) -> int:
+        """Number of rows that gave way to newer ones [any-thread]."""
+        return self._store.dropped
+
+    @property
+    def left_out(self) -> int:
+        """Number of rows that belong to no episode [any-thread]."""
+        return self._choice.left_out
 
     def __call__(self, frames: Frames) -> None:
         """Record rows and act on them [sink-thread].
@@ -102,8 +211,7 @@ class TransitionRecorder:
                 f"a TransitionRecorder of {self._microphone!r} got frames of "
                 f"{frames.microphone!r}: give it the frames of one microphone"
             )
-        self.left_out += frames.skipped
-        chosen, begins = self._choose(frames)
+        chosen, begins = self._choice.of(frames)
         seen = {name: _rows(name, value, frames) for name, value in self._observe(frames).items()}
         columns = {name: value[chosen] for name, value in seen.items()}
         for name in MARKS:
@@ -113,9 +221,8 @@ class TransitionRecorder:
             columns["action"] = _actions([self._act(row) for row in rows])
         columns["begins"] = np.array(begins, np.bool_)
         if chosen:
-            with self._lock:
-                self._append(columns, len(chosen))
-        self._time_s = float(frames.time_s[-1])
+            self._store.append(columns, len(chosen))
+        self._choice.end(frames)
 
     def take(self, ended: bool = False) -> "TensorDict":
         """Take the transitions so far as a TensorDict of batch size [T] [any-thread].
@@ -132,7 +239,7 @@ class TransitionRecorder:
         import torch
         from tensordict import TensorDict
 
-        rows, episode, given = self._take_rows(ended)
+        rows, episode, given = self._store.take(ended)
         begins = rows.pop("begins")
         start = np.flatnonzero(~begins[1:][:given])
         done = torch.from_numpy(np.append(begins[2:], True)[start, None])
@@ -155,72 +262,6 @@ class TransitionRecorder:
             )
         transitions["next", "reward"] = reward.reshape(-1, 1)
         return transitions
-
-    def _choose(self, frames: Frames) -> tuple[list[int], list[bool]]:
-        """Which rows to record, and which of them begin an episode."""
-        at = self._at if self._follows(frames) else 0
-        chosen, begins = [], []
-        for i, fault in enumerate(frames.fault.tolist()):
-            if fault & UNHEARD:
-                self.left_out += 1
-                at = 0
-            else:
-                if at % self.every == 0:
-                    chosen.append(i)
-                    begins.append(at == 0)
-                at += 1
-        self._at = at
-        return chosen, begins
-
-    def _follows(self, frames: Frames) -> bool:
-        """Whether these rows directly follow the last recorded ones."""
-        gap_s, self._time_s = float(frames.time_s[0]) - self._time_s, math.nan
-        known_s = gap_s if math.isnan(self._step_s) else self._step_s
-        step_s = float(frames.time_s[1] - frames.time_s[0]) if len(frames) > 1 else known_s
-        self._step_s = step_s
-        steady = all(abs(s - step_s) < 0.01 * step_s for s in (gap_s, known_s))
-        anew, self._stretch = frames.stretch != self._stretch, frames.stretch
-        return steady and not anew and not frames.missed
-
-    def _append(self, columns: dict[str, np.ndarray], count: int) -> None:
-        if not self._columns:
-            self._columns = {
-                name: np.zeros((self.rows, *value.shape[1:]), value.dtype)
-                for name, value in columns.items()
-            }
-        _same_layout(self._columns, columns)
-        columns["begins"][0] |= self._cut
-        self._cut = False
-        places = np.arange(self._count, self._count + count)[-self.rows :] % self.rows
-        for name, column in self._columns.items():
-            column[places] = columns[name][-self.rows :]
-        self._count += count
-        excess = len(self) - self.rows
-        if excess > 0:
-            self._first += excess
-            self.dropped += excess
-            self._hole = True
-
-    def _take_rows(self, ended: bool) -> tuple[dict[str, np.ndarray], NDArray[np.int64], int]:
-        """The waiting rows, their episodes, and the number of transitions that may be taken."""
-        with self._lock:
-            if not self._columns:
-                raise RuntimeError("nothing was recorded yet: let the engine run first")
-            places = np.arange(self._first, self._count) % self.rows
-            rows = {name: column[places] for name, column in self._columns.items()}
-            if self._hole and self._held:
-                # Earlier transitions end at the row held back, and do not span the dropped rows.
-                rows["begins"][0] = True
-                rows = {name: np.concatenate([self._held[name], rows[name]]) for name in rows}
-            begins = rows["begins"]
-            episode = self._episode + np.cumsum(begins) - begins[:1]
-            kept = 0 if ended else min(2, len(self))
-            self._held = {name: value[len(value) - kept :].copy() for name, value in rows.items()}
-            if len(begins):
-                self._episode = int(episode[-kept] if kept else episode[-1] + 1)
-            self._first = self._count - kept
-            self._hole, self._cut = False, self._cut or ended
-        return rows, episode, max(0, len(begins) - (1 if ended else 2))
 
 
 def _by_name(names: tuple[str, ...]) -> Observe:
