@@ -43,6 +43,7 @@ html_show_copyright = False
 html_show_sourcelink = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_extra_path = [str(reference_pages.write_live_meter())]
 html_theme_options = {
     "light_css_variables": {
         "color-brand-primary": "#3b0f7a",

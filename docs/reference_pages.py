@@ -1,4 +1,4 @@
-"""The generated pages of the reference: each public name, and each command with its options."""
+"""The generated pages: the live meter, each public name, and each command with its options."""
 
 import importlib
 import importlib.util
@@ -9,6 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import GenericAlias
 from typing import Any
+
+from amt_stream.native.build import Request, build_library
+from amt_stream.native.web_files import WASM, web_files
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = Path(__file__).resolve().parent / "generated"
@@ -50,6 +53,15 @@ def write_pages(app: Any) -> None:
     write_names()
     write_commands()
     write_outside()
+
+
+def write_live_meter() -> Path:
+    """Write the meter of the first page, a model as WebAssembly; gives its folder."""
+    model, folder = "zwicker", FOLDER / "live"
+    files = web_files(model, build_library(Request(model, 48000, 1, 0.01, (WASM,))))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meter.html").write_bytes(files[f"{model}.html"])
+    return folder
 
 
 def write_names() -> None:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from amt_stream import __version__
+from amt_stream.meters import catalog
 from amt_stream.meters.state_signs import SIGNS
 from amt_stream.native.build import link, zig
 
@@ -43,7 +44,7 @@ def web_files(model: str, made: Mapping[str, bytes]) -> dict[str, bytes]:
             (folder / file).write_bytes(content)
         link(folder, model, WASM, [*zig(), *_OPTIONS], "whole.wasm")
         module = (folder / "whole.wasm").read_bytes()
-    page = _page(made[f"{model}.json"], module)
+    page = _page(model, made[f"{model}.json"], module)
     return package_files([model]) | dict(zip(web_files_of(model), (module, page), strict=True))
 
 
@@ -80,14 +81,15 @@ def npm_archive(files: Mapping[str, bytes]) -> bytes:
     return whole.getvalue()
 
 
-def _page(about: bytes, module: bytes) -> bytes:
+def _page(model: str, about: bytes, module: bytes) -> bytes:
     """A page that needs no other file, so that it works from a disk and without a network."""
-    model = _content("model.js").replace("export class", "class")
+    class_of_model = _content("model.js").replace("export class", "class")
     worklet = _content("worklet.js").replace('import { Model } from "./model.js";\n', "")
     parts = {
         "ABOUT": json.dumps(json.loads(about)),
+        "METHOD": json.dumps(catalog.entry(model).method),
         "SIGNS": json.dumps({name: sign.glyph for name, sign in SIGNS.items()}),
-        "WORKLET": json.dumps(model + worklet),
+        "WORKLET": json.dumps(class_of_model + worklet),
         "WASM": base64.b64encode(module).decode(),
     }
     page = _content("page.html")
