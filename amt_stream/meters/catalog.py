@@ -408,6 +408,7 @@ SHIPPED = (
         method="loudness of a target in a background, experimental: Moore, Glasberg & Baer (1997)",
         model="amt_stream.dsp.models:PartialLoudness",
         readings="amt_stream.meters.rows.models.partial:PartialReadings",
+        readings_take=("model",),
         settings={
             "field": ("free", "diffuse", "eardrum"),
             "ear_filter": ("mixed", "linear"),

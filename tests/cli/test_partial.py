@@ -155,6 +155,14 @@ def test_live_a_background_alone_has_no_target(said):
     write("heard.wav", noise(40, 4, seed=3))
     row, err, _ = live(said)
     assert "2.0 s, 10 s are better" in err
+    _, out, _ = said(
+        *("meter", "--background", "machine.wav", "--source", "heard.wav", "--duration", 1),
+        *("--full-scale-db", FULL_SCALE_DB, "--format", "jsonl"),
+    )
+    columns = json.loads(out.splitlines()[0])["header"]["columns"]
+    notes = {one["name"]: one.get("note", "") for one in columns}
+    for name in ("partial_ltl_sone", "audible_db"):
+        assert notes[name].endswith("over a stored background: right only if it is steady")
     assert row["audible_db"] < 0
     assert row["background_sone"] > 5
 

@@ -46,7 +46,8 @@ class PartialLoudness(GivesOutput[PartialLoudnessOutput], Chain):
         right only if it is steady
     channels: how many there are; by default 2, or as many as the stored background has
 
-    Attributes: `frequencies`, centers of the auditory filters in Hz (150,)
+    Attributes: `frequencies`, centers of the auditory filters in Hz (150,); `stored`, whether there
+    is a stored background
 
     Raises ValueError for any other value.
 
@@ -87,7 +88,7 @@ class PartialLoudness(GivesOutput[PartialLoudnessOutput], Chain):
         super().__init__(**front, partial=partial)
         self.per_channel = False  # the channels are two sounds, or two ears of each
         self.fixed_axes, self.shape_remedy = {-2: channels}, partial.shape_remedy
-        self.fs, self.channels = fs, channels
+        self.fs, self.channels, self.stored = fs, channels, background is not None
         self.frequencies = partial.excitation.design("fc")
 
 

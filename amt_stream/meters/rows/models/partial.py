@@ -1,12 +1,14 @@
 """Readings of partial loudness: a target in a background. Experimental."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.rows.column import Column
 from amt_stream.meters.rows.models.loudness import RATE, RISE_S, SETTLE_2002_S
 from amt_stream.meters.rows.models.quantity import (
     ColumnWords,
@@ -142,16 +144,30 @@ QUANTITIES = (
 )
 
 
+STORED = "over a stored background: right only if it is steady"
+
+
 class PartialReadings(QuantityReadings):
-    """Of `PartialLoudness`, for both ears."""
+    """Of `PartialLoudness`, for both ears.
+
+    model: the model, which knows whether its background is a stored one
+    """
 
     rise_s: ClassVar[Mapping[str, float]] = {"loudness": RISE_S}
     headlines = ("partial_max_ltl_sone", "audible_max_db", "audible_n50_db")
     of_interval = (*headlines, "target_max_sone", "background_max_sone")
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, model: Any = None) -> None:
+        self._over_stored = getattr(model, "stored", False)
         usual = [quantity.name("now", unit=next(iter(quantity.units))) for quantity in QUANTITIES]
         super().__init__("partial", 1, QUANTITIES, [*usual, "partial_max_ltl_sone"])
+
+    def _columns_offered(self) -> list[Column]:
+        offered = super()._columns_offered()
+        if not self._over_stored:
+            return offered
+        notes = ["; ".join(filter(None, (one.note, STORED))) for one in offered]
+        return [replace(one, note=note) for one, note in zip(offered, notes, strict=True)]
 
     def values(self, frames: Frames) -> Values:
         y = frames.values
