@@ -75,6 +75,14 @@ def measured(collector, model, block_ms=10.0):
     return measuring(ready, collector, FULL_SCALE)
 
 
+def long_term_loudness(collector, x):
+    """Of Moore2016 as usual, and where it settles; leaves the collector empty."""
+    measured(collector, Moore2016(fs=48000)).take(x)
+    values = collector.column("ltl"), collector.column("settling")
+    collector.all.clear()
+    return values
+
+
 def take_with_exchange(measurement, other, x):
     """Measure the middle of a second with another form of the model."""
     own = measurement.ready
@@ -96,10 +104,7 @@ def speech_like():
 
 def test_a_form_that_costs_less_goes_on_from_the_state_of_the_other(collector, speech_like):
     x = speech_like
-    plain = measured(collector, Moore2016(fs=48000))
-    plain.take(x)
-    exact, settling = collector.column("ltl"), collector.column("settling")
-    collector.all.clear()
+    exact, settling = long_term_loudness(collector, x)
 
     changing = measured(collector, Moore2016(fs=48000))
     settings = entry("moore2016").cheaper_than(changing.ready.model)
@@ -116,10 +121,7 @@ def test_a_form_that_costs_less_goes_on_from_the_state_of_the_other(collector, s
 
 
 def test_longer_blocks_change_no_number(collector, speech_like):
-    plain = measured(collector, Moore2016(fs=48000))
-    plain.take(speech_like)
-    expected = collector.column("ltl")
-    collector.all.clear()
+    expected, _ = long_term_loudness(collector, speech_like)
     changing = measured(collector, Moore2016(fs=48000))
     before = changing.ready
     after = before.lasting(2400)
@@ -334,10 +336,7 @@ def test_what_is_no_ladder_is_refused(power_meter, ladder):
 
 def test_what_is_saved_in_an_overload_goes_on_in_a_model_as_usual(collector, speech_like):
     x = speech_like
-    plain = measured(collector, Moore2016(fs=48000))
-    plain.take(x)
-    expected = collector.column("ltl")
-    collector.all.clear()
+    expected, _ = long_term_loudness(collector, x)
 
     measurement = measured(collector, Moore2016(fs=48000))
     before = measurement.ready

@@ -5,6 +5,7 @@ import torch
 from torch import func
 
 import amt_stream as amt
+from tests.dsp import torch_warnings
 from tests.dsp.contract.test_module_contract import CASES, fields, shape_of
 
 STAGES = [
@@ -16,10 +17,7 @@ STAGES = [
     "ECMATonalNoise",
 ]
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:There is a performance drop because"),
-    pytest.mark.filterwarnings("ignore:`torch.jit.(script|trace).*` is deprecated"),
-]
+pytestmark = torch_warnings.IGNORED
 
 
 @pytest.mark.parametrize("name", STAGES)

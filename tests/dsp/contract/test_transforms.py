@@ -9,6 +9,7 @@ from torch.utils._pytree import tree_leaves
 import amt_stream as amt
 from amt_stream import Stream
 from amt_stream.dsp.functional.adaptation import Loops, adaptation_loops
+from tests.dsp import torch_warnings
 from tests.dsp.contract.test_module_contract import CASES, LEARNERS, Stepped, fields
 from tests.dsp.contract.test_module_contract import shape_of as shape_without_time
 
@@ -27,11 +28,7 @@ RECURRENCES = [
 """Stages that have most of the operators between them."""
 
 
-# Torch warns of itself: where it uses TorchScript, and where it has no batching rule.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:`torch.jit.(script|trace).*` is deprecated"),
-    pytest.mark.filterwarnings("ignore:There is a performance drop because"),
-]
+pytestmark = torch_warnings.IGNORED
 
 
 def tensors(y):
