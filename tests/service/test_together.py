@@ -229,6 +229,8 @@ def test_nothing_can_be_reached_from_elsewhere(all_of_them):
 
 ASKED = [
     ({"command": "mark", "text": "here"}, "mark"),
+    ({"command": "leave_out", "time_s": 0.1, "text": "a door"}, "impulse_left_out"),
+    ({"command": "take_in", "time_s": 0.1}, "impulse_counted"),
     ({"command": "pause"}, "paused"),
     ({"command": "unpause"}, "continued"),
     ({"command": "reset_readings"}, "readings_reset"),
@@ -248,6 +250,7 @@ ASKED = [
 ]
 """Commands, each with the event that says it was done, if one does."""
 
+WITHOUT_TEXT = "paused", "continued", "readings_reset", "impulse_counted"
 REPLIES = {}
 
 
@@ -263,7 +266,7 @@ def test_a_command_does_the_same_over_each(all_of_them, way):
         replies.append([reply[key] for key in ("command", "done", "error", "state")])
         if kind:
             event = served.until(lambda m, kind=kind: m.get("event", {}).get("kind") == kind)
-            assert event["event"]["text"] or kind in ("paused", "continued", "readings_reset")
+            assert event["event"]["text"] or kind in WITHOUT_TEXT
     assert [done for _, done, *_ in replies].count(False) == 5
     assert replies == REPLIES.setdefault("first", replies)
 
