@@ -60,7 +60,7 @@ def test_noise_that_was_measured_apart_is_added(run, recording):
     assert noisy["noise_db"] == QUIET
     done = run("stipa", "--source", recording, "--noise", ",".join(map(str, QUIET)))
     assert done.status == 1
-    assert "--noise needs the true level of" in done.err
+    assert "noise that is added needs the true level" in done.err
     done = run("stipa", "--source", recording, "--noise", "50,60")
     assert done.status == 2
     assert "give seven levels in dB SPL" in done.err
@@ -79,7 +79,7 @@ def test_noise_is_measured_first(run, tmp_path):
     )
     done = run("stipa", "--source", path, "--noise-first")
     assert done.status == 1
-    assert "is not calibrated" in done.err
+    assert "the level of noise has to be true" in done.err
 
 
 def test_positions_have_a_report(run, recording, tmp_path):

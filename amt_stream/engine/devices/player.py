@@ -37,6 +37,14 @@ class Player:
                     "play that"
                 ) from error
 
+    @property
+    def interruptions(self) -> int:
+        """How often the sound had a pause, as the computer was too slow.
+
+        Raises SourceError if the player has ended.
+        """
+        return int(self._process.ask("interruptions")["count"])
+
     def close(self) -> None:
         """Stop the sound."""
         self._process.close()

@@ -190,7 +190,7 @@ class PlayedStream:
         self._sounddevice = sounddevice = _sounddevice()
         with open(path, "rb") as file:  # noqa: PTH123 (pathlib starts slowly)
             sound = array("f", file.read())
-        self._at = 0
+        self._at = self.interruptions = 0
         try:
             found = sounddevice.query_devices(device, "output")
             channels = min(2, found["max_output_channels"])
@@ -217,6 +217,7 @@ class PlayedStream:
             self._stream.close()
 
     def _called(self, out: Any, frames: int, times: Any, status: Any) -> None:
+        self.interruptions += bool(status.output_underflow)
         whole = memoryview(out).cast("B")
         filled = 0
         while filled < len(whole):
@@ -297,6 +298,9 @@ def _serve(requests: BinaryIO, out: Outgoing) -> None:
                 case "play":
                     stream = PlayedStream(**asked)
                     answer = {}
+                case "interruptions":
+                    assert isinstance(stream, PlayedStream)
+                    answer = {"count": stream.interruptions}
                 case _:
                     blocks = asked["fs"] * BACKLOG_S / (asked["blocksize"] or 256)
                     out.most_blocks = round(blocks)

@@ -4,7 +4,8 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.since_reset import SinceReset
@@ -142,6 +143,11 @@ class LatestReadings:
     def paused(self) -> bool:
         """Whether statistics are paused."""
         return self.rows.paused
+
+    def ask(self, model: str, question: Callable[[Any], Any]) -> Any:
+        """What a function finds in the readings of a model, between two frames [any-thread]."""
+        with self._lock:
+            return question(self.rows.readings[model])
 
     def stood(self) -> list[Stood]:
         """The result of each limit."""

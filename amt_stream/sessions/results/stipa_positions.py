@@ -13,6 +13,7 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.meters.accumulators.sti import category, sti
 from amt_stream.meters.accumulators.stipa import WORDS, Reason, StiResult, reason_words
 
+INTERRUPTED = "the signal was interrupted: this computer was too slow to play it"
 FORM = "amt_stream STI positions"
 
 
@@ -46,10 +47,16 @@ class StiPosition:
 
     @classmethod
     def of(
-        cls, name: str, utc: str, result: StiResult, calibrated: bool, noise_db: list[float] | None
+        cls,
+        name: str,
+        utc: str,
+        result: StiResult,
+        calibrated: bool,
+        noise_db: list[float] | None,
+        interrupted: bool = False,
     ) -> Self:
-        """The position of a measurement."""
-        why_not = reason_words(result.reasons)
+        """The position of a measurement; `interrupted` where the signal had a pause."""
+        why_not = reason_words(result.reasons) + [INTERRUPTED] * interrupted
         values, levels = np.round(result.m, 5).tolist(), np.round(result.level_db, 3).tolist()
         seconds = round(result.seconds, 1)
         return cls(
