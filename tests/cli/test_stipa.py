@@ -1,5 +1,6 @@
 """`amt-stream stipa`: the test signal from a loudspeaker to a result, and files."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 import soundfile
 
 from amt_stream import stipa_signal
-from amt_stream.sessions.results.stipa_positions import overall, read_positions
+from amt_stream.sessions.results.stipa_positions import INTERRUPTED, overall, read_positions
 from tests.dsp.metrology.test_stipa import FS, carriers, noise_like
 
 QUIET = [50.0] * 7
@@ -142,28 +143,42 @@ def live(*more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process):
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    return json.loads(out)
+def heard_without_a_pause(*more):
+    """A valid result: of a computer that is too busy to play without a pause it says so."""
+    for _ in range(5):
+        process = live(*more)
+        out, err = process.communicate()
+        assert process.returncode in (0, 1), err
+        got = json.loads(out)
+        if got["valid"]:
+            return got
+        assert got["reasons"] == [INTERRUPTED] or "clipped or missing sound" in got["reasons"]
+    raise AssertionError(f"this computer is too busy: {got['reasons']}")
 
 
-def test_what_is_played_is_heard(virtual_mic):
-    got = ended(live("--duration", 20))
-    assert 0.97 <= got["sti"] <= 1
-    assert got["seconds"] == pytest.approx(20, abs=0.6)
-    assert got["category"] == "A+"
-
-
-def test_as_much_noise_halves_it(virtual_mic, tmp_path):
-    path = tmp_path / "noise.wav"
+@contextlib.contextmanager
+def noise_playing(path):
+    """As much noise as there is signal, in each octave, beside it."""
     noise = noise_like(stipa_signal(FS, 1, 20), 9)
     # A busy computer takes its time to begin; periods of 20 s have no seam.
     soundfile.write(path, np.tile(noise, 15), FS, subtype="FLOAT")
     with subprocess.Popen(["paplay", "--device=speaker", path]) as player:
-        got = ended(live("--duration", 20))
+        yield
         player.terminate()
-    assert got["sti"] == pytest.approx(0.49, abs=0.02)
+
+
+def test_what_is_played_is_heard(virtual_mic):
+    """tests/soak/test_stipa.py has the figures."""
+    got = heard_without_a_pause("--duration", 15)
+    assert 0.94 < got["sti"] <= 1
+    assert got["seconds"] == pytest.approx(15, abs=0.6)
+    assert got["category"] == "A+"
+
+
+def test_as_much_noise_halves_it(virtual_mic, tmp_path):
+    with noise_playing(tmp_path / "noise.wav"):
+        got = heard_without_a_pause("--duration", 15)
+    assert got["sti"] == pytest.approx(0.49, abs=0.05)
 
 
 def test_an_output_that_is_not_there(virtual_mic):

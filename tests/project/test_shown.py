@@ -103,6 +103,8 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("rating.md", "from amt_stream.meters.frames"): "tests/meters/test_rating.py",
     ("tonal_machine.md", "amt-stream meter --model rating"): "tests/apps/test_rating_pane.py",
     ("tonal_machine.md", "amt-stream meter --model rating,spl"): "tests/meters/test_rating.py",
+    ("announcement.md", "amt-stream meter --model stipa"): "tests/apps/test_stipa_dialog.py",
+    ("announcement.md", "amt-stream stipa"): "tests/cli/test_stipa.py",
     ("stipa.md", "amt-stream stipa"): "a loudspeaker; tests/cli/test_stipa.py",
     ("rating.md", "amt-stream bs4142"): "tests/cli/test_bs4142.py",
     ("partial.md", "amt-stream analyze alarm.wav"): "tests/cli/test_partial.py",

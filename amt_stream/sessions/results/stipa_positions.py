@@ -147,13 +147,18 @@ def read_positions(path: Path) -> list[StiPosition]:
         ) from error
 
 
+def with_position(before: list[StiPosition], position: StiPosition) -> list[StiPosition]:
+    """These and one more, in place of one of the same name."""
+    return [one for one in before if one.name != position.name] + [position]
+
+
 def save_position(path: Path, position: StiPosition) -> list[StiPosition]:
     """Add a position to a file, in place of one of the same name; gives all of them.
 
     Raises NoPositions for a file of something else.
     """
     before = read_positions(path) if path.exists() else []
-    positions = [one for one in before if one.name != position.name] + [position]
+    positions = with_position(before, position)
     content = {"form": FORM, "positions": [one.to_dict() for one in positions]}
     with whole_text_file(path) as file:
         file.write(json.dumps(content, indent=1) + "\n")

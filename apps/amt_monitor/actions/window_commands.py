@@ -9,6 +9,7 @@ TARGETS = {
     "readings": ("reset_readings", "undo_reset", "reset_filters", "mark", "replay"),
     "limits": ("choose_limits", "choose_audience"),
     "calibration": ("calibrate", "calibrations"),
+    "sti": ("measure_sti",),
 }
 """What runs commands, by their names; the measurement runs the others."""
 
@@ -91,6 +92,13 @@ COMMANDS = (
         "Ctrl+U",
         "Measure",
         "how much louder it is there than at the microphone",
+    ),
+    WindowCommand(
+        "measure_sti",
+        "Speec&h transmission...",
+        "Ctrl+T",
+        "Measure",
+        "STI at several positions, by the STIPA test signal",
     ),
     WindowCommand(
         "calibrate",

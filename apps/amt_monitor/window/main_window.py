@@ -15,6 +15,7 @@ from amt_monitor.actions.presets_menu import PresetOf, PresetsMenu
 from amt_monitor.actions.reading_actions import ReadingActions
 from amt_monitor.actions.recent_menu import RecentMenu
 from amt_monitor.actions.shortcuts_dialog import ShortcutsDialog
+from amt_monitor.actions.stipa_actions import StipaActions
 from amt_monitor.actions.window_actions import WindowActions
 from amt_monitor.actions.window_commands import WindowCommand
 from amt_monitor.base.enter_key_filter import EnterKeyFilter
@@ -67,6 +68,7 @@ class Targets(NamedTuple):
     limits: LimitActions
     calibration: CalibrationActions
     wall: Wall
+    sti: StipaActions
 
 
 class MainWindow(QtWidgets.QMainWindow):
@@ -174,7 +176,8 @@ class MainWindow(QtWidgets.QMainWindow):
         calibration = CalibrationActions(controls)
         wall = Wall(self.wall_view, self.updater, self.state_view, self.settings)
         readings = ReadingActions(controls)
-        self.targets = Targets(self, files, controls, readings, limits, calibration, wall)
+        sti = StipaActions(controls)
+        self.targets = Targets(self, files, controls, readings, limits, calibration, wall, sti)
         self.bar.calibration.clicked.connect(
             lambda: calibration.calibrate(self.state_view.why_uncalibrated)
         )
