@@ -17,7 +17,7 @@ TESTS = (
     "tests/apps/test_shares_pane.py::test_shares_are_those_of_the_last_whole_second",
     "tests/apps/test_rating_pane.py::test_an_impulse_that_is_unchecked_counts_no_more",
     "tests/apps/test_stipa_pane.py::test_bands_and_category_are_those_of_the_sound",
-    "tests/apps/test_stipa_dialog.py::test_two_rows_of_a_hall",
+    "tests/apps/test_stipa_dialog.py::test_what_is_played_here_is_heard",
     "tests/service/test_page.py::test_no_text_of_the_page_is_cut_or_lies_on_another",
     "tests/cli/test_terminal.py::test_what_a_text_shows_of_the_terminal",
     "tests/soak/test_state_pictures.py::test_each_state_is_told_apart_from_afar[light]",

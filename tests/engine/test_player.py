@@ -12,7 +12,7 @@ FS = 48000
 
 
 def test_a_pause_is_counted(virtual_mic):
-    """A computer that is too slow: the process that plays gets no time for longer than its buffer."""
+    """As when the computer is too slow: the player gets no time for longer than it has sound."""
     with Player(np.zeros(FS, np.float32), FS) as player:
         time.sleep(0.5)
         before = player.interruptions
