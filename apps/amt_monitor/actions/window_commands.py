@@ -95,7 +95,7 @@ COMMANDS = (
     ),
     WindowCommand(
         "measure_sti",
-        "Speec&h transmission...",
+        "Spee&ch transmission...",
         "Ctrl+T",
         "Measure",
         "STI at several positions, by the STIPA test signal",

@@ -117,9 +117,8 @@ class StipaPane(ReadingPane):
         large = [[ReadingCell("sti"), ReadingCell("sti", "sti_category", category)]]
         small = [[ReadingCell(name)] for name in LEVELS]
         shown = {cell.name for line in (*large, *small) for cell in line} | {*MTI}
-        super().__init__(
-            entry, "of the last 25 s", large, small, [name for name in names if name in shown]
-        )
+        usual = [name for name in names if name in shown]
+        super().__init__(entry, "of the last 25 s", large, small, usual or names)
         self.bars = BarLayer("accent")
         self.plot = _plot_of_bars(self.bars, OCTAVES, STEPS_MTI)
         self.plot.setAccessibleName("modulation transfer index of each octave")
