@@ -17,7 +17,7 @@ from amt_stream.cli.options.stipa import StipaOptions
 from amt_stream.cli.watch import Watch, heard_s
 from amt_stream.core.safe_text import plain
 from amt_stream.dsp.stipa_signal import FS, OCTAVES, PERIOD_S
-from amt_stream.meters.accumulators.stipa import SETTLE_S, StiResult
+from amt_stream.meters.accumulators.stipa import CELL_S, SETTLE_S, StiResult
 from amt_stream.views.stipa import (
     BEGIN_S,
     MODEL,
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from amt_stream.sessions.results.stipa_positions import StiPosition
 
 TURN_S = 0.2
+LATE_S = 1.0
+"""From the last sample of a measurement to its result, at the most: what was lost gives none."""
+
 LINE_S = 5.0
 """Time between lines of progress, where they do not replace each other."""
 
@@ -118,10 +121,13 @@ def _measured(
         while not ending.asked:
             ended = engine.wait(TURN_S)
             watch.look()
-            line.show(measurement.result)
+            result = measurement.result
+            line.show(result)
             if ended or engine.error is not None:
                 break
-            if seconds is not None and heard_s(engine) >= seconds + SETTLE_S:
+            measured_s = 0.0 if result is None else result.seconds
+            late_s = 0.0 if seconds is None else heard_s(engine) - seconds - SETTLE_S
+            if seconds is not None and (measured_s > seconds - CELL_S / 2 or late_s > LATE_S):
                 break
         line.end()
     if engine.error is not None:
