@@ -5,10 +5,12 @@ import pytest
 
 from amt_stream.dsp.stages import Moore2016Output, ZwickerOutput
 from amt_stream.meters import catalog
+from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Fault, Frames
 from amt_stream.meters.names import stem_and_unit
 from amt_stream.meters.rows import FieldReadings, JoinedRows, NoSuchColumn, choose, readings_of
 from amt_stream.meters.rows.block import in_seven_digits, in_utc, python_values
+from amt_stream.meters.rows.models.quantity import ColumnWords, Quantity, QuantityReadings, Unit
 from amt_stream.meters.rows.readings import widest_readings
 from amt_stream.meters.rows.words import NO_UNIT, reading_text
 
@@ -148,3 +150,31 @@ def test_what_cannot_stand_in_rows_is_refused():
         JoinedRows(readings_of(["spl"], 1), 10, 48000, from_s=3.0, to_s=2.0)
     with pytest.raises(ValueError, match="dual mono is for one channel"):
         catalog.entry("bs1770").load("readings")(2, dual_mono=True)
+
+
+def test_a_quantity_without_classes_has_a_maximum_and_a_mean():
+    rate = Quantity(
+        "rate",
+        "rate",
+        {"hz": Unit("Hz")},
+        {
+            "now": ColumnWords("rate{side}_{unit}", "instantaneous", "Rate", "R"),
+            "max": ColumnWords.maximum("rate_max{side}_{unit}", "Highest rate", "Rmax"),
+            "mean": ColumnWords("rate_mean{side}_{unit}", "mean", "Mean rate", "Rm"),
+        },
+        "A rate.",
+        settle_s=0.0,
+        rule=CountingRule(rate=10, averages=True),
+    )
+
+    class RateReadings(QuantityReadings):
+        def __init__(self, channels):
+            super().__init__("rate", channels, (rate,), ("rate_hz",))
+
+        def values(self, frames):
+            return {"rate": np.asarray(frames.values, np.float64)}
+
+    readings = RateReadings(1)
+    readings.take(frames([0.1, 0.2, 0.3], np.array([[1.0, 5.0, 3.0]])))
+    assert readings.summary() == {"rate_max_hz": 5.0, "rate_mean_hz": 3.0}
+    assert readings.counted_s() == {"measured_s": pytest.approx(0.3), "excluded_s": 0.0}

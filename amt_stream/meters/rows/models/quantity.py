@@ -247,7 +247,8 @@ class QuantityReadings(Readings):
         self._converted = [(convert, np.array(places)) for convert, places in converted.items()]
         rules = {of: q.rule for of, q in self._active.items() if q.rule is not None}
         self._statistics = Statistics(rules, self._series, list(wanted))
-        self._main = next(of for of, rule in rules.items() if rule.width)
+        # The first with classes, if any.
+        self._main = max(rules, key=lambda of: rules[of].width > 0)
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
         values = self.values(frames)
