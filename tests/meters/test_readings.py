@@ -1,5 +1,7 @@
 """Columns and readings by themselves, without a command and without an engine."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -64,11 +66,16 @@ def test_every_column_of_all_that_was_counted_is_in_the_summary(name, channels):
     assert counted - readings.summary().keys() == set()
 
 
+@functools.cache
+def units():
+    """Those of any column."""
+    offered = widest_readings(catalog.models_side_by_side()).values()
+    return {column.unit.lower() for readings in offered for column in readings.offered} - {NO_UNIT}
+
+
 def claims_a_unit(name):
     """Whether a name ends in the unit of any column."""
-    offered = widest_readings(catalog.models_side_by_side()).values()
-    units = {column.unit.lower() for readings in offered for column in readings.offered}
-    return stem_and_unit(name)[1] in units - {NO_UNIT}
+    return stem_and_unit(name)[1] in units()
 
 
 @pytest.mark.parametrize("name", catalog.models_side_by_side())
