@@ -172,6 +172,7 @@ def _measure_noise(args: StipaOptions, source: str) -> int:
 
 def _report(args: StipaOptions, one: "StiPosition") -> int:
     """Print the result, and save it."""
+    from amt_stream.cli.commands.report import page_target, write_page
     from amt_stream.sessions.report.stipa import stipa_page
     from amt_stream.sessions.results.stipa_positions import save_position
 
@@ -184,15 +185,9 @@ def _report(args: StipaOptions, one: "StiPosition") -> int:
         if len(positions) > 1 and (words := overall_text(positions)):
             say(words)
         if args.report is not None:
-            _write_page(Path(args.report), stipa_page(positions))
+            write_page(page_target(args.report, force=True), stipa_page(positions))
+            say(f"{args.report}: report written")
     return 1 if one.reasons else 0
-
-
-def _write_page(path: Path, page: str) -> None:
-    from amt_stream.cli.commands.report import page_target, write_page
-
-    write_page(page_target(str(path), force=True), page)
-    say(f"{path}: report written")
 
 
 def _lines(one: "StiPosition") -> list[str]:

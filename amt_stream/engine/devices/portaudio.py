@@ -27,6 +27,9 @@ Kinds are b"B" block, b"H" heartbeat, b"R" reply to a request (JSON), b"E" end (
 HEARTBEAT_S = 0.1
 BACKLOG_S = 1.0
 LEAVE_S = 0.3
+PLAYED_AHEAD_S = 0.5
+"""Sound that a player has ready: a pause of the computer shorter than that is not heard."""
+
 
 OFFERED_RATES = (16000, 22050, 32000, 44100, 48000, 88200, 96000, 192000)
 
@@ -203,7 +206,7 @@ class PlayedStream:
                 channels=channels,
                 samplerate=fs,
                 dtype="float32",
-                latency="high",
+                latency=PLAYED_AHEAD_S,
                 callback=self._called,
             )
             self._stream.start()
