@@ -16,8 +16,8 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
 from amt_stream.cli.options.stipa import StipaOptions
 from amt_stream.cli.watch import Watch, heard_s
 from amt_stream.core.safe_text import plain
-from amt_stream.dsp.stipa_signal import FS, OCTAVES, PERIOD_S
-from amt_stream.meters.accumulators.stipa import CELL_S, SETTLE_S, StiResult
+from amt_stream.dsp.stipa_signal import CELL_S, FS, OCTAVES, PERIOD_S
+from amt_stream.meters.accumulators.stipa import SETTLE_S, StiResult
 from amt_stream.views.stipa import (
     BEGIN_S,
     MODEL,
