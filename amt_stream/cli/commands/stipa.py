@@ -125,9 +125,10 @@ def _measured(
             line.show(result)
             if ended or engine.error is not None:
                 break
-            measured_s = 0.0 if result is None else result.seconds
-            late_s = 0.0 if seconds is None else heard_s(engine) - seconds - SETTLE_S
-            if seconds is not None and (measured_s > seconds - CELL_S / 2 or late_s > LATE_S):
+            if seconds is None:
+                continue
+            late = heard_s(engine) > seconds + SETTLE_S + LATE_S
+            if late or (result is not None and result.seconds > seconds - CELL_S / 2):
                 break
         line.end()
     if engine.error is not None:

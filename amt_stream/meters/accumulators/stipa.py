@@ -320,9 +320,9 @@ class StipaMeter(Meter):
         m = np.where(there[:, None], depths / np.where(there, DEPTH * means, 1.0)[:, None], 0.0)
         level_db = 10 * np.log10(np.maximum(means, LEAST_POWER) / P0**2)
         value, mti = sti(m, level_db if self.calibrated else None)
-        seconds = cells * CELL_S
+        seconds = round(cells * CELL_S, 1)
         why = {
-            Reason.SHORT: seconds < VALID_S - CELL_S / 2,
+            Reason.SHORT: seconds < VALID_S,
             Reason.DEEP: bool((m > DEEPEST).any()),
             Reason.EMPTY_BAND: bool((level_db < level_db.max() - QUIET_DB).any()),
             Reason.LOST: lost > MOST_LOST * (cells + lost),

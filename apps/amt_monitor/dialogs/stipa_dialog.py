@@ -313,7 +313,7 @@ class MeasuringStep(QtCore.QObject):
             return ""
         if _last_reset(readings) is self._reset or (result := self.measurement.result) is None:
             return ""
-        if result.seconds >= self._seconds - 0.05:
+        if result.seconds >= self._seconds:
             self.finish()
             return ""
         soon = [] if result.seconds < VALID_S else reason_words(result.reasons)
