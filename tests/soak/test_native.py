@@ -92,6 +92,13 @@ def made(model, tmp_path_factory):
     return folder, exported(folder, model, MODELS[model], HOST)
 
 
+def packaged(folder, model, *targets):
+    """Write the files of a model and its package of JavaScript into a folder."""
+    files = build_library(Request(model, FS, FRAMES[model], 0.01, targets))
+    for name, content in (files | web_files(model, files)).items():
+        (folder / name).write_bytes(content)
+
+
 def least_s(function):
     """What a call gives, and the least CPU time of several."""
     times = []
@@ -140,9 +147,7 @@ def test_frames_and_speed(model, made, record):
 @pytest.mark.parametrize("model", FRAMES)
 def test_webassembly_has_the_frames_of_c(model, tmp_path, record):
     """5 s of noise in Node, in pieces as an AudioWorklet gives them; then its state in C."""
-    files = build_library(Request(model, FS, FRAMES[model], 0.01, (HOST, WASM)))
-    for name, content in (files | web_files(model, files)).items():
-        (tmp_path / name).write_bytes(content)
+    packaged(tmp_path, model, HOST, WASM)
     noise = 0.02 * np.random.default_rng(1).standard_normal((FRAMES[model], 6 * FS))
     noise = noise.astype(np.float32)
     (tmp_path / "sound").write_bytes(noise[:, : 5 * FS].tobytes())
@@ -170,13 +175,10 @@ def test_published_values(model, made, tmp_path, record):
     """In C, and in the AudioWorklet of a browser."""
     folder, _ = made
     instance = Instance(Library(compiled(folder, model, HOST, folder / "published.so")))
-    pages = contextlib.ExitStack()
     whole = None
-    with pages:
+    with contextlib.ExitStack() as pages:
         if model in FRAMES:
-            files = build_library(Request(model, FS, MODELS[model], 0.01, (WASM,)))
-            for name, content in (files | web_files(model, files)).items():
-                (tmp_path / name).write_bytes(content)
+            packaged(tmp_path, model, WASM)
             whole = partial(in_browser, pages.enter_context(Browser()), tmp_path, model)
         found = []
         for trial in checks(model, MODELS[model]):
