@@ -64,7 +64,7 @@ def test_an_impulse_without_a_check_is_left_out(qtbot):
     assert told == [(2.0, False, "")]
     lines[0].setCheckState(0, QtCore.Qt.CheckState.Checked)
     assert told[1:] == [(65.0, True, "")]
-    # A reason is typed beside what is left out, and stays there.
+    # The reason that a person types beside the impulse stays there.
     pane.impulses.itemDoubleClicked.emit(lines[1], 0)
     editor = pane.impulses.findChild(QtWidgets.QLineEdit)
     qtbot.keyClicks(editor, "a dog")

@@ -1,4 +1,4 @@
-"""Partial specific loudness: how loud a target is heard in a background.
+"""Partial specific loudness: the loudness of a target in a background.
 
 By the equations of Moore, Glasberg & Baer (1997) as open programs transcribe them, with one
 loudness law for all levels. In float64: a target far below its background would be lost in float32.

@@ -1,4 +1,4 @@
-"""Partial loudness: how loud a target is heard in a background. Experimental."""
+"""Partial loudness: the loudness of a target in a background. Experimental."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -30,7 +30,6 @@ LEAVE_S = 0.3
 PLAYED_AHEAD_S = 0.5
 """Sound that a player has ready: a pause of the computer shorter than that is not heard."""
 
-
 OFFERED_RATES = (16000, 22050, 32000, 44100, 48000, 88200, 96000, 192000)
 
 OnBlock = Callable[[Any, float, float, int], None]

@@ -37,7 +37,7 @@ FULL_SCALE = ("LUFS", "LU", "dBTP", "dBFS")
 """Units of readings of the digital signal itself, which is what it is."""
 
 NEAR_DB = 5.0
-"""So near to its masked threshold, a loudness says little of what is heard."""
+"""Closer than this to the masked threshold, the loudness in sone is not reliable."""
 
 EQUIVALENT = "equivalent"
 """The statistic of columns whose parts add up to the whole."""

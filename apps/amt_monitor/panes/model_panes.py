@@ -262,7 +262,7 @@ AUDIBLE = PlotAxis(-20.0, 60.0, [(float(db), f"{db}") for db in range(-20, 61, 2
 
 
 class PartialPane(ReadingPane):
-    """Of `PartialLoudness`. The dashed line is the masked threshold; below it nothing is heard."""
+    """Of `PartialLoudness`. A target is inaudible below the dashed line, its masked threshold."""
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
         large = [[ReadingCell("partial_ltl_sone")], [ReadingCell("audible_db")]]

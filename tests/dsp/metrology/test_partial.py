@@ -225,7 +225,7 @@ this one on other noise; a tone of 1 kHz in dB, and noise of 500 to 1500 Hz in d
 
 @pytest.mark.parametrize("levels", MEASURED)
 def test_of_frames(levels):
-    """Single frames see the noise's dips: near threshold they say little of what is heard."""
+    """The noise has dips in single frames, so their loudness near the threshold is not reliable."""
     target, n0 = levels
     model = PartialLoudness(FS)
     sound = torch.from_numpy(np.stack([tone(target, 3), noise(n0, 3)])).float()[None]

@@ -196,7 +196,7 @@ class PartialLoudnessOfComponents(Stage):
         stl, short = agc(n, short_term, state["short"])
         ltl, long = agc(stl, long_term, state["long"])
         stl, ltl = (v.unflatten(-1, (3, 2)).sum(-1).to(x.dtype) for v in (stl, ltl))
-        # A background that is taken away is so only from the mean, which varies less.
+        # A stored background is subtracted from the mean, because single frames vary more.
         steps = x.unflatten(-2, (-1, STEP)).mean(-2)
         means, mean = agc(steps, pace, state["mean"])
         # Frames have the audibility before their step, which is complete only with the last.
