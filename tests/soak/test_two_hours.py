@@ -19,10 +19,17 @@ from tests.soak.memory import resident_mb
 pytestmark = pytest.mark.soak
 
 FS = 48000
-NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
+LEVELS = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
+JUDGED = ("rating", "stipa", "partial")
 CALIBRATION = Calibration(100.0, source="test")
 YEAR = 365 * 86400 * FS
-PLACES = {"2^31": (2**31, 7200), "2^32": (2**32, 1200), "one year": (YEAR, 1200)}
+RUNS = [
+    pytest.param(LEVELS, 2**31, 7200, id="2^31"),
+    pytest.param(LEVELS, 2**32, 1200, id="2^32"),
+    pytest.param(LEVELS, YEAR, 1200, id="one year"),
+    pytest.param(JUDGED, 2**27, 3600, id="rating, speech and partial loudness"),
+]
+"""Models, the count of samples that each run crosses, and its seconds."""
 MOST_MB = 5.0
 
 
@@ -44,12 +51,11 @@ class Noise(ThreadedSource):
             yield self.sound[at : at + FS]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_memory_is_flat_once_the_meters_are_full(place, tmp_path, record):
+@pytest.mark.parametrize(("names", "count", "seconds"), RUNS)
+def test_memory_is_flat_once_the_meters_are_full(names, count, seconds, tmp_path, record):
     """Rows at two steps, one of them in a log, a feed, the newest row, and history."""
-    count, seconds = PLACES[place]
     first = (count - 10 * FS) // 480 * 480
-    preset = Preset(NAMES)
+    preset = Preset(names)
     models = preset.models(FS, 2)
     table = Table(
         preset, models, Sound("noise", FS, (1, 2), [CALIBRATION], None), RowSettings(1000)
@@ -79,7 +85,7 @@ def test_memory_is_flat_once_the_meters_are_full(place, tmp_path, record):
         read.join()
     assert rows - 10 * seconds in (0, 1)
     assert set(steps) == {4800}
-    assert engine.histories["spl"].read().sample[-1] == first + FS * seconds
+    assert engine.histories[names[-1]].read().sample[-1] == first + FS * seconds
     assert engine.health.lost_samples == 0
     verdict = verify(tmp_path / "session")
     assert verdict.word == "intact", verdict
@@ -88,7 +94,7 @@ def test_memory_is_flat_once_the_meters_are_full(place, tmp_path, record):
     after = [mb for at, mb in seen.items() if at > full_s]
     growth = max(after) - before[-1]
     record(
-        f"resident memory over {seconds / 60:.0f} min, five models, all sinks, from {place}",
+        f"resident memory over {seconds / 60:.0f} min, {', '.join(names)}, all sinks",
         f"{growth:+.1f} MB after the first quarter, {after[-1]:.0f} MB in all",
     )
     assert growth < MOST_MB
