@@ -98,7 +98,11 @@ def table_of(
     )
     try:
         refuse_untaken(asked, preset, lambda name: declared(RowSettings, name)[0].long_flag)
-        more = args.identity.fields if isinstance(args, LiveOptions) else {}
+        if isinstance(args, LiveOptions):
+            more = args.identity.fields
+        else:
+            left_out = args.without_impulses
+            more = {"left_out_impulses_s": list(left_out)} if left_out else {}
         table = Table(preset, models, sound, asked, more)
     except ValueError as error:
         raise Mistake(error) from error

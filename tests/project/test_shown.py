@@ -106,6 +106,9 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("announcement.md", "amt-stream meter --model stipa"): "tests/apps/test_stipa_dialog.py",
     ("announcement.md", "amt-stream stipa"): "tests/cli/test_stipa.py",
     ("stipa.md", "amt-stream stipa"): "a loudspeaker; tests/cli/test_stipa.py",
+    ("rating.md", "amt-stream analyze fan.wav"): (
+        "a fan and its impulses; tests/cli/test_without_impulses.py"
+    ),
     ("rating.md", "amt-stream bs4142"): "tests/cli/test_bs4142.py",
     ("partial.md", "amt-stream analyze alarm.wav"): "tests/cli/test_partial.py",
     ("partial.md", "amt-stream meter --model partial"): "tests/cli/test_partial.py",

@@ -25,6 +25,7 @@ from amt_stream.cli.sounds.targets import planned, row_format, summary_file
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
 from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
+from amt_stream.core.safe_text import brief
 from amt_stream.core.values import EACH
 from amt_stream.core.words import counted
 from amt_stream.core.workbooks import XLSX, write_workbook
@@ -32,8 +33,11 @@ from amt_stream.dsp.channel_layout import Layout
 from amt_stream.engine.sources import SourceError
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration, uncertainty_of
+from amt_stream.meters.frames import impulse_event
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import Rows, header_of_intervals
+from amt_stream.meters.rows.models.rating import RatingReadings
+from amt_stream.meters.table import Table
 from amt_stream.offline.jobs import WorkerLost, as_done
 from amt_stream.sessions.manifest import Manifest, ManifestError
 from amt_stream.sessions.outputs import LiveWriter
@@ -91,6 +95,7 @@ def _analyze_each(
     tasks = [replace(task, piped=task.file in piped) for task in tasks]
     tasks, folder = planned(tasks, args)
     preset = chosen_preset(args)
+    _refuse_without_impulses(args, preset, len(tasks))
     require_limits(args, preset)
     tasks = [_with_levels(task, levels, args.background) for task in tasks]
     if levels.uncalibrated is not None and preset.in_pascal:
@@ -124,6 +129,22 @@ def _analyze_each(
                 json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
                 stream.write("\n")
     return report_limits(1 if failed else 0, limits, args)
+
+
+def _refuse_without_impulses(args: AnalyzeOptions, preset: Preset, sounds: int) -> None:
+    """Raise Mistake if impulses are to be left out where there are none, or of several sounds."""
+    if not args.without_impulses:
+        return
+    if not {"impulses", "rating"} & {*preset.names}:
+        raise Mistake(
+            "--without-impulses is for the models impulses and rating, and not for "
+            f"{', '.join(preset.names)}: add --model rating, or leave it out"
+        )
+    if sounds > 1:
+        raise Mistake(
+            f"--without-impulses is for one sound, and these are {sounds}: give one file, and its "
+            "channels together"
+        )
 
 
 def _sound_name(args: AnalyzeOptions, summary: JsonMap) -> str:
@@ -363,6 +384,8 @@ def _analyze(
     in_intervals = table.rows.intervals is not None
     header = header_of_intervals(table.header()) if in_intervals else table.header()
     intervals: list[Rows] = []
+    for time_s in args.without_impulses:
+        table.event(impulse_event(False, time_s))
     with contextlib.ExitStack() as stack:
         writer: LiveWriter | None = None
         if target is not None:
@@ -388,6 +411,7 @@ def _analyze(
             rows = table.rows.intervals_ended(recording.duration_s)
             intervals.append(rows)
         summary = table.summary()
+        _refuse_no_impulse(file, table)
         if writer is not None:
             writer.write(rows)
             writer.finish(summary)
@@ -400,3 +424,15 @@ def _analyze(
     if in_intervals and target is None:
         summary["intervals"] = [row for part in intervals for row in part]
     return summary
+
+
+def _refuse_no_impulse(file: Path, table: Table) -> None:
+    """Raise Mistake if no impulse began at a time of --without-impulses."""
+    rated = [one for one in table.rows.readings.values() if isinstance(one, RatingReadings)]
+    missing = sorted({time_s for one in rated for time_s in one.missing_impulses})
+    if missing:
+        began = [f"{one.time_s:.2f}" for readings in rated for one in readings.impulses]
+        there = f"impulses began at {brief(', '.join(began))} s" if began else "there is none"
+        raise Mistake(
+            f"{file}: no impulse began at {missing[0]:g} s, as --without-impulses has it: {there}"
+        )

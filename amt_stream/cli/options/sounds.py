@@ -63,6 +63,14 @@ class AnalyzeOptions(
         "its mean",
         page="partial.md",
     )
+    without_impulses: tuple[float, ...] = setting(
+        "--without-impulses TIMES",
+        "leave out the impulses that began at these seconds, such as 12.46,31.1 (column "
+        "`impulse_s`): a dog, a door. Of the models `impulses` and `rating`",
+        Listed(Number(0, 1e9, "seconds")),
+        default=(),
+        page="rating.md",
+    )
     out: str | None = setting(
         "--out PATH",
         "file for the rows, or a folder for the rows of several files; with --summary, a .json "

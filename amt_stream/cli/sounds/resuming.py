@@ -33,6 +33,7 @@ def part_settings(args: AnalyzeOptions, preset: Preset) -> JsonDict:
         "layout": args.layout or preset.layout,
         "keep_offset": args.keep_offset,
         "background": _version_of(args.background),
+        "without_impulses": args.without_impulses,
         "limits": preset.tables.get("limits"),
         "audience": preset.tables["meter"].get("audience"),
     }

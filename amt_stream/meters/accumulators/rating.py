@@ -29,6 +29,9 @@ REFERENCE = 4e-10
 KEPT_INTERVALS, KEPT_IMPULSES = 48, 16
 """Intervals whose impulses can still be left out, and the most prominent of each."""
 
+SAME_IMPULSE_S = 0.05
+"""Two that began no farther apart are one, as two channels hear it."""
+
 SECONDS, ENERGY, SPECTRA, AUDIBLE, IMPULSES, BEST, BEST_HZ, ADJUSTED, MOST = range(9)
 """What is known of an interval: seconds, energy, spectra and the sum of their audibility as a power
 ratio, the number of impulses, and audibility and frequency of the most audible tone; of those no
@@ -132,22 +135,25 @@ class RatingMeter(Meter):
 
     The adjustment for tones of an interval is that of the mean audibility of its spectra, that for
     impulses of its most prominent one; adjusted levels of intervals are averaged by energy. Time
-    without measurement is in no interval. Impulses of the last 48 intervals can be left out.
+    without measurement is in no interval. Impulses of the last 48 intervals can be left out, and
+    those that are still to come.
 
     columns: readings that `update` gives after each frame, of `COLUMNS`
     combine: "sum" or "max" of the adjustments
+    expected_s: times of impulses that are left out when they come; a reset keeps them
     """
 
     kept = (
         *("paused", "_counted", "_excluded", "_intervals", "_impulses"),
-        *("_folded", "_closed", "_last", "_waiting", "_discarded", "_clean"),
+        *("_folded", "_closed", "_last", "_waiting", "_discarded", "_clean", "expected_s"),
     )
-    growing = ("_intervals", "_impulses")
+    growing = ("_intervals", "_impulses", "expected_s")
 
     def __init__(self, columns: tuple[str, ...] = COLUMNS, combine: str = "sum") -> None:
         super().__init__(columns)
         self.refuse_unknown(COLUMNS)
         self.combine = combine
+        self.expected_s = np.empty(0)
         self.reset()
 
     def reset(self) -> None:
@@ -251,17 +257,21 @@ class RatingMeter(Meter):
             # In the second after a fault, the level F rises from the silence in its place.
             if since_s - late - began_ago < 1.0:
                 continue
-            found = np.array([time_s - late - began_ago, prominence, rate, rise, 0.0])
+            began_s = time_s - late - began_ago
+            near = self._is_expected(began_s)
+            self.expected_s = self.expected_s[~near]
+            found = np.array([began_s, prominence, rate, rise, float(near.any())])
             self._last[4:] = found[:4]
             if self.paused:
                 continue
-            self._intervals[-1, IMPULSES] += 1
+            self._intervals[-1, IMPULSES] += not near.any()
             kept = self._impulses[-1]
             least = int(np.argmin(np.nan_to_num(kept[:, PROMINENCE], nan=-inf)))
             if not kept[least, PROMINENCE] > prominence:
                 kept[least] = found
         prominence, began_ago = onsets[-1, 6:].tolist()
         waits = prominence > PROMINENT and since_s - began_ago >= 1.0 and not self.paused
+        waits = waits and not self._is_expected(time_s - began_ago).any()
         self._waiting = prominence if waits else -inf
 
     def tail(
@@ -284,14 +294,23 @@ class RatingMeter(Meter):
         rows = rows[np.argsort(rows[:, TIME])]
         return [Impulse(*row[:4], left_out=row[4] > 0) for row in rows.tolist()]  # type: ignore[misc]
 
-    def leave_out(self, time_s: float, out: bool = True) -> bool:
-        """Leave out the impulse that began at this time, or count it again; whether it is there."""
-        found = np.abs(self._impulses[..., TIME] - time_s) < FRAME_S / 10
+    def leave_out(self, time_s: float, out: bool = True) -> None:
+        """Leave out the impulse that began at this time, or count it again.
+
+        One that is still to come is left out when it comes.
+        """
+        found = np.abs(self._impulses[..., TIME] - time_s) <= SAME_IMPULSE_S
         changed = found & (self._impulses[..., LEFT_OUT] != out)
         self._impulses[changed, LEFT_OUT] = out
         self._intervals[:, IMPULSES] += np.where(out, -1, 1) * changed.sum(1)
         self._sum_up()
-        return bool(found.any())
+        self.expected_s = self.expected_s[~self._is_expected(time_s)]
+        if out and not found.any():
+            self.expected_s = np.append(self.expected_s, time_s)[-KEPT_INTERVALS * KEPT_IMPULSES :]
+
+    def _is_expected(self, time_s: float) -> NDArray[np.bool_]:
+        """Which of the impulses that are still to come this one is."""
+        return np.abs(self.expected_s - time_s) <= SAME_IMPULSE_S
 
     @property
     def _best(self) -> NDArray[np.float64]:

@@ -262,6 +262,11 @@ class RatingReadings(ChannelReadings):
 
         return max((meter.impulses for meter in self._meters), key=most)
 
+    @property
+    def missing_impulses(self) -> set[float]:
+        """Times of impulses that are to be left out, and that no channel has yet."""
+        return set.intersection(*({*meter.expected_s.tolist()} for meter in self._meters))
+
     def leave_out(self, time_s: float, out: bool) -> None:
         """Leave out the impulse that began at this time, or count it again."""
         for meter in self._meters:
