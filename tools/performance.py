@@ -220,7 +220,7 @@ def draw(parts: dict[str, list[Line]]) -> None:
         def plot(axes: Any) -> None:
             for number, name in enumerate(models_of(models)):
                 again, place = divmod(number, len(COLORS))
-                style = f"{MARKS[place]}{'-:'[again]}"
+                style = f"{MARKS[place]}{('-', ':', '--')[again]}"
                 lines = sorted(wholes(models, model=name, **fixed), key=lambda one: one[key])
                 places, costs = ([one[k] for one in lines] for k in (key, "median"))
                 axes.loglog(places, costs, style, color=COLORS[place], label=name, markersize=5)
