@@ -42,7 +42,10 @@ WINDOW = (
     "libxkbcommon0=xkbcommon libxkbcommon-x11-0=xkbcommon-x11 libxcb-cursor0=xcb-cursor "
     "libxcb-icccm4=xcb-icccm libxcb-keysyms1=xcb-keysyms libxcb-shape0=xcb-shape"
 )
-TEST_PEERS = "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service"
+TEST_PEERS = (
+    "xvfb=Xvfb chromium=chromium nodejs=node mosquitto=systemd/system/mosquitto.service "
+    "ffmpeg=ffmpeg"
+)
 ONE_AT_A_TIME = Lock()
 TEST_TOOLS = (
     "pulseaudio=pulseaudio pulseaudio-utils=pactl alsa-utils=amixer "

@@ -3,7 +3,10 @@
 import contextlib
 import json
 import os
+import re
+import subprocess
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +26,7 @@ from tests.data.sound_files import (
     wav,
 )
 
+ROOT = Path(__file__).parents[2]
 SPL = ["--model", "spl", "--full-scale-db", "120"]
 ROWS = [*SPL, "--columns", "laeq_db", "--step-ms", "1000", "--format", "jsonl"]
 X = noise(2.0)
@@ -76,6 +80,42 @@ def test_meter_and_analyze_read_a_pipe_as_its_file(run, tmp_path, name):
     assert f"standard input is {of_file['sound']['encoding']}, stereo (L R), 48000 Hz" in (
         run("meter", "--source", "-", *ROWS, "--duration", "0.1", stdin=STREAMS[name]).err
     )
+
+
+@pytest.mark.parametrize(
+    ("file", "added", "layout"),
+    [
+        ("film.mkv", ["--columns", "integrated_lufs"], ["L", "R", "C", "LFE", "Ls", "Rs"]),
+        ("video.mkv", ["--model", "bs1770", "--columns", "integrated_lufs"], ["L", "R"]),
+    ],
+)
+def test_what_the_page_shows_of_ffmpeg(run, tmp_path, file, added, layout):
+    """A tone in the first channel, -20 dB below full scale, from a film without loss."""
+    page = (ROOT / "docs" / "measuring.md").read_text(encoding="utf-8")
+    ((decode, measure),) = re.findall(
+        rf"^(ffmpeg -i {file} .+) \| amt-stream (.+)$", page, re.MULTILINE
+    )
+    channels = "|".join(["0.1*sin(2000*PI*t)", *["0"] * (len(layout) - 1)])
+    tone = f"aevalsrc={channels}:s={FS}:d=2:c={'5.1' if len(layout) > 2 else 'stereo'}"
+    make = [
+        "ffmpeg",
+        "-v",
+        "error",
+        "-f",
+        "lavfi",
+        "-i",
+        tone,
+        "-c:a",
+        "flac",
+        str(tmp_path / file),
+    ]
+    subprocess.run(make, check=True)
+    decoded = subprocess.run(decode.split(), cwd=tmp_path, capture_output=True, check=True).stdout
+    done = run(*measure.split(), *added, "--format", "jsonl", stdin=decoded)
+    assert done.status == 0, done.err
+    *_, summary = parts(done)
+    assert summary["layout"]["positions"] == layout
+    assert summary["integrated_lufs"] == pytest.approx(-23.0, abs=0.1)
 
 
 @pytest.mark.parametrize(

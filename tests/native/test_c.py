@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from amt_stream.cli.command import run_command
 from amt_stream.meters import catalog
@@ -24,6 +25,15 @@ ROOT = Path(__file__).parents[2]
 ARGUMENT = -4
 ALLOWED = {"memcpy", "memset", "log10", "log10f", "powf"}
 RUNTIME = {"NRT_MemInfo_alloc_aligned", "NRT_incref", "NRT_decref", "numba_attempt_nocopy_reshape"}
+
+
+def in_shell(lines, folder):
+    """What lines that are typed in a folder print."""
+    done = subprocess.run(
+        ["sh", "-ec", lines], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("step", [1, 480, 1000])
@@ -142,10 +152,21 @@ def test_the_programs_of_the_page_print_the_highest_loudness(
     work = tmp_path / "library"
     shutil.copytree(folder, work)
     (work / f"loudest.{suffix}").write_text(program)
-    subprocess.run(["sh", "-ec", f"{runtime}\n{build}"], cwd=work, check=True)
-    quiet = (sound / 20).tobytes()
-    done = subprocess.run([work / "loudest"], input=quiet, capture_output=True, check=True)
-    assert done.stdout.decode() == f"{right.max():.3f} sone\n"
+    soundfile.write(work / "sound.wav", sound[0] / 20, FS, subtype="FLOAT")
+    (run,) = re.findall(r"^ffmpeg .+ \./loudest$", page, re.MULTILINE)
+    said = in_shell(f"{runtime}\n{build}\n{run}", work)
+    assert said == f"{right.max():.3f} sone\n"
+
+
+def test_the_example_measures_what_ffmpeg_decodes(folder, tmp_path):
+    """As typed in the page, which shows what it prints."""
+    page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```\n(\$ amt-stream export zwicker .+?)^```$", page, re.M | re.S)
+    export, _, *typed = re.findall(r"^\$ (.+)", shown, re.MULTILINE)
+    assert export == "amt-stream export zwicker --c zwicker -c 1"  # so is the folder
+    shutil.copytree(folder, tmp_path / "zwicker")
+    said = in_shell("\n".join(typed).replace("x86-64-v3", HOST), tmp_path / "zwicker")
+    assert said == re.sub(r"(?m)^\$ .+\n", "", shown)
 
 
 def test_two_models_share_a_program(folder, tmp_path):

@@ -1,12 +1,17 @@
 """Every model that can be exported to C: its frames, its speed, its files, and its threads."""
 
 import contextlib
+import os
+import re
 import subprocess
+import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
 from amt_stream import Stream
@@ -20,6 +25,8 @@ from tests.native.web import in_browser
 from tests.service.browser import Browser
 
 pytestmark = pytest.mark.soak
+
+ROOT = Path(__file__).parents[2]
 
 MODELS = {
     "zwicker": 1,
@@ -190,6 +197,26 @@ def test_published_values(model, made, tmp_path, record):
         f"{len(values)} values, {sum(one.passed for one in found)} of {len(found)} readings pass",
     )
     assert len(values) >= 4
+
+
+def test_the_first_program_of_the_page(tmp_path):
+    """As it is typed, of a tone of 1 kHz and 40 dB at both ears, which is 1 sone by definition."""
+    page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
+    (typed,) = re.findall(r"^```\n(amt-stream export moore2016 .+?)^```$", page, re.M | re.S)
+    t = np.arange(FS) / FS
+    tone = np.sqrt(2) * 2e-5 * 10 ** (40 / 20) * np.sin(2000 * np.pi * t) / 20
+    (tmp_path / "moore").mkdir()
+    sound = np.stack([tone, tone], 1)
+    soundfile.write(tmp_path / "moore" / "sound.wav", sound, FS, subtype="FLOAT")
+    where = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    lines = typed.replace("x86-64-v3", HOST)
+    done = subprocess.run(
+        ["sh", "-ec", lines], cwd=tmp_path, env=where, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    title, *rows = done.stdout.splitlines()
+    assert title.startswith("time_s,stl_sone,ltl_sone")
+    assert float(rows[-1].split(",")[1]) == pytest.approx(1.0, abs=0.05)
 
 
 def test_two_builds_are_equal(model, made):
