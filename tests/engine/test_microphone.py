@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.dsp.models import Impulses
+from amt_stream.dsp.models import Impulses, TonalAudibility
 from amt_stream.engine import (
     DeviceLost,
     Engine,
@@ -21,6 +21,7 @@ from amt_stream.engine import (
     list_devices,
 )
 from amt_stream.meters.calibration import Calibration
+from tests.dsp.metrology.test_rating import tone, white
 
 OTHER_BLOCKS = ("engine", 441), ("callback", 480), ("callback", 0)
 
@@ -198,5 +199,40 @@ def test_a_hammer_has_its_adjustment_200_ms_after_the_strike(virtual_mic, tmp_pa
                 break
         feed.close()
     player.join()
-    late = np.array(known) - [*began]
+    # Where a player on a busy computer paused, the sound after it is an onset too, and higher.
+    starts = np.array([*began])
+    late = np.array([at - starts[starts <= at].max() for at in known])
+    assert len(late) > 1
     assert (late <= 0.2).all(), late
+
+
+def test_a_tone_in_noise_has_its_adjustment_within_3_s(virtual_mic, tmp_path):
+    """By the samples, from a reset: 10.7 dB above the masked threshold is an adjustment of 5 dB."""
+    calibration, path = Calibration(100.0), tmp_path / "fan.wav"
+    pascal = tone(1000, 50, 15, 48000) + white(20, 15, 48000, 6)
+    soundfile.write(path, pascal / calibration.pascal_per_unit, 48000, subtype="FLOAT")
+    engine = Engine(
+        MicrophoneSource("virtual_mic"), TonalAudibility(48000), calibration=calibration
+    )
+    feed, player = engine.rows(), threading.Thread(target=virtual_mic.play, args=(path,))
+    heard, reset_s, known = False, None, None
+    with engine:
+        for rows in feed:
+            if player.ident is None:
+                player.start()
+            columns = (rows[name].tolist() for name in ("time_s", "tone_dl_db", "kt_db"))
+            for time_s, audible_db, kt_db in zip(*columns, strict=True):
+                if not heard and audible_db > 0:
+                    engine.reset_readings()
+                    heard = True
+                elif heard and reset_s is None and np.isnan(kt_db):
+                    reset_s = time_s
+                elif reset_s is not None and not np.isnan(kt_db):
+                    known = known or (time_s - reset_s, kt_db)
+            if known:
+                break
+        feed.close()
+    player.join()
+    assert known is not None
+    assert known[0] <= 3.0
+    assert known[1] == 5.0
