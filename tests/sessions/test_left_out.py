@@ -12,6 +12,8 @@ from amt_stream.meters.rows import Rows
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import Session, SessionLog
+from amt_stream.sessions.compare import compare
+from amt_stream.sessions.report.day_levels import HOURS, day_levels, measurements
 from amt_stream.sessions.report.happened import happened
 from amt_stream.sessions.report.times import Clock
 from amt_stream.sessions.results import read_results
@@ -33,14 +35,14 @@ def sound():
 def measured(tmp_path, until):
     """Measures with intervals of 4 s, and tells events when the first has ended."""
 
-    def make(*events):
+    def make(*events, duration_s=8.0):
         preset, x = Preset(("rating",)), sound().astype(np.float32)
         model = preset.models(FS, 1)
         settings = RowSettings(100, interval=4)
-        table = Table(preset, model, Sound("a sound", FS, (1,), [LOUD], 8.0), settings)
-        source = PushSource(FS, 1, live=False, calibration=LOUD)
+        table = Table(preset, model, Sound("a sound", FS, (1,), [LOUD], duration_s), settings)
+        source = PushSource(FS, 1, live=True, calibration=LOUD)
         with SessionLog(tmp_path / "night", table) as log:
-            engine = Engine(source, model, [log])
+            engine = Engine(source, model, [log], ring_s=16)
             with engine, source:
                 source.push(x[: 6 * FS])
                 until(lambda: engine.health.samples >= 5 * FS)
@@ -76,6 +78,27 @@ def test_an_interval_that_had_ended_is_adjusted_by_what_is_left(measured, tmp_pa
     # Columns of the impulses are read for the intervals, whichever are wanted.
     few = read_results(folder, lambda column: column.name == "rating_db")
     np.testing.assert_array_equal(few.intervals["rating_db"], intervals["rating_db"])
+
+
+def test_day_levels_and_a_comparison_do_not_count_it(measured, tmp_path):
+    found = measure(sound(), FS, "rating", calibration=LOUD)
+    out = Event(LEFT_OUT, 0, float(np.unique(found["impulse_s"])[1]), 0.0)
+    for name, events in (("with", ()), ("without", (out,))):
+        # Intervals of a sound that has no end follow the clock, and begin anywhere in it.
+        intervals = measured(*events, duration_s=None).intervals
+        power = np.average(10 ** (intervals["rating_db"] / 10), weights=intervals["measured_s"])
+        levels = day_levels(measurements(tmp_path / "night"), HOURS["eu"], None, True)
+        periods = levels.whole.periods.values()
+        (there,) = (one.level_db for one in periods if one.level_db is not None)
+        assert there == pytest.approx(10 * np.log10(power), abs=0.05)
+        (tmp_path / "night").rename(tmp_path / name)
+    compared = compare(tmp_path / "with", tmp_path / "without").differences
+    difference = {one.name: one.difference for one in compared}
+    summaries = [read_results(tmp_path / name).summary for name in ("with", "without")]
+    for name in ("ki_db", "rating_db"):
+        expected = summaries[1][name] - summaries[0][name]
+        assert difference[name] == pytest.approx(expected)
+        assert expected < -1
 
 
 def test_one_that_is_counted_again_changes_nothing(measured):
