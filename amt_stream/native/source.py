@@ -6,13 +6,11 @@ from importlib.resources import files
 from amt_stream import __version__
 from amt_stream.native.plan import HostPlan
 
-RUNTIME = "amt.h", "amt.c", "amt_numba.h", "amt_numba.c", "example.c", "lv2.c"
-
 
 def runtime() -> dict[str, str]:
     """The C sources that are the same for all models, by the name of the file."""
     folder = files(__package__) / "c"
-    return {name: (folder / name).read_text(encoding="utf-8") for name in RUNTIME}
+    return {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir()}
 
 
 def plan_header(plan: HostPlan, scratch: int) -> str:

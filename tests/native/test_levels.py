@@ -13,6 +13,7 @@ from amt_stream.meters.accumulators.programme import COLUMNS, ProgrammeLoudness
 from amt_stream.meters.accumulators.sound_level import LEVELS, RUNNING, SoundLevelMeter
 from amt_stream.native.library import Library
 from amt_stream.native.plan import host_plan
+from tests.native.clap import heard, host_of, plugin_of
 from tests.native.library import (
     FS,
     HOST,
@@ -40,9 +41,14 @@ def model(request):
 
 
 @pytest.fixture(scope="module")
-def made(model, tmp_path_factory):
+def folder(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp(model)
     exported(folder, model, MODELS[model], HOST)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(model, folder):
     about = json.loads((folder / f"{model}.json").read_text())
     return Library(compiled(folder, model, HOST, folder / f"{model}.so")), about
 
@@ -94,6 +100,17 @@ def test_readings_of_programme_loudness_are_those_of_the_rows(made):
         "short_term",
         "integrated",
     ]
+
+
+@pytest.mark.parametrize("model", ["bs1770"], indirect=True)
+def test_a_clap_plug_in_has_the_lowest_level_for_what_is_not_known(folder, made, sound, tmp_path):
+    plugin = plugin_of(folder, "bs1770", tmp_path)
+    about, values = heard(host_of(folder, tmp_path / "host"), plugin, sound, 480)
+    frames = Instance(made[0]).whole(sound, FS)
+    names = [column["name"] for column in made[1]["columns"]]
+    assert [line.split("|")[0] for line in about[2:]] == names
+    assert np.isnan(frames[:, names.index("short_term")]).all()  # it takes 3 s
+    np.testing.assert_array_equal(values, np.where(np.isfinite(frames), frames, -200))
 
 
 @pytest.mark.parametrize("model", ["spl"], indirect=True)

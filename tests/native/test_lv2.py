@@ -39,7 +39,7 @@ def bundles(folder, tmp_path_factory):
     """A folder of LV2 bundles, with that of the model."""
     bundle = tmp_path_factory.mktemp("lv2") / "zwicker.lv2"
     bundle.mkdir()
-    options = f'-DAMT_LV2_URI="{URI}"', "lv2.c"
+    options = f'-DAMT_LV2_URI="{URI}"', "-fvisibility=hidden", "lv2.c"
     compiled(folder, "zwicker", HOST, bundle / "zwicker.so", *options)
     (bundle / "manifest.ttl").write_bytes((folder / "zwicker.ttl").read_bytes())
     return bundle.parent

@@ -4,7 +4,7 @@
 #define ALIGNMENT 64
 #define UP(n) (((n) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 
-_Thread_local amt_scratch *amt_running;
+AMT_IN_THREAD amt_scratch *amt_running;
 
 /* As numba lays it out on a processor of 64 bits, which kernels expect on all. */
 typedef struct {

@@ -10,6 +10,13 @@ typedef struct {
     int is_short; /* whether it was not enough */
 } amt_scratch;
 
+/* In a library that is loaded later, the first use in each thread would otherwise allocate. */
+#ifdef __GLIBC__
+#define AMT_IN_THREAD __attribute__((tls_model("initial-exec"))) _Thread_local
+#else
+#define AMT_IN_THREAD _Thread_local
+#endif
+
 /* Of the instance that runs in this thread. */
-extern _Thread_local amt_scratch *amt_running;
+extern AMT_IN_THREAD amt_scratch *amt_running;
 #endif

@@ -1,0 +1,53 @@
+"""Zwicker's model as a CLAP plug-in, in a small host that plays a sound in a thread of its own.
+
+The host checks that the sound passes, that nothing is allocated while it does, that parameters
+have a text and stay in their range, and that a project stores and restores the gain.
+"""
+
+import numpy as np
+import pytest
+
+from amt_stream import __version__
+from tests.native.clap import heard, host_of, plugin_of
+from tests.native.library import FS, HOST, Instance, compiled, worst
+
+
+@pytest.fixture(scope="module")
+def made(folder, tmp_path_factory):
+    home = tmp_path_factory.mktemp("clap")
+    return host_of(folder, home / "host"), plugin_of(folder, "zwicker", home)
+
+
+def latest(frames, block, count):
+    """The last frame (block, column) that each block of so many samples has completed."""
+    ends = np.minimum(np.arange(block, count + block, block), count)
+    of_frames = ends // 480 * 5 - 1
+    return np.where(of_frames[:, None] >= 0, frames[of_frames], 0)
+
+
+@pytest.mark.parametrize("block", [64, 480, 2000])
+def test_its_values_are_those_of_python_and_a_gain_is_of_its_sample(made, sound, right, block):
+    quiet = sound.copy()
+    quiet[:, :20001] /= 2
+    _, values = heard(*made, quiet, block, "0:2", "20001:1")
+    assert worst(values, latest(right, block, FS)) < 4e-7
+
+
+def test_it_says_what_it_is(made, sound):
+    (about, *parameters), _ = heard(*made, sound[:, :480], 480)
+    assert about == f"amt_stream.zwicker|zwicker|{__version__}|analyzer|mono"
+    assert parameters == ["pascal for full scale|0|0.0001|10000|1", "n|8|0|1e+09|0"]
+
+
+def test_its_host_may_read_parameters_and_the_state_while_it_plays(
+    folder, tmp_path, sound, library
+):
+    """By ThreadSanitizer."""
+    options = "-fsanitize=thread", "-g", "-fvisibility=hidden"
+    host = host_of(folder, tmp_path / "host", *options)
+    plugin = compiled(folder, "zwicker", HOST, tmp_path / "zwicker.clap", *options, "clap.c")
+    part = sound[:, :9600]
+    _, values = heard(host, plugin, part, 240, "0:3", "4800:1")
+    part = np.where(np.arange(9600) < 4800, 3 * part, part)
+    expected = latest(Instance(library).whole(part, FS), 240, 9600)
+    np.testing.assert_array_equal(values, expected.astype(np.float32))
