@@ -1,5 +1,6 @@
 """Sound levels with their readings, as a plan for programs without Python."""
 
+import math
 import sys
 from typing import Any, NamedTuple
 
@@ -14,14 +15,18 @@ from amt_stream.dsp.functional.sound_level import LevelFrames
 from amt_stream.dsp.fused import HostOutput, PlanOnly, Workspace
 from amt_stream.dsp.stages.levels.sound_level import SoundLevel, SoundLevelFrames
 from amt_stream.dsp.streaming import Shape, State
+from amt_stream.meters.accumulators import loops
+from amt_stream.meters.accumulators.histogram import WIDTH
 from amt_stream.meters.accumulators.level import decibels
-from amt_stream.meters.accumulators.loops import measure_frames
+from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.sound_level import (
+    FAST,
     FORGOTTEN,
     FRAME_S,
     INTERVALS,
     LEVELS,
     NOW,
+    RENEWED,
     RISEN,
     RUNNING,
     SUM,
@@ -34,6 +39,12 @@ TABLES = {"risen": RISEN, "forgotten": FORGOTTEN, "intervals": INTERVALS}
 KEPT = tuple(f"kept_{name}" for name in Running._fields)
 """The state of the readings."""
 
+PERCENTILES = "counted", "rise", "exceeding"
+"""The state of percentiles: counts of classes, those of the rise, and levels as last renewed."""
+
+LEAST, MOST = round(-50 / WIDTH), round(200 / WIDTH)
+"""Classes of levels: lower ones count as silence, higher ones as infinite."""
+
 
 class MeteredLevels(NamedTuple):
     """The fields of `LevelFrames`, and levels in dB after each frame.
@@ -41,6 +52,7 @@ class MeteredLevels(NamedTuple):
     now: of the moment, `LEVELS` (..., 9, frame)
     measured: since the start, `RUNNING` (..., reading, frame)
     lae: (..., frame)
+    exceeded: A-weighted F in `PERCENTS` of the time (..., 7, frame)
     """
 
     mean_square: Any
@@ -52,6 +64,7 @@ class MeteredLevels(NamedTuple):
     now: Any
     measured: Any
     lae: Any
+    exceeded: Any
 
 
 class _Kept(NamedTuple):
@@ -69,13 +82,49 @@ class _Kept(NamedTuple):
 assert _Kept._fields == KEPT
 
 AT = plan_rows(
-    " ".join([*sound_level.AT._fields, "now measured lae to_readings taken", *TABLES, *KEPT])
-    + " valid there since_s powers"
+    " ".join([*sound_level.AT._fields, "now measured lae exceeded to_readings", *TABLES, *KEPT])
+    + " taken percents counted rise exceeding valid there since_s powers level more"
 )
 """Rows of a plan, by name; the first ones are those of the frames."""
 
 _decibels = cached_njit(nogil=True, error_model="numpy")(decibels)
 _exposure_db = cached_njit(nogil=True, error_model="numpy")(exposure_db)
+
+
+@kernel
+def _find_exceeded(
+    powers: Array,
+    taken: int,
+    risen: int,
+    percents: Array,
+    counted: Array,
+    rise: Array,
+    exceeding: Array,
+    level: Array,
+    more: Array,
+    exceeded: Array,
+) -> None:
+    """Percentiles after each frame, as `Percentiles` calculates them; updates the state.
+
+    rise: how many values it has, and their sorted classes
+    """
+    for k in range(len(powers)):
+        level[0] = _decibels(powers[k])
+        if taken + 1 + k >= risen:
+            loops.count(level, WIDTH, LEAST, MOST, LEAST, counted)
+        elif not math.isnan(level[0]):
+            place = loops.class_number(level[0], WIDTH, LEAST, MOST)
+            rise[0] += 1
+            j = rise[0]
+            while j > 1 and rise[j - 1] > place:
+                rise[j] = rise[j - 1]
+                j -= 1
+            rise[j] = place
+        if (taken + 1 + k) % RENEWED == 0:
+            heard = loops.find_rise(rise[1 : rise[0] + 1], LEAST, LEAST, counted, more)
+            loops.find(percents, WIDTH, MOST, LEAST, counted, more[:heard], exceeding)
+        for i in range(len(exceeding)):
+            exceeded[i, k] = exceeding[i]
 
 
 @kernel
@@ -86,13 +135,20 @@ def _read(
     forgotten: Array,
     intervals: Array,
     kept: _Kept,
+    percents: Array,
+    counted: Array,
+    rise: Array,
+    exceeding: Array,
     valid: Array,
     there: Array,
     since_s: Array,
     powers: Array,
+    level: Array,
+    more: Array,
     now: Array,
     measured: Array,
     lae: Array,
+    exceeded: Array,
 ) -> None:
     """Levels after each frame, as `SoundLevelMeter` calculates them; updates the state."""
     count = lae.shape[1]
@@ -100,7 +156,7 @@ def _read(
         valid[k] = there[k] = True
         since_s[k] = np.inf
     for r in range(lae.shape[0]):
-        measure_frames(
+        loops.measure_frames(
             frames.mean_square[r],
             frames.last[r],
             frames.highest[r],
@@ -131,6 +187,18 @@ def _read(
             for i in range(measured.shape[1]):
                 measured[r, i, k] = _decibels(powers[i, k])
             lae[r, k] = _exposure_db(_decibels(powers[0, k]), powers[SUM + 1, k])
+        _find_exceeded(
+            powers[FAST],
+            taken[0],
+            risen[0],
+            percents,
+            counted[r],
+            rise[r],
+            exceeding[r],
+            level,
+            more,
+            exceeded[r],
+        )
     taken[0] += count
 
 
@@ -145,8 +213,10 @@ _to_readings = CALLS.add(
     TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
     *_i(1, "taken", *TABLES),
     TupleOf(_Kept, tuple(_d(2 if name == "kept_counts" else 3, name)[0] for name in KEPT)),
+    *(*_d(1, "percents"), *_i(2, "counted", "rise"), *_d(2, "exceeding")),
     *(*_b(1, "valid", "there"), *_d(1, "since_s"), *_d(2, "powers")),
-    *(*_a(3, "now", "measured"), *_a(2, "lae")),
+    *(*_d(1, "level"), *_i(1, "more")),
+    *(*_a(3, "now", "measured"), *_a(2, "lae"), *_a(3, "exceeded")),
 )
 
 
@@ -168,21 +238,26 @@ class MeteredSoundLevel(SoundLevelFrames):
         HostOutput("", "dB", (LEVELS,)),
         HostOutput("", "dB", (tuple(name.removesuffix("_db") for name in RUNNING),)),
         HostOutput("lae", "dB"),
+        HostOutput("", "dB", (tuple(f"laf{percent}" for percent in PERCENTS),)),
     )
 
     def make(self, made: Workspace) -> None:
         super().make(made)
         for name, table in TABLES.items():
             made.keep(name, torch.from_numpy(table))
+        made.keep("percents", torch.tensor(PERCENTS, dtype=torch.float64))
 
     def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
         super().allocate(workspace, lead, time, state)
         frames = workspace.outputs[0][-1]
-        workspace.memory |= {name: (name, tuple(state[name].shape)) for name in ("taken", *KEPT)}
+        for name in ("taken", *KEPT, *PERCENTILES):
+            workspace.memory[name] = name, tuple(state[name].shape)
         for name in ("valid", "there"):
             workspace.make(name, torch.bool, frames)
         workspace.make("since_s", torch.float64, frames)
         workspace.make("powers", torch.float64, TOLD, frames)
+        workspace.make("level", torch.float64, 1)
+        workspace.make("more", torch.int64, int(RISEN[0]))
 
 
 class LevelMeter(PlanOnly, SoundLevel):
@@ -198,8 +273,14 @@ class LevelMeter(PlanOnly, SoundLevel):
         (rows,) = shape
         kept = zip(KEPT, Running.nothing(), strict=True)
         each = {name: torch.from_numpy(np.stack([value] * rows)) for name, value in kept}
-        return super().initial_state(shape) | {"taken": torch.zeros(1, dtype=torch.int64)} | each
+        each["exceeding"] = torch.full((rows, len(PERCENTS)), np.nan, dtype=torch.float64)
+        # Last, because they are zeros, which an object does not hold.
+        sizes = {"taken": (1,), "rise": (rows, int(RISEN[0])), "counted": (rows, MOST - LEAST + 2)}
+        zeros = {name: torch.zeros(size, dtype=torch.int64) for name, size in sizes.items()}
+        return super().initial_state(shape) | each | zeros
 
     def out_shape(self, shape: Shape) -> MeteredLevels:  # type: ignore[override]
         frames = super().out_shape(shape)
-        return MeteredLevels(*frames, (*shape, len(LEVELS)), (*shape, len(RUNNING)), shape)
+        sizes = len(LEVELS), len(RUNNING), len(PERCENTS)
+        now, measured, exceeded = ((*shape, size) for size in sizes)
+        return MeteredLevels(*frames, now, measured, shape, exceeded)

@@ -9,6 +9,7 @@ import torch
 from amt_stream import Stream
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators.level import level_db
+from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.programme import COLUMNS, ProgrammeLoudness
 from amt_stream.meters.accumulators.sound_level import LEVELS, RUNNING, SoundLevelMeter
 from amt_stream.native.library import Library
@@ -29,7 +30,7 @@ MODELS = {"bs1770": 2, "spl": 2, "third_octave": 1, "octave": 2}
 LEVELS_DB = tuple(name.removesuffix("_db") for name in RUNNING)
 READINGS = {
     "bs1770": len(COLUMNS),
-    "spl": 2 * (len(LEVELS) + len(RUNNING) + 1),
+    "spl": 2 * (len(LEVELS) + len(RUNNING) + 1 + len(PERCENTS)),
     "third_octave": 0,
     "octave": 0,
 }
@@ -122,10 +123,11 @@ def test_levels_are_those_of_the_rows(made):
     frames, names = Instance(made[0]).whole(sound, 12345), [c["name"] for c in made[1]["columns"]]
     outputs = in_python("spl", sound)
     for channel, side in enumerate(("left", "right")):
-        meter = SoundLevelMeter([*RUNNING, "lae_db"])
+        percentiles = [f"laf{percent}" for percent in PERCENTS]
+        meter = SoundLevelMeter([*RUNNING, "lae_db", *(f"{name}_db" for name in percentiles)])
         powers = [x[0, channel].numpy() for x in outputs]
         rows = meter.update(*powers)
-        places = [names.index(f"{name}_{side}") for name in (*LEVELS_DB, "lae")]
+        places = [names.index(f"{name}_{side}") for name in (*LEVELS_DB, "lae", *percentiles)]
         np.testing.assert_allclose(frames[:, places].T, rows, rtol=4e-7)
         places = [names.index(f"{name}_{side}") for name in LEVELS]
         np.testing.assert_allclose(frames[:, places].T, level_db(powers[1]), rtol=4e-7)

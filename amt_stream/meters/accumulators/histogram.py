@@ -15,6 +15,9 @@ SLOTS = 100
 LOWEST, HIGHEST = -300.0, 500.0
 """Range of the levels that have classes, in dB or phon."""
 
+WIDTH = 0.05
+"""Of a class of levels, in dB or phon."""
+
 SPARE = 200
 """Classes stored beyond a value that had none, at least."""
 
@@ -39,7 +42,7 @@ class Histogram(Resumable):
 
     kept = growing = ("used", "rise")
 
-    def __init__(self, low: float = LOWEST, high: float = HIGHEST, width: float = 0.05) -> None:
+    def __init__(self, low: float = LOWEST, high: float = HIGHEST, width: float = WIDTH) -> None:
         if not (low < high and 0 < width <= high - low):
             raise ValueError(
                 f"a histogram from {low} to {high} in classes of {width}: give low < high and a "
@@ -139,10 +142,11 @@ class Histogram(Resumable):
 
     def _indices_of_rise(self) -> NDArray[np.integer]:
         """Sorted indices into `_counts` of the values of the rise that count."""
-        if not len(self._rise_places):  # the usual case
-            return self._rise_places
-        indices = self._indices(self._rise_places)
-        return indices[indices.searchsorted(self._counts.astype(bool).argmax()) :]
+        places = self._rise_places
+        if not len(places):  # the usual case
+            return places
+        more = np.empty_like(places)
+        return more[: loops.find_rise(places, self._least, self.first, self._counts, more)]
 
     def _reach(self, places: NDArray[np.integer]) -> None:
         """Store the classes of these numbers, and spare ones around them."""
@@ -177,10 +181,10 @@ class Histogram(Resumable):
         shares = np.asarray(percents, np.float64)
         if not ((shares >= 0) & (shares <= 100)).all():
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        places = np.empty(len(shares))
+        values = np.empty(len(shares))
         rise = self._indices_of_rise()
-        loops.find(shares, self._most, self.first, self._counts, rise, places)
-        return np.asarray((places + 0.5) * self.width)
+        loops.find(shares, self.width, self._most, self.first, self._counts, rise, values)
+        return values
 
 
 class RollingHistogram(Resumable):

@@ -23,6 +23,12 @@ _compiled = cached_njit(nogil=True, error_model="numpy")
 
 
 @_compiled
+def class_number(value: float, width: float, least: float, most: float) -> int:
+    """Number of the class of a value; that below `least` for all that is lower (see `count`)."""
+    return int(max(min(np.floor(value / width), most), least - 1.0))
+
+
+@_compiled
 def count(values: Array, width: float, least: float, most: float, first: int, counts: Array) -> int:
     """Count `values` (n,) in classes of this width; NaN is ignored.
 
@@ -34,8 +40,8 @@ def count(values: Array, width: float, least: float, most: float, first: int, co
     """
     for k in range(len(values)):
         if not math.isnan(values[k]):
-            place = min(np.floor(values[k] / width), most)
-            at = 0 if place < least else int(place) - first + 1
+            place = class_number(values[k], width, least, most)
+            at = 0 if place < least else place - first + 1
             if at < 0 or at >= len(counts) or (at == 0 and place >= least):
                 return k
             counts[at] += 1
@@ -43,17 +49,45 @@ def count(values: Array, width: float, least: float, most: float, first: int, co
 
 
 @_compiled
-def find(percents: Array, most: int, first: int, counts: Array, more: Array, places: Array) -> None:
-    """Find the positions (k,) on the scale of classes that are exceeded in these percents.
+def find_rise(places: Array, least: int, first: int, counts: Array, more: Array) -> int:
+    """Write sorted indices into `counts` of those values of a rise that count, to the first `more`.
 
-    They are interpolated between the classes of two values; NaN without values. What `counts[0]`
-    and the class `most` count has no place on the scale: a position that includes it is infinite.
+    They count from the lowest class on that has another value, or all if there are no others.
 
-    most: as in `count`
-    first: number of the class of `counts[1]`
+    places: sorted numbers of their classes; least, first: as in `count`
+
+    Returns how many they are.
+    """
+    lowest, counted = 0, 0
+    while lowest < len(counts) and not counts[lowest]:
+        lowest += 1
+    for place in places:
+        index = 0 if place < least else place - first + 1
+        if index >= lowest or lowest == len(counts):
+            more[counted] = index
+            counted += 1
+    return counted
+
+
+@_compiled
+def find(
+    percents: Array,
+    width: float,
+    most: int,
+    first: int,
+    counts: Array,
+    more: Array,
+    values: Array,
+) -> None:
+    """Find the values (k,) that are exceeded in these percents.
+
+    They are interpolated between the middles of the classes of two values; NaN without values. What
+    `counts[0]` and the class `most` count has no place on the scale: what includes it is infinite.
+
+    width, most, first: as in `count`
     more: sorted indices into `counts` of further values
     """
-    places[:] = math.nan
+    values[:] = math.nan
     # Not `counts.sum()`, with which numba keeps an import of all of scipy.linalg.
     total = len(more)
     for number in counts:
@@ -73,11 +107,11 @@ def find(percents: Array, most: int, first: int, counts: Array, more: Array, pla
             if up_to > math.ceil(rank):
                 # Alike whichever classes are stored.
                 lower = below - 1 + first
-                places[k] = lower + (rank - before) * (place - below)
+                values[k] = (lower + (rank - before) * (place - below) + 0.5) * width
                 if below == 0:
-                    places[k] = -math.inf
+                    values[k] = -math.inf
                 elif place - 1 + first >= most:
-                    places[k] = math.inf
+                    values[k] = math.inf
                 break
 
 
@@ -318,8 +352,10 @@ def compile_loops() -> None:
         for kind in (types.float32, f8)
     ]
     for kernel, *signatures in (
+        (class_number, (f8, f8, f8, f8)),
         (count, (line, f8, f8, f8, i8, numbers)),
-        (find, (line, i8, i8, numbers, numbers, kept)),
+        (find_rise, (numbers, i8, i8, numbers, numbers)),
+        (find, (line, f8, i8, i8, numbers, numbers, kept)),
         (round_digits, (kept, kept)),
         (lasts, (line, line, i8, f8, f8)),
         (
