@@ -32,6 +32,9 @@ OF_FAULT = {
 }
 """The state for each fault, by its name in rows."""
 
+OF_HEALTH = {"overloaded": "too slow"}
+"""The state for each field of `Health` that holds, by its name."""
+
 MEASURING = ("running", "paused")
 """States in which sound is measured, so that its faults and limits are shown too."""
 
@@ -148,7 +151,7 @@ def rank_states(
     course: str,
     *,
     frozen: bool = False,
-    overloaded: bool = False,
+    health: Iterable[str] = (),
     faults: Iterable[str] = (),
     settling: bool = False,
     uncalibrated: bool = False,
@@ -157,14 +160,15 @@ def rank_states(
     """The states that hold, the worst first.
 
     course: how far the measurement is, such as "running", "lost" or "silent"
+    health: names of fields of `Health` that hold
     faults: names of recent faults, as in rows
     limits: "over limit" and "below limit" for limits that are exceeded
     """
     found = {course} | ({"frozen"} if frozen else set())
     if course in MEASURING:
-        conditions = {"too slow": overloaded, "settling": settling, "uncalibrated": uncalibrated}
-        found |= {name for name, holds in conditions.items() if holds}
-        found |= {OF_FAULT[fault] for fault in faults} | set(limits)
+        conditions = {"settling": settling, "uncalibrated": uncalibrated}
+        found |= {name for name, holds in conditions.items() if holds} | set(limits)
+        found |= {OF_HEALTH[name] for name in health} | {OF_FAULT[fault] for fault in faults}
     ranked = sorted(found, key=_ORDER.__getitem__)
     return [name for name in ranked if name == ranked[0] or name not in ALONE]
 

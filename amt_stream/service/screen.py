@@ -21,6 +21,7 @@ from amt_stream.meters.state_signs import (
     AWAY,
     BETWEEN,
     MEASURING,
+    OF_HEALTH,
     away_sentence,
     chip,
     minutes_text,
@@ -159,7 +160,7 @@ class Screens:
         level = any(map(_needs_level, self._header.get("columns", ())))
         red = [limit for limit in self._limits if row.get(limit.state) == "red"]
         return {
-            "overloaded": bool(self._health.get("overloaded")),
+            "health": [name for name in OF_HEALTH if self._health.get(name)],
             "faults": faults,
             "settling": bool(row.get("settling")),
             "uncalibrated": level and not row.get("calibrated", True),

@@ -14,11 +14,11 @@ from amt_stream.meters.rows import FAULT_NAMES, header
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of
 from amt_stream.meters.rows.track import is_off
-from amt_stream.meters.state_signs import rank_states
+from amt_stream.meters.state_signs import OF_HEALTH, rank_states
 from amt_stream.views.settling_words import AFTER_GAP, AGAIN, SETTLING, old_words
 
 if TYPE_CHECKING:
-    from amt_stream.engine import Engine, Frames
+    from amt_stream.engine import Engine, Frames, Health
     from amt_stream.meters.frames import Event
     from amt_stream.sessions.outputs import FollowedReadings
 
@@ -173,7 +173,7 @@ class ViewState:
         gaps = (one.time_s + one.samples / fs for one in self.events if one.kind == "gap")
         return AFTER_GAP if any(abs(end_s - disturbed_s) < SAME_S for end_s in gaps) else AGAIN
 
-    def states(self, course: str, frozen: bool, overloaded: bool) -> list[str]:
+    def states(self, course: str, frozen: bool, health: "Health") -> list[str]:
         """The states that hold now, of all models, as `rank_states` ranks them."""
         status = [self.reading_status(name) for name in self.frames]
         fault = int(np.bitwise_or.reduce([one.fault for one in status]))
@@ -182,7 +182,7 @@ class ViewState:
         return rank_states(
             course,
             frozen=frozen,
-            overloaded=overloaded,
+            health=[name for name in OF_HEALTH if getattr(health, name)],
             faults=[name for bit, name in FAULT_NAMES.items() if fault & bit],
             settling=any(bool(one.settling) for one in status),
             uncalibrated=any(one.uncalibrated for one in status),

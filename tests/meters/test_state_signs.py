@@ -50,7 +50,7 @@ def test_each_color_is_in_all_palettes_and_each_shape_in_its_square():
         ({"frozen": True, "settling": True}, "Frozen · settling"),
         ({"faults": ["clip"], "limits": ["over limit"]}, "Clipped · over limit"),
         (
-            {"overloaded": True, "faults": ["off", "clip"], "limits": ["below limit"]},
+            {"health": ["overloaded"], "faults": ["off", "clip"], "limits": ["below limit"]},
             "Too slow · clipped +1",
         ),
     ],
@@ -60,7 +60,12 @@ def test_the_worst_comes_first(holds, text):
 
 
 def test_faults_and_limits_are_not_told_while_nothing_is_measured():
-    holds = {"overloaded": True, "faults": ["clip"], "settling": True, "limits": ["over limit"]}
+    holds = {
+        "health": ["overloaded"],
+        "faults": ["clip"],
+        "settling": True,
+        "limits": ["over limit"],
+    }
     assert rank_states("lost", **holds) == ["lost"]
     assert rank_states("stopped", frozen=True, **holds) == ["stopped", "frozen"]
     assert rank_states("paused", **holds)[0] == "too slow"

@@ -274,7 +274,7 @@ class MeterApp(App[None]):
         if view is None:
             states = rank_states(course, frozen=self.frozen)
         else:
-            states = view.states(course, self.frozen, health.overloaded)
+            states = view.states(course, self.frozen, health)
         sign = SIGNS[states[0]]
         measured = (
             meter.readings.measured_s

@@ -155,7 +155,7 @@ def _states(measurement: MeasurementControl, health: "Health | None", frozen: bo
     view = None if engine is None else ViewState.at(engine, measurement.readings)
     if view is None or health is None:
         return rank_states(course, frozen=frozen)
-    return view.states(course, frozen, health.overloaded)
+    return view.states(course, frozen, health)
 
 
 def _alarm(measurement: MeasurementControl) -> str:
