@@ -30,7 +30,7 @@ class NativeModel:
     builds it once, in up to two minutes, and stores it in the user's cache: that needs the whole
     package and a C compiler. Use an instance in one thread at a time.
 
-    model: "zwicker", "moore2016" or "gm2002", with its default settings
+    model: one of the table of docs/native.md, such as "moore2016", with its default settings
     fs: sampling rate in Hz
     channels: of the sound; ears for "moore2016"
     block_ms: length of the blocks that are calculated together, in ms; longer ones take less time

@@ -19,6 +19,7 @@ from amt_stream.native.build import Request, build_library
 from amt_stream.native.library import Library
 from amt_stream.native.plan import model_for
 from amt_stream.native.web_files import WASM, web_files
+from tests.native.clap import heard, host_of, plugin_of
 from tests.native.library import FS, HOST, Instance, columns_of, compiled, exported, worst
 from tests.native.published import assert_published, checks
 from tests.native.web import in_browser
@@ -122,10 +123,11 @@ def test_frames_and_speed(model, made, record):
     channels = MODELS[model]
     noise = (0.02 * np.random.default_rng(1).standard_normal((channels, 5 * FS))).astype(np.float32)
     noise[:, FS : 2 * FS] *= 1e-5
-    lead = (1, channels)
+    stage = model_for(model, FS, channels)
+    lead = (1, channels) if stage.as_fused().axes == 2 else (channels,)
     library = Library(compiled(folder, model, HOST, folder / "model.so"))
     blocks = torch.from_numpy(noise).reshape(*lead, -1).split(480, -1)
-    live = Stream(model_for(model, FS, channels), lead)
+    live = Stream(stage, lead)
 
     def heard():
         live.reset()
@@ -217,6 +219,18 @@ def test_the_first_program_of_the_page(tmp_path):
     title, *rows = done.stdout.splitlines()
     assert title.startswith("time_s,stl_sone,ltl_sone")
     assert float(rows[-1].split(",")[1]) == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_clap_plug_in_has_its_frames(model, made, tmp_path):
+    """After blocks of its own length; levels that are not known are at the end of their range."""
+    folder, _ = made
+    noise = 0.02 * np.random.default_rng(2).standard_normal((MODELS[model], FS))
+    _, values = heard(
+        host_of(folder, tmp_path / "host"), plugin_of(folder, model, tmp_path), noise, 480
+    )
+    one = Instance(Library(compiled(folder, model, HOST, tmp_path / "model.so")))
+    frames = one.whole(noise, FS)[one.about.frames_per_block - 1 :: one.about.frames_per_block]
+    np.testing.assert_array_equal(values, np.where(np.isfinite(frames), frames, -200))
 
 
 def test_two_builds_are_equal(model, made):
