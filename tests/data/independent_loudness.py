@@ -71,24 +71,37 @@ def intensities(pascal, field, cal_db):
     return out
 
 
-def excitation(kept, f=F):
-    """Excitation (150,) of the components `kept` (n,) at `f` Hz."""
+def _rounded(z):
+    return (1 + z) * np.exp(-z)
 
-    def w(z):
-        return (1 + z) * np.exp(-z)
 
-    j = np.flatnonzero(kept)
-    if not j.size:
-        return np.zeros(150)
-    power, f = kept[j], f[j]
-    g = (f[None, :] - f[:, None]) / f[:, None]
-    weights = np.where(g <= 4, w((4 * f / _erb(f))[:, None] * np.abs(g)), 0)
-    level = 10 * np.log10(weights @ power)
+@cache
+def _weights():
+    """What depends on no sound: of each component (960,) around each, and for each channel (150,).
+
+    Gives the filters around components, and by channel p, the distance of each component re the
+    center, whether it lies below, and the filter above.
+    """
+    g = (F[None, :] - F[:, None]) / F[:, None]
+    around = np.where(g <= 4, _rounded((4 * F / _erb(F))[:, None] * np.abs(g)), 0)
     p = (4 * FC / _erb(FC))[:, None]
-    g = (f[None, :] - FC[:, None]) / FC[:, None]
-    low = np.maximum(p - 0.35 * p / (4000 / _erb(1000.0)) * (level - 51), 0.1)
-    z = np.where(g >= 0, p, low) * np.abs(g)
-    return np.where(g <= 4, w(z), 0) @ power
+    g = (F[None, :] - FC[:, None]) / FC[:, None]
+    return around, p, np.abs(g), g < 0, np.where(g <= 4, _rounded(p * np.abs(g)), 0)
+
+
+def excitations(kept):
+    """Excitations (frame, 150) of the components `kept` (frame, 960) of F."""
+    around, p, distance, below, above = _weights()
+    levels = kept @ around.T
+    out = np.zeros((len(kept), 150))
+    for frame in np.flatnonzero(kept.any(1)):
+        j = np.flatnonzero(kept[frame])
+        level = 10 * np.log10(levels[frame, j])
+        low = np.maximum(p - 0.35 * p / (4000 / _erb(1000.0)) * (level - 51), 0.1)
+        weights, under = above.take(j, 1), below.take(j, 1)
+        weights[under] = _rounded(low[under] * distance.take(j, 1)[under])
+        out[frame] = weights @ kept[frame, j]
+    return out
 
 
 # Column of the threshold, its value from 500 Hz, and C, by the name of the constants.
@@ -119,8 +132,9 @@ def specific(e, edition):
     return np.where(e >= 1e10, c * (e / 1.0707) ** 0.2, n)
 
 
-def kept(i, floors):
-    return np.where(i > np.maximum(floors, 1000) / 1e6, i, 0)
+def kept(i, highest):
+    """What is above -60 dB re the highest (frame,) of its frame, and above -30 dB SPL."""
+    return np.where(i > np.maximum(highest, 1000)[:, None] / 1e6, i, 0)
 
 
 def inhibited(left, right):
@@ -137,13 +151,14 @@ def inhibited(left, right):
 
 def moore2016(pascal, field="free", constants="iso"):
     """Short-term and long-term loudness of the ears (frame, 2) in sone of `pascal` (2, time)."""
-    left, right = (intensities(x, field, 3.32) for x in pascal)
+    of_ears = [intensities(x, field, 3.32) for x in pascal]
+    highest = np.maximum(*(i.max(1) for i in of_ears))
+    left, right = (excitations(kept(i, highest)) for i in of_ears)
     short, long = np.zeros((2, 150)), np.zeros(2)
     stl, ltl = [], []
-    for a, b in zip(left, right, strict=True):
-        floor = max(a.max(), b.max())
-        for ear, i in enumerate((a, b)):
-            n = specific(excitation(kept(i, floor)), constants)
+    for frame in zip(left, right, strict=True):
+        for ear, e in enumerate(frame):
+            n = specific(e, constants)
             short[ear] += np.where(n > short[ear], 0.045, 0.033) * (n - short[ear])
         ears = np.array(inhibited(*short))
         long = long + np.where(ears > long, 0.01, 0.00133) * (ears - long)
@@ -156,8 +171,9 @@ def glasberg2002(pascal, field="free", release=0.0005):
     """Loudness of both ears (frame,) of `pascal` (time,) that both hear."""
     short = long = 0.0
     stl, ltl = [], []
-    for i in intensities(pascal, field, 3.41):
-        n = 0.5 * specific(excitation(kept(i, i.max())), "ansi").sum()
+    i = intensities(pascal, field, 3.41)
+    for e in excitations(kept(i, i.max(1))):
+        n = 0.5 * specific(e, "ansi").sum()
         short += (0.045 if n > short else 0.02) * (n - short)
         long += (0.01 if short > long else release) * (short - long)
         stl.append(short)

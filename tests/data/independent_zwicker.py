@@ -7,6 +7,7 @@ the values of the self-test that nobody has printed. Slow.
 
 import math
 
+import numba
 import numpy as np
 import scipy
 
@@ -57,27 +58,28 @@ def _decayed(cores):
     b1 = ((var * l2 + 1) * e1 - (var * l1 + 1) * e2) / d
     b2 = ((var * l1 + 1) * e1 - (var * l2 + 1) * e2) / d
     b4, b5 = math.exp(-dt / long), math.exp(-dt / var)
-    out = np.empty_like(cores)
-    for band in range(cores.shape[1]):
-        if not cores[:, band].any():
-            out[:, band] = 0
-            continue
-        o = u2 = 0.0
-        last = cores[0, band]
-        for t, new in enumerate(cores[:, band]):
-            for k in range(1 if t else 24, 25):
-                u = new if k == 24 else last + k * (new - last) / 24
-                if u < o:
-                    if o > u2:
-                        o, u2 = max(o * b2 - u2 * b3, u), o * b0 - u2 * b1
-                        u2 = min(u2, o)
-                    else:
-                        o = u2 = max(o * b4, u)
-                elif u - o < 1e-5 and u <= u2:
-                    o = u2 = u
+    return np.stack([_of_band(band, b0, b1, b2, b3, b4, b5) for band in cores.T], 1)
+
+
+@numba.njit(cache=True)
+def _of_band(core, b0, b1, b2, b3, b4, b5):
+    out = np.empty_like(core)
+    o = u2 = 0.0
+    last = core[0]
+    for t, new in enumerate(core):
+        for k in range(1 if t else 24, 25):
+            u = new if k == 24 else last + k * (new - last) / 24
+            if u < o:
+                if o > u2:
+                    o, u2 = max(o * b2 - u2 * b3, u), o * b0 - u2 * b1
+                    u2 = min(u2, o)
                 else:
-                    o, u2 = u, (u2 - u) * b5 + u
-            out[t, band], last = o, new
+                    o = u2 = max(o * b4, u)
+            elif u - o < 1e-5 and u <= u2:
+                o = u2 = u
+            else:
+                o, u2 = u, (u2 - u) * b5 + u
+        out[t], last = o, new
     return out
 
 
