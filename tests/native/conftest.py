@@ -10,7 +10,9 @@ import torch
 from amt_stream import Stream
 from amt_stream.cli.command import run_command
 from amt_stream.meters import catalog
+from amt_stream.native.build import SHARED, Request, system_compiler
 from amt_stream.native.library import Library
+from amt_stream.native.prebuilt import cache_folder, library_name, linked, store_library
 from amt_stream.native.targets import TARGETS
 from tests.native.library import FS, HOST, compiled
 
@@ -42,9 +44,15 @@ def web(folder):
 
 
 @pytest.fixture
-def own_cache(shared, monkeypatch):
-    """A cache of this run, empty at first, where models in Python build their libraries."""
+def own_cache(folder, shared, monkeypatch):
+    """A cache of this run, where models in Python find the library of the same object."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
+    request = Request("zwicker", FS, 1, 0.01, (HOST,))
+    path = cache_folder() / library_name(request, HOST)
+    if not path.exists():
+        files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+        (built,) = linked(request, files, lambda _: [*system_compiler(), *SHARED]).values()
+        store_library(path, built)
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,10 @@ READINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=MODELS)
+OF_BANDS = "octave", pytest.param("third_octave", marks=pytest.mark.soak)
+
+
+@pytest.fixture(scope="module", params=["bs1770", "spl", *OF_BANDS])
 def model(request):
     return request.param
 
