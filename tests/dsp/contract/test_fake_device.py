@@ -21,6 +21,7 @@ CHAINS += [
     "Glasberg2002",
     "King2019",
     "Osses2021",
+    "PartialLoudness",
     "Paulick2024",
     "ZwickerTimeVarying",
 ]

@@ -163,7 +163,15 @@ CASES = {
     "PointwiseModule": Case(lambda: amt.PointwiseModule(nn.PReLU(3)), (2, 3, 16)),
     "PowerCompression": Case(amt.PowerCompression, (2, 16, 3)),
     "PartialLoudness": Case(partial(amt.PartialLoudness, 32000), (1, 2, 1600)),
-    "PartialLoudnessOfComponents": Case(amt.PartialLoudnessOfComponents, (1, 2, 50, 960), power),
+    "PartialLoudnessOfComponents": Case(
+        partial(
+            amt.PartialLoudnessOfComponents,
+            frequency=40.0 * np.arange(1, 51),
+            cams=np.arange(4.0, 20.0),
+        ),
+        (1, 2, 50, 50),
+        power,
+    ),
     "Rating": Case(partial(amt.Rating, 8000), (2, 1600)),
     "Resample": Case(partial(amt.Resample, 48000, 32000), (2, 48)),
     "RunningSpectrum": Case(amt.RunningSpectrum, (2, 2, 128)),

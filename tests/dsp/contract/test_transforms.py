@@ -98,7 +98,7 @@ def test_a_live_stream_is_exported_and_compiled_with_its_state():
 
 
 DEAR = ("DanielWeber", "ECMA418", "ECMAFluctuation", "ECMALoudness", "ECMARoughness")
-DEAR += ("ECMATonality", "ECMATonalNoise")
+DEAR += ("ECMATonality", "ECMATonalNoise", "PartialLoudness")
 """Chains of which each stage is transformed by itself, and other chains are, and the dearest stage:
 in `make soak`."""
 
