@@ -1,7 +1,5 @@
 """Levels in C: the frames of the models in Python, however the sound is cut."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -12,8 +10,10 @@ from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.programme import COLUMNS, ProgrammeLoudness
 from amt_stream.meters.accumulators.sound_level import LEVELS, RUNNING, SoundLevelMeter
+from amt_stream.native import NativeModel
 from amt_stream.native.library import Library
 from amt_stream.native.plan import host_plan
+from amt_stream.native.prebuilt import cache_folder, library_path
 from tests.native.clap import heard, host_of, plugin_of
 from tests.native.library import (
     FS,
@@ -52,9 +52,23 @@ def folder(model, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def made(model, folder):
-    about = json.loads((folder / f"{model}.json").read_text())
-    return Library(compiled(folder, model, HOST, folder / f"{model}.so")), about
+def library(model, request):
+    """Of octaves that which a model in Python builds where there is none."""
+    if model == "octave":
+        return request.getfixturevalue("built_at_first_use")
+    folder = request.getfixturevalue("folder")
+    return Library(compiled(folder, model, HOST, folder / f"{model}.so"))
+
+
+@pytest.fixture(scope="module")
+def built_at_first_use(model, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        meter = NativeModel(model, channels=MODELS[model])
+        (path,) = cache_folder().iterdir()
+        assert library_path(model, FS, MODELS[model], 10.0) == path
+    assert Library(path).info == meter.info
+    return Library(path)
 
 
 @pytest.fixture(scope="module")
@@ -71,35 +85,34 @@ def in_python(model, sound):
         return Stream(stage, (1, len(sound)))(torch.from_numpy(sound)[None])
 
 
-def test_its_frames_are_those_of_python_however_the_sound_is_cut(model, made, sound):
-    library, about = made
+def test_its_frames_are_those_of_python_however_the_sound_is_cut(model, library, sound):
     whole = Instance(library).whole(sound, FS)
-    right = columns_of(in_python(model, sound), len(about["columns"]))
+    right = columns_of(in_python(model, sound), len(library.info.columns))
     assert whole.shape[1] == right.shape[1] + READINGS[model]
     np.testing.assert_allclose(whole[:, : right.shape[1]], right, rtol=4e-7, atol=1e-16)
     for step in (1, 479, 1000):
         np.testing.assert_array_equal(Instance(library).whole(sound, step), whole)
 
 
-def test_a_saved_state_goes_on_within_a_block(made, sound):
-    goes_on(made[0], sound, 12345)
+def test_a_saved_state_goes_on_within_a_block(library, sound):
+    goes_on(library, sound, 12345)
 
 
-def test_a_damaged_state_is_refused_and_nothing_changes(made, sound):
-    refuses_damage(made[0], sound, 100)
+def test_a_damaged_state_is_refused_and_nothing_changes(library, sound):
+    refuses_damage(library, sound, 100)
 
 
 @pytest.mark.parametrize("model", ["bs1770"], indirect=True)
-def test_readings_of_programme_loudness_are_those_of_the_rows(made):
+def test_readings_of_programme_loudness_are_those_of_the_rows(library):
     """Of a programme with a quiet part that the gates leave out, and with one above 0 LUFS."""
     random = np.random.default_rng(7)
     steps = np.repeat(10.0 ** np.array([-1, -2.5, -4.5, -1.3, 0.0]), FS * 2)
     sound = (steps * random.standard_normal((2, len(steps)))).astype(np.float32)
     energy, *peaks = (x[0].numpy() for x in in_python("bs1770", sound))
     rows = ProgrammeLoudness(columns=COLUMNS).update(energy, *peaks)
-    frames = Instance(made[0]).whole(sound, 12345)
+    frames = Instance(library).whole(sound, 12345)
     np.testing.assert_allclose(frames[:, -len(COLUMNS) :].T, rows, rtol=4e-7)
-    assert [column["name"] for column in made[1]["columns"]][-8:-5] == [
+    assert [column.name for column in library.info.columns][-8:-5] == [
         "momentary",
         "short_term",
         "integrated",
@@ -107,23 +120,25 @@ def test_readings_of_programme_loudness_are_those_of_the_rows(made):
 
 
 @pytest.mark.parametrize("model", ["bs1770"], indirect=True)
-def test_a_clap_plug_in_has_the_lowest_level_for_what_is_not_known(folder, made, sound, tmp_path):
+def test_a_clap_plug_in_has_the_lowest_level_for_what_is_not_known(
+    folder, library, sound, tmp_path
+):
     plugin = plugin_of(folder, "bs1770", tmp_path)
     about, values = heard(host_of(folder, tmp_path / "host"), plugin, sound, 480)
-    frames = Instance(made[0]).whole(sound, FS)
-    names = [column["name"] for column in made[1]["columns"]]
+    frames = Instance(library).whole(sound, FS)
+    names = [column.name for column in library.info.columns]
     assert [line.split("|")[0] for line in about[2:]] == names
     assert np.isnan(frames[:, names.index("short_term")]).all()  # it takes 3 s
     np.testing.assert_array_equal(values, np.where(np.isfinite(frames), frames, -200))
 
 
 @pytest.mark.parametrize("model", ["spl"], indirect=True)
-def test_levels_are_those_of_the_rows(made):
+def test_levels_are_those_of_the_rows(library):
     """Of each channel alone, of a sound that rises and falls."""
     random = np.random.default_rng(9)
     steps = np.repeat(10.0 ** np.array([-2, -4, -1]), 2 * FS)
     sound = (steps * random.standard_normal((2, len(steps))) * [[1.0], [0.1]]).astype(np.float32)
-    frames, names = Instance(made[0]).whole(sound, 12345), [c["name"] for c in made[1]["columns"]]
+    frames, names = Instance(library).whole(sound, 12345), [c.name for c in library.info.columns]
     outputs = in_python("spl", sound)
     for channel, side in enumerate(("left", "right")):
         percentiles = [f"laf{percent}" for percent in PERCENTS]
@@ -136,10 +151,9 @@ def test_levels_are_those_of_the_rows(made):
         np.testing.assert_allclose(frames[:, places].T, level_db(powers[1]), rtol=4e-7)
 
 
-def test_its_columns_say_what_they_are(model, made):
-    library, about = made
-    names = [column["name"] for column in about["columns"]]
-    assert len(library.info.columns) == len(names) == len(set(names))
+def test_its_columns_say_what_they_are(model, library):
+    names = [column.name for column in library.info.columns]
+    assert len(names) == len(set(names))
     expected = {
         "bs1770": ["energy", "true_peak_left", "true_peak_right", "sample_peak_left"],
         "spl": [
@@ -153,7 +167,7 @@ def test_its_columns_say_what_they_are(model, made):
         "octave": ["mean_square_31_5hz_left", "power_f_1000hz_right"],
     }
     assert set(expected[model]) <= set(names)
-    assert about["input_unit"] == catalog.entry(model).input_unit
+    assert library.info.input_unit == catalog.entry(model).input_unit
 
 
 def test_layouts_without_an_object_are_refused():
