@@ -118,8 +118,16 @@ def test_all_at_once_have_the_rows_of_each():
     assert np.nanmax(apart["ecma_fluctuation_vacil"]) > 0.1
 
 
-@pytest.mark.parametrize("fs", [44100, 48000, 32000, 22050, 96000, 88200, 16000])
-@pytest.mark.parametrize("depth", [0.5, 1.0])
+SOME = [(44100, 0.5), (48000, 1.0), (96000, 0.5), (16000, 1.0)]
+OTHERS = [
+    pytest.param(fs, depth, marks=pytest.mark.soak)
+    for fs in (44100, 48000, 32000, 22050, 96000, 88200, 16000)
+    for depth in (0.5, 1.0)
+    if (fs, depth) not in SOME
+]
+
+
+@pytest.mark.parametrize(("fs", "depth"), [*SOME, *OTHERS])
 def test_all_at_once_have_the_values_of_each_at_any_rate(fs, depth):
     """Also those of sounds that are cut within a frame: a steady one goes on for each model."""
     turn = 2 * np.pi * np.arange(round(2.1237 * fs)) / fs
