@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -15,18 +16,20 @@ import numpy as np
 import pytest
 import soundfile
 from rich.color import ColorSystem
+from textual.drivers.headless_driver import HeadlessDriver
 from textual.widgets import Input
 
 from amt_stream.cli.command import build_parser
 from amt_stream.cli.preset import chosen_preset
 from amt_stream.cli.terminal import TerminalMeter
-from amt_stream.cli.terminal.app import HelpScreen, MeterApp
+from amt_stream.cli.terminal.app import HelpScreen, MeterApp, run_app
 from amt_stream.cli.terminal.cells import cell_lines
 from amt_stream.cli.terminal.keys import keys_that_fit
 from amt_stream.cli.terminal.palette import COLORS, DARK, FEW, LIGHT, other_theme, theme_of_terminal
 from amt_stream.cli.terminal.panes import _value_labels
 from amt_stream.cli.terminal.picture import Picture
 from amt_stream.cli.terminal.pictures import HATCH, braille, digits, digits_width, meter, trace
+from amt_stream.cli.watch import Watch
 from amt_stream.cli.window import Maker
 from amt_stream.dsp.scales import phon_to_sone
 from amt_stream.dsp.stages import SoundLevel
@@ -461,6 +464,28 @@ def test_the_history_shows_the_reading_of_a_limit_and_the_limit(sound_file, tone
         assert len(drawn) > 50
 
     drive(engine, meter, look)
+
+
+def test_a_limit_below_the_scale_is_not_in_the_picture(sound_file, tone):
+    path = sound_file(tone(70.0, 30.0))
+    limits = ("--limit", "laf_db>5", "--full-scale-db", 100)
+    engine, meter = made("--source", path, "--model", "spl", *limits)
+
+    async def look(app, pilot):
+        pane = app.query_one("HistoryPicture")
+        await until(app, lambda _: "LAF 70.0" in pane.text)
+        assert "limit 5" not in pane.text
+
+    drive(engine, meter, look)
+
+
+def test_a_screen_that_fails_ends_with_a_status(sound_file, tone, monkeypatch):
+    engine, meter = made("--source", sound_file(tone(70.0, 30.0)), "--model", "spl")
+    monkeypatch.setattr("amt_stream.cli.terminal.driver.driver_class", lambda _: HeadlessDriver)
+    monkeypatch.setattr("amt_stream.cli.terminal.panes.HistoryPicture.draw", lambda *_: 1 / 0)
+    with engine, pytest.raises(SystemExit) as ended:
+        run_app(meter, sys.stdout, Watch(engine), None)
+    assert ended.value.code == 1
 
 
 def test_the_modulation_of_both_ears_is_drawn():

@@ -414,6 +414,8 @@ def run_app(meter: TerminalMeter, stream: TextIO, watch: Watch, duration: float 
 
     app = MeterApp(meter, watch, duration, driver_class=driver_class(stream))
     app.run()
+    if app.return_code:
+        raise SystemExit(app.return_code)  # the screen has failed, and shown why
     if app.farewell:
         say(app.farewell)
 

@@ -184,7 +184,8 @@ class HistoryPicture(Picture):
         low, top = nice_range(*ends, floor)
         roles = ("ltl", "stl")
         picture = braille([trace(row, low, top, height) for row in high], roles, gaps)
-        for limit in limits:
+        # One below the floor of the scale is not in the picture.
+        for limit in (one for one in limits if one.threshold >= low):
             y = round((top - limit.threshold) / (top - low) * (height - 1))
             picture[y] = with_limit(picture[y], limit.threshold_words)
         labels = _value_labels(low, top, height)
