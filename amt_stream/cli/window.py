@@ -18,10 +18,10 @@ from amt_stream.cli.options.live import MeterOptions
 from amt_stream.cli.preset import needs_levels
 from amt_stream.meters.audience import at_microphone
 from amt_stream.meters.frames import LIMITS
-from amt_stream.meters.limits import Limit
+from amt_stream.meters.limits import Limit, Stood
 from amt_stream.meters.needed_models import LEVELS, asked_by_limits, models_with
 from amt_stream.meters.presets import Preset
-from amt_stream.meters.rows import JoinedRows, Stood
+from amt_stream.meters.rows import JoinedRows
 from amt_stream.meters.rows.captions import caption_of
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events import tables_of_files

@@ -1,12 +1,13 @@
-"""Upper or lower limits of columns of rows."""
+"""Upper or lower limits of columns of rows, and how they were kept."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.meters.frames import SAME_TIME_S
 from amt_stream.meters.names import state_column, stem_and_unit
 
 GREEN, AMBER, RED = range(3)
@@ -15,6 +16,14 @@ STATES = ("green", "amber", "red", "unknown", "uncalibrated")
 
 UNKNOWN, UNCALIBRATED = 3, 4
 COLORS = STATES[:UNKNOWN]
+
+UNMEASURED_SHARE = 0.01
+"""The share of the time of a value, or of a measurement, from which on sound that was not measured
+leaves a limit unknown."""
+
+EXCEEDED, KEPT, KEPT_SO_FAR, NOT_KNOWN = "exceeded", "kept", "kept so far", "not known"
+VERDICTS = (EXCEEDED, KEPT, KEPT_SO_FAR, "above so far", "below so far", NOT_KNOWN)
+"""The results of a limit, as text."""
 
 LARGEST = 1e9
 
@@ -135,6 +144,102 @@ class Limit:
         more = ("amber", "hysteresis", "hold_s", "at_end", "source")
         found = {key: v for key in more if (v := getattr(self, key)) not in (None, False, "")}
         return data | found | ({"ahead_s": self.ahead_s} if self.ahead_s else {})
+
+
+@dataclass
+class Stood:
+    """The result of a limit over all counted rows.
+
+    state: state at the last row, one of STATES; "unknown" before the first row
+    times: how often it turned red
+    seconds: duration of each of STATES
+    counted_s: duration of the measurement, with what was missed
+    unjudged_s: of that, what was not measured, not calibrated, or clipped and not red
+    microphone: name of the microphone, if there are several
+    worst, worst_s: the highest value (the lowest for a lower limit) of rows with a complete window,
+        and its time; without such rows, or if only the end counts, the last value
+    whole: whether the window of a rolling column was complete at any time; true for other columns
+    heard_s, window_s: sound in the window at the last row, and its length
+    projection: lowest possible level of an incomplete window, if silence follows
+    judged_from_s: when judging began, if that was during the measurement; else 0
+    clipped_s: duration in which the value included clipped sound
+    doubted: whether such a value was not red, so that the true one may have been
+    """
+
+    limit: Limit
+    state: str
+    times: int
+    seconds: Mapping[str, float]
+    worst: float | None
+    worst_s: float | None
+    whole: bool = True
+    heard_s: float = 0.0
+    window_s: float = 0.0
+    projection: float | None = None
+    microphone: str = ""
+    unjudged_s: float = 0.0
+    counted_s: float = 0.0
+    judged_from_s: float = 0.0
+    clipped_s: float = 0.0
+    doubted: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """One of VERDICTS; "above so far" while an incomplete window is not decisive."""
+        if self.exceeded:
+            return EXCEEDED
+        if not self.whole and self.worst is not None:
+            above = self.limit.is_beyond(self.worst)
+            return f"{self.limit.side} so far" if above else KEPT_SO_FAR
+        return NOT_KNOWN if self.exceeded is None else KEPT
+
+    @property
+    def exceeded(self) -> bool | None:
+        """Whether it was red, or ended red if only the end counts.
+
+        None if that is unknown: without a complete window, if too much was not judged, and if
+        clipped sound may have broken it.
+        """
+        if self.limit.at_end:
+            known = self.state in COLORS and not (self.doubted and self.state != STATES[RED])
+            return self.state == STATES[RED] if known else None
+        if self.seconds[STATES[RED]] > 0:
+            return True
+        if self.doubted:
+            return None
+        judged_s = sum(self.seconds[name] for name in COLORS)
+        enough = not is_too_much(self.unjudged_s, self.counted_s)
+        return False if self.whole and judged_s and enough else None
+
+    def to_dict(self) -> JsonDict:
+        """Data for summaries."""
+        return {
+            **self.limit.to_dict(),
+            "state": self.state,
+            "exceeded": self.exceeded,
+            "verdict": self.verdict,
+            "times": self.times,
+            **{f"{name}_s": round(value, 3) for name, value in self.seconds.items()},
+            "counted_s": round(self.counted_s, 3),
+            "unjudged_s": round(self.unjudged_s, 3),
+            "clipped_s": round(self.clipped_s, 3),
+            "worst": self.worst,
+            "worst_s": self.worst_s,
+            "whole": self.whole,
+            **({} if self.whole else self._of_window),
+            **({"judged_from_s": round(self.judged_from_s, 3)} if self.judged_from_s else {}),
+        }
+
+    @property
+    def _of_window(self) -> JsonDict:
+        """Data of a window that was never complete."""
+        data = {"heard_s": round(self.heard_s, 3), "window_s": self.window_s}
+        return data | ({} if self.projection is None else {"projection": self.projection})
+
+
+def is_too_much(missed_s: float, time_s: float) -> bool:
+    """Whether what was missed is more than UNMEASURED_SHARE of the time."""
+    return missed_s > UNMEASURED_SHARE * time_s + SAME_TIME_S
 
 
 def limit_of(table: JsonMap) -> Limit:

@@ -8,7 +8,14 @@ import pytest
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.dsp.stages import SoundLevelOutput
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.limits import STATES, Limit, LimitError, limit_from_text, limit_of
+from amt_stream.meters.limits import (
+    STATES,
+    UNMEASURED_SHARE,
+    Limit,
+    LimitError,
+    limit_from_text,
+    limit_of,
+)
 from amt_stream.meters.rows import (
     JoinedRows,
     LimitEvents,
@@ -19,7 +26,6 @@ from amt_stream.meters.rows import (
     readings_of,
     summary,
 )
-from amt_stream.meters.rows.limit_monitor import UNMEASURED_SHARE
 from amt_stream.meters.rows.limit_words import (
     alarm_words,
     forecast_words,
@@ -250,7 +256,7 @@ def test_a_judge_goes_on_in_a_new_one():
     assert told[0] == told[1]
     assert one.stood.to_dict() == other.stood.to_dict()
     with pytest.raises(Unfitting):
-        LimitMonitor(limit, 0.1).load_state_dict(one.state_dict() | {"_rows/0": "0"})
+        LimitMonitor(limit, 0.1).load_state_dict(one.state_dict() | {"_figures/rows/0": "0"})
 
 
 def test_a_pause_and_a_reset():

@@ -15,7 +15,6 @@ from .intervals import accumulates as accumulates
 from .intervals import header_of_intervals as header_of_intervals
 from .joined import JoinedRows as JoinedRows
 from .limit_monitor import LimitMonitor as LimitMonitor
-from .limit_monitor import Stood as Stood
 from .limited import LimitEvents as LimitEvents
 from .limited import columns_of as columns_of
 from .models.cells import CellReadings as CellReadings

@@ -67,7 +67,7 @@ class ColumnMonitor(LimitMonitor):
     def end(self, end_s: float, summary: Summary, tracks: Sequence[ModelTrack]) -> None:
         """Update with the value of the whole sound, if it covers more than the last row."""
         value, track = summary.get(self.limit.column), tracks[self.place]
-        if value is not None and not self._window_s and not track.is_off:
+        if value is not None and not self.column.window_s and not track.is_off:
             (read,) = in_seven_digits(np.array([value])).tolist()
             clipped = self._clipped_at_end and track.clipping.counted
             self.update_end(end_s, read, track.frames.calibrated, clipped)

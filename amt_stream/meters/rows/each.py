@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from amt_stream.meters.frames import Event, Frames
+from amt_stream.meters.limits import Stood
 from amt_stream.meters.rows.block import Rows
 from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.joined import FormedRows, JoinedRows
-from amt_stream.meters.rows.limit_monitor import Stood
 from amt_stream.meters.rows.readings import Readings
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ import numpy as np
 
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
 from amt_stream.meters.frames import SAME_TIME_S, Event, Frames
-from amt_stream.meters.limits import Limit
+from amt_stream.meters.limits import Limit, Stood
 from amt_stream.meters.rows.block import Rows, in_utc
 from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.form import Instants, RowForm
 from amt_stream.meters.rows.frame_feed import FrameFeed
-from amt_stream.meters.rows.limit_monitor import Stood
 from amt_stream.meters.rows.readings import Readings, Summary, models_of
 from amt_stream.meters.rows.steps import FOR_EVER, RowSteps
 

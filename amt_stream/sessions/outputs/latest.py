@@ -13,8 +13,8 @@ from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.annoyance import annoyances
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import COUNTING, LIMITS, Event, Frames, Snapshot
-from amt_stream.meters.limits import Limit
-from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, Stood, maxima_of, summary
+from amt_stream.meters.limits import Limit, Stood
+from amt_stream.meters.rows import AnyRows, JoinedRows, Rows, maxima_of, summary
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.readings import Summary
 

@@ -13,9 +13,9 @@ from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.frames import Fault
+from amt_stream.meters.limits import EXCEEDED, KEPT
 from amt_stream.meters.rows import reading_text
 from amt_stream.meters.rows.captions import sign_of
-from amt_stream.meters.rows.limit_monitor import EXCEEDED, KEPT
 from amt_stream.meters.rows.words import FAULT_NAMES
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import (

@@ -8,9 +8,8 @@ from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout, LayoutError
 from amt_stream.meters.limits import KEYS as LIMIT_KEYS
-from amt_stream.meters.limits import limit_of
+from amt_stream.meters.limits import VERDICTS, limit_of
 from amt_stream.meters.rows import Rows
-from amt_stream.meters.rows.limit_monitor import VERDICTS
 from amt_stream.meters.source_description import SourceDescription
 from amt_stream.sessions.reading import LONGEST_S
 
