@@ -5,20 +5,14 @@ import json
 import math
 import socket
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Self
 
-from amt_stream.core.files import why
 from amt_stream.core.formats import LOG_FORMATS, LogFormat
 from amt_stream.core.json_types import JsonDict
-from amt_stream.core.safe_text import sentence
 from amt_stream.core.saved_state import SavedState, Unfitting
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import LIMITS, Event, Frames, Snapshot
@@ -30,52 +24,45 @@ from amt_stream.sessions.database import Database
 from amt_stream.sessions.files import SessionError
 from amt_stream.sessions.folder import SUMMARY, Folder, description
 from amt_stream.sessions.log_parts import LoggedEvent, MakeHeader, Store, TextParts
+from amt_stream.sessions.log_writer import LogWriter
 from amt_stream.sessions.marks import forget_marks, marks_in
 from amt_stream.sessions.parquet import ParquetParts
 from amt_stream.sessions.reading import Session
-from amt_stream.sessions.retention import PartRemover, Removed, Retention
+from amt_stream.sessions.retention import PartRemover, Retention
 from amt_stream.sessions.snapshot import Saved, forget_snapshot, read_snapshot, write_snapshot
 
 CHANGES = ("calibrated", "uncalibrated", "swapped", LIMITS)
 """Kinds of events that change the header of the following rows."""
 
-FLUSH_S = 1.0
-"""Time between writes to the disk."""
 
-RETRY_S = 2.0
-SLOW_S = 5.0
-TOLD_S = 10.0
-WAITING_ROWS = 100_000
-"""Largest number of rows and events that wait for the disk; then the oldest are dropped."""
+class _Written:
+    """How far the folder has the rows and intervals of this run, which are not written again.
 
+    saved: the snapshot that the run continues, or None
+    """
 
-@dataclass
-class _Waiting:
-    """What waits to be written, in order; `count` rows and events, and a few intervals."""
+    def __init__(self) -> None:
+        self.saved: Saved | None = None
+        self.rows_to, self._intervals_to_s = -1, -math.inf
 
-    rows: deque[Rows] = field(default_factory=deque)
-    intervals: list[Rows] = field(default_factory=list)
-    events: deque[LoggedEvent] = field(default_factory=deque)
-    afterwards: Callable[[], None] | None = None
-    count: int = 0
+    def go_on(self, saved: Saved, path: Path) -> None:
+        """Continue from a snapshot."""
+        session = Session(path)
+        self.rows_to = max(saved.written_to, session.last_sample(saved.run))
+        self._intervals_to_s = session.last_interval_s(saved.run)
+        self.saved = saved
 
-    def add(self, item: Rows | LoggedEvent) -> None:
-        if isinstance(item, LoggedEvent):
-            self.events.append(item)
-            self.count += 1
-        else:
-            self.rows.append(item)
-            self.count += len(item)
+    def new_rows(self, rows: Rows) -> Rows:
+        """Those of these rows that the folder does not have yet."""
+        if len(rows) and rows["sample"][0] <= self.rows_to:
+            return rows.where(rows["sample"] > self.rows_to)
+        return rows
 
-    def drop(self) -> int:
-        """Drop the oldest rows, or the oldest event, and return how many."""
-        if self.rows:
-            gone = len(self.rows.popleft())
-        else:
-            self.events.popleft()
-            gone = 1
-        self.count -= gone
-        return gone
+    def new_intervals(self, ended: Rows) -> Rows:
+        """Those of these intervals that the folder does not have yet."""
+        if len(ended) and ended["end_s"][0] <= self._intervals_to_s:
+            return ended.where(ended["end_s"] > self._intervals_to_s)
+        return ended
 
 
 @thread_checked
@@ -134,48 +121,32 @@ class SessionLog:
             )
         self.table = table
         self.done = threading.Event()
-        self.dropped = 0
-        self.engine_state: SavedState | None = None
+        self.tell: Callable[[Event], None] = lambda event: self._writer.put(LoggedEvent(event))
         self._heard: Frames | None = None
-        self._saved: Saved | None = None
-        self.tell: Callable[[Event], None] = lambda event: self._put(LoggedEvent(event))
-        self._written_to, self._intervals_to_s = -1, -math.inf
+        self._written = _Written()
         self._host = socket.gethostname()
         self.folder = Folder(path, private=self.keeps_sound)
         forget_marks(self.path)
-        self._store: Store
+        store: Store
         try:
             if restore:
                 self._go_on()
             else:
                 forget_snapshot(self.path)
             if format == "sqlite":
-                self._store = Database(self.folder, self._header_now)
+                store = Database(self.folder, self._header_now)
             elif format == "parquet":
-                self._store = ParquetParts(self.folder, self._header_now)
+                store = ParquetParts(self.folder, self._header_now)
             else:
-                self._store = TextParts(self.folder, format, self._header_now)
+                store = TextParts(self.folder, format, self._header_now)
             kept = {} if keep is None else {"keep_days": keep.days, "keep_size": keep.size}
             self.folder.describe(self._description(format, {**(settings or {}), **kept}))
         except BaseException:
             self.folder.close()
             raise
-        self._keep_s = math.inf if keep is None else keep.every_s
-        self._remover = PartRemover(self.folder, keep or Retention())
-        self._remove_at = time.monotonic() + self._keep_s
-        self._unremoved = ""
+        self._remover = None if keep is None else PartRemover(self.folder, keep)
         self._happened = table.events_of_rows()
-        self._waiting = _Waiting()
-        self._afterwards: Callable[[], None] | None = None
-        self._at_store = 0
-        self._changed = threading.Condition()
-        self._ending = self._closed = False
-        self._trouble = self._news = ""
-        self._failing_since: float | None = None
-        self._news_until = self._writing_since = 0.0
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name=f"log {path}", daemon=True)
-        self._thread.start()
+        self._writer = LogWriter(self.folder, store, self._between_writes, self._sum_up)
 
     @property
     def path(self) -> Path:
@@ -184,7 +155,18 @@ class SessionLog:
     @property
     def is_closed(self) -> bool:
         """Whether it has written its last row, or has failed [any-thread]."""
-        return self._closed
+        return self._writer.closed
+
+    @property
+    def dropped(self) -> int:
+        """Rows and events that are lost because the disk fails [any-thread]."""
+        return self._writer.dropped
+
+    @property
+    def engine_state(self) -> SavedState | None:
+        """For `Engine(restore=)`: of the snapshot that this run continues, if any."""
+        saved = self._written.saved
+        return None if saved is None else saved.engine
 
     @property
     def run(self) -> int:
@@ -194,16 +176,8 @@ class SessionLog:
     @property
     def note(self) -> str:
         """Its fault as one sentence, or "" [any-thread]."""
-        if self._trouble:
-            return self._trouble
-        since = self._writing_since
-        if since and time.monotonic() - since > SLOW_S:
-            return f"the log in {self.path} waits for its disk"
-        if self._unremoved:
-            return self._unremoved
-        if self._news and (self.dropped or time.monotonic() < self._news_until):
-            return self._news
-        return ""
+        disk, remover = self._writer.disk, self._remover
+        return disk.note or (remover.note if remover else "") or disk.news(self.dropped)
 
     @property
     def needed(self) -> Collection[str]:
@@ -213,7 +187,7 @@ class SessionLog:
     def __call__(self, frames: Frames) -> None:
         """Log the rows and intervals that these frames complete [sink-thread]."""
         self._heard = frames
-        self._keep(self.table.rows(frames))
+        self._log(self.table.rows(frames))
         self._write_intervals()
         if self.table.rows.covered:
             self.done.set()
@@ -233,21 +207,22 @@ class SessionLog:
             self._settings,
             snapshot.state,
             self.table.rows.state_dict(),
-            self._written_to,
+            self._written.rows_to,
         )
-        self.afterwards(partial(write_snapshot, self.path, saved))
+        self._writer.afterwards(partial(write_snapshot, self.path, saved))
 
     def go_on_with(self, rows: AnyRows) -> None:
         """Let other rows of this measurement begin where the log does [before start].
 
         If they have the same settings, such as those of a screen, their statistics continue too.
         """
-        if self._saved is None:
+        saved = self._written.saved
+        if saved is None:
             return
-        if self._saved.rows.get("rows") == rows.form:
-            rows.load_state_dict(self._saved.rows)
+        if saved.rows.get("rows") == rows.form:
+            rows.load_state_dict(saved.rows)
         else:
-            rows.begin(self._saved.sample / self.table.sound.fs)
+            rows.begin(saved.sample / self.table.sound.fs)
 
     def event(self, event: Event) -> None:
         """Log an event [sink-thread]."""
@@ -256,22 +231,13 @@ class SessionLog:
         # Rows that are late have the new columns already.
         last = rows.last_sample if event.kind == LIMITS and isinstance(rows, JoinedRows) else None
         header = self._header_now if event.kind in CHANGES else None
-        self._put(LoggedEvent(event, header, last))
-
-    def afterwards(self, action: Callable[[], None]) -> None:
-        """Call `action` in the log's thread once all so far is on the disk.
-
-        It replaces an action that still waits. After an OSError, `note` has it, and it is called
-        again.
-        """
-        with self._changed:
-            self._waiting.afterwards = action
+        self._writer.put(LoggedEvent(event, header, last))
 
     def ended(self, end_s: float | None) -> None:
         """Write the rest and close; called by an engine [sink-thread]."""
-        if not self._closed:
+        if not self.is_closed:
             if end_s is not None:
-                self._keep(self.table.rows.rest(end_s))
+                self._log(self.table.rows.rest(end_s))
             self._write_intervals(self.table.rows.reached_s if end_s is None else end_s)
         self.close()
 
@@ -280,12 +246,7 @@ class SessionLog:
 
         Returns False if the disk did not write it within `timeout` seconds.
         """
-        with self._changed:
-            self._ending = True
-            self._changed.notify_all()
-        if self._thread is not threading.current_thread():
-            self._thread.join(timeout)
-        return not self._thread.is_alive()
+        return self._writer.close(timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -300,7 +261,7 @@ class SessionLog:
         return partial(copy(self.table).header, host=self._host)
 
     def _description(self, format: str, settings: Mapping[str, object]) -> JsonDict:
-        saved = self._saved
+        saved = self._written.saved
         restored = None if saved is None else {"run": saved.run, "sample": saved.sample}
         settings = {**self.table.settings, **settings}
         return description(format, self._header_now(), settings, restored, self.folder.repaired)
@@ -325,164 +286,35 @@ class SessionLog:
             self.table.rows.load_state_dict(saved.rows)
         except Unfitting as refusal:
             raise SessionError(f"{self.path} cannot be continued: {refusal}") from refusal
-        last = Session(self.path).last_sample(saved.run)
-        self._written_to = max(saved.written_to, last)
-        self._intervals_to_s = Session(self.path).last_interval_s(saved.run)
-        self._saved = saved
-        self.engine_state = saved.engine
+        self._written.go_on(saved, self.path)
 
-    def _keep(self, rows: Rows) -> None:
+    def _log(self, rows: Rows) -> None:
         """Queue rows that the folder does not have yet."""
-        if len(rows) and rows["sample"][0] <= self._written_to:
-            rows = rows.where(rows["sample"] > self._written_to)
+        rows = self._written.new_rows(rows)
         if len(rows):
             for event in self._happened(rows):
-                self._put(LoggedEvent(event))
-            self._put(rows)
+                self._writer.put(LoggedEvent(event))
+            self._writer.put(rows)
 
     def _write_intervals(self, end_s: float | None = None) -> None:
         """Queue ended intervals that the folder does not have yet."""
         if self.table.rows.intervals is None:
             return
-        ended = self.table.rows.intervals_ended(end_s)
-        if len(ended) and ended["end_s"][0] <= self._intervals_to_s:
-            ended = ended.where(ended["end_s"] > self._intervals_to_s)
+        ended = self._written.new_intervals(self.table.rows.intervals_ended(end_s))
         if len(ended):
-            with self._changed:
-                self._waiting.intervals.append(ended)
+            self._writer.put_intervals(ended)
 
-    def _put(self, item: Rows | LoggedEvent) -> None:
-        with self._changed:
-            while self._waiting.count >= WAITING_ROWS and not self._trouble and not self._closed:
-                self._changed.wait(FLUSH_S)
-            if self._error is not None:
-                raise RuntimeError(self.note)
-            if self._closed:
-                return
-            self._waiting.add(item)
-            while self._waiting.count > WAITING_ROWS:
-                self.dropped += self._waiting.drop()
-
-    def _run(self) -> None:
-        """The log's thread: write what waits to the disk, repeatedly."""
-        try:
-            ending = False
-            while not ending:
-                with self._changed:
-                    pause = RETRY_S if self._trouble else FLUSH_S
-                    self._changed.wait_for(lambda: self._ending, pause)
-                    ending = self._ending
-                self._try(self._write)
-                if not (ending or self._trouble):
-                    with contextlib.suppress(OSError):
-                        self._take_marks()
-                    self._remove_old()
-            self._try(self._sum_up)
-            left = self._waiting.count + self._at_store
-            if self._trouble and left:
-                self.dropped += left
-                self._trouble = f"{self._trouble}; rows and events lost: {left}"
-        except BaseException as error:
-            self._error = error
-            self._trouble = f"the log in {self.path} has failed: {error}"
-            raise
-        finally:
-            with self._changed:
-                self._closed = True
-                self._changed.notify_all()
-            self.folder.close()
-
-    def _take_marks(self) -> None:
-        """Report the marks that other processes have put into the folder."""
+    def _between_writes(self) -> None:
+        """Report marks of other processes, and now and then remove old parts."""
         if self._heard is None:
             return
-        for text in marks_in(self.path):
-            self.tell(self._heard.moment("mark", text))
-
-    def _remove_old(self) -> None:
-        """Remove parts that are due, now and then, and report it."""
-        if self._heard is None or time.monotonic() < self._remove_at:
-            return
-        try:
-            removed = self._remover.remove()
-        except (OSError, SessionError) as error:
-            words = f"old files of the log in {self.path} cannot be removed"
-            removed = Removed("", False, f"{words}: {sentence(why(error))}")
-        self._unremoved = removed.doubt
-        self._remove_at = time.monotonic() + (0.0 if removed.more else self._keep_s)
-        if removed.text:
-            self.tell(self._heard.moment(REMOVED, removed.text))
-
-    def _try(self, act: Callable[[], None]) -> None:
-        """Do something on the disk, after making deleted files again; errors become `note`."""
-        self._writing_since = time.monotonic()
-        try:
-            if self._trouble and not (self.folder.there and self._there):
-                self.folder.restore()
-                self._reopen()
-            act()
-        except OSError as error:
-            if self._failing_since is None:
-                self._failing_since = time.monotonic()
-            self._trouble = (
-                f"the log in {self.path} cannot be written: {error.strerror or error}; the "
-                "measurement continues"
-            )
-        else:
-            if self._failing_since is not None:
-                self._recovered(time.monotonic() - self._failing_since)
-        finally:
-            self._writing_since = 0.0
-
-    def _recovered(self, after_s: float) -> None:
-        self._failing_since = None
-        lost = f"; rows and events lost: {self.dropped}" if self.dropped else ""
-        self._news = f"the log in {self.path} can be written again after {after_s:.0f} s{lost}"
-        self._news_until = time.monotonic() + TOLD_S
-        self._trouble = ""
-
-    @property
-    def _there(self) -> bool:
-        """Whether the files still exist under their names."""
-        return self._store.there
-
-    def _reopen(self) -> None:
-        """Begin new parts if the old ones are gone."""
-        self._store.reopen()
-
-    def _write(self) -> None:
-        self._store.flush()
-        self._at_store = 0
-        with self._changed:
-            given, self._waiting = self._waiting, _Waiting()
-            self._changed.notify_all()
-        self._afterwards = given.afterwards or self._afterwards
-        if given.count or given.intervals:
-            self._at_store = given.count
-            rows = _of_like_columns(given.rows)
-            self._store.write(rows, list(given.events), _joined(given.intervals))
-            self._at_store = 0
-        self._write_sound()
-        if self._afterwards is not None:
-            self._afterwards()
-            self._afterwards = None
-
-    def _write_sound(self) -> None:
-        """Do nothing: there is no sound."""
+        with contextlib.suppress(OSError):
+            for text in marks_in(self.path):
+                self.tell(self._heard.moment("mark", text))
+        removed = self._remover.remove_in_turn() if self._remover else ""
+        if removed:
+            self.tell(self._heard.moment(REMOVED, removed))
 
     def _sum_up(self) -> None:
-        self._store.close()
         summary = {"run": self.run, "dropped": self.dropped, "summary": self.table.summary()}
         self.folder.add_whole(SUMMARY, json.dumps(summary, indent=1) + "\n")
-
-
-def _of_like_columns(blocks: Iterable[Rows]) -> list[Rows]:
-    """Blocks joined as far as they have the same columns; other limits have others."""
-    return [
-        Rows.concatenated([*alike], columns)
-        for columns, alike in groupby(blocks, key=lambda block: block.columns)
-    ]
-
-
-def _joined(blocks: Sequence[Rows]) -> Rows | None:
-    return Rows.concatenated(blocks, blocks[0].columns) if blocks else None

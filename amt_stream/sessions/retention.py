@@ -4,16 +4,20 @@ import math
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from amt_stream.core.clock import DAY_S
+from amt_stream.core.files import why
+from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.engine.clock import ClockReading
 from amt_stream.sessions.aging import Age, ages
 from amt_stream.sessions.chain import CHAIN, REMOVED, Entry, read_chain
+from amt_stream.sessions.files import SessionError
 from amt_stream.sessions.folder import Folder, is_ours
 
 HOURLY = re.compile(r"(rows|events|intervals|sound)-(\d{8}T\d\d)Z")
@@ -126,6 +130,7 @@ class PartRemover:
     The chain first gets an entry with the reason, so that `verify` knows of each removal.
 
     look: reads the clocks
+    note: why files stay that are due or seem old, or "" [any-thread]
     """
 
     def __init__(
@@ -133,9 +138,23 @@ class PartRemover:
     ) -> None:
         self._folder, self._retention, self._look = folder, retention, look
         self._strange: set[str] = set()
-        self._doubt = ""
+        self._doubt = self.note = ""
+        self._at = time.monotonic() + retention.every_s
         self._next_s = self._date_s = -math.inf
         """When the next part is due by `boot_s`, and `utc` minus `boot_s` at the last look."""
+
+    def remove_in_turn(self) -> str:
+        """Remove what is due if the last look was long ago, and return that as text, or ""."""
+        if time.monotonic() < self._at:
+            return ""
+        try:
+            removed = self.remove()
+        except (OSError, SessionError) as error:
+            words = f"old files of the log in {self._folder.path} cannot be removed"
+            removed = Removed("", False, f"{words}: {sentence(why(error))}")
+        self.note = removed.doubt
+        self._at = time.monotonic() + (0.0 if removed.more else self._retention.every_s)
+        return removed.text
 
     def remove(self) -> Removed:
         """Remove what is due, in steps. Raises OSError and SessionError."""
@@ -150,9 +169,9 @@ class PartRemover:
         words = []
         if gone:
             freed = size_text(sum(sizes[name] for name in gone))
-            why = ", ".join(dict.fromkeys(due[name] for name in gone))
+            reasons = ", ".join(dict.fromkeys(due[name] for name in gone))
             last = f"{counted(len(gone), 'file')} ({freed}), the last one {gone[-1]}"
-            words.append(f"removed from the log: {last}: {why}")
+            words.append(f"removed from the log: {last}: {reasons}")
         words += [f"not removed, as it has changed since it was closed: {name}" for name in strange]
         left = [part for part, _ in closed if part.name not in {*gone, *strange}]
         self._doubt = self._retention.doubt(left)

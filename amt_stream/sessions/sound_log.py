@@ -9,12 +9,63 @@ from amt_stream.core.json_types import JsonDict
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.frames import Chunk, Event
 from amt_stream.meters.table import Table
-from amt_stream.sessions.log import FLUSH_S, SessionLog
+from amt_stream.sessions.log import SessionLog
+from amt_stream.sessions.log_writer import FLUSH_S, LogWriter
 from amt_stream.sessions.retention import Retention
 from amt_stream.sessions.sound import SoundRecording, refuse_sound
 
 WAITING_BYTES = 1 << 26
 """Largest size of the sound that waits; almost three minutes at 48 kHz in two channels."""
+
+
+class _WaitingSound:
+    """A `SoundStore`: the sound that waits for the disk, and the recording that it goes to.
+
+    dropped: samples that were dropped, as too many waited
+    """
+
+    def __init__(self, recording: SoundRecording, writer: LogWriter) -> None:
+        self.recording, self._writer = recording, writer
+        self.dropped = 0
+        self._chunks: deque[Chunk] = deque()
+        self._bytes = 0
+        self._noted: list[tuple[int, JsonDict]] = []
+
+    def change(self, sample: int, notes: JsonDict) -> None:
+        """Use other notes from a sample on."""
+        with self._writer.changed:
+            self._noted.append((sample, notes))
+
+    def put(self, chunk: Chunk) -> None:
+        """Queue sound; waits while too much waits for a disk that works."""
+        size = chunk.samples.nbytes
+        with self._writer.changed:
+            while self._bytes + size > WAITING_BYTES and self._writer.accepts:
+                self._writer.changed.wait(FLUSH_S)
+            self._chunks.append(chunk)
+            self._bytes += size
+            while self._bytes > WAITING_BYTES:
+                gone = self._chunks.popleft()
+                self._bytes -= gone.samples.nbytes
+                self.dropped += len(gone)
+
+    @property
+    def there(self) -> bool:
+        return self.recording.there
+
+    def reopen(self) -> None:
+        self.recording.reopen()
+
+    def close(self) -> None:
+        self.recording.close()
+
+    def write(self) -> None:
+        self.recording.flush()
+        with self._writer.changed:
+            chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0
+            noted, self._noted = self._noted, []
+            self._writer.changed.notify_all()
+        self.recording.write(chunks, noted)
 
 
 @thread_checked
@@ -26,8 +77,6 @@ class SoundLog(SessionLog):
     fs, channels: of the source
     sound: "flac" (24 bits; what it cannot store is counted and reported) or "wav" (32-bit float,
         exact)
-
-    `unrecorded` counts samples that are lost because the disk fails.
     """
 
     keeps_sound = True
@@ -45,18 +94,12 @@ class SoundLog(SessionLog):
         restore: bool = False,
         keep: Retention | None = None,
     ) -> None:
-        self.unrecorded = 0
-        self._chunks: deque[Chunk] = deque()
-        self._fs = fs
-        self._noted: list[tuple[int, dict[str, object]]] = []
-        self._bytes = 0
-        self._recording: SoundRecording | None = None
         refuse_sound(sound, fs, channels)
         settings = {**(settings or {}), "sound": sound}
         super().__init__(path, table, format=format, settings=settings, restore=restore, keep=keep)
-        self._recording = SoundRecording(
-            self.folder, sound, fs, channels, self._notes, table.sound.name
-        )
+        self._fs = fs
+        recording = SoundRecording(self.folder, sound, fs, channels, self._notes, table.sound.name)
+        self._sound = self._writer.sound = _WaitingSound(recording, self._writer)
 
     @property
     def _notes(self) -> JsonDict:
@@ -67,52 +110,23 @@ class SoundLog(SessionLog):
         """Log an event [sink-thread]."""
         super().event(event)
         if event.kind in ("calibrated", "uncalibrated"):
-            with self._changed:
-                self._noted.append((event.sample, self._notes))
+            self._sound.change(event.sample, self._notes)
 
     def sound(self, chunk: Chunk) -> None:
         """Record the sound [sink-thread]."""
-        size = chunk.samples.nbytes
-        with self._changed:
-            while self._bytes + size > WAITING_BYTES and not (self._trouble or self._closed):
-                self._changed.wait(FLUSH_S)
-            self._chunks.append(chunk)
-            self._bytes += size
-            while self._bytes > WAITING_BYTES:
-                gone = self._chunks.popleft()
-                self._bytes -= gone.samples.nbytes
-                self.unrecorded += len(gone)
+        self._sound.put(chunk)
 
     @property
-    def _there(self) -> bool:
-        return super()._there and (self._recording is None or self._recording.there)
-
-    def _reopen(self) -> None:
-        if self._recording is not None:
-            self._recording.reopen()
-        super()._reopen()
-
-    def _write_sound(self) -> None:
-        if self._recording is None:
-            return
-        self._recording.flush()
-        with self._changed:
-            chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0
-            noted, self._noted = self._noted, []
-            self._changed.notify_all()
-        self._recording.write(chunks, noted)
-
-    def _sum_up(self) -> None:
-        if self._recording is not None:
-            self._recording.close()
-        super()._sum_up()
+    def unrecorded(self) -> int:
+        """Samples that are lost because the disk fails [any-thread]."""
+        return self._sound.dropped
 
     @property
     def note(self) -> str:
         notes = [super().note] if super().note else []
         if self.unrecorded:
             notes.append(f"sound is missing in {self.path}: its disk did not write it")
-        if self._recording is not None and self._recording.cut:
+        if self._sound.recording.cut:
             notes.append(
                 "FLAC cannot store all of this sound, which exceeds full scale or has NaN or "
                 "infinity: wav can"

@@ -10,7 +10,7 @@ import pytest
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event
 from amt_stream.sessions import Session, SessionError, SessionLog, verify
-from amt_stream.sessions import log as sessions
+from amt_stream.sessions import log_writer as sessions
 from amt_stream.sessions.results import read_results
 from tests.sessions.conftest import HOUR, LOUD
 
@@ -67,7 +67,7 @@ def test_rows_stand_under_a_header_with_their_own_calibration(
             if one.time_s[-1] > told_at_s and log.table.sound.calibration == [LOUD]:
                 log.table.calibrate(Calibration(94.0))
                 log.event(changed)
-                until(lambda: not (log._waiting.count or log._writing_since))
+                until(lambda: not (log._writer._waiting.count or log._writer.disk.writing_since))
             log(one)
     session = Session(folder)
     assert [row["sample"] for row in session.rows()] == [4800 * n for n in range(51)]

@@ -17,7 +17,7 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
-from amt_stream.sessions import Session, SessionError, SessionLog, SoundLog, log
+from amt_stream.sessions import Session, SessionError, SessionLog, SoundLog, log_writer
 from amt_stream.sessions.replay import replay_session
 
 FS = 48000
@@ -27,7 +27,7 @@ NAMES = ("moore2016", "bs1770", "spl")
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
-    monkeypatch.setattr(log, "FLUSH_S", 0.1)
+    monkeypatch.setattr(log_writer, "FLUSH_S", 0.1)
     monkeypatch.setattr(snapshots, "SNAPSHOT_S", 0.1)
 
 

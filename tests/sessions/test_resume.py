@@ -16,7 +16,7 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
-from amt_stream.sessions import Session, SessionError, SessionLog, log, verify
+from amt_stream.sessions import Session, SessionError, SessionLog, log, log_writer, verify
 from amt_stream.sessions.snapshot import SNAPSHOT, read_snapshot
 
 FS = 48000
@@ -27,12 +27,12 @@ DURATION_S = 20.0
 
 
 def hurry():
-    log.FLUSH_S = snapshots.SNAPSHOT_S = 0.1
+    log_writer.FLUSH_S = snapshots.SNAPSHOT_S = 0.1
 
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch):
-    monkeypatch.setattr(log, "FLUSH_S", 0.1)
+    monkeypatch.setattr(log_writer, "FLUSH_S", 0.1)
     monkeypatch.setattr(snapshots, "SNAPSHOT_S", 0.1)
 
 

@@ -20,7 +20,7 @@ from amt_stream.sessions import (
     retention,
     verify,
 )
-from amt_stream.sessions import log as sessions
+from amt_stream.sessions import log_writer as sessions
 from amt_stream.sessions.aging import Age
 from amt_stream.sessions.chain import read_chain
 from amt_stream.sessions.files import new_name, sha256_of
@@ -410,7 +410,7 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.specification import RowSettings
 from amt_stream.meters.table import Sound, Table
 from amt_stream.sessions import SessionLog
-from amt_stream.sessions import log as sessions
+from amt_stream.sessions import log_writer as sessions
 from amt_stream.sessions.retention import Retention
 
 sessions.FLUSH_S = 0.02

@@ -10,7 +10,7 @@ import soundfile
 from amt_stream.engine.inputs.sound_file import calibrations_in
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Chunk, Event
-from amt_stream.sessions import Session, SessionError, SoundLog, log, verify
+from amt_stream.sessions import Session, SessionError, SoundLog, log_writer, verify
 from tests.sessions.conftest import FS, HOUR
 
 
@@ -85,12 +85,12 @@ def test_sound_after_a_calibration_says_so(
     new_log, chunks, tmp_path, sound, written, until, monkeypatch
 ):
     """In a part that begins there, or behind what was written already; and in the next hour."""
-    monkeypatch.setattr(log, "FLUSH_S", 0.05 if written else 60.0)
+    monkeypatch.setattr(log_writer, "FLUSH_S", 0.05 if written else 60.0)
     changed = Event("calibrated", 9700, 9700 / FS, HOUR, 0, "read from here on with another")
     with new_log(tmp_path / "night", sound) as kept:
         for chunk in chunks[:21]:
             kept.sound(chunk)
-        until(lambda: not (written and (kept._chunks or kept._writing_since)))
+        until(lambda: not (written and (kept._sound._chunks or kept._writer.disk.writing_since)))
         kept.table.calibrate(Calibration(94.0, "a test"))
         kept.event(changed)
         for chunk in chunks[21:]:
@@ -118,10 +118,10 @@ def test_a_recording_that_came_to_a_sudden_end_can_be_read(new_log, chunks, tmp_
     with new_log(tmp_path / "night", sound) as log:
         for chunk in chunks[:40]:
             log.sound(chunk)
-        until(lambda: not log._chunks and not log._writing_since)
+        until(lambda: not log._sound._chunks and not log._writer.disk.writing_since)
         for chunk in chunks[40:48]:
             log.sound(chunk)
-        until(lambda: not log._chunks and not log._writing_since)
+        until(lambda: not log._sound._chunks and not log._writer.disk.writing_since)
         shutil.copytree(log.path, tmp_path / "copy")
     expected, _ = joined(chunks[:48])
     samples, _ = joined(list(Session(tmp_path / "copy").sound()))

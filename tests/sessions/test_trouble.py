@@ -17,8 +17,8 @@ TIMES = [n / 10 for n in range(51)]
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
-    monkeypatch.setattr("amt_stream.sessions.log.FLUSH_S", 0.05)
-    monkeypatch.setattr("amt_stream.sessions.log.RETRY_S", 0.1)
+    monkeypatch.setattr("amt_stream.sessions.log_writer.FLUSH_S", 0.05)
+    monkeypatch.setattr("amt_stream.sessions.log_writer.RETRY_S", 0.1)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def write_first(log, blocks, until):
     """Log the first rows, and wait until they are on the disk."""
     for one in blocks[:50]:
         log(one)
-    until(lambda: list(log.path.glob("rows*")) and not log._waiting.count)
+    until(lambda: list(log.path.glob("rows*")) and not log._writer._waiting.count)
     time.sleep(0.2)
 
 
@@ -69,12 +69,12 @@ def test_a_full_disk_loses_nothing_that_waits(new_log, at, full_disk, tmp_path, 
 def test_what_waits_is_bounded_and_counted(
     new_log, at, full_disk, tmp_path, until, monkeypatch, format
 ):
-    monkeypatch.setattr("amt_stream.sessions.log.WAITING_ROWS", 20)
+    monkeypatch.setattr("amt_stream.sessions.log_writer.WAITING_ROWS", 20)
     blocks = at(lambda s: HOUR + s)
     with new_log(tmp_path / "night", format) as log:
         for one in blocks[:20]:
             log(one)
-        until(lambda: list(tmp_path.glob("night/rows*")) and not log._waiting.count)
+        until(lambda: list(tmp_path.glob("night/rows*")) and not log._writer._waiting.count)
         full_disk(largest(log.path) + 50)
         log(blocks[20])
         for one in blocks[21:50]:
@@ -110,7 +110,7 @@ def test_sound_goes_on_after_a_full_disk(table, full_disk, noise_chunks, tmp_pat
     with log:
         for chunk in noise_chunks[:100]:
             log.sound(chunk)
-        until(lambda: not log._chunks and not log._writing_since)
+        until(lambda: not log._sound._chunks and not log._writer.disk.writing_since)
         full_disk(largest(log.path) + 5000)
         for chunk in noise_chunks[100:200]:
             log.sound(chunk)
@@ -156,7 +156,7 @@ def test_sound_goes_on_in_a_folder_made_anew(table, noise_chunks, tmp_path, unti
     with log:
         for chunk in noise_chunks[:100]:
             log.sound(chunk)
-        until(lambda: not log._chunks and not log._writing_since)
+        until(lambda: not log._sound._chunks and not log._writer.disk.writing_since)
         shutil.rmtree(log.path)
         for chunk in noise_chunks[100:]:
             log.sound(chunk)

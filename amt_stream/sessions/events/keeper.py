@@ -23,8 +23,7 @@ from amt_stream.meters.table import Table
 from amt_stream.meters.triggers import AFTER_S, BEFORE_S, KEPT_S, LONGEST_S
 from amt_stream.sessions import SessionLog
 from amt_stream.sessions.events.memory import SampleSpan, SoundMemory
-from amt_stream.sessions.events.recording import write_recording
-from amt_stream.sessions.events.writer import WriterThread
+from amt_stream.sessions.events.recording import WriterThread, write_recording
 from amt_stream.sessions.files import SessionError, as_session_error
 from amt_stream.sessions.sound import refuse_sound
 

@@ -1,12 +1,15 @@
-"""A recording of a span of sound with its measurement: 24-bit FLAC."""
+"""Recordings of spans of sound with their measurement, as 24-bit FLAC, and their thread."""
 
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 
+from amt_stream.core.job_thread import JobThread
 from amt_stream.core.json_types import JsonDict
+from amt_stream.engine.thread_check import runs_as
 from amt_stream.meters.rows import Rows
 from amt_stream.meters.rows.block import utc_text
 from amt_stream.sessions.events.memory import SampleSpan
@@ -15,6 +18,32 @@ from amt_stream.sessions.flac import In24Bits
 
 MOST_CELLS = 500_000
 """Largest trace in the comments of a file; those of FLAC are limited to 16 MiB."""
+
+
+MOST_WAIT = 4
+"""Largest number of files that wait for a slow disk, with their sound in memory."""
+
+
+class WriterThread(JobThread[Path]):
+    """`put` queues a function that writes a file; the future has its path or its OSError."""
+
+    _closed = False
+
+    def put(self, function: Callable[[], Path]) -> Future[Path]:
+        """[any-thread]"""
+        if not self._closed and self.waiting < MOST_WAIT:
+            return super().put(function)
+        why = "the measurement has ended" if self._closed else "its disk does not respond"
+        refused: Future[Path] = Future()
+        refused.set_exception(OSError(None, why))
+        return refused
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Write what waits and end; returns False if the disk did not write it in that time."""
+        self._closed = True
+        return super().close(timeout)
+
+    _run = runs_as("writer-thread")(JobThread._run)
 
 
 def write_recording(
