@@ -87,7 +87,7 @@ def open_log(
             keep=keep,
         )
     if restore and log.engine_state is None:
-        say(f"{args.log} has no run to continue, so run {log.run} begins")
+        say(f"{args.log} has no run to continue, so run {log.folder.run} begins")
     for sentence in log.folder.repaired:
         say(f"{args.log}: {sentence}")
     return log

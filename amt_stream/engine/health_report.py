@@ -13,7 +13,7 @@ from amt_stream.engine.run_state import RunState
 from amt_stream.engine.shutdown import Shutdown
 from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import DeviceLost
-from amt_stream.meters.missing import BUFFER, DEVICE
+from amt_stream.meters.frames import BUFFER, DEVICE
 
 STALLED_S = 1.0
 BEHIND_S = 0.5

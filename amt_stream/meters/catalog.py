@@ -10,152 +10,17 @@ objects that an entry names.
 """
 
 import difflib
-import importlib
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any, Literal
 
-from amt_stream.core.errors import Refusal
-from amt_stream.core.importing import uncollected
-from amt_stream.core.json_types import JsonMap
 from amt_stream.dsp.channel_layout import MOST_CHANNELS
-from amt_stream.dsp.contract import InputUnit
+from amt_stream.meters.entry import CatalogError as CatalogError  # noqa: PLC0414
+from amt_stream.meters.entry import Entry as Entry  # noqa: PLC0414
+from amt_stream.meters.entry import Output as Output  # noqa: PLC0414
 
 GROUP = "amt_stream.meters"
 DEFAULT = "moore2016"
-
-Takes = Literal[
-    "channels",
-    "layout",
-    "uncertainty_db",
-    "specific_loudness",
-    "excitation_db",
-    "background",
-    "mixed",
-]
-ReadingsTake = Literal["band", "model", "target_lufs", "dual_mono", "audience"]
-View = Literal["loudness", "modulation", "readings"]
-
-
-class CatalogError(Refusal, ValueError):
-    """A catalog entry that cannot be used."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """An output of a model that is not a column.
-
-    field: field of the model's output
-    unit: unit of the values
-    axes: axes without time: "ear", "channel", "erb_number", "bark", "half_bark", "bark_hms" or
-        "hz"
-    takes: argument that the model needs to compute it, if any
-    """
-
-    field: str
-    unit: str
-    axes: tuple[str, ...]
-    takes: Takes | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One model of the catalog.
-
-    name: name in commands and presets; letters, digits and _
-    title: name for people, such as the heading of a pane
-    method: one line, what it measures and by which method
-    model: "module:name" of its class, called with `fs`, `arguments`, settings and what it `takes`
-    readings: "module:name" of a function or class that makes its columns and its summary, called
-        with the number of channels and with `readings_take`
-    input_unit: unit of its input, as declared by the class
-    settings: settings that a preset may have, each with its allowed values, the default first
-    cheaper: settings that cost less and give nearly the same numbers from the same state; an
-        engine that cannot keep up switches to these
-    arguments: constant arguments of the class
-    takes: further arguments of the class, where they are known
-    readings_take: arguments of `readings`: "band", whether the model gives the band that follows
-        from `uncertainty_db`; "model", the model itself; "target_lufs", "dual_mono" and "audience",
-        settings
-    outputs: outputs besides the columns, by name
-    most_channels: the most channels that it hears; of more than two, a model of ears hears L and R
-        of a known layout
-    view: what the window shows if the model runs alone; several models show their readings
-    alone: whether its rows are a spectrum, so that it cannot run beside other models
-    row_step_ms: default time between the rows of a file
-    checks: module whose CHECKS are its self-test, or None
-    pane: "module:name" of a function or class that makes its pane in a window, called with this
-        entry and the names of its readings, or None for a plain pane
-    includes: names of models whose columns it has too, so that they cannot run beside it
-    """
-
-    name: str
-    title: str
-    method: str
-    model: str
-    readings: str
-    input_unit: InputUnit = "pascal"
-    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    cheaper: Mapping[str, str] = field(default_factory=dict)
-    arguments: JsonMap = field(default_factory=dict)
-    takes: tuple[Takes, ...] = ()
-    readings_take: tuple[ReadingsTake, ...] = ()
-    outputs: Mapping[str, Output] = field(default_factory=dict)
-    most_channels: int = 2
-    view: View = "readings"
-    alone: bool = False
-    row_step_ms: int = 10
-    checks: str | None = None
-    pane: str | None = None
-    includes: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"\w+", self.name):
-            raise CatalogError(f"the model name is {self.name!r}: give letters, digits and _")
-        for place in ("model", "readings", "pane"):
-            words = getattr(self, place)
-            if words is not None and not re.fullmatch(r"[\w.]+:\w+", words):
-                raise CatalogError(f"{self.name}: {place} is {words!r}: give 'module:name'")
-        if self.input_unit not in ("pascal", "full scale"):
-            raise CatalogError(
-                f"{self.name}: input_unit is {self.input_unit!r}: give 'pascal' or 'full scale'"
-            )
-
-    def load(self, place: Literal["model", "readings", "pane"]) -> Any:
-        """Import the object that a field names. Raises CatalogError if there is none."""
-        return _resolved(self.name, place, getattr(self, place))
-
-    def load_checks(self) -> Any:
-        """Import the module of its self-test. Raises CatalogError if there is none."""
-        if self.checks is None:
-            raise CatalogError(f"{self.name} has no self-test")
-        return _module(self.name, "checks", self.checks)
-
-    def build(self, fs: int, settings: Mapping[str, str] | None = None, **known: object) -> Any:
-        """Make a model for sound at `fs` Hz.
-
-        settings: settings of a preset; those of other models are ignored
-        known: arguments that models may take; those that this one does not take are ignored
-
-        Raises ValueError if the class refuses an argument.
-        """
-        chosen = {k: v for k, v in (settings or {}).items() if k in self.settings}
-        taken = {k: v for k, v in known.items() if k in self.takes}
-        return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
-
-    def cheaper_than(self, model: Any) -> dict[str, str]:
-        """The `cheaper` settings that a model of this class does not have yet."""
-        made_with = model.arguments()
-        return {key: word for key, word in self.cheaper.items() if made_with.get(key) != word}
-
-    def make_readings(self, channels: int, **known: object) -> Any:
-        """Make the readings of a model with this number of channels; `known` as in `build`."""
-        taken = {k: v for k, v in known.items() if k in self.readings_take}
-        return self.load("readings")(channels, **taken)
-
 
 ECMA_UNITS = {
     "ecma_specific_loudness": "sone_HMS/Bark_HMS",
@@ -171,6 +36,47 @@ def _in_barks(name: str, field: str = "specific") -> dict[str, Output]:
     return {name: Output(field, ECMA_UNITS[name], ("channel", "bark_hms"))}
 
 
+FRONT_OF_MOORE: dict[str, tuple[str, ...]] = {
+    "field": ("free", "diffuse", "eardrum"),
+    "ear_filter": ("mixed", "linear"),
+    "accuracy": ("exact", "reference", "coarse"),
+}
+"""Settings of the models of Moore and Glasberg."""
+
+
+def _ecma(metric: str, model: str, words: str, clause: str, row_step_ms: int = 10) -> Entry:
+    """One metric of ECMA-418-2."""
+    name = f"ecma_{metric}"
+    return Entry(
+        name=name,
+        title=f"{words.capitalize()}, ECMA-418-2",
+        method=f"{words} over time by the hearing model of ECMA-418-2:2025, clause {clause}",
+        model=f"amt_stream.dsp.models:{model}",
+        readings=f"amt_stream.meters.rows.models.ecma418:{name}_readings",
+        settings={"field": ("free", "diffuse")},
+        outputs=_in_barks(f"ecma_specific_{metric}"),
+        row_step_ms=row_step_ms,
+        checks=f"amt_stream.offline.selftest.{name}",
+        pane=f"amt_monitor.panes.model_panes:{name}_pane",
+    )
+
+
+def _modulations(name: str, title: str, source: str) -> Entry:
+    """The modulations of an auditory model."""
+    return Entry(
+        name=name,
+        title=title,
+        method=f"strength of modulations by auditory band: {source}",
+        model="amt_stream.dsp.models:ModulationSpectrum",
+        readings="amt_stream.meters.rows.models.modulation:modulation_readings",
+        arguments={"model": name},
+        readings_take=("model",),
+        view="modulation",
+        alone=True,
+        row_step_ms=20,
+    )
+
+
 SHIPPED = (
     Entry(
         name="moore2016",
@@ -178,12 +84,7 @@ SHIPPED = (
         method="binaural loudness over time: Moore et al. (2016, 2018), the method of ISO 532-3",
         model="amt_stream.dsp.models:Moore2016",
         readings="amt_stream.meters.rows.models.loudness:moore2016_readings",
-        settings={
-            "field": ("free", "diffuse", "eardrum"),
-            "ear_filter": ("mixed", "linear"),
-            "accuracy": ("exact", "reference", "coarse"),
-            "constants": ("iso", "author"),
-        },
+        settings={**FRONT_OF_MOORE, "constants": ("iso", "author")},
         cheaper={"accuracy": "coarse"},
         takes=("uncertainty_db", "specific_loudness", "excitation_db"),
         readings_take=("band",),
@@ -206,11 +107,7 @@ SHIPPED = (
         method="loudness over time: Glasberg & Moore (2002) on the constants of ANSI S3.4-2007",
         model="amt_stream.dsp.models:Glasberg2002",
         readings="amt_stream.meters.rows.models.loudness:gm2002_readings",
-        settings={
-            "field": ("free", "diffuse", "eardrum"),
-            "ear_filter": ("mixed", "linear"),
-            "accuracy": ("exact", "reference", "coarse"),
-        },
+        settings=FRONT_OF_MOORE,
         cheaper={"accuracy": "coarse"},
         outputs={
             "gm2002_stl_ears": Output("stl_ears", "sone", ("ear",)),
@@ -235,53 +132,10 @@ SHIPPED = (
         checks="amt_stream.offline.selftest.zwicker",
         pane="amt_monitor.panes.model_panes:zwicker_pane",
     ),
-    Entry(
-        name="ecma_loudness",
-        title="Loudness, ECMA-418-2",
-        method="loudness over time by the hearing model of ECMA-418-2:2025, clause 8",
-        model="amt_stream.dsp.models:ECMALoudness",
-        readings="amt_stream.meters.rows.models.ecma418:ecma_loudness_readings",
-        settings={"field": ("free", "diffuse")},
-        outputs=_in_barks("ecma_specific_loudness"),
-        checks="amt_stream.offline.selftest.ecma_loudness",
-        pane="amt_monitor.panes.model_panes:ecma_loudness_pane",
-    ),
-    Entry(
-        name="ecma_tonality",
-        title="Tonality, ECMA-418-2",
-        method="tonality over time by the hearing model of ECMA-418-2:2025, clause 6",
-        model="amt_stream.dsp.models:ECMATonality",
-        readings="amt_stream.meters.rows.models.ecma418:ecma_tonality_readings",
-        settings={"field": ("free", "diffuse")},
-        outputs=_in_barks("ecma_specific_tonality"),
-        checks="amt_stream.offline.selftest.ecma_tonality",
-        pane="amt_monitor.panes.model_panes:ecma_tonality_pane",
-    ),
-    Entry(
-        name="ecma_roughness",
-        title="Roughness, ECMA-418-2",
-        method="roughness over time by the hearing model of ECMA-418-2:2025, clause 7",
-        model="amt_stream.dsp.models:ECMARoughness",
-        readings="amt_stream.meters.rows.models.ecma418:ecma_roughness_readings",
-        settings={"field": ("free", "diffuse")},
-        outputs=_in_barks("ecma_specific_roughness"),
-        row_step_ms=20,
-        checks="amt_stream.offline.selftest.ecma_roughness",
-        pane="amt_monitor.panes.model_panes:ecma_roughness_pane",
-    ),
-    Entry(
-        name="ecma_fluctuation",
-        title="Fluctuation strength, ECMA-418-2",
-        method="fluctuation strength over time by the hearing model of ECMA-418-2:2025, clause 9; "
-        "provisional",
-        model="amt_stream.dsp.models:ECMAFluctuation",
-        readings="amt_stream.meters.rows.models.ecma418:ecma_fluctuation_readings",
-        settings={"field": ("free", "diffuse")},
-        outputs=_in_barks("ecma_specific_fluctuation"),
-        row_step_ms=20,
-        checks="amt_stream.offline.selftest.ecma_fluctuation",
-        pane="amt_monitor.panes.model_panes:ecma_fluctuation_pane",
-    ),
+    _ecma("loudness", "ECMALoudness", "loudness", "8"),
+    _ecma("tonality", "ECMATonality", "tonality", "6"),
+    _ecma("roughness", "ECMARoughness", "roughness", "7", 20),
+    _ecma("fluctuation", "ECMAFluctuation", "fluctuation strength", "9; provisional", 20),
     Entry(
         name="ecma",
         title="Sound quality, ECMA-418-2",
@@ -409,11 +263,7 @@ SHIPPED = (
         model="amt_stream.dsp.models:PartialLoudness",
         readings="amt_stream.meters.rows.models.partial:PartialReadings",
         readings_take=("model",),
-        settings={
-            "field": ("free", "diffuse", "eardrum"),
-            "ear_filter": ("mixed", "linear"),
-            "accuracy": ("exact", "reference", "coarse"),
-        },
+        settings=FRONT_OF_MOORE,
         cheaper={"accuracy": "coarse"},
         takes=("channels", "background", "mixed"),
         outputs={"audibility_db": Output("audibility_db", "dB", ("erb_number",))},
@@ -431,30 +281,8 @@ SHIPPED = (
         checks="amt_stream.offline.selftest.stipa",
         pane="amt_monitor.panes.bands_pane:StipaPane",
     ),
-    Entry(
-        name="king2019",
-        title="King 2019",
-        method="strength of modulations by auditory band: King, Varnet & Lorenzi (2019)",
-        model="amt_stream.dsp.models:ModulationSpectrum",
-        readings="amt_stream.meters.rows.models.modulation:modulation_readings",
-        arguments={"model": "king2019"},
-        readings_take=("model",),
-        view="modulation",
-        alone=True,
-        row_step_ms=20,
-    ),
-    Entry(
-        name="dau1997",
-        title="Dau 1997",
-        method="strength of modulations by auditory band: Dau, Kollmeier & Kohlrausch (1997)",
-        model="amt_stream.dsp.models:ModulationSpectrum",
-        readings="amt_stream.meters.rows.models.modulation:modulation_readings",
-        arguments={"model": "dau1997"},
-        readings_take=("model",),
-        view="modulation",
-        alone=True,
-        row_step_ms=20,
-    ),
+    _modulations("king2019", "King 2019", "King, Varnet & Lorenzi (2019)"),
+    _modulations("dau1997", "Dau 1997", "Dau, Kollmeier & Kohlrausch (1997)"),
 )
 
 _added: dict[str, Entry] = {}
@@ -545,24 +373,3 @@ def _refuse_second(new: Entry, known: Mapping[str, Entry]) -> None:
         raise CatalogError(
             f"there is a model {new.name!r} already, {known[new.name].title}: choose another name"
         )
-
-
-def _resolved(owner: str, place: str, words: str | None) -> Any:
-    if words is None:
-        raise CatalogError(f"{owner} has no {place}")
-    home, _, name = words.partition(":")
-    module = _module(owner, place, home)
-    if not hasattr(module, name):
-        raise CatalogError(f"{owner}: {place} is {words!r}, and {home} has no {name}")
-    return getattr(module, name)
-
-
-def _module(owner: str, place: str, home: str) -> Any:
-    try:
-        with uncollected():
-            return importlib.import_module(home)
-    except ModuleNotFoundError as error:
-        # If the module exists and one of its imports is missing, that error says more.
-        if error.name is None or not (home == error.name or home.startswith(f"{error.name}.")):
-            raise
-        raise CatalogError(f"{owner}: {place} is in {home}, which does not exist") from error

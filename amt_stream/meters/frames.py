@@ -2,7 +2,7 @@
 
 import enum
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -43,6 +43,42 @@ class Fault(enum.IntFlag):
 
 UNHEARD = np.uint8(Fault.GAP | Fault.NON_FINITE | Fault.STALL)
 """Faults of sound that no model measured."""
+
+
+DEVICE, BUFFER, SILENT, INTERRUPTED = "device", "buffer", "silent", "interrupted"
+"""Causes of a gap, as in `Event.cause`."""
+CAUSES = DEVICE, BUFFER, SILENT, INTERRUPTED
+STALLED, OUTPUT = "stalled", "output"
+
+MISSING_WORDS = {
+    DEVICE: "lost by the device or the sound server",
+    BUFFER: "dropped by this program, whose buffer was full",
+    SILENT: "without sound from the device",
+    INTERRUPTED: "while this program did not run",
+    STALLED: "delayed, and not counted",
+    OUTPUT: "missed by this output, which was too slow",
+}
+"""What happened to the sound, by cause."""
+
+MISSING_SHOWN_S = 0.0005
+
+
+def cause_of_gap(fault: int) -> str:
+    """The cause of a gap from its bits of `Fault`."""
+    if fault & Fault.SILENT:
+        return SILENT
+    return BUFFER if fault & Fault.OVERLOAD else DEVICE
+
+
+def missing_words(seconds: Mapping[str, float]) -> str:
+    """The time for each cause in words; "" if nothing is missing.
+
+    seconds: by cause, a key of MISSING_WORDS
+    """
+    lost = {cause: s for cause, s in seconds.items() if s > MISSING_SHOWN_S}
+    return ", ".join(
+        f"{s:.{2 if s < 10 else 1}f} s {MISSING_WORDS[cause]}" for cause, s in lost.items()
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from amt_stream.dsp.channel_layout import Layout, as_layout
 from amt_stream.dsp.stage_settings import StageSettings
 from amt_stream.meters import catalog
 from amt_stream.meters.audience import NO_AUDIENCE, Audience, as_audience, at_microphone
-from amt_stream.meters.catalog import Entry, View
+from amt_stream.meters.catalog import Entry
+from amt_stream.meters.entry import View
 from amt_stream.meters.limits import Limit, LimitError, refuse_twice
 from amt_stream.meters.norms import limits_in
 from amt_stream.meters.specification import (

@@ -28,6 +28,7 @@ from amt_stream.core.values import (
 from amt_stream.dsp.channel_layout import LayoutError, layout_named
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import LARGEST_UNCERTAINTY_DB, MICROPHONE_UNCERTAINTY_DB
+from amt_stream.meters.entry import ReadingsTake
 from amt_stream.meters.output_settings import (
     CsvSettings,
     EventSettings,
@@ -264,7 +265,7 @@ def _alone() -> tuple[str, ...]:
     return catalog.names(lambda entry: entry.alone)
 
 
-def _takers(option: catalog.ReadingsTake) -> str:
+def _takers(option: ReadingsTake) -> str:
     """The names of the models whose readings take an option."""
     return ", ".join(catalog.names(lambda entry: option in entry.readings_take))
 

@@ -74,7 +74,7 @@ def read_chain(path: Path) -> tuple[list[Entry], int]:
 
 
 ENTRY = {"n": int, "run": int, "part": str, "sha256": str, "before": str, "hash": str}
-"""Fields of every entry; `at` has the clocks when it was written (`sessions.aging`).
+"""Fields of every entry; `at` has the clocks when it was written (`sessions.retention`).
 
 Parts of a database also have `table`, `first`, `last` and `columns`.
 """

@@ -52,6 +52,12 @@ class _Written:
         self._intervals_to_s = session.last_interval_s(saved.run)
         self.saved = saved
 
+    @property
+    def restored(self) -> JsonDict | None:
+        """Where the run continues, for the description of the session."""
+        saved = self.saved
+        return None if saved is None else {"run": saved.run, "sample": saved.sample}
+
     def new_rows(self, rows: Rows) -> Rows:
         """Those of these rows that the folder does not have yet."""
         if len(rows) and rows["sample"][0] <= self.rows_to:
@@ -121,6 +127,7 @@ class SessionLog:
             )
         self.table = table
         self.done = threading.Event()
+        self.engine_state: SavedState | None = None
         self.tell: Callable[[Event], None] = lambda event: self._writer.put(LoggedEvent(event))
         self._heard: Frames | None = None
         self._written = _Written()
@@ -140,7 +147,10 @@ class SessionLog:
             else:
                 store = TextParts(self.folder, format, self._header_now)
             kept = {} if keep is None else {"keep_days": keep.days, "keep_size": keep.size}
-            self.folder.describe(self._description(format, {**(settings or {}), **kept}))
+            settings = {**table.settings, **(settings or {}), **kept}
+            going_on, repaired = self._written.restored, self.folder.repaired
+            about = description(format, self._header_now(), settings, going_on, repaired)
+            self.folder.describe(about)
         except BaseException:
             self.folder.close()
             raise
@@ -161,17 +171,6 @@ class SessionLog:
     def dropped(self) -> int:
         """Rows and events that are lost because the disk fails [any-thread]."""
         return self._writer.dropped
-
-    @property
-    def engine_state(self) -> SavedState | None:
-        """For `Engine(restore=)`: of the snapshot that this run continues, if any."""
-        saved = self._written.saved
-        return None if saved is None else saved.engine
-
-    @property
-    def run(self) -> int:
-        """Number of this run in its folder, counted from 1."""
-        return self.folder.run
 
     @property
     def note(self) -> str:
@@ -202,9 +201,9 @@ class SessionLog:
             return
         self._write_intervals()  # those that end in frames not yet in rows
         saved = Saved(
-            self.run,
+            self.folder.run,
             snapshot.sample,
-            self._settings,
+            _settings_of(self.table),
             snapshot.state,
             self.table.rows.state_dict(),
             self._written.rows_to,
@@ -260,33 +259,18 @@ class SessionLog:
         # Its rows are shared, as they know when the sound began.
         return partial(copy(self.table).header, host=self._host)
 
-    def _description(self, format: str, settings: Mapping[str, object]) -> JsonDict:
-        saved = self._written.saved
-        restored = None if saved is None else {"run": saved.run, "sample": saved.sample}
-        settings = {**self.table.settings, **settings}
-        return description(format, self._header_now(), settings, restored, self.folder.repaired)
-
-    @property
-    def _settings(self) -> JsonDict:
-        """The settings that must agree to continue a run."""
-        source = self.table.sound.description
-        known = {k: v for k, v in source.get("sound", {}).items() if k not in LEARNED}
-        same = {"source": source | {"sound": known}, **self.table.settings}
-        # A continued run may be longer.
-        same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
-        return same
-
     def _go_on(self) -> None:
         """Continue from the last snapshot, if there is one."""
         saved = read_snapshot(self.path)
         if saved is None:
             return
-        saved.refuse_other(self._settings)
+        saved.refuse_other(_settings_of(self.table))
         try:
             self.table.rows.load_state_dict(saved.rows)
         except Unfitting as refusal:
             raise SessionError(f"{self.path} cannot be continued: {refusal}") from refusal
         self._written.go_on(saved, self.path)
+        self.engine_state = saved.engine
 
     def _log(self, rows: Rows) -> None:
         """Queue rows that the folder does not have yet."""
@@ -316,5 +300,15 @@ class SessionLog:
             self.tell(self._heard.moment(REMOVED, removed))
 
     def _sum_up(self) -> None:
-        summary = {"run": self.run, "dropped": self.dropped, "summary": self.table.summary()}
+        summary = {"run": self.folder.run, "dropped": self.dropped, "summary": self.table.summary()}
         self.folder.add_whole(SUMMARY, json.dumps(summary, indent=1) + "\n")
+
+
+def _settings_of(table: Table) -> JsonDict:
+    """The settings that must agree to continue a run."""
+    source = table.sound.description
+    known = {k: v for k, v in source.get("sound", {}).items() if k not in LEARNED}
+    same = {"source": source | {"sound": known}, **table.settings}
+    # A continued run may be longer.
+    same["rows"] = {key: value for key, value in same["rows"].items() if key != "to_s"}
+    return same

@@ -12,7 +12,7 @@ from amt_stream.engine.models.ladder import CALM_S, Pace
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry, entry_of
-from amt_stream.meters.missing import BUFFER
+from amt_stream.meters.frames import BUFFER
 from amt_stream.meters.signals import Tone
 from tests.engine.given_time import Slow, engine_of, slow
 from tests.engine.measuring import measuring

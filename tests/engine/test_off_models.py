@@ -7,9 +7,8 @@ from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry
-from amt_stream.meters.frames import Event, Fault
+from amt_stream.meters.frames import BUFFER, DEVICE, Event, Fault, missing_words
 from amt_stream.meters.limits import limit_from_text
-from amt_stream.meters.missing import BUFFER, DEVICE, missing_words
 from amt_stream.meters.rows import (
     JoinedRows,
     Rows,

@@ -16,8 +16,7 @@ from amt_stream.engine import (
 )
 from amt_stream.engine.inputs import source_runner
 from amt_stream.engine.inputs.source_runner import SourceRunner
-from amt_stream.meters.frames import Fault
-from amt_stream.meters.missing import BUFFER
+from amt_stream.meters.frames import BUFFER, Fault
 from amt_stream.meters.signals import Tone
 from tests.engine.conftest import Collector
 from tests.engine.slow_models import FS, Sleeper

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from amt_stream.meters.catalog import Entry, ReadingsTake, Takes
+from amt_stream.meters.catalog import Entry
+from amt_stream.meters.entry import ReadingsTake, Takes
 from tests.cli.conftest import Done, Table
 from tests.cli.forks import Forks
 

@@ -112,7 +112,7 @@ def test_a_session_is_gone_on_with(written, new_log, at, tmp_path, format):
     before = {path: path.read_bytes() for path in folder.glob("rows-*")}
     first = list(Session(folder).rows(1))
     with new_log(folder, format, columns="lceq_db") as log:
-        assert log.run == 2
+        assert log.folder.run == 2
         for one in at(lambda s: HOUR - 60 + s):
             log(one)
     session = Session(folder)

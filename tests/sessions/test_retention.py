@@ -21,11 +21,10 @@ from amt_stream.sessions import (
     verify,
 )
 from amt_stream.sessions import log_writer as sessions
-from amt_stream.sessions.aging import Age
 from amt_stream.sessions.chain import read_chain
 from amt_stream.sessions.files import new_name, sha256_of
 from amt_stream.sessions.folder import Folder
-from amt_stream.sessions.retention import ClosedPart, PartRemover, Retention
+from amt_stream.sessions.retention import Age, ClosedPart, PartRemover, Retention
 from tests.sessions.conftest import FS, HOUR
 
 DOCS = Path(__file__).parents[2] / "docs"

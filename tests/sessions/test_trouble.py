@@ -147,7 +147,7 @@ def test_a_folder_that_is_deleted_is_made_anew(new_log, at, tmp_path, until, for
     assert verdict.word == "gapped"
     assert verdict.edited == []
     with new_log(log.path, format) as log:
-        assert log.run == 2
+        assert log.folder.run == 2
 
 
 @pytest.mark.parametrize("sound", ["flac", "wav"])
@@ -205,4 +205,4 @@ def test_what_cannot_be_written_is_refused_at_the_start(new_log, tmp_path, full_
         new_log(tmp_path / "night")
     full_disk(None)
     with new_log(tmp_path / "night") as log:
-        assert log.run == 1
+        assert log.folder.run == 1

@@ -13,7 +13,7 @@ from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.models.slowness import Cause, Slowness
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters import catalog
-from amt_stream.meters.missing import missing_words
+from amt_stream.meters.frames import missing_words
 
 LAG_S = 0.1
 WAIT_S = 0.005

@@ -9,8 +9,16 @@ from amt_stream.engine.sinks.sinks import Sinks
 from amt_stream.engine.sources import Block
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.engine.timeline import Timeline
-from amt_stream.meters.frames import IMPULSE_COUNTING, Chunk, Event, Fault
-from amt_stream.meters.missing import BUFFER, INTERRUPTED, SILENT, cause_of_gap
+from amt_stream.meters.frames import (
+    BUFFER,
+    IMPULSE_COUNTING,
+    INTERRUPTED,
+    SILENT,
+    Chunk,
+    Event,
+    Fault,
+    cause_of_gap,
+)
 
 EVENTS = 1000
 FULL = "the buffer was full"

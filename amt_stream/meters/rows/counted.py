@@ -6,8 +6,8 @@ from typing import Self
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.annoyance import annoyances
+from amt_stream.meters.frames import CAUSES, OUTPUT, STALLED
 from amt_stream.meters.limits import Limit, Stood
-from amt_stream.meters.missing import CAUSES, OUTPUT, STALLED
 from amt_stream.meters.rows.column_monitor import ColumnMonitor
 from amt_stream.meters.rows.readings import Readings, Summary
 from amt_stream.meters.rows.track import ModelTrack

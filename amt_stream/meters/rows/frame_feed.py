@@ -12,13 +12,13 @@ from amt_stream.core.saved_state import Resumable, SavedState, state_under, unde
 from amt_stream.core.since_reset import UNDO_S, SinceReset
 from amt_stream.meters.frames import (
     COUNTING,
+    DEVICE,
     IMPULSE_COUNTING,
     LEFT_OUT,
     SAME_TIME_S,
     Event,
     Frames,
 )
-from amt_stream.meters.missing import DEVICE
 from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.frame_queue import FrameQueue
 from amt_stream.meters.rows.steps import RowSteps

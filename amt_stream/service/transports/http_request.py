@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from amt_stream import __version__
 from amt_stream.core.safe_text import brief, plain
-from amt_stream.service.names import Abandoned
 from amt_stream.service.transports.http_endpoint import Endpoint
-from amt_stream.service.transports.transport import ServiceError, missing
+from amt_stream.service.transports.transport import Abandoned, ServiceError, missing
 
 if TYPE_CHECKING:
     from httpx import Response

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.service.message import MAIN, Message, Thinned
-from amt_stream.service.names import Abandoned
 from amt_stream.service.transports.home_assistant import discovery
 from amt_stream.service.transports.stdio import asked_in
 from amt_stream.service.transports.transport import (
+    Abandoned,
     ServiceError,
     Wire,
     host_and_port,

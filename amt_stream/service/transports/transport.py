@@ -1,7 +1,10 @@
 """The interface of transports."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.files import NotThatFile, secret_text
@@ -25,6 +28,28 @@ def secret_in(path: str) -> str:
         raise ServiceError(f"{path} {error}") from error
     except UnicodeDecodeError as error:
         raise ServiceError(f"{path} is not UTF-8 text") from error
+
+
+class Abandoned(ThreadPoolExecutor):
+    """Looks up names of computers in threads that nobody waits for.
+
+    A name server may be silent for half a minute, and the end of the program would wait for a
+    usual executor.
+    """
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="names", daemon=True).start()
+        return future
 
 
 def host_and_port(host: str, port: int) -> str:

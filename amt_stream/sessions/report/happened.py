@@ -8,8 +8,16 @@ from amt_stream.core.clock import SAME_S
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.core.words import counted
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import IMPULSE_COUNTING, Event, Fault
-from amt_stream.meters.missing import CAUSES, OUTPUT, SILENT, STALLED, WORDS
+from amt_stream.meters.frames import (
+    CAUSES,
+    IMPULSE_COUNTING,
+    MISSING_WORDS,
+    OUTPUT,
+    SILENT,
+    STALLED,
+    Event,
+    Fault,
+)
 from amt_stream.meters.rows.column import AT_LEAST
 from amt_stream.meters.rows.words import FAULT_NAMES, FAULT_WORDS, SIGNS
 from amt_stream.meters.state_signs import AWAY
@@ -101,7 +109,7 @@ def fault_lines(results: Results) -> tuple[list[str], list[str]]:
     there = [one for one in kinds if one.count]
     there.sort(key=lambda one: -one.seconds)
     missed_s = of_summary(results, "missing", f"{OUTPUT}_s") or 0.0
-    missed = [f"{duration(missed_s)} {WORDS[OUTPUT]}"] if missed_s > 0 else []
+    missed = [f"{duration(missed_s)} {MISSING_WORDS[OUTPUT]}"] if missed_s > 0 else []
     lost = [one.words for one in there if one.word not in MEASURED]
     return [*lost, *missed], [one.words for one in there if one.word in MEASURED]
 
@@ -141,7 +149,7 @@ class _Kind:
             return _why_slow(results)
         if self.word == LATE:
             seconds = of_summary(results, "missing", f"{STALLED}_s") or 0.0
-            return f"{duration(seconds)} {WORDS[STALLED]}" if seconds else ""
+            return f"{duration(seconds)} {MISSING_WORDS[STALLED]}" if seconds else ""
         if self.word == CLIP:
             return f"{SIGNS[AT_LEAST].strip()} stands before readings that are at least so high"
         return ""
@@ -157,7 +165,7 @@ class _Kind:
             if not self._gaps and cause != SILENT:  # as in a file of rows, without events
                 seconds, many = of_summary(results, "missing", f"{cause}_s") or 0.0, ""
             if seconds > 0:
-                found[f"{duration(seconds)} {WORDS[cause]}{many}"] = seconds
+                found[f"{duration(seconds)} {MISSING_WORDS[cause]}{many}"] = seconds
         return ", ".join(sorted(found, key=lambda words: -found[words]))
 
 

@@ -18,8 +18,8 @@ from amt_stream.cli.limits import report_limits
 from amt_stream.cli.options.live import MeterOptions
 from amt_stream.engine import Engine
 from amt_stream.meters.calibration import Calibration
+from amt_stream.meters.frames import SILENT
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.missing import SILENT
 from amt_stream.meters.output_settings import EXCEEDED
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows.limit_words import state_of, state_words

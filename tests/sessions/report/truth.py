@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from amt_stream.core.words import counted
 from amt_stream.engine import PushSource
-from amt_stream.meters.frames import Fault
-from amt_stream.meters.missing import BUFFER, DEVICE, SILENT, WORDS
+from amt_stream.meters.frames import BUFFER, DEVICE, MISSING_WORDS, SILENT, Fault
 from amt_stream.meters.source_description import InputGain
 from amt_stream.sessions.report.content import limit_lines, readings
 from amt_stream.sessions.report.coverage import coverage
@@ -142,12 +141,12 @@ def _gaps(truth, results):
     end_s = results.duration_s
     for cause, spans in truth.gaps.items():
         if not spans:
-            if WORDS[cause] in text or (cause == SILENT and "silent" in text):
+            if MISSING_WORDS[cause] in text or (cause == SILENT and "silent" in text):
                 found.append(f"{cause} is told: {text}")
             continue
         total = duration(sum(b - a for a, b in spans))
         many = counted(len(spans), "time")
-        expected = f"{total} {WORDS[cause]} ({many})"
+        expected = f"{total} {MISSING_WORDS[cause]} ({many})"
         if cause == SILENT:
             expected = f"silent {many}, {total} in all"
         elif sum(len(truth.gaps[one]) for one in (DEVICE, BUFFER)) == 1:
