@@ -4,15 +4,7 @@
 Moore2016AGC`, the same class as `amt_stream.Moore2016AGC`. New code imports from `amt_stream`.
 """
 
-from amt_stream.common import (
-    adaptation,
-    ears,
-    filterbanks,
-    filters,
-    ihc,
-    loudness,
-    modulation,
-)
+from amt_stream.common import adaptation, ears, filterbanks, filters, ihc, loudness, modulation
 from amt_stream.common.adaptation import *  # noqa: F403
 from amt_stream.common.ears import *  # noqa: F403
 from amt_stream.common.filterbanks import *  # noqa: F403

@@ -4,15 +4,7 @@
 streaming `amt_stream.RunningSpectrum`.
 """
 
-from amt_stream.dsp.scales import (
-    audfiltbw,
-    erb2fc,
-    erbrate2f,
-    erbspacebw,
-    f2erb,
-    f2erbrate,
-    fc2erb,
-)
+from amt_stream.dsp.scales import audfiltbw, erb2fc, erbrate2f, erbspacebw, f2erb, f2erbrate, fc2erb
 from amt_stream.dsp.stages import (
     DRNLFilterbank,
     ERBIntegration,

@@ -16,15 +16,7 @@ from amt_stream.dsp.contract import RULES
 from amt_stream.dsp.functional.compiler.private_torch import hooked
 from amt_stream.dsp.functional.compiler.threads import one_thread
 from amt_stream.dsp.pointwise import PointwiseModule
-from amt_stream.dsp.streaming import (
-    Outputs,
-    Shape,
-    Shapes,
-    Stage,
-    State,
-    output,
-    with_time,
-)
+from amt_stream.dsp.streaming import Outputs, Shape, Shapes, Stage, State, output, with_time
 
 
 def prefixed(name: str, state: Mapping[str, Tensor]) -> State:

@@ -84,10 +84,7 @@ class LoudnessLoss(nn.Module):
         return kept
 
     def forward(
-        self,
-        sound: Tensor,
-        target: Tensor | float | None = None,
-        reference: Tensor | None = None,
+        self, sound: Tensor, target: Tensor | float | None = None, reference: Tensor | None = None
     ) -> Tensor:
         """The loss, 0-dim, or per value with reduction "none"."""
         if (target is None) == (reference is None):

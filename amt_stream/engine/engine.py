@@ -413,10 +413,7 @@ class Engine:
         return self._models.heard
 
     def rows(
-        self,
-        step_ms: int = 100,
-        columns: Sequence[str] | None = None,
-        limits: Sequence[Limit] = (),
+        self, step_ms: int = 100, columns: Sequence[str] | None = None, limits: Sequence[Limit] = ()
     ) -> RowFeed:
         """Rows of readings as they come, for `for` or `async for` [any-thread].
 

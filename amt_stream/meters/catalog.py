@@ -127,7 +127,7 @@ SHIPPED = (
         outputs={
             "zwicker_specific_loudness": Output(
                 "specific", "sone/Bark", ("channel", "bark"), "specific_loudness"
-            ),
+            )
         },
         checks="amt_stream.offline.selftest.zwicker",
         pane="amt_monitor.panes.model_panes:zwicker_pane",
@@ -161,7 +161,7 @@ SHIPPED = (
         outputs={
             "daniel_weber_specific_roughness": Output(
                 "specific", "asper/Bark", ("channel", "half_bark")
-            ),
+            )
         },
         row_step_ms=100,
         checks="amt_stream.offline.selftest.daniel_weber",

@@ -243,9 +243,7 @@ def stored_corrections(
 
 
 def keep_corrections(
-    device: str,
-    corrections: Mapping[int, Correction | None],
-    path: Path | None = None,
+    device: str, corrections: Mapping[int, Correction | None], path: Path | None = None
 ) -> Path:
     """Store corrections of a device's channels atomically; None removes one."""
     path = path or corrections_path()

@@ -15,10 +15,7 @@ TIMED = [f"{weighting}{time}" for weighting in WEIGHTINGS for time in TIMES]
 COMPARED = {"c": "", "ai": "lai", "aft3": "laf", "aft5": "laf"}
 """What is compared with LAeq, with the time-weighted level that it is made of."""
 
-_AHEAD = {
-    "of": re.compile(rf"l[acz]eq_{WINDOW}|{EXPOSURE}"),
-    "limit": re.compile(r"\d+(?:p\d+)?"),
-}
+_AHEAD = {"of": re.compile(rf"l[acz]eq_{WINDOW}|{EXPOSURE}"), "limit": re.compile(r"\d+(?:p\d+)?")}
 _RULES = {"criterion": re.compile(r"\d\d\d?"), "exchange": re.compile("[3-6]")}
 
 FORMS = {

@@ -11,12 +11,7 @@ LONGEST_S = 24 * 3600.0
 
 WINDOW = r"\d+(?:s|min|h)"
 PERCENT = r"(?P<percent>\d\d?)"
-OPTIONAL = {
-    "window": WINDOW,
-    "side": "|".join(SIDES),
-    "place": "audience",
-    "threshold": r"\d\d\d?",
-}
+OPTIONAL = {"window": WINDOW, "side": "|".join(SIDES), "place": "audience", "threshold": r"\d\d\d?"}
 """Parts with a "_" before them that a name may lack, such as "10min" and "left"."""
 
 

@@ -195,9 +195,7 @@ class CalibrationSettings:
     heading: ClassVar = "calibration"
 
     full_scale_db: float | None = setting(
-        "--full-scale-db DB",
-        "level of a full-scale sine in dB SPL",
-        Number(0, 250, "dB SPL"),
+        "--full-scale-db DB", "level of a full-scale sine in dB SPL", Number(0, 250, "dB SPL")
     )
     calibration_uncertainty: float | None = setting(
         "--calibration-uncertainty DB",

@@ -13,10 +13,7 @@ _FUNCTIONS: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "destroy": (None, (_POINTER,)),
     "reset": (None, (_POINTER,)),
     "set_gain": (None, (_POINTER, ctypes.c_float)),
-    "process": (
-        _INT,
-        (_POINTER, _POINTER, _INT, _POINTER, _INT, ctypes.POINTER(_INT)),
-    ),
+    "process": (_INT, (_POINTER, _POINTER, _INT, _POINTER, _INT, ctypes.POINTER(_INT))),
     "invalid": (_BYTES, (_POINTER,)),
     "save": (None, (_POINTER, ctypes.c_char_p)),
     "load": (_INT, (_POINTER, ctypes.c_char_p, _BYTES)),

@@ -25,12 +25,7 @@ from amt_stream.engine.microphone.offset import KnownOffset, all_valid
 from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
-from amt_stream.engine.sources import (
-    LARGEST_SAMPLE,
-    FileSource,
-    SourceError,
-    as_block,
-)
+from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, as_block
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription

@@ -226,12 +226,7 @@ def _in_turn(stages: Mapping[str, Stage], shape: Shape) -> Iterator[_Run]:
 
 
 def _timed(
-    runs: Sequence[_Run],
-    size: int,
-    turn: int,
-    shape: Shape,
-    dtype: torch.dtype,
-    seconds: float,
+    runs: Sequence[_Run], size: int, turn: int, shape: Shape, dtype: torch.dtype, seconds: float
 ) -> list[list[float]]:
     """CPU seconds per second of sound of each stage in series, for each turn.
 

@@ -22,13 +22,7 @@ from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.presets import Preset
-from amt_stream.offline.analysis import (
-    CheckedFile,
-    analyze,
-    frames_of,
-    measurements_of,
-    sound_for,
-)
+from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measurements_of, sound_for
 from amt_stream.offline.jobs import each, refuse_jobs
 
 RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0

@@ -87,11 +87,7 @@ COMMANDS = {
     ),
     "leave_out": Command(
         "leave an impulse out of the adjustment for impulses",
-        {
-            "time_s": _BEGAN,
-            "text": CommandArgument("why"),
-            "microphone": _MICROPHONE,
-        },
+        {"time_s": _BEGAN, "text": CommandArgument("why"), "microphone": _MICROPHONE},
     ),
     "take_in": Command(
         "count an impulse again that was left out", {"time_s": _BEGAN, "microphone": _MICROPHONE}

@@ -151,11 +151,7 @@ class LogWriter:
     """
 
     def __init__(
-        self,
-        folder: Folder,
-        store: Store,
-        between: Callable[[], None],
-        finish: Callable[[], None],
+        self, folder: Folder, store: Store, between: Callable[[], None], finish: Callable[[], None]
     ) -> None:
         self._folder, self._store = folder, store
         self._between, self._finish = between, finish

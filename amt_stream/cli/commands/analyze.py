@@ -293,11 +293,7 @@ def _in_background(
 ) -> "tuple[CheckedFile, list[Calibration], JsonDict]":
     """The target with its background: its sound, their calibration, what the model takes."""
     from amt_stream.offline.analysis import CheckedFile
-    from amt_stream.offline.background import (
-        TargetInBackground,
-        refuse_unlike,
-        steady_background,
-    )
+    from amt_stream.offline.background import TargetInBackground, refuse_unlike, steady_background
 
     assert args.background is not None
     assert task.levels is not None

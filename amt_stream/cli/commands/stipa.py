@@ -104,11 +104,7 @@ def _measured(
         own = StipaReadings(min(2, len(given.channels)))
         latest = LatestReadings(JoinedRows({MODEL: own}, 100, fs))
         engine = Engine(
-            given.source,
-            models,
-            [latest],
-            calibration=given.calibration,
-            channels=given.pick,
+            given.source, models, [latest], calibration=given.calibration, channels=given.pick
         )
     except ValueError as error:
         raise Mistake(error) from error

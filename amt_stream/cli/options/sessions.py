@@ -214,8 +214,7 @@ class LdenOptions(Options):
     )
     zone: Any = changed(PartOptions, "zone", about="time zone, such as Europe/Berlin or UTC")
     rating: bool = switch(
-        "--rating",
-        "of rating levels, with the adjustments of each interval, instead of LAeq",
+        "--rating", "of rating levels, with the adjustments of each interval, instead of LAeq"
     )
     microphone: str | None = changed(ReportOptions, "microphone")
     format: str = setting(

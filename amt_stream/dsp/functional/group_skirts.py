@@ -16,13 +16,7 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.compiler import gpu
-from amt_stream.dsp.functional.compiler.dispatch import (
-    Array,
-    array,
-    compilable,
-    compiled,
-    kernel,
-)
+from amt_stream.dsp.functional.compiler.dispatch import Array, array, compilable, compiled, kernel
 from amt_stream.dsp.functional.compiler.elementary import exponential, logarithm
 from amt_stream.dsp.functional.compiler.gradient import Tensors, by_parts, differentiable
 from amt_stream.dsp.functional.compiler.lanes import LANES

@@ -6,12 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.call_table import (
-    Calls,
-    join,
-    leave,
-    plan_rows,
-)
+from amt_stream.dsp.functional.compiler.call_table import Calls, join, leave, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel, recurrence
 from amt_stream.dsp.functional.compiler.operators import operator
 from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes

@@ -7,11 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.call_table import (
-    Calls,
-    TupleOf,
-    plan_rows,
-)
+from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
 from amt_stream.dsp.functional.compiler.lanes import lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import operator

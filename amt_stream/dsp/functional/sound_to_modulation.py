@@ -1,11 +1,7 @@
 """Sound to modulation filters: the kernels of all stages in one compiled call, on a plan."""
 
 from amt_stream.dsp.functional.adaptation import _adapt
-from amt_stream.dsp.functional.compiler.call_table import (
-    Calls,
-    Flag,
-    plan_rows,
-)
+from amt_stream.dsp.functional.compiler.call_table import Calls, Flag, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.functional.filters.first_order import _first_order
 from amt_stream.dsp.functional.gammatone import _cascade

@@ -7,11 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.call_table import (
-    Calls,
-    TupleOf,
-    plan_rows,
-)
+from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
 from amt_stream.dsp.functional.compiler.lanes import lanes_of, put, where
 from amt_stream.dsp.functional.compiler.operators import operator
@@ -59,12 +55,7 @@ def _like_frames(
 
 @operator(_like_frames)
 def third_octaves(
-    x: Tensor,
-    lengths: Sequence[int],
-    poles: Tensor,
-    gain: Tensor,
-    smoothing: Tensor,
-    zi: Tensor,
+    x: Tensor, lengths: Sequence[int], poles: Tensor, gain: Tensor, smoothing: Tensor, zi: Tensor
 ) -> tuple[BandFrames, Tensor]:
     """Frames of sound pressure `x` (..., time) in pascal, and the next state.
 

@@ -1,11 +1,6 @@
 """Sound to Zwicker loudness: the kernels of all stages in one compiled call, on a plan."""
 
-from amt_stream.dsp.functional.compiler.call_table import (
-    Calls,
-    join,
-    leave,
-    plan_rows,
-)
+from amt_stream.dsp.functional.compiler.call_table import Calls, join, leave, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.functional.filters.fir import resampling
 from amt_stream.dsp.functional.zwicker import (

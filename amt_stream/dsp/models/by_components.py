@@ -39,10 +39,7 @@ def front_end(
     return front, int(lag)
 
 
-PASTS = {
-    "ear/spectra": "before_lines",
-    "spectrum/past": "before_spectrum",
-}
+PASTS = {"ear/spectra": "before_lines", "spectrum/past": "before_spectrum"}
 """State of the filters, and its rows in the plan."""
 
 

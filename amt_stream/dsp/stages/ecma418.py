@@ -12,15 +12,7 @@ from torch import Tensor
 
 from amt_stream.dsp.data import table
 from amt_stream.dsp.functional.compiler.dispatch import compiled
-from amt_stream.dsp.functional.ecma418.bands import (
-    BANDS,
-    BANDWIDTHS,
-    CENTERS,
-    FS,
-    HOP,
-    SIZES,
-    WAIT,
-)
+from amt_stream.dsp.functional.ecma418.bands import BANDS, BANDWIDTHS, CENTERS, FS, HOP, SIZES, WAIT
 from amt_stream.dsp.functional.ecma418.parts import loudness_of_parts, tonality_of_parts
 from amt_stream.dsp.functional.ecma418.tones import (
     STATE_SHAPES,

@@ -80,10 +80,7 @@ class _Bank(Stage):
         self.fs, self.learnable = fs, learnable
 
     def set_bands(
-        self,
-        kind: type[OnePoles] | type[BandPasses],
-        center: np.ndarray,
-        bandwidth: np.ndarray,
+        self, kind: type[OnePoles] | type[BandPasses], center: np.ndarray, bandwidth: np.ndarray
     ) -> None:
         """Register (band,) centers and bandwidths, as parameters or as fixed coefficients."""
         self._kind = kind

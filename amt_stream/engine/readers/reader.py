@@ -30,10 +30,7 @@ class SoundReader:
     """
 
     def __init__(
-        self,
-        source: SourceBytes,
-        first: Link,
-        again: Callable[[], Link | None] | None = None,
+        self, source: SourceBytes, first: Link, again: Callable[[], Link | None] | None = None
     ) -> None:
         self._source, self._link, self._again = source, first, again
         kind: Kind = "file" if again else "stream"

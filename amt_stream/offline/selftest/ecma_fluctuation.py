@@ -41,10 +41,7 @@ CHECKS = (
         "ecma_fluctuation",
         "1000 Hz, 57 and 55 dB SPL, fully modulated by 1.025 and 2.05 Hz",
         3.5,
-        (
-            Tone(1000, level_db=57, modulation=1.025),
-            Tone(1000, level_db=55, modulation=2.05),
-        ),
+        (Tone(1000, level_db=57, modulation=1.025), Tone(1000, level_db=55, modulation=2.05)),
         _at(0.2810210, 2.0),
     ),
 )

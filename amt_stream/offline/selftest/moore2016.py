@@ -61,9 +61,7 @@ TURNS = ComponentSound(
 )
 # As far apart as binaural inhibition extends.
 APART = short(
-    "60 dB SPL, 250 Hz left, 3150 Hz right",
-    tone(250, 60, ear="left"),
-    tone(3150, 60, ear="right"),
+    "60 dB SPL, 250 Hz left, 3150 Hz right", tone(250, 60, ear="left"), tone(3150, 60, ear="right")
 )
 # 0.1 dB above the level that the other ear's tone would suppress.
 UNEQUAL = short(

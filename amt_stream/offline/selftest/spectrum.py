@@ -88,8 +88,7 @@ CHECKS = (
     found(1000.0, 44100),
     found(15_000.0, 96000),
     _trial(
-        THEN_SILENCE,
-        published("level falls by", _falls(171, 1.4, 2.2), 34.7, "dB/s", 0.1, DECAY),
+        THEN_SILENCE, published("level falls by", _falls(171, 1.4, 2.2), 34.7, "dB/s", 0.1, DECAY)
     ),
     _trial(NOISE, published("level of noise", mean_level, LEVEL_DB, "dB", 0.1, HANN)),
 )

@@ -16,14 +16,7 @@ from amt_stream.dsp.scales import P0
 from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.devices.zero_gate import ZeroGate
 from amt_stream.engine.engine import Engine
-from amt_stream.engine.sources import (
-    BLOCK_S,
-    Block,
-    Deliver,
-    Source,
-    StdinSource,
-    ThreadedSource,
-)
+from amt_stream.engine.sources import BLOCK_S, Block, Deliver, Source, StdinSource, ThreadedSource
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import Frames

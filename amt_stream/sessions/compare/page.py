@@ -31,11 +31,7 @@ def _whole(comparison: Comparison) -> str:
     """Names and facts of both."""
     rows = []
     for side, results in (("A", comparison.a), ("B", comparison.b)):
-        facts = [
-            *when(results, Clock.of(results)),
-            *device(results),
-            *calibration(results),
-        ]
+        facts = [*when(results, Clock.of(results)), *device(results), *calibration(results)]
         words = "<br>".join(f"{escaped(name)}: {escaped(value)}" for name, value in facts)
         rows.append(
             f'<td width="50%"><b>{side}: {escaped(results.name)}</b><br>'

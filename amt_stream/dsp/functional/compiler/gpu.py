@@ -240,13 +240,7 @@ def decayed(
 
 @_operator(lambda core, zi, coefficients, begun, y, zf, step: (_new(core), _new(zi)))
 def decayed_backward(
-    core: Tensor,
-    zi: Tensor,
-    coefficients: Tensor,
-    begun: Tensor,
-    y: Tensor,
-    zf: Tensor,
-    step: int,
+    core: Tensor, zi: Tensor, coefficients: Tensor, begun: Tensor, y: Tensor, zf: Tensor, step: int
 ) -> tuple[Tensor, Tensor]:
     """Gradients of `core` and `zi` in `decayed`, from those of its results."""
     into_core, into_zi, (frames, bands) = _new(core), _new(zi), core.shape[-2:]

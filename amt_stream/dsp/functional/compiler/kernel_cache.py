@@ -12,11 +12,7 @@ import numba
 
 from amt_stream.core.errors import Refusal
 from amt_stream.core.safe_text import plain
-from amt_stream.dsp.functional.compiler.private_numba import (
-    DiskCache,
-    OwnCodeCompiler,
-    set_cache,
-)
+from amt_stream.dsp.functional.compiler.private_numba import DiskCache, OwnCodeCompiler, set_cache
 
 CHECKED = "-checked"
 """Suffix of these files, which numba's own cache could not read."""

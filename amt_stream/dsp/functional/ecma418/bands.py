@@ -25,10 +25,7 @@ BANDWIDTHS = np.sqrt(LOWEST_WIDTH**2 + (GROWTH * CENTERS) ** 2)
 
 _SHORTEST = np.maximum(0.5 / BANDWIDTHS, 0.002)
 LAGS = np.stack(
-    [
-        np.ceil(FS * _SHORTEST) - 1,
-        np.floor(FS * np.maximum(4 / BANDWIDTHS, _SHORTEST + 0.001)) - 1,
-    ],
+    [np.ceil(FS * _SHORTEST) - 1, np.floor(FS * np.maximum(4 / BANDWIDTHS, _SHORTEST + 0.001)) - 1],
     1,
 ).astype(int)
 """First and last lag in samples that shows a tone, per band (53, 2)."""

@@ -264,13 +264,7 @@ def _tune(start: float, length: int, turn: Array, fits: Array) -> float:
 
 @kernel
 def _one_band(
-    lines: Array,
-    length: int,
-    gain: float,
-    search: Array,
-    turn: Array,
-    fits: Array,
-    power: Array,
+    lines: Array, length: int, gain: float, search: Array, turn: Array, fits: Array, power: Array
 ) -> None:
     """Weighted and mean power of a band, from its spectrum."""
     f, size = np.empty(LINES), np.empty(LINES)

@@ -13,13 +13,7 @@ from amt_stream.dsp.contract import whole_hertz
 from amt_stream.dsp.design import frame_lengths, interpolator
 from amt_stream.dsp.functional import sound_level
 from amt_stream.dsp.functional.peak import ENDLESS, ending
-from amt_stream.dsp.functional.sound_level import (
-    LEFT_AT,
-    LEVELS,
-    WEIGHTINGS,
-    sound_levels,
-    states,
-)
+from amt_stream.dsp.functional.sound_level import LEFT_AT, LEVELS, WEIGHTINGS, sound_levels, states
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
 from amt_stream.dsp.streaming import Outputs, Shape, State, Step, output
 

@@ -20,11 +20,7 @@ from amt_stream.dsp.stages.moore.integration import (
     SHORT_TERM,
     SHORT_TERM_2002,
 )
-from amt_stream.dsp.stages.moore.specific_loudness import (
-    Constants,
-    Edition,
-    channel_constants,
-)
+from amt_stream.dsp.stages.moore.specific_loudness import Constants, Edition, channel_constants
 from amt_stream.dsp.streaming import Shape, Shapes, Stage, State, output
 
 

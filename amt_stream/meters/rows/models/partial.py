@@ -114,9 +114,7 @@ QUANTITIES = (
             ),
             "max": ColumnWords.maximum("audible_max_{unit}", "Highest audibility", ""),
             "exceeded": ColumnWords.percentile(
-                "audible_n{percent}{window}_{unit}",
-                "Audibility exceeded {percent} % of time",
-                "",
+                "audible_n{percent}{window}_{unit}", "Audibility exceeded {percent} % of time", ""
             ),
         },
         METHOD,

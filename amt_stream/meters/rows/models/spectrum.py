@@ -24,10 +24,7 @@ LINE = (
     "The strongest line of the spectrum from 20 Hz to 20 kHz, between the bins of a Fourier "
     "transform too: Hann window of 0.2 s, with a time constant of 125 ms (F)."
 )
-WORDS = {
-    "peak": ("Strongest line", LINE),
-    "max": ("Strongest line so far", f"{HIGHEST} {LINE}"),
-}
+WORDS = {"peak": ("Strongest line", LINE), "max": ("Strongest line so far", f"{HIGHEST} {LINE}")}
 ORDER = [(kind, unit) for kind in ("now", "max") for unit in UNITS.values()]
 
 

@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 
 from amt_stream.dsp.design import band_name, nominal_midband, octave_midbands
 from amt_stream.meters.accumulators import ThirdOctaveMeter
-from amt_stream.meters.accumulators.third_octave import (
-    BAND,
-    LEVELS,
-    NAME,
-    WHATS,
-    forgotten_s,
-)
+from amt_stream.meters.accumulators.third_octave import BAND, LEVELS, NAME, WHATS, forgotten_s
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.names import NameForm, place_of, sides_of
 from amt_stream.meters.rows.column import HIGHEST, TIMES, Column, Meaning, counting

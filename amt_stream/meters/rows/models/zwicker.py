@@ -41,9 +41,7 @@ LOUDNESS = Quantity(
         ),
         "max": ColumnWords.maximum("zwicker_nmax{side}_{unit}", "Highest loudness", "Nmax"),
         "exceeded": ColumnWords.percentile(
-            "zwicker_n{percent}{window}{side}_{unit}",
-            "Exceeded {percent} % of time",
-            "N{percent}",
+            "zwicker_n{percent}{window}{side}_{unit}", "Exceeded {percent} % of time", "N{percent}"
         ),
     },
     method="By the method of ISO 532-1 for sounds that vary in time.",
