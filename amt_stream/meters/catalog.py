@@ -61,6 +61,20 @@ def _ecma(metric: str, model: str, words: str, clause: str, row_step_ms: int = 1
     )
 
 
+def _bands(name: str, title: str, model: str, readings: str) -> Entry:
+    """Levels in bands."""
+    return Entry(
+        name=name,
+        title=title,
+        method=f"levels in {title.lower()}, fast, slow, equivalent, highest: IEC 61260-1",
+        model=f"amt_stream.dsp.stages:{model}",
+        readings=f"amt_stream.meters.rows.models.third_octave:{readings}",
+        readings_take=("model",),
+        checks=f"amt_stream.offline.selftest.{name}",
+        pane="amt_monitor.panes.bands_pane:BandsPane",
+    )
+
+
 def _modulations(name: str, title: str, source: str) -> Entry:
     """The modulations of an auditory model."""
     return Entry(
@@ -190,26 +204,8 @@ SHIPPED = (
         checks="amt_stream.offline.selftest.sound_level",
         pane="amt_monitor.panes.model_panes:sound_level_pane",
     ),
-    Entry(
-        name="third_octave",
-        title="Third octaves",
-        method="levels in third octaves, fast, slow, equivalent, highest: IEC 61260-1",
-        model="amt_stream.dsp.stages:ThirdOctaves",
-        readings="amt_stream.meters.rows.models.third_octave:ThirdOctaveReadings",
-        readings_take=("model",),
-        checks="amt_stream.offline.selftest.third_octave",
-        pane="amt_monitor.panes.bands_pane:BandsPane",
-    ),
-    Entry(
-        name="octave",
-        title="Octaves",
-        method="levels in octaves, fast, slow, equivalent, highest: IEC 61260-1",
-        model="amt_stream.dsp.stages:Octaves",
-        readings="amt_stream.meters.rows.models.third_octave:OctaveReadings",
-        readings_take=("model",),
-        checks="amt_stream.offline.selftest.octave",
-        pane="amt_monitor.panes.bands_pane:BandsPane",
-    ),
+    _bands("third_octave", "Third octaves", "ThirdOctaves", "ThirdOctaveReadings"),
+    _bands("octave", "Octaves", "Octaves", "OctaveReadings"),
     Entry(
         name="spectrum",
         title="Spectrum",

@@ -148,9 +148,10 @@ class SessionLog:
                 store = TextParts(self.folder, format, self._header_now)
             kept = {} if keep is None else {"keep_days": keep.days, "keep_size": keep.size}
             settings = {**table.settings, **(settings or {}), **kept}
-            going_on, repaired = self._written.restored, self.folder.repaired
-            about = description(format, self._header_now(), settings, going_on, repaired)
-            self.folder.describe(about)
+            restored, repaired = self._written.restored, self.folder.repaired
+            self.folder.describe(
+                description(format, self._header_now(), settings, restored, repaired)
+            )
         except BaseException:
             self.folder.close()
             raise

@@ -36,20 +36,13 @@ class LoggedEvent(NamedTuple):
     last_sample: int | None = None
 
 
-class Store(Protocol):
-    """Storage of rows, events and intervals of a session. All methods raise OSError.
-
-    Data given to `write` waits until it is on the disk: after an error, `flush` continues.
-    """
+class Part(Protocol):
+    """Files of a session. All methods raise OSError."""
 
     @property
     def there(self) -> bool:
         """Whether its files still exist under their names."""
         ...
-
-    def write(
-        self, rows: Sequence[Rows], events: Sequence[LoggedEvent], intervals: Rows | None = None
-    ) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -58,6 +51,17 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Close the open parts."""
+
+
+class Store(Part, Protocol):
+    """Storage of rows, events and intervals of a session.
+
+    Data given to `write` waits until it is on the disk: after an error, `flush` continues.
+    """
+
+    def write(
+        self, rows: Sequence[Rows], events: Sequence[LoggedEvent], intervals: Rows | None = None
+    ) -> None: ...
 
 
 class Headers:

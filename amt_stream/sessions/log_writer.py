@@ -5,13 +5,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol
 
 from amt_stream.meters.rows import Rows
 from amt_stream.sessions.folder import Folder
-from amt_stream.sessions.log_parts import LoggedEvent, Store
+from amt_stream.sessions.log_parts import LoggedEvent, Part, Store
 
 FLUSH_S = 1.0
 """Time between writes to the disk."""
@@ -126,16 +126,6 @@ class Disk:
         self.trouble = f"the log in {self._path} has failed: {error}"
 
 
-class SoundStore(Protocol):
-    """What a log records beside its rows."""
-
-    @property
-    def there(self) -> bool: ...
-    def write(self) -> None: ...
-    def reopen(self) -> None: ...
-    def close(self) -> None: ...
-
-
 class LogWriter:
     """Writes what is put to the disk within about 2 s, in a separate thread.
 
@@ -155,7 +145,7 @@ class LogWriter:
     ) -> None:
         self._folder, self._store = folder, store
         self._between, self._finish = between, finish
-        self.sound: SoundStore | None = None
+        self.sound: Part | None = None
         self.disk = Disk(folder.path)
         self.changed = threading.Condition()
         self._waiting = _Waiting()
@@ -211,10 +201,10 @@ class LogWriter:
                     pause = RETRY_S if self.disk.trouble else FLUSH_S
                     self.changed.wait_for(lambda: self._ending, pause)
                     ending = self._ending
-                self._try(self._write)
+                self.disk.attempt(partial(self._repaired, self._write))
                 if not (ending or self.disk.trouble):
                     self._between()
-            self._try(self._close_stores)
+            self.disk.attempt(partial(self._repaired, self._close_stores))
             left = self._waiting.count + self._waiting.taken
             if self.disk.trouble and left:
                 self._waiting.dropped += left
@@ -228,12 +218,9 @@ class LogWriter:
                 self.changed.notify_all()
             self._folder.close()
 
-    def _try(self, act: Callable[[], None]) -> None:
-        """Do something on the disk, after making deleted files again."""
-        self.disk.attempt(lambda: self._repaired(act))
-
     def _repaired(self, act: Callable[[], None]) -> None:
-        stores: list[Store | SoundStore] = [self._store]
+        """Do something on the disk, after making deleted files again."""
+        stores: list[Part] = [self._store]
         if self.sound is not None:
             stores.insert(0, self.sound)
         if self.disk.trouble and not (self._folder.there and all(one.there for one in stores)):
@@ -253,7 +240,7 @@ class LogWriter:
             self._store.write(rows, events, intervals)
         self._waiting.taken = 0
         if self.sound is not None:
-            self.sound.write()
+            self.sound.flush()
         if self._afterwards is not None:
             self._afterwards()
             self._afterwards = None

@@ -19,7 +19,7 @@ WAITING_BYTES = 1 << 26
 
 
 class _WaitingSound:
-    """A `SoundStore`: the sound that waits for the disk, and the recording that it goes to.
+    """A `Part`: the sound that waits for the disk, and the recording that it goes to.
 
     dropped: samples that were dropped, as too many waited
     """
@@ -59,7 +59,7 @@ class _WaitingSound:
     def close(self) -> None:
         self.recording.close()
 
-    def write(self) -> None:
+    def flush(self) -> None:
         self.recording.flush()
         with self._writer.changed:
             chunks, self._chunks, self._bytes = [*self._chunks], deque(), 0

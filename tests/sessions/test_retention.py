@@ -16,7 +16,6 @@ from amt_stream.sessions import (
     SessionError,
     SessionLog,
     SoundLog,
-    aging,
     retention,
     verify,
 )
@@ -393,7 +392,7 @@ def test_the_documents_have_these_times():
     )
     minutes = Retention().every_s / 60
     assert f"looks every {minutes:.0f} minutes, and for the first time {minutes:.0f}" in old_files
-    assert wrong_clock.count(f" {aging.OFF_S / DAY_S:.0f} days") == 2
+    assert wrong_clock.count(f" {retention.OFF_S / DAY_S:.0f} days") == 2
     assert retention.DOUBT_S == DAY_S
     assert "more than a day ahead" in wrong_clock
     assert {60 / minutes: "six"}[6] + " hours of the log per hour" in wrong_clock

@@ -49,7 +49,7 @@ class Counted(Resumable):
             monitor.pause(before.paused)
             if begun_s is not None:
                 readings = before.readings[[*self.tracks][monitor.place]]
-                monitor.begin_late(begun_s, *readings.earlier(monitor.column))
+                monitor.begin_late(begun_s, readings.earlier(monitor.column))
 
     def reset(self, time_s: float) -> None:
         """Count anew, also in rows up to `time_s`; filters are unchanged."""

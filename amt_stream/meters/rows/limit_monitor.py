@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters.frames import SAME_TIME_S
@@ -20,6 +19,7 @@ from amt_stream.meters.limits import (
     Stood,
     is_too_much,
 )
+from amt_stream.meters.rows.readings import NOTHING, Earlier
 
 
 class RowOfLimit(NamedTuple):
@@ -177,12 +177,12 @@ class _Coverage(Resumable):
         # Begin and end of what was not measured, within the window.
         self._holes = np.zeros((0, 2))
 
-    def begin_late(self, time_s: float, heard_s: float, holes: NDArray[np.float64] | None) -> None:
-        """Begin after `time_s`, with `heard_s` of sound before it in the window."""
+    def begin_late(self, time_s: float, earlier: Earlier) -> None:
+        """Begin with the row after `time_s`."""
         self.row_s = time_s
-        if heard_s:
-            self._began_s, self._known_s = time_s - heard_s, time_s
-            self._holes = self._holes if holes is None else holes
+        if earlier.heard_s:
+            self._began_s, self._known_s = time_s - earlier.heard_s, time_s
+            self._holes = earlier.holes
 
     def pass_to(self, row: RowOfLimit) -> tuple[float, float]:
         """Go on to a row; returns the seconds since the row before, and those not measured."""
@@ -293,22 +293,12 @@ class LimitMonitor(Resumable):
         self._from_s, self._begins = time_s, True
         self._figures, self._worst = _Figures(), _Worst(self.limit)
 
-    def begin_late(
-        self,
-        time_s: float,
-        counted_s: float = 0.0,
-        missed_s: float = 0.0,
-        heard_s: float = 0.0,
-        holes: NDArray[np.float64] | None = None,
-    ) -> None:
-        """Begin during a measurement, with the row after `time_s`.
-
-        The other arguments are the sound before that its values include, as in `Earlier`.
-        """
+    def begin_late(self, time_s: float, earlier: Earlier = NOTHING) -> None:
+        """Begin during a measurement, with the row after `time_s`."""
         figures = self._figures
-        figures.judged_from_s, figures.counted_s = time_s, counted_s
-        figures.missed_s = figures.unjudged_s = missed_s
-        self._coverage.begin_late(time_s, heard_s, holes)
+        figures.judged_from_s, figures.counted_s = time_s, earlier.counted_s
+        figures.missed_s = figures.unjudged_s = earlier.missed_s
+        self._coverage.begin_late(time_s, earlier)
 
     def update(
         self, rows: Iterable[tuple[float, float, bool, bool, bool, *tuple[float, ...]]]

@@ -41,6 +41,9 @@ class Earlier(NamedTuple):
     holes: NDArray[np.float64] = np.zeros((0, 2))
 
 
+NOTHING = Earlier()
+
+
 class Readings(Resumable, ABC):
     """The readings of one model.
 

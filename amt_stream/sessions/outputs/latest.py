@@ -101,7 +101,8 @@ class LatestReadings:
         self._keep(rows)
         (row,) = rows.where(slice(-1, None))
         time_s = float(rows["time_s"][-1])
-        if time_s >= self._summed_s + SUMMARY_S or self._is_exceeded(row):
+        exceeded = not self.rows.paused and _exceeds(row, self.totals, self._maxima)
+        if exceeded or time_s >= self._summed_s + SUMMARY_S:
             self._sum_up(time_s)
         # Statistics of one moment agree with each other.
         now: JsonDict = {name: v for name in self.totals if (v := row.get(name)) is not None}
@@ -127,14 +128,6 @@ class LatestReadings:
                 assert isinstance(self.rows, JoinedRows)
                 rows.take_over(self.rows)
                 self._use(rows)
-
-    def _is_exceeded(self, row: JsonDict) -> bool:
-        """Whether a value of the row is above its maximum in `totals`."""
-        for now, maximum in () if self.rows.paused else self._maxima.items():
-            value, most = row.get(now), self.totals.get(maximum)
-            if value is not None and most is not None and value > most:
-                return True
-        return False
 
     def _keep(self, rows: Rows) -> None:
         """Take new rows [sink-thread]."""
@@ -205,6 +198,12 @@ class LatestReadings:
             every |= summary
         joint = annoyances(every)
         self.totals = found | {name: joint[name] for name in self.rows.names if name in joint}
+
+
+def _exceeds(row: JsonDict, totals: Summary, maxima: Mapping[str, str]) -> bool:
+    """Whether a value of the row is above its maximum in `totals`."""
+    both = [(row.get(now), totals.get(maximum)) for now, maximum in maxima.items()]
+    return any(now is not None and most is not None and now > most for now, most in both)
 
 
 @thread_checked
