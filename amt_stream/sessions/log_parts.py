@@ -36,7 +36,7 @@ class LoggedEvent(NamedTuple):
     last_sample: int | None = None
 
 
-class Part(Protocol):
+class OpenFiles(Protocol):
     """Files of a session. All methods raise OSError."""
 
     @property
@@ -53,7 +53,7 @@ class Part(Protocol):
         """Close the open parts."""
 
 
-class Store(Part, Protocol):
+class Store(OpenFiles, Protocol):
     """Storage of rows, events and intervals of a session.
 
     Data given to `write` waits until it is on the disk: after an error, `flush` continues.

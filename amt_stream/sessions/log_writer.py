@@ -11,7 +11,7 @@ from pathlib import Path
 
 from amt_stream.meters.rows import Rows
 from amt_stream.sessions.folder import Folder
-from amt_stream.sessions.log_parts import LoggedEvent, Part, Store
+from amt_stream.sessions.log_parts import LoggedEvent, OpenFiles, Store
 
 FLUSH_S = 1.0
 """Time between writes to the disk."""
@@ -145,7 +145,7 @@ class LogWriter:
     ) -> None:
         self._folder, self._store = folder, store
         self._between, self._finish = between, finish
-        self.sound: Part | None = None
+        self.sound: OpenFiles | None = None
         self.disk = Disk(folder.path)
         self.changed = threading.Condition()
         self._waiting = _Waiting()
@@ -220,7 +220,7 @@ class LogWriter:
 
     def _repaired(self, act: Callable[[], None]) -> None:
         """Do something on the disk, after making deleted files again."""
-        stores: list[Part] = [self._store]
+        stores: list[OpenFiles] = [self._store]
         if self.sound is not None:
             stores.insert(0, self.sound)
         if self.disk.trouble and not (self._folder.there and all(one.there for one in stores)):

@@ -18,8 +18,8 @@ WAITING_BYTES = 1 << 26
 """Largest size of the sound that waits; almost three minutes at 48 kHz in two channels."""
 
 
-class _WaitingSound:
-    """A `Part`: the sound that waits for the disk, and the recording that it goes to.
+class _QueuedSound:
+    """The sound that waits for the disk, and the recording that it goes to.
 
     dropped: samples that were dropped, as too many waited
     """
@@ -99,7 +99,7 @@ class SoundLog(SessionLog):
         super().__init__(path, table, format=format, settings=settings, restore=restore, keep=keep)
         self._fs = fs
         recording = SoundRecording(self.folder, sound, fs, channels, self._notes, table.sound.name)
-        self._sound = self._writer.sound = _WaitingSound(recording, self._writer)
+        self._sound = self._writer.sound = _QueuedSound(recording, self._writer)
 
     @property
     def _notes(self) -> JsonDict:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted, times
-from amt_stream.meters import missing
+from amt_stream.meters import frames
 from amt_stream.meters.state_signs import AWAY
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def _lines(engine: "Engine") -> Iterator[HealthLine]:
 def _causes(health: "Health", fs: int) -> str:
     """Who lost the samples that are lost."""
     dropped = health.dropped_samples
-    lost = {missing.DEVICE: health.lost_samples - dropped, missing.BUFFER: dropped}
-    return missing.missing_words({cause: samples / fs for cause, samples in lost.items()})
+    lost = {frames.DEVICE: health.lost_samples - dropped, frames.BUFFER: dropped}
+    return frames.missing_words({cause: samples / fs for cause, samples in lost.items()})
 
 
 def _processor(health: "Health") -> str:
