@@ -126,8 +126,7 @@ class _Figures(Resumable):
         self.state = UNKNOWN
         self.times = 0
         self.rows = [0] * len(STATES)
-        self.counted_s = self.missed_s = self.unjudged_s = self.judged_from_s = 0.0
-        self.clipped_s = 0.0
+        self.counted_s = self.missed_s = self.unjudged_s = self.clipped_s = self.judged_from_s = 0.0
         self.doubted = False
 
 
