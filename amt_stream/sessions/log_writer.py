@@ -60,17 +60,16 @@ class _Waiting:
         self.count -= gone
         self.dropped += gone
 
-    def take(self) -> tuple[list[Rows], list[LoggedEvent], Rows | None]:
+    def take(self) -> tuple[deque[Rows], deque[LoggedEvent], list[Rows]]:
         """Rows, events and intervals for the store, which no longer wait here."""
-        rows, events, intervals = self.rows, self.events, self.intervals
+        taken = self.rows, self.events, self.intervals
         self.rows, self.events, self.intervals = deque(), deque(), []
         self.taken, self.count = self.count, 0
-        joined = Rows.concatenated(intervals, intervals[0].columns) if intervals else None
-        return _of_like_columns(rows), [*events], joined
+        return taken
 
 
 class Disk:
-    """Whether a disk fails or is slow, as one sentence [any-thread].
+    """Whether a disk fails or is slow, as one sentence.
 
     trouble: its last fault, or "" once it can be written again
     failed: whether nothing more can be written, for another reason than the disk
@@ -156,7 +155,7 @@ class LogWriter:
 
     @property
     def dropped(self) -> int:
-        """Rows and events that are lost because the disk fails [any-thread]."""
+        """Rows and events that are lost because the disk fails."""
         return self._waiting.dropped
 
     @property
@@ -236,8 +235,9 @@ class LogWriter:
             self._waiting.afterwards = None
             rows, events, intervals = self._waiting.take()
             self.changed.notify_all()
-        if rows or events or intervals is not None:
-            self._store.write(rows, events, intervals)
+        if rows or events or intervals:
+            ended = Rows.concatenated(intervals, intervals[0].columns) if intervals else None
+            self._store.write(_of_like_columns(rows), [*events], ended)
         self._waiting.taken = 0
         if self.sound is not None:
             self.sound.flush()
