@@ -3,8 +3,6 @@
 import json
 import signal
 import statistics
-import subprocess
-import sys
 
 import pytest
 
@@ -34,21 +32,8 @@ def turn(percent):
 class Meter:
     """The command, its rows, and what it says."""
 
-    def __init__(self):
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "amt_stream.cli", *METER],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.rows, self._said = [], []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *raised):
-        self._process.kill()
-        self._process.communicate()
+    def __init__(self, process):
+        self._process, self.rows, self._said = process, [], []
 
     def row(self):
         line = json.loads(next(self._process.stdout, None) or self._fail("rows"))
@@ -79,10 +64,10 @@ class Meter:
 
 
 @pytest.mark.parametrize("happening", HAPPENINGS, ids=str)
-def test_a_microphone_like_that_of_a_report(happening, sounding):
+def test_a_microphone_like_that_of_a_report(happening, sounding, forks):
     turn(happening.percent[0])
-    with Meter() as meter:
-        happens(happening, meter)
+    with forks.begin(*METER) as process:
+        happens(happening, Meter(process))
 
 
 def is_counted(row):

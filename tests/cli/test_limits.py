@@ -100,7 +100,7 @@ def test_a_station_keeps_its_limits_in_the_audience_with_every_preset():
     ],
 )
 def test_what_was_exceeded_is_said_and_is_the_exit_status(said, stepping, limit, status, words):
-    asked = ("--limit", limit, "--full-scale-db", 100, "--step-ms", 100)
+    asked = ("--limit", limit, "--full-scale-db", 100, "--step-ms", 100, "--model", "spl")
     commands = (
         ["analyze", stepping, "--summary"],
         ["meter", "--source", stepping, "--fast", "--format", "csv"],

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import subprocess
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -138,17 +138,17 @@ def test_a_slow_recording_is_refused(run, tmp_path):
 LIVE = ("stipa", "--device", "virtual_mic", "--channels", "1", "--format", "json")
 
 
-def live(*more):
-    """A measurement with what the command plays itself, in its own process."""
-    command = [sys.executable, "-m", "amt_stream.cli", *map(str, LIVE), *map(str, more)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.fixture
+def live(virtual_mic, forks):
+    """Begins a measurement with what the command plays itself."""
+    return partial(forks.begin, *LIVE)
 
 
-def heard_without_a_pause(*more):
+def heard_without_a_pause(begin, *more):
     """A valid result: of a computer that is too busy to play without a pause it says so."""
     for _ in range(5):
-        process = live(*more)
-        out, err = process.communicate()
+        with begin(*more) as process:
+            out, err = process.communicate()
         assert process.returncode in (0, 1), err
         got = json.loads(out)
         if got["valid"]:
@@ -170,22 +170,22 @@ def noise_playing(path):
             player.terminate()
 
 
-def test_what_is_played_is_heard(virtual_mic):
+def test_what_is_played_is_heard(live):
     """tests/soak/test_stipa.py has the figures."""
-    got = heard_without_a_pause("--duration", 17)
+    got = heard_without_a_pause(live, "--duration", 17)
     assert 0.94 < got["sti"] <= 1
     assert got["seconds"] == pytest.approx(17, abs=0.6)
     assert got["category"] == "A+"
 
 
-def test_as_much_noise_halves_it(virtual_mic, tmp_path):
+def test_as_much_noise_halves_it(live, tmp_path):
     with noise_playing(tmp_path / "noise.wav"):
-        got = heard_without_a_pause("--duration", 17)
+        got = heard_without_a_pause(live, "--duration", 17)
     assert got["sti"] == pytest.approx(0.49, abs=0.05)
 
 
-def test_an_output_that_is_not_there(virtual_mic):
-    process = live("--play-on", "no such output")
-    _, err = process.communicate()
+def test_an_output_that_is_not_there(live):
+    with live("--play-on", "no such output") as process:
+        _, err = process.communicate()
     assert process.returncode == 1
     assert "the output 'no such output' does not play" in err
