@@ -18,11 +18,11 @@ from amt_stream.dsp.streaming import Shape, State
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.histogram import WIDTH
 from amt_stream.meters.accumulators.level import decibels
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.sound_level import (
     FAST,
     FORGOTTEN,
-    FRAME_S,
     INTERVALS,
     LEVELS,
     NOW,

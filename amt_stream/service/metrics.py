@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
 from amt_stream.core.json_types import JsonDict, JsonMap
-from amt_stream.meters.accumulators.sound_level import FRAME_S
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.level_names import WEIGHTINGS
 from amt_stream.meters.limits import COLORS
 from amt_stream.meters.names import limit_in

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.engine.thread_check import thread_checked
-from amt_stream.meters.accumulators.sound_level import FRAME_S, MEMORY_S
+from amt_stream.meters.accumulators.meter import FRAME_S
+from amt_stream.meters.accumulators.sound_level import MEMORY_S
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.level_names import WEIGHTINGS
 from amt_stream.meters.names import sides_of

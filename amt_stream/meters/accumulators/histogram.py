@@ -178,10 +178,9 @@ class Histogram(Resumable):
 
         They are interpolated between ranks as in `numpy.percentile`.
         """
-        shares = np.asarray(percents, np.float64)
-        if not ((shares >= 0) & (shares <= 100)).all():
+        if not all(0 <= percent <= 100 for percent in percents):
             raise ValueError(f"exceeded {list(percents)} % of the time: give 0 to 100 %")
-        values = np.empty(len(shares))
+        shares, values = np.array(percents, np.float64), np.empty(len(percents))
         rise = self._indices_of_rise()
         loops.find(shares, self.width, self._most, self.first, self._counts, rise, values)
         return values

@@ -116,21 +116,22 @@ def find(
 
 
 @_compiled
-def round_digits(values: Array, rounded: Array) -> None:
-    """Round `values` (n,) to `DIGITS` digits; NaN for those that are not finite.
+def round_digits(values: Array) -> None:
+    """Round `values` (n,) to `DIGITS` digits, in place; NaN for those that are not finite.
 
     One product or division by an exact power of ten rounds like text.
     """
     for k in range(len(values)):
         value = values[k]
-        rounded[k] = value if math.isfinite(value) else math.nan
         size = abs(value)
-        if 0.0 < size < math.inf:
+        if not math.isfinite(value):
+            values[k] = math.nan
+        elif size > 0.0:
             place = math.floor(math.log10(size)) - (DIGITS - 1)
             if 0 <= place < len(POWERS):
-                rounded[k] = np.rint(value / POWERS[place]) * POWERS[place]
+                values[k] = np.rint(value / POWERS[place]) * POWERS[place]
             elif 0 < -place < len(POWERS):
-                rounded[k] = np.rint(value * POWERS[-place]) / POWERS[-place]
+                values[k] = np.rint(value * POWERS[-place]) / POWERS[-place]
 
 
 @_compiled
@@ -317,6 +318,56 @@ def measure_frames(
 
 
 @_compiled
+def measure_bands(
+    mean_square: Array,
+    power: Array,
+    highest_power: Array,
+    valid: Array,
+    since_s: Array,
+    frame_s: float,
+    waits: Array,
+    paused: bool,
+    sums: Array,
+    counts: Array,
+    highest: Array,
+    now: Array,
+    squares: Array,
+    out: Array,
+) -> int:
+    """Sums and maxima of bands after each frame; returns how many frames are valid.
+
+    mean_square: (band, n); power, highest_power: (2, band, n)
+    valid, since_s, frame_s: as in `measure_frames`
+    waits: (3, band) frames after a fault until the mean square counts, and until each power does
+    sums, counts, highest, now: state, as in `BandSums`
+    squares: (band, n) output: mean squares that count, else NaN
+    out: (5, band, n) output after each frame: both powers of valid frames, else NaN; the mean of
+        all squares that were measured, NaN for none; the highest of both powers
+    """
+    heard = 0
+    for k in range(len(valid)):
+        since = np.rint(since_s[k] / frame_s)
+        known = bool(valid[k])
+        for band in range(len(sums)):
+            known &= math.isfinite(mean_square[band, k])
+        heard += known
+        for band in range(len(sums)):
+            there = known and since >= waits[0, band]
+            squares[band, k] = mean_square[band, k] if there else math.nan
+            if there and not paused:
+                sums[band] += np.float64(mean_square[band, k])
+                counts[band] += 1.0
+            out[2, band, k] = sums[band] / counts[band] if counts[band] else math.nan
+            for i in range(2):
+                now[i, band] = power[i, band, k] if known else math.nan
+                out[i, band, k] = now[i, band]
+                if known and not paused and since >= waits[1 + i, band]:
+                    highest[i, band] = max(highest[i, band], np.float64(highest_power[i, band, k]))
+                out[3 + i, band, k] = highest[i, band]
+    return heard
+
+
+@_compiled
 def arrange(channels: Array, sides: Array, rows: Array, more: Array, out: Array) -> None:
     """Columns (n, column) from rows of one or two channels (channel, row, n).
 
@@ -347,16 +398,18 @@ def compile_loops() -> None:
     running = (kept_table, kept, *[kept_table] * 5)
     counts = types.Array(i8, 2, "C")
     of_sound = flags, flags, line, f8, i8, frames, frames, frames, types.bool_
-    measured = [
-        (*[types.Array(kind, 2, "A", readonly=True)] * 6, *of_sound, *running, kept_table)
-        for kind in (types.float32, f8)
-    ]
+    of_bands = flags, line, f8, kept_table, types.bool_, kept, kept, *[kept_table] * 3, channels
+    measured, banded = [], []
+    for kind in (types.float32, f8):
+        pair, triple = (types.Array(kind, ndim, "A", readonly=True) for ndim in (2, 3))
+        measured.append((*[pair] * 6, *of_sound, *running, kept_table))
+        banded.append((pair, triple, triple, *of_bands))
     for kernel, *signatures in (
         (class_number, (f8, f8, f8, f8)),
         (count, (line, f8, f8, f8, i8, numbers)),
         (find_rise, (numbers, i8, i8, numbers, numbers)),
         (find, (line, f8, i8, i8, numbers, numbers, kept)),
-        (round_digits, (kept, kept)),
+        (round_digits, (kept,)),
         (lasts, (line, line, i8, f8, f8)),
         (
             count_series,
@@ -368,6 +421,7 @@ def compile_loops() -> None:
         (roll, (line, i8, i8, table, kept_table, kept, kept)),
         (tell, (*running, kept_table, i8)),
         (measure_frames, *measured),
+        (measure_bands, *banded),
         (arrange, (channels, frames, frames, kept, kept_table)),
     ):
         for given in signatures:

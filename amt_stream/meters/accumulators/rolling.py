@@ -32,7 +32,7 @@ class RollingLevel(Resumable):
     Raises ValueError if `window_s` is not a whole number of slots.
     """
 
-    kept = ("_rest", "_slots", "_begun", "_taken", "_covered")
+    kept = ("_rest", "_slots", "_begun", "_taken", "_covered", "_mean")
 
     def __init__(self, window_s: float, period_s: float) -> None:
         sizes = [1, *(max(1, round(slot_s / period_s)) for slot_s in SLOTS_S)]
@@ -51,13 +51,18 @@ class RollingLevel(Resumable):
         self._slots = np.zeros((2, frames // self.slot))
         self._begun = np.zeros(2)
         self._taken = 0
-        self._covered = 0.0
+        self._covered, self._mean = 0.0, math.nan
         loops.compile_loops()
 
     @property
     def covered_s(self) -> float:
         """Seconds of the window with sound."""
         return self._covered * self.period_s
+
+    @property
+    def level_db(self) -> float:
+        """The level after the last frame; NaN if nothing counted."""
+        return float(level_db(np.array(self._mean)))
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         super().load_state_dict(state)
@@ -89,6 +94,8 @@ class RollingLevel(Resumable):
             self._taken += size
             at += size
             self._turn()
+        if at:
+            self._mean = float(means[-1])
 
     def ahead(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The rest of the present window after future slots: their numbers (k,), and the sum of

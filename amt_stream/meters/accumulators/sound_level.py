@@ -12,13 +12,12 @@ from amt_stream.meters.accumulators.dose import DAY_S, Dose
 from amt_stream.meters.accumulators.forecast import Forecasts
 from amt_stream.meters.accumulators.level import finite, level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
-from amt_stream.meters.accumulators.meter import Meter
+from amt_stream.meters.accumulators.meter import FRAME_S, FrameMeter
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S, Percentiles
 from amt_stream.meters.accumulators.rolling import RollingLevel
 from amt_stream.meters.level_names import EXPOSURE, FORMS, WEIGHTINGS, read_level
 from amt_stream.meters.names import window_s
 
-FRAME_S = 0.01
 RENEWED = round(RENEWED_S / FRAME_S)
 LEVELS = ("laf", "lcf", "lzf", "las", "lcs", "lzs", "lai", "lci", "lzi")
 """Time-weighted levels, in the order of `SoundLevel`."""
@@ -140,7 +139,7 @@ def difference_db(one: Values, other: Values) -> Values:
         return np.asarray(10 * np.log10(one / other))
 
 
-class SoundLevelMeter(Meter):
+class SoundLevelMeter(FrameMeter):
     """Levels of one channel since the last reset: equivalent, exposure, peak, extreme, percentile.
 
     columns: readings that `update` gives after each frame: of those of `reading` all but the levels
@@ -172,9 +171,8 @@ class SoundLevelMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_rolled", "_now")
+    kept: ClassVar[tuple[str, ...]] = ("paused", "percentiles", "rolling", "_now")
     kept += ("_running", "_taken", "_invalid", "_excluded", "doses", "forecasts")
-    kept += ("others",)
 
     def __init__(self, columns: Sequence[str] = ()) -> None:
         super().__init__(columns)
@@ -198,44 +196,32 @@ class SoundLevelMeter(Meter):
                 dose = FORMS["dose"].write(**one.parts)
                 self.doses[dose] = Dose.of(one)
                 self._averages[dose] = FORMS["twa"].write(**one.parts)
-        # Of a rolling level with forecasts, which follow it, what they call it.
-        self._ahead = {f"{of}_db": of for of in self.forecasts.rolling}
         self._exceeded = {level: tuple(asked[level]) for level in LEVELS if level in asked}
-        made = {level: Percentiles([*asked[level].values()], FRAME_S) for level in self._exceeded}
-        self.percentiles = made.pop(LEVELS[0])
-        self.others = made
+        self.percentiles = {
+            level: Percentiles([*asked[level].values()], FRAME_S) for level in self._exceeded
+        }
         running = (*RUNNING, "lae_db", ON_REQUEST, *DIFFERENCES)
-        self._exposes = not {"lae_db", ON_REQUEST}.isdisjoint(self.columns)
-        self._differences = [name for name in self.columns if name in DIFFERENCES]
         offered = [*running, *self.rolling]
         offered += [name for names in self._exceeded.values() for name in names]
         offered += [*self._averages.keys(), *self._averages.values()]
         examples = "l10_db", "l90_10min_db", "laeq_1s_db", "laeq_15min_db"
         self.refuse_unknown([*offered, *self.forecasts.names, *examples])
-        at = {name: place for place, name in enumerate(self.columns)}
-        rows = [RUNNING.index(name) for name in self.columns if name in RUNNING]
-        settled = [FAST, *(FAST + LEVELS.index(level) for level in self.others)]
-        self._rolls = [name for name in self.rolling if name not in self._ahead]
-        rolled = [TOLD + place for place in range(len(self._rolls))]
-        self.rows = np.array([*range(NOW, TOLD), *settled, *rows, *rolled])
-        """Rows of `measure` whose levels `follow` takes; the first ones are those of `LEVELS`."""
+        self._differences = [name for name in self.columns if name in DIFFERENCES]
+        own = [name for name in RUNNING if name in self.columns]
+        ahead = [f"{of}_db" for of in self.forecasts.rolling]
+        self._rolls = [name for name in self.rolling if name not in ahead]
         self.told = TOLD + len(self._rolls)
         """How many rows `measure` writes."""
-        self._settled = len(LEVELS)
-        self._rolled_at = len(self.rows) - len(rolled)
-        own = [name for name in self.columns if name in RUNNING]
-        begin = self._settled + len(settled)
-        placed = [(at[name], begin + row) for row, name in enumerate(own)]
-        placed += [(at[name], self._rolled_at + row) for row, name in enumerate(self._rolls)]
-        self._at = at
-        self._exceeded_at = {
-            level: [at[name] for name in names] for level, names in self._exceeded.items()
-        }
-        self._placed = np.array(placed, np.int64).reshape(-1, 2).T
+        settled = [FAST + LEVELS.index(level) for level in self._exceeded]
+        settled += [RUNNING.index(name) for name in own]
+        self.rows = np.array([*range(NOW, TOLD), *settled, *range(TOLD, self.told)])
+        """Rows of `measure` whose levels are the first rows of what `follow` completes."""
+        names = [*(f"{level}_db" for level in LEVELS), *self._exceeded, *own, *self._rolls]
+        names += [name for name in dict.fromkeys(self.columns) if name not in names]
+        self.places = {name: row for row, name in enumerate(names)}
+        """Rows of what `follow` completes: levels of the moment, levels that have settled by their
+        key, and columns."""
         self._now = np.full(len(LEVELS), np.nan)
-        self._rolled = dict.fromkeys(self.rolling, math.nan)
-        # Frames so far, and the number of the last that was not valid.
-        self._taken, self._invalid = 0, -math.inf
         self.memory: LevelMemory | None = None
         """Where rolling levels begin that become columns while it runs; None if none will."""
         self.reset()
@@ -251,7 +237,7 @@ class SoundLevelMeter(Meter):
 
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
-        for percentiles in (self.percentiles, *self.others.values()):
+        for percentiles in self.percentiles.values():
             percentiles.reset()
         # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
         self._running = Running.nothing()
@@ -287,15 +273,13 @@ class SoundLevelMeter(Meter):
         count = peak.shape[-1]
         if not count:
             return np.empty((len(self.columns), 0))
-        if valid is None:
-            valid = np.ones(count, np.bool_)
-        if since_s is None:
-            since_s = self._since_s(np.asarray(np.isfinite(mean_square).all(0)) & valid)
-        powers, found = np.empty((self.told, count)), np.empty((len(self.columns), count))
+        valid, since_s = self.marks(mean_square, valid, since_s)
+        powers, table = np.empty((self.told, count)), np.empty((len(self.places), count))
         values = mean_square, power, highest, lowest, impulse, peak
         self.measure(values, valid, np.ones(count, np.bool_), since_s, begin_s, powers)
-        self.follow(powers, level_db(powers[self.rows]), found)
-        return found
+        table[: len(self.rows)] = level_db(powers[self.rows])
+        self.follow(powers, table)
+        return table[[self.places[name] for name in self.columns]]
 
     def measure(
         self,
@@ -328,52 +312,47 @@ class SoundLevelMeter(Meter):
         for row, name in enumerate(self._rolls, TOLD):
             self.rolling[name].follow(squares[self._weighted[name]], out[row])
 
-    def follow(self, powers: Values, levels: Values, out: Values) -> None:
-        """Write the columns (column, n) after each frame.
+    def follow(self, powers: Values, table: Values) -> None:
+        """Complete the table (place, n) after each frame, whose first rows are levels of `rows`.
 
         powers: what `measure` wrote of the frames
-        levels: those of its `rows` in dB
         """
-        count, before = out.shape[1], self._taken
+        count, before = table.shape[1], self._taken
         self._taken += count
         due = range(-(before + 1) % RENEWED, count, RENEWED)
-        out[self._placed[0]] = levels[self._placed[1]]
-        for row, (level, places) in enumerate(self._exceeded_at.items(), self._settled):
-            percentiles = self.others.get(level, self.percentiles)
+        for level, percentiles in self.percentiles.items():
             # A level that has settled is of a valid frame.
-            now, rising = levels[row], int(RISEN[LEVELS.index(level)]) - before - 1
+            now, rising = table[self.places[level]], int(RISEN[LEVELS.index(level)]) - before - 1
             measured = np.full(count, np.nan) if self.paused else now
             told = percentiles.add(measured, now, due, min(max(0, rising), count))
-            if len(places):
-                out[places] = told
+            for name, values in zip(self._exceeded[level], told, strict=True):
+                table[self.places[name]] = values
         for name, values in self._asked(powers, before):
-            out[self._at[name]] = values
-        for row, name in enumerate(self._rolls, self._rolled_at):
-            self._rolled[name] = float(levels[row, -1])
+            table[self.places[name]] = values
 
     def _asked(self, powers: Values, before: int) -> Iterator[tuple[str, Values]]:
         """The columns (n,) of differences, exposure, doses and forecasts that are asked for."""
         for name in self._differences:
             yield name, difference_db(*(powers[row] for row in DIFFERENCES[name]))
-        if self._exposes:
+        if "lae_db" in self.places or ON_REQUEST in self.places:
             found = exposures_db(level_db(powers[0]), powers[SUM + 1])
-            yield from ((name, found[name]) for name in found if name in self._at)
+            yield from ((name, found[name]) for name in found if name in self.places)
         for name, dose in self.doses.items():
             measured = ~np.isnan(powers[SQUARES]) & (not self.paused)
             percent = dose.add(powers[NOW + LEVELS.index("las")], measured, FRAME_S)
             both = {name: percent, self._averages[name]: dose.average_db(percent)}
-            yield from ((name, both[name]) for name in both if name in self._at)
+            yield from ((name, both[name]) for name in both if name in self.places)
         if self.forecasts.names:
             yield from self._foreseen(powers, before)
 
     def _foreseen(self, powers: Values, before: int) -> Iterator[tuple[str, Values]]:
         """Forecasts, and the rolling levels that have them."""
         ahead, squares = {}, powers[SQUARES:NOW]
-        for name, of in self._ahead.items():
+        for of in self.forecasts.rolling:
+            name = f"{of}_db"
             given = self.rolling[name], squares[self._weighted[name]], before
             levels, ahead[of] = self.forecasts.follow(of, *given)
-            self._rolled[name] = float(levels[-1])
-            if name in self._at:
+            if name in self.places:
                 yield name, levels
         if EXPOSURE in self.forecasts.levels:
             counted = powers[SUM], powers[SUM + 1]
@@ -416,39 +395,17 @@ class SoundLevelMeter(Meter):
         if not self._taken and known[0]:
             # Of a rise what it has reached: it begins from nothing.
             so_far.lowest[len(LEVELS) :, 0] = power[:, 0]
-            for level, percentiles in {LEVELS[0]: self.percentiles, **self.others}.items():
+            for level, percentiles in self.percentiles.items():
                 now = level_db(power[LEVELS.index(level), :1])
                 percentiles.add(now, now, (), 0)
 
     def skip(self, count: int) -> None:
         super().skip(count)
-        for percentiles in (self.percentiles, *self.others.values()):
+        for percentiles in self.percentiles.values():
             percentiles.skip(count)
         for level in self.rolling.values():
             level.skip(count)
         self.forecasts.skip(count)
-        self._taken += count
-
-    def _since_s(self, valid: NDArray[np.bool_]) -> Values:
-        """How long ago the last frame was that was not valid."""
-        number = self._taken + np.arange(len(valid))
-        last = np.maximum.accumulate(np.where(valid, self._invalid, number))
-        self._invalid = float(last[-1])
-        return np.asarray(number - last, np.float64) * FRAME_S
-
-    @property
-    def measured_s(self) -> float:
-        """The time T that equivalent levels are of."""
-        return float(self._running.counts[0]) * FRAME_S
-
-    def covered_s(self, column: str) -> float:
-        """How much of its window a rolling level counts."""
-        return self.rolling[column].covered_s
-
-    def _percentile_columns(self) -> Iterator[tuple[str, float | None]]:
-        for level, names in self._exceeded.items():
-            percentiles = self.others.get(level, self.percentiles)
-            yield from zip(names, percentiles.readings(), strict=True)
 
     def _dosed(self) -> Iterator[tuple[str, float]]:
         for name, dose in self.doses.items():
@@ -457,7 +414,7 @@ class SoundLevelMeter(Meter):
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence."""
-        histogram = self.percentiles.histogram
+        histogram = self.percentiles[LEVELS[0]].histogram
         now = zip(LEVELS, level_db(self._now), strict=True)
         powers = self._running.powers()
         running = dict(zip(RUNNING, level_db(powers), strict=True))
@@ -469,8 +426,12 @@ class SoundLevelMeter(Meter):
             **{n: finite(v[0]) for n, v in running.items() if n != ON_REQUEST or n in self.columns},
             **{name: finite(value) for name, value in self._dosed()},
             **{f"l{p}_db": finite(histogram.exceeded(p)) for p in PERCENTS},
-            **{n: finite(v) for n, v in self._percentile_columns()},
-            **{name: finite(value) for name, value in self._rolled.items()},
-            "measured_s": self.measured_s,
+            **{
+                name: finite(value)
+                for level, names in self._exceeded.items()
+                for name, value in zip(names, self.percentiles[level].readings(), strict=True)
+            },
+            **{name: finite(level.level_db) for name, level in self.rolling.items()},
+            "measured_s": float(self._running.counts[0]) * FRAME_S,
             "excluded_s": self._excluded * FRAME_S,
         }

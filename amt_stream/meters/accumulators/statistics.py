@@ -69,8 +69,15 @@ class Statistic(NamedTuple):
     window: str = ""
 
 
-TOPS = ("_highest", "_reached_s", "_counts")
-"""Arrays of `Statistics` with a row for each series."""
+class Tops(NamedTuple):
+    """Of each series (row,) its maximum, when it was reached, and (row, 2) counts.
+
+    The counts are those of values that counted and of those that did not.
+    """
+
+    highest: Values
+    reached_s: Values
+    counts: NDArray[np.int64]
 
 
 class Statistics(Resumable):
@@ -85,7 +92,7 @@ class Statistics(Resumable):
     ones. Rolling windows continue through pauses and resets. Percentiles are updated every 0.1 s.
     """
 
-    kept = ("paused", *TOPS, "_each", "_renewals")
+    kept = ("paused", "_so_far", "_each", "_renewals")
 
     def __init__(
         self, rules: Mapping[str, CountingRule], series: int, wanted: Sequence[Statistic] = ()
@@ -97,8 +104,7 @@ class Statistics(Resumable):
         self._each = {f"{of}/{k}": _Series(rules[of], (of, k), self._wanted) for of, k in keys}
         self._rows = {key: row for row, key in enumerate(self._each)}
         self._start_s = np.array([rules[of].start_s - 1e-6 for of, _ in keys])
-        # The set of frames that count of each row, one for all or one for each quantity.
-        self._one_set = np.zeros(len(keys), np.int64)
+        # The set of frames that count of each row, if they differ between quantities.
         self._sets = np.repeat(np.arange(len(rules)), series)
         tops = [
             (place, self._rows[f"{one.of}/{one.series}"])
@@ -106,33 +112,30 @@ class Statistics(Resumable):
             if one.kind == "max"
         ]
         self._tops = np.array(tops, np.int64).reshape(-1, 2).T
+        self._so_far: Tops
         self.reset()
 
     def take_over(self, before: Self) -> None:
-        fresh = {name: getattr(self, name) for name in TOPS}
+        fresh = self._so_far
         super().take_over(before)
-        places = [
-            (row, before._rows[key]) for key, row in self._rows.items() if key in before._rows
-        ]
-        for name, values in fresh.items():
-            for row, was in places:
-                if was is not None:
-                    values[row] = getattr(before, name)[was]
-            setattr(self, name, values)
+        for key, row in self._rows.items():
+            if key in before._rows:
+                for now, was in zip(fresh, before._so_far, strict=True):
+                    now[row] = was[before._rows[key]]
+        self._so_far = fresh
 
     def reset(self) -> None:
         """Restart all but rolling windows; a pause continues."""
         rows = len(self._each)
-        # Maxima, when they were reached, and numbers of values that counted and that did not.
-        self._highest, self._reached_s = np.full(rows, -np.inf), np.full(rows, np.nan)
-        self._counts = np.zeros((rows, 2), np.int64)
+        counts = np.zeros((rows, 2), np.int64)
+        self._so_far = Tops(np.full(rows, -np.inf), np.full(rows, np.nan), counts)
         for one in self._each.values():
             one.reset()
 
     def skip(self, count: int) -> None:
         """Skip missing frames, which are left out; windows move on."""
         if not self.paused:
-            self._counts[:, 1] += count
+            self._so_far.counts[:, 1] += count
         for one in self._each.values():
             one.skip(count)
 
@@ -149,7 +152,7 @@ class Statistics(Resumable):
 
         A statistic is not finite before the first value.
         """
-        heard, highest = self._count(time_s, values, counted, self._start_s, self._counts)
+        heard, highest = self._count(time_s, values, counted, self._start_s, self._so_far)
         told = np.empty((len(self._wanted), len(time_s)))
         told[self._tops[0]] = highest[self._tops[1]]
         due, row = self._renewals.due(time_s), 0
@@ -177,16 +180,17 @@ class Statistics(Resumable):
         values: Mapping[str, NDArray[np.floating]],
         counted: Mapping[str, NDArray[np.bool_]],
         start_s: Values,
-        counts: NDArray[np.int64],
+        so_far: Tops,
     ) -> tuple[Values, Values]:
         """Count values in maxima; returns those that count, else NaN, and the maxima (row, n)."""
         table = np.concatenate([values[of] for of in self._rules], dtype=np.float64)
         flags = [counted[of] for of in self._rules]
-        alike = all(one is flags[0] for one in flags)
-        sets = (flags[0][None], self._one_set) if alike else (np.stack(flags), self._sets)
+        sets = np.stack(flags), self._sets
+        if all(one is flags[0] for one in flags):
+            sets = flags[0][None], np.zeros_like(self._sets)
         heard, highest = np.empty((2, *table.shape))
         given = table, *sets, start_s, time_s, self.paused
-        loops.count_series(*given, self._highest, self._reached_s, counts, heard, highest)
+        loops.count_series(*given, *so_far, heard, highest)
         return heard, highest
 
     def tail(
@@ -197,24 +201,26 @@ class Statistics(Resumable):
     ) -> None:
         """Take frames after the end of the sound into account: in maxima alone."""
         always = np.full(len(self._each), -np.inf)
-        self._count(time_s, values, counted, always, np.zeros_like(self._counts))
+        so_far = self._so_far._replace(counts=np.zeros_like(self._so_far.counts))
+        self._count(time_s, values, counted, always, so_far)
 
     def reading(self, statistic: Statistic) -> float | None:
         """The statistic so far; None without values."""
         key = f"{statistic.of}/{statistic.series}"
         if statistic.kind == "max":
             row = self._rows[key]
-            return None if np.isnan(self._reached_s[row]) else float(self._highest[row])
+            highest, reached_s, _ = self._so_far
+            return None if np.isnan(reached_s[row]) else float(highest[row])
         return self._each[key].reading(statistic)
 
     def time_of_maximum_s(self, of: str, series: int = 0) -> float | None:
         """When the maximum was first reached."""
-        time_s = float(self._reached_s[self._rows[f"{of}/{series}"]])
+        time_s = float(self._so_far.reached_s[self._rows[f"{of}/{series}"]])
         return None if math.isnan(time_s) else time_s
 
     def counted_s(self, of: str, series: int = 0) -> tuple[float, float]:
         """Seconds of values that counted, and of those that did not."""
-        measured, excluded = self._counts[self._rows[f"{of}/{series}"]].tolist()
+        measured, excluded = self._so_far.counts[self._rows[f"{of}/{series}"]].tolist()
         return measured / self._rules[of].rate, excluded / self._rules[of].rate
 
 

@@ -1,18 +1,17 @@
 """What a person reads off octaves and third octaves: levels F and S, maxima, equivalent levels."""
 
-import math
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.dsp.design import FORGETS, band_name
+from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.level import finite, level_db
-from amt_stream.meters.accumulators.meter import Meter
+from amt_stream.meters.accumulators.meter import FRAME_S, FrameMeter
 from amt_stream.meters.accumulators.rolling import RollingLevel
-from amt_stream.meters.accumulators.sound_level import FRAME_S
 from amt_stream.meters.names import NameForm, window_s
 
 LEVELS = ("lzf", "lzs")
@@ -39,7 +38,20 @@ def forgotten_s(midbands: Values, fraction: int) -> tuple[Values, Values]:
     return memory, memory + np.log(1e5 / (10**0.005 - 1)) * TIME_CONSTANTS_S
 
 
-class ThirdOctaveMeter(Meter):
+class BandSums(NamedTuple):
+    """Sums and maxima of all that was measured so far in each band, and the powers of the moment.
+
+    sums: of mean squares (band,) in Pa^2; counts: of frames (band,)
+    highest, now: powers (2, band) in Pa^2, the latter NaN after a frame that is not valid
+    """
+
+    sums: Values
+    counts: Values
+    highest: Values
+    now: Values
+
+
+class ThirdOctaveMeter(FrameMeter):
     """Levels in third octaves, or octaves, of one channel since the last reset.
 
     nominal: nominal midband frequencies of the bands in Hz
@@ -58,8 +70,8 @@ class ThirdOctaveMeter(Meter):
     Raises ValueError for a column that it does not have.
     """
 
-    kept: ClassVar[tuple[str, ...]] = ("paused", "rolling", "_rolled", "_now", "_sums", "_counts")
-    kept += ("_highest", "_taken", "_invalid", "_excluded")
+    kept: ClassVar[tuple[str, ...]] = ("paused", "rolling", "_running")
+    kept += ("_taken", "_invalid", "_excluded")
 
     def __init__(
         self, nominal: Sequence[float], columns: Sequence[str] = (), fraction: int = 3
@@ -70,8 +82,9 @@ class ThirdOctaveMeter(Meter):
         self.rolling: dict[str, RollingLevel] = {}
         # The band of each.
         self._rolls: dict[str, int] = {}
-        known = {
-            f"{what}_{band}_db": (place, k)
+        # Rows of powers by name: kinds of levels, of each its bands, and after them rolling levels.
+        rows = {
+            f"{what}_{band}_db": place * len(self.bands) + k
             for band, k in self.bands.items()
             for place, what in enumerate(WHATS)
         }
@@ -85,29 +98,22 @@ class ThirdOctaveMeter(Meter):
             ):
                 self.rolling[name] = RollingLevel(window_s(match["window"]), FRAME_S)
                 self._rolls[name] = self.bands[match["band"]]
-        self.refuse_unknown([*known, *self.rolling])
-        # Which columns are of bands, and of each the kind of level and the band.
-        self._of_bands = [k for k, name in enumerate(self.columns) if name in known]
-        parts = [known[self.columns[k]] for k in self._of_bands]
-        self._parts = np.array(parts, np.int64).reshape(-1, 2).T
-        self._of_windows = [self.columns.index(name) for name in self.rolling]
-        midbands = np.array(self.nominal)
-        memory, forgotten = forgotten_s(midbands, fraction)
-        self._memory, self._forgotten = (
-            np.ceil(v / FRAME_S - 1e-6)[..., None] for v in (memory, forgotten)
-        )
-        self._now = np.full((len(LEVELS), len(self.nominal)), np.nan)
-        self._rolled = dict.fromkeys(self.rolling, math.nan)
-        # Frames so far, and the number of the last that was not valid.
-        self._taken, self._invalid = 0, -math.inf
+                rows[name] = len(WHATS) * len(self.bands) + len(self.rolling) - 1
+        self.refuse_unknown(rows)
+        self._rows = np.array([rows[name] for name in self.columns], np.int64)
+        waits = np.vstack(forgotten_s(np.array(self.nominal), fraction))
+        # Frames after a fault until the power counts, and until each level does (3, band).
+        self._waits = np.ceil(waits / FRAME_S - 1e-6)
+        nothing = np.full((len(LEVELS), len(self.bands)), np.nan)
+        self._running = BandSums(nothing[0], nothing[1], nothing, nothing)
+        loops.compile_loops()
         self.reset()
 
     def reset(self) -> None:
         """Forget what was measured; a pause goes on, and so do levels that are of the sound."""
-        bands = len(self.nominal)
         # A year of frames, summed one after another in float64, rounds by less than 2e-6 dB.
-        self._sums, self._counts = np.zeros(bands), np.zeros(bands)
-        self._highest = np.zeros((len(LEVELS), bands))
+        bands, now = len(self.bands), self._running.now
+        self._running = BandSums(np.zeros(bands), np.zeros(bands), np.zeros_like(now), now)
         self._excluded = 0
 
     def update(
@@ -130,30 +136,21 @@ class ThirdOctaveMeter(Meter):
         count = mean_square.shape[-1]
         if not count:
             return np.empty((len(self.columns), 0))
-        known = np.asarray(np.isfinite(mean_square).all(0))
-        valid = known if valid is None else known & valid
-        since = self._since(valid, since_s)
-        there = valid & (since >= self._memory)
-        settled = valid & (since >= self._forgotten)
-        self._now = np.where(valid[-1], power[..., -1], np.nan).astype(np.float64)
+        valid, since_s = self.marks(mean_square, valid, since_s)
+        bands = len(self.bands)
+        powers = np.empty((len(WHATS) * bands + len(self.rolling), count))
+        of_bands, squares = powers[: len(WHATS) * bands], np.empty((bands, count))
+        heard = loops.measure_bands(
+            *(mean_square, power, highest, valid, since_s),
+            *(FRAME_S, self._waits, self.paused, *self._running),
+            *(squares, of_bands.reshape(len(WHATS), bands, count)),
+        )
         self._taken += count
         if not self.paused:
-            self._excluded += count - int(np.count_nonzero(valid))
-        powers = np.concatenate(
-            [
-                np.where(valid, power, np.nan),
-                self._equivalent(mean_square, there & (not self.paused))[None],
-                self._maxima(highest, settled & (not self.paused)),
-            ],
-            dtype=np.float64,
-        )
-        out = np.empty((len(self.columns), count))
-        out[self._of_bands] = level_db(powers[*self._parts])
-        for place, (name, level) in zip(self._of_windows, self.rolling.items(), strict=True):
-            band = self._rolls[name]
-            out[place] = level.add(np.where(there[band], mean_square[band], np.nan))
-            self._rolled[name] = float(out[place, -1])
-        return out
+            self._excluded += count - heard
+        for row, (name, level) in enumerate(self.rolling.items(), len(WHATS) * bands):
+            level.follow(squares[self._rolls[name]], powers[row])
+        return level_db(powers[self._rows])
 
     def tail(
         self,
@@ -173,54 +170,28 @@ class ThirdOctaveMeter(Meter):
             return
         since = np.rint(since_s / FRAME_S)
         known = np.asarray(np.isfinite(mean_square).all(0)) & (shares > 0)
-        there = known & (since >= self._memory)
-        self._sums += np.where(there, shares * mean_square, 0.0).sum(-1)
-        self._counts += part * there[:, 0]
-        settled = known & (since >= self._forgotten)
-        self._highest = np.maximum(self._highest, np.where(settled, highest, 0.0).max(-1))
+        settled = known & (since >= self._waits[..., None])
+        so_far, there = self._running, settled[0]
+        so_far.sums[:] += np.where(there, shares * mean_square, 0.0).sum(-1)
+        so_far.counts[:] += part * there[:, 0]
+        tops = np.where(settled[1:], highest, 0.0).max(-1)
+        np.maximum(so_far.highest, tops, out=so_far.highest)
 
     def skip(self, count: int) -> None:
         super().skip(count)
         for level in self.rolling.values():
             level.skip(count)
-        self._taken += count
-
-    def _since(self, valid: NDArray[np.bool_], since_s: Values | None) -> Values:
-        """Frames (n,) since the last fault."""
-        if since_s is not None:
-            # Whole frames, but for what floats do.
-            return np.asarray(np.rint(since_s / FRAME_S))
-        number = self._taken + np.arange(len(valid))
-        last = np.maximum.accumulate(np.where(valid, self._invalid, number))
-        self._invalid = float(last[-1])
-        return np.asarray(number - last, np.float64)
-
-    def _equivalent(self, mean_square: Powers, measured: NDArray[np.bool_]) -> Values:
-        """Mean squares (band, n) of all that was `measured` up to each frame."""
-        # One frame after another, however they are cut into blocks.
-        squares = np.where(measured, mean_square, 0.0)
-        sums = np.concatenate([self._sums[:, None], squares], 1, dtype=np.float64).cumsum(1)[:, 1:]
-        counts = self._counts[:, None] + measured.cumsum(1)
-        self._sums, self._counts = sums[:, -1].copy(), counts[:, -1].copy()
-        return np.asarray(sums / np.where(counts > 0, counts, np.nan))
-
-    def _maxima(self, highest: Powers, settled: NDArray[np.bool_]) -> Values:
-        """The highest powers (2, band, n) up to each frame, of those that have `settled`."""
-        so_far = np.maximum.accumulate(np.where(settled, highest, 0.0).astype(np.float64), -1)
-        so_far = np.maximum(so_far, self._highest[..., None])
-        self._highest = so_far[..., -1].copy()
-        return np.asarray(so_far)
 
     def reading(self) -> dict[str, float | None]:
         """All readings by name, in dB and seconds; None where there is none, as of silence.
 
         measured_s is the time that the topmost band counts; low ones wait after faults.
         """
-        counts = np.where(self._counts > 0, self._counts, np.nan)
+        sums, counts, highest, now = self._running
         spectra = {
-            **dict(zip(LEVELS, level_db(self._now), strict=True)),
-            "lzeq": level_db(self._sums / counts),
-            **{f"{n}max": v for n, v in zip(LEVELS, level_db(self._highest), strict=True)},
+            **dict(zip(LEVELS, level_db(now), strict=True)),
+            "lzeq": level_db(sums / np.where(counts > 0, counts, np.nan)),
+            **{f"{n}max": v for n, v in zip(LEVELS, level_db(highest), strict=True)},
         }
         return {
             **{
@@ -228,7 +199,7 @@ class ThirdOctaveMeter(Meter):
                 for what, levels in spectra.items()
                 for band, k in self.bands.items()
             },
-            **{name: finite(value) for name, value in self._rolled.items()},
-            "measured_s": float(self._counts[-1]) * FRAME_S,
+            **{name: finite(level.level_db) for name, level in self.rolling.items()},
+            "measured_s": float(counts[-1]) * FRAME_S,
             "excluded_s": self._excluded * FRAME_S,
         }

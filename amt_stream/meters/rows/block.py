@@ -139,16 +139,11 @@ class Rows:
 
     def tuples(self) -> Iterator[tuple[Cell, ...]]:
         """Yield each row as a tuple, with values as in a dict."""
-        if self._table is None:
-            return zip(*(python_values(name, v) for name, v in self._before.items()), strict=True)
-        earlier, later = (
-            zip(*[python_values(name, v) for name, v in some.items()], strict=True)
-            for some in (self._before, self._after)
-        )
-        return (
-            (*a, *readings, *b)
-            for a, readings, b in zip(earlier, without_nan(self._table), later, strict=True)
-        )
+        columns = [python_values(name, v) for name, v in self._before.items()]
+        if self._table is not None:
+            columns += without_nan(self._table.T)
+        columns += [python_values(name, v) for name, v in self._after.items()]
+        return zip(*columns, strict=True)
 
     @classmethod
     def concatenated(cls, parts: Sequence["Rows"], columns: Sequence[str]) -> Self:
@@ -239,9 +234,8 @@ def in_seven_digits(values: NDArray[np.floating]) -> NDArray[np.float64]:
     from amt_stream.meters.accumulators import loops  # compiles; a reader of rows need not
 
     loops.compile_loops()
-    given = np.ascontiguousarray(values, np.float64)
-    rounded = np.empty_like(given)
-    loops.round_digits(given.reshape(-1), rounded.reshape(-1))
+    rounded = np.array(values, np.float64, order="C")
+    loops.round_digits(rounded.reshape(-1))
     return rounded
 
 

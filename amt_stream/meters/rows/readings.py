@@ -310,10 +310,8 @@ class FieldReadings(Uncounted):
         super().__init__(model, columns, self._fields)
 
     def take(self, frames: Frames) -> NDArray[np.float64]:
-        found = np.empty((len(frames), len(self.columns)))
-        for k, column in enumerate(self.columns):
-            found[:, k] = scalar_field(frames.values, self._fields[column.name])
-        return found
+        fields = (self._fields[column.name] for column in self.columns)
+        return self.stacked([scalar_field(frames.values, field) for field in fields], frames)
 
 
 class MeteredReadings(Readings):

@@ -11,7 +11,7 @@ from pyqtgraph.Qt import QtCore, QtWidgets
 from amt_monitor.base.message_bar import begun
 from amt_monitor.base.widgets import Button, DialogButtons, plain_label, push_button, set_up_spin
 from amt_stream.dsp.scales import P0
-from amt_stream.meters.accumulators.sound_level import FRAME_S
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.audience import MOST_DB, Audience, AudienceError
 from amt_stream.meters.calibration import utc_now
 from amt_stream.meters.frames import Fault

@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from amt_stream.meters.accumulators.dose import Dose
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.accumulators.sound_level import (
     FORGOTTEN,
-    FRAME_S,
     INTERVALS_S,
     LEVELS,
     MEMORY_S,

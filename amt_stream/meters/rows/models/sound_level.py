@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from amt_stream.meters.accumulators import SoundLevelMeter, loops
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.level_memory import SHORTEST_S, LevelMemory
+from amt_stream.meters.accumulators.meter import FRAME_S
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.sound_level import (
     DIFFERENCES,
-    FRAME_S,
     INTERVALS_S,
     LEVELS,
     MEMORY_S,
@@ -109,9 +109,7 @@ class SoundLevelReadings(MeteredReadings):
         return self._audience.of(level.weighting)
 
     def renew(self) -> None:
-        parts: list[tuple[int, int]] = []
-        names = [f"{level}_db" for level in LEVELS]
-        more_db, lower = [], []
+        more_db, names = [], []
         for column in self.columns:
             one = _read(column.name)
             name, correction = one.plain, self._correction(one)
@@ -121,18 +119,21 @@ class SoundLevelReadings(MeteredReadings):
                 ahead = forecasts(one.part("of"), limit_db)
                 name = ahead[AHEAD.index(one.kind)]
             more_db.append(0.0 if one.kind == "until" else correction)
-            if name not in names:
-                names.append(name)
-            parts.append((place_of(column.side), names.index(name)))
-            if one.kind in LOWER and not column.side and self._channels == 2:
-                lower.append((len(parts) - 1, names.index(name), LOWER[one.kind]))
-        self._more_db = np.array(more_db, np.float64)
-        # Indices of each column: side and level.
-        self._places = np.array(parts, np.int64).reshape(-1, 2).T.copy()
-        # Columns and their levels for which the lower of the two channels decides.
-        self._lower = lower
-        columns = names[len(LEVELS) :]
+            names.append(name)
+        now = {f"{level}_db" for level in LEVELS}
+        columns = [name for name in dict.fromkeys(names) if name not in now]
         self._meters = [SoundLevelMeter(columns) for _ in range(self._channels)]
+        self._more_db = np.array(more_db, np.float64)
+        # Indices of each column: side, and place in the tables of the meters.
+        rows = [self._meters[0].places[name] for name in names]
+        parts = [(place_of(c.side), row) for c, row in zip(self.columns, rows, strict=True)]
+        self._places = np.array(parts, np.int64).reshape(-1, 2).T.copy()
+        # Columns and their places for which the lower of the two channels decides.
+        self._lower = [
+            (k, rows[k], LOWER[column.kind])
+            for k, column in enumerate(self.columns)
+            if column.kind in LOWER and not column.side and self._channels == 2
+        ]
 
     def remember(self) -> None:
         for meter in self._meters:
@@ -155,11 +156,10 @@ class SoundLevelReadings(MeteredReadings):
         powers = np.empty((len(meters), meters[0].told, count))
         for out, meter, *values in zip(powers, meters, *frames.values, strict=True):
             meter.measure(values, *given, out)
-        levels = level_db(powers.take(rows, axis=1))
-        channels = np.empty((len(meters), len(LEVELS) + len(meters[0].columns), count))
-        channels[:, : len(LEVELS)] = levels[:, : len(LEVELS)]
-        for meter, out, *both in zip(meters, channels, powers, levels, strict=True):
-            meter.follow(*both, out[len(LEVELS) :])
+        channels = np.empty((len(meters), len(meters[0].places), count))
+        channels[:, : len(rows)] = level_db(powers.take(rows, axis=1))
+        for meter, *both in zip(meters, powers, channels, strict=True):
+            meter.follow(*both)
         found = np.empty((count, len(self.columns)))
         loops.arrange(channels, *self._places, self._more_db, found)
         for column, place, lower in self._lower:
