@@ -14,6 +14,7 @@ from amt_stream.cli.output import OutputStream
 from amt_stream.core.clock import local_zone
 from amt_stream.core.safe_text import json_comment
 from amt_stream.core.tables import CsvDialect
+from amt_stream.meters.frames import LEFT_OUT_S
 from amt_stream.meters.output_settings import CsvSettings
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.setting import declared, settings_in
@@ -102,7 +103,7 @@ def table_of(
             more = args.identity.fields
         else:
             left_out = args.without_impulses
-            more = {"left_out_impulses_s": list(left_out)} if left_out else {}
+            more = {LEFT_OUT_S: list(left_out)} if left_out else {}
         table = Table(preset, models, sound, asked, more)
     except ValueError as error:
         raise Mistake(error) from error

@@ -126,6 +126,9 @@ LEFT_OUT, TAKEN_IN = "impulse_left_out", "impulse_counted"
 IMPULSE_COUNTING = (LEFT_OUT, TAKEN_IN)
 """Kinds of events that change whether the impulse that began at their time is counted."""
 
+LEFT_OUT_S = "left_out_impulses_s"
+"""In the header of an analysis: times of the impulses that were left out."""
+
 
 def impulse_event(counts: bool, time_s: float, text: str = "", microphone: str = "") -> Event:
     """For `Engine.tell_event`: the impulse that began at this time counts, or is left out.

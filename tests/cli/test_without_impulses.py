@@ -52,6 +52,13 @@ def test_neither_rows_nor_summary_count_them(summary_of, analyzed, times):
     assert f"# left_out_impulses_s: [{', '.join(times)}]" in rows
 
 
+def test_a_report_of_the_rows_says_which(analyzed, said, times, tmp_path):
+    rows = tmp_path / "fan.csv"
+    rows.write_text(analyzed("--without-impulses", times[1]))
+    assert said("report", rows)[0] == 0
+    assert "impulse left out" in (tmp_path / "fan.csv-report.html").read_text()
+
+
 def test_intervals_do_not_count_them(summary_of, times):
     parts = "--interval", "5", "--without-impulses"
     before, after = (summary_of(*parts[:2], *more) for more in ((), (*parts[2:], times[1])))

@@ -9,14 +9,16 @@ from amt_stream.core.formats import header_path
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief, json_object
 from amt_stream.core.tables import TableError
+from amt_stream.core.values import Number
 from amt_stream.core.workbooks import XLSX
-from amt_stream.meters.frames import LIMITS, Event
+from amt_stream.meters.frames import LEFT_OUT_S, LIMITS, Event, impulse_event
 from amt_stream.meters.names import limit_in
 from amt_stream.sessions import Session, SessionError
 from amt_stream.sessions.files import as_session_error
 from amt_stream.sessions.folder import PARQUET, SUMMARY
 from amt_stream.sessions.headers import csv_header, jsonl_header, latest_header, parquet_header
 from amt_stream.sessions.reading import ROWS_IN, first_and_last
+from amt_stream.sessions.results.checks import LARGEST
 from amt_stream.sessions.results.results import GAPS, ResultsError
 from amt_stream.sessions.verify import verify
 
@@ -114,7 +116,6 @@ class Log:
 class FileOfRows:
     """A file of rows."""
 
-    events: Sequence[Event] = ()
     settings: JsonMap = MappingProxyType({})
     proof = None
     uncounted: Sequence[tuple[float, float]] = ()
@@ -134,6 +135,13 @@ class FileOfRows:
             raise ResultsError(f"{path} {error}") from error
         except OSError as error:
             raise ResultsError(f"{path} cannot be read: {why(error)}") from error
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """That impulses were left out."""
+        times = self.header.get(LEFT_OUT_S)
+        known = filter(Number(0, LARGEST).allows, times if isinstance(times, list) else ())
+        return [impulse_event(False, time_s) for time_s in known]
 
     def intervals(self) -> Iterator[JsonDict]:
         return iter(())
