@@ -21,6 +21,9 @@ FIRST_YEAR, LAST_YEAR = 1900, 2999
 SAME_S = 1e-5
 """Clock times that differ by less are equal: float64 cannot resolve UTC more finely."""
 
+SAME_TIME_S = 1e-6
+"""Times that differ by less are equal; those of models may, in the last digit."""
+
 
 class NoSuchTime(Refusal, ValueError):
     """A text is not a valid time, interval or time zone; the message quotes it."""

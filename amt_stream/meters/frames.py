@@ -112,9 +112,6 @@ class Event:
             object.__setattr__(self, name, given.encode(errors="backslashreplace").decode())
 
 
-SAME_TIME_S = 1e-6
-"""Times that differ by less are equal; those of models may, in the last digit."""
-
 LIMITS = "limits"
 """The kind of events after which other limits judge."""
 

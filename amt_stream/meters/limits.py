@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
-from amt_stream.meters.frames import SAME_TIME_S
 from amt_stream.meters.names import state_column, stem_and_unit
 
 GREEN, AMBER, RED = range(3)

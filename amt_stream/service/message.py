@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.frames import SAME_TIME_S, Event, Fault
+from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import FAULT_NAMES
 from amt_stream.meters.rows.block import MICROPHONE, in_utc, python_values
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.meters.annoyance import annoyance_from
-from amt_stream.meters.frames import SAME_TIME_S
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows.block import (
     AFTER,

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.saved_state import Resumable, SavedState, state_under, under
 from amt_stream.core.since_reset import UNDO_S, SinceReset
-from amt_stream.meters.frames import (
-    COUNTING,
-    DEVICE,
-    IMPULSE_COUNTING,
-    LEFT_OUT,
-    SAME_TIME_S,
-    Event,
-    Frames,
-)
+from amt_stream.meters.frames import COUNTING, DEVICE, IMPULSE_COUNTING, LEFT_OUT, Event, Frames
 from amt_stream.meters.rows.counted import Counted
 from amt_stream.meters.rows.frame_queue import FrameQueue
 from amt_stream.meters.rows.steps import RowSteps

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.saved_state import Resumable, SavedState, Unfitting
-from amt_stream.meters.frames import SAME_TIME_S, Event, Frames
+from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.limits import Limit, Stood
 from amt_stream.meters.rows.block import Rows, in_utc
 from amt_stream.meters.rows.counted import Counted

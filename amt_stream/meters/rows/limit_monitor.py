@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.saved_state import Resumable
-from amt_stream.meters.frames import SAME_TIME_S
 from amt_stream.meters.limits import (
     AMBER,
     GREEN,

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.saved_state import Resumable
 from amt_stream.meters import catalog
 from amt_stream.meters.audience import NO_AUDIENCE
-from amt_stream.meters.frames import SAME_TIME_S, Fault, Frames, scalar_field
+from amt_stream.meters.frames import Fault, Frames, scalar_field
 from amt_stream.meters.names import SIDES
 from amt_stream.meters.rows.column import Column, NoSuchColumn, no_such_column
 from amt_stream.meters.rows.models.annoyance import USUAL as JOINT

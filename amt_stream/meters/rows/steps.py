@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.saved_state import Resumable
-from amt_stream.meters.frames import SAME_TIME_S
 
 TOGETHER_MS = 100.0
 """Rows without a deadline are made together for this much sound."""

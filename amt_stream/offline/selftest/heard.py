@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.dsp.streaming import Stage, map_fields
-from amt_stream.meters.frames import SAME_TIME_S, Frames
+from amt_stream.meters.frames import Frames
 from amt_stream.meters.rows import JoinedRows, Rows
 from amt_stream.meters.rows.readings import choose, readings_of
 from amt_stream.offline.selftest.ways import Recorded

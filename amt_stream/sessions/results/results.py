@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from amt_stream.core.clock import zone_of
+from amt_stream.core.clock import SAME_TIME_S, zone_of
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters import catalog
-from amt_stream.meters.frames import COUNTING, SAME_TIME_S, UNHEARD, Event, Fault
+from amt_stream.meters.frames import COUNTING, UNHEARD, Event, Fault
 from amt_stream.meters.limits import STATES, UNCALIBRATED, limit_of
 from amt_stream.meters.names import state_column
 from amt_stream.meters.rows import FAULT_NAMES, Column, Readings, Rows, column_named, readings_of
