@@ -449,34 +449,37 @@ def test_a_limit_that_is_exceeded_has_a_shape_and_a_word(sound_file, tone):
     drive(engine, meter, look)
 
 
-def test_the_history_shows_the_reading_of_a_limit_and_the_limit(sound_file, tone):
-    path = sound_file(tone(70.0, 30.0))
-    limits = ("--limit", "laeq_15min_db>85", "--full-scale-db", 100)
-    engine, meter = made("--source", path, "--model", "moore2016,spl", *limits)
+def look_at_history(path, shown, check, *options):
+    """Check the picture of the history once it has these words."""
+    engine, meter = made("--source", path, "--full-scale-db", 100, *options)
 
     async def look(app, pilot):
         pane = app.query_one("HistoryPicture")
-        await until(app, lambda _: "LAeq,15min 70.0   ─ LAF 70.0 dB" in pane.text)
+        await until(app, lambda _: shown in pane.text)
+        check(pane)
+
+    drive(engine, meter, look)
+
+
+def test_the_history_shows_the_reading_of_a_limit_and_the_limit(sound_file, tone):
+    def check(pane):
         (line,) = (line for line in pane._lines if "limit 85" in "".join(text for text, _ in line))
         drawn, role = line[-1]
         assert drawn.startswith(" limit 85 ╌╌╌")
         assert role == "red"
         assert len(drawn) > 50
 
-    drive(engine, meter, look)
+    asked = "--model", "moore2016,spl", "--limit", "laeq_15min_db>85"
+    shown = "LAeq,15min 70.0   ─ LAF 70.0 dB"
+    look_at_history(sound_file(tone(70.0, 30.0)), shown, check, *asked)
 
 
 def test_a_limit_below_the_scale_is_not_in_the_picture(sound_file, tone):
-    path = sound_file(tone(70.0, 30.0))
-    limits = ("--limit", "laf_db>5", "--full-scale-db", 100)
-    engine, meter = made("--source", path, "--model", "spl", *limits)
-
-    async def look(app, pilot):
-        pane = app.query_one("HistoryPicture")
-        await until(app, lambda _: "LAF 70.0" in pane.text)
+    def check(pane):
         assert "limit 5" not in pane.text
 
-    drive(engine, meter, look)
+    asked = "--model", "spl", "--limit", "laf_db>5"
+    look_at_history(sound_file(tone(70.0, 30.0)), "LAF 70.0", check, *asked)
 
 
 def test_a_screen_that_fails_ends_with_a_status(sound_file, tone, monkeypatch):
