@@ -53,7 +53,7 @@ def folder(model, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def library(model, request):
-    """Of octaves that which a model in Python builds where there is none."""
+    """The library of a model; for octaves, a model in Python builds it at its first use."""
     if model == "octave":
         return request.getfixturevalue("built_at_first_use")
     folder = request.getfixturevalue("folder")

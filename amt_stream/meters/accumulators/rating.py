@@ -258,13 +258,13 @@ class RatingMeter(Meter):
             if since_s - late - began_ago < 1.0:
                 continue
             began_s = time_s - late - began_ago
-            near = self._is_expected(began_s)
-            self.expected_s = self.expected_s[~near]
-            found = np.array([began_s, prominence, rate, rise, float(near.any())])
+            expected = self._is_expected(began_s)
+            self.expected_s, out = self.expected_s[~expected], bool(expected.any())
+            found = np.array([began_s, prominence, rate, rise, out])
             self._last[4:] = found[:4]
             if self.paused:
                 continue
-            self._intervals[-1, IMPULSES] += not near.any()
+            self._intervals[-1, IMPULSES] += not out
             kept = self._impulses[-1]
             least = int(np.argmin(np.nan_to_num(kept[:, PROMINENCE], nan=-inf)))
             if not kept[least, PROMINENCE] > prominence:
