@@ -246,6 +246,46 @@ def test_less_than_half_of_the_time_gives_no_level():
     assert meter.reading()["excluded_s"] == pytest.approx(11)
 
 
+def test_without_an_adjustment_there_is_no_rating_level():
+    hammer = np.zeros(2 * FS)
+    hammer[FS // 2 : FS // 2 + 500] = white(90, 500 / FS, FS, 2)
+    x = white(40, 2, FS, 1) + hammer
+    for seconds, known in ((0.005, False), (0.9, False), (2.0, True)):
+        found = read(x[: round(seconds * FS)]).summary
+        assert found["kt_db"] is None, seconds
+        assert found["rating_db"] is None
+        assert (found["ki_db"] is not None) == known
+        assert (found["rating_laeq_db"] is not None) == (seconds > 0.1)
+
+
+def test_time_without_a_spectrum_is_not_rated():
+    meter = RatingMeter(("rating",))
+    update(meter, 18000, dl=7.0)
+    before = meter.reading()["rating"]
+    assert before == pytest.approx(60 + 4 + 5.4)
+    part = values(17000)._replace(complete=np.zeros(17000), mean_square=np.full(17000, 4e-3))
+    yes, time_s = np.ones(17000, bool), 1800 + 0.1 * np.arange(17000)
+    meter.update(part, time_s, yes, yes, np.full(17000, np.inf), 2.9)
+    assert meter.reading()["rating"] == pytest.approx(before)
+    assert meter.reading()["laeq"] > 66
+    meter.update(part, time_s + 1700, yes, yes, np.full(17000, np.inf), 2.9)
+    assert meter.reading()["rating"] is None
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_spectrum_that_began_before_a_reset_or_in_a_pause_is_in_no_statistic(paused):
+    meter = RatingMeter()
+    meter.paused = paused
+    update(meter, 45)
+    if not paused:
+        meter.reset()
+    meter.paused = False
+    update(meter, 30, 60, dl=9.0)
+    found = meter.reading()
+    assert (found["tone_n"], found["tone_discarded"]) == (1, 0)
+    assert found["tone_mean_dl"] == pytest.approx(9)
+
+
 def test_a_meter_goes_on_in_a_new_one():
     one, other = RatingMeter(), RatingMeter()
     update(one, 19000)

@@ -29,15 +29,20 @@ REFERENCE = 4e-10
 KEPT_INTERVALS, KEPT_IMPULSES = 48, 16
 """Intervals whose impulses can still be left out, and the most prominent of each."""
 
+RISE_S = 1.0
+"""After a start or a fault, in which the level F rises and no onset is one."""
+
 SAME_IMPULSE_S = 0.05
 """Two that began no farther apart are one, as two channels hear it."""
 
-SECONDS, ENERGY, SPECTRA, AUDIBLE, IMPULSES, BEST, BEST_HZ, ADJUSTED, MOST = range(9)
+SECONDS, ENERGY, SPECTRA, AUDIBLE, IMPULSES, LISTENED, BEST, BEST_HZ = range(8)
+ADJUSTED, RATED, MOST = range(8, 11)
 """What is known of an interval: seconds, energy, spectra and the sum of their audibility as a power
-ratio, the number of impulses, and audibility and frequency of the most audible tone; of those no
-longer kept also adjusted energy and the highest prominence."""
+ratio, the number of impulses and of frames in which one would be known, and audibility and
+frequency of the most audible tone; of those no longer kept also adjusted energy, the seconds that
+have both adjustments, and the highest prominence."""
 
-EMPTY = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, NO_TONE_DB, nan]])
+EMPTY = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, NO_TONE_DB, nan]])
 """An interval without anything."""
 
 TIME, PROMINENCE, RATE, DIFFERENCE, LEFT_OUT = range(5)
@@ -145,7 +150,7 @@ class RatingMeter(Meter):
 
     kept = (
         *("paused", "_counted", "_excluded", "_intervals", "_impulses"),
-        *("_folded", "_closed", "_last", "_waiting", "_discarded", "_clean", "expected_s"),
+        *("_folded", "_closed", "_last", "_waiting", "_discarded", "_since", "expected_s"),
     )
     growing = ("_intervals", "_impulses", "expected_s")
 
@@ -162,15 +167,16 @@ class RatingMeter(Meter):
         self._intervals = EMPTY.copy()
         self._impulses = np.full((1, KEPT_IMPULSES, 5), nan)
         # Of intervals that are no longer kept.
-        self._folded = np.array([*EMPTY[0], 0.0, -inf])
-        # Adjusted energy and highest prominence of all but the last interval.
+        self._folded = np.array([*EMPTY[0], 0.0, 0.0, -inf])
+        # Adjusted energy, its seconds, and highest prominence of all but the last interval.
         self._closed = self._folded[ADJUSTED:].copy()
         # Audibility, frequency, uncertainty and age of the tone; the last impulse.
         self._last = np.full(8, nan)
         # Prominence of an onset that ended, as long as a next rise may be one with it.
         self._waiting = -inf
-        # Frames since the last that must not be in a spectrum.
-        self._clean = 0
+        # Frames since the last that no spectrum may have, and that no statistic of one may have:
+        # also one before a reset or in a pause.
+        self._since = np.zeros(2, int)
 
     def update(
         self,
@@ -190,13 +196,13 @@ class RatingMeter(Meter):
         """
         out = np.empty((len(self.columns), len(time_s)))
         for k, at in enumerate(time_s.tolist()):
-            self._clean = self._clean + 1 if clean[k] else 0
+            self._since = (self._since + 1) * (clean[k], not self.paused)
             self._last[3] += FRAME_S
             if values.complete is not None and values.complete[k]:
                 self._take_spectrum(values, k, bool(counted[k]), spectrum_s)
             if not self.paused:
                 if counted[k]:
-                    self._count(values, k)
+                    self._count(values, k, min(at, float(since_s[k])))
                 else:
                     self._excluded += 1
             self._waiting = -inf
@@ -208,13 +214,14 @@ class RatingMeter(Meter):
 
     def skip(self, count: int) -> None:
         super().skip(count)
-        self._clean = 0
+        self._since[0] = 0
 
     def _take_spectrum(self, values: Values, k: int, counts: bool, spectrum_s: float) -> None:
         """A spectrum with a fault in it is thrown away."""
         # The first frame of a spectrum may end after it began.
-        if not counts or self._clean * FRAME_S < spectrum_s - FRAME_S / 2:
-            self._discarded += not self.paused
+        clean, heard = self._since >= spectrum_s / FRAME_S - 0.5
+        if not (counts and clean):
+            self._discarded += int(heard)
             return
         assert values.audibility is not None
         assert values.hz is not None
@@ -225,20 +232,23 @@ class RatingMeter(Meter):
         self._last[1] = values.hz[k] if there else nan
         self._last[2] = values.uncertainty[k] if there else nan
         self._last[3] = 0.0
-        if not self.paused:
+        if heard:
             self._intervals[-1, SPECTRA] += 1
             self._intervals[-1, AUDIBLE] += 10 ** (audible / 10)
             if audible > self._intervals[-1, BEST]:
                 self._intervals[-1, BEST : BEST_HZ + 1] = audible, values.hz[k]
 
-    def _count(self, values: Values, k: int) -> None:
-        """Count the level of a frame, in a new interval if the last one is full."""
+    def _count(self, values: Values, k: int, since_s: float) -> None:
+        """Count the level of a frame, in a new interval if the last one is full.
+
+        since_s: since the start, and since the last fault
+        """
         self._counted += 1
         if self._intervals[-1, SECONDS] >= INTERVAL_S - FRAME_S / 2:
             if len(self._intervals) == KEPT_INTERVALS:
                 self._folded[:BEST] += self._intervals[0, :BEST]
                 self._folded[BEST : BEST_HZ + 1] = self._best
-                self._folded[ADJUSTED] += self._adjusted(0)
+                self._folded[ADJUSTED : RATED + 1] += self._adjusted(0)
                 self._folded[MOST] = max(self._folded[MOST], self._most(0))
                 self._intervals, self._impulses = self._intervals[1:], self._impulses[1:]
             self._intervals = np.concatenate([self._intervals, EMPTY])
@@ -246,6 +256,7 @@ class RatingMeter(Meter):
             self._impulses = np.concatenate([self._impulses, empty])
             self._sum_up()
         self._intervals[-1, SECONDS] += FRAME_S
+        self._intervals[-1, LISTENED] += since_s > RISE_S + FRAME_S / 2
         if values.mean_square is not None:
             self._intervals[-1, ENERGY] += FRAME_S * float(values.mean_square[k])
 
@@ -254,8 +265,8 @@ class RatingMeter(Meter):
         for step in np.flatnonzero(onsets[:, 5] > PROMINENT):
             began_ago, _, _, rise, rate, prominence = onsets[step, :6].tolist()
             late = FRAME_S * (1 - (step + 1) / len(onsets))
-            # In the second after a fault, the level F rises from the silence in its place.
-            if since_s - late - began_ago < 1.0:
+            # After a fault, the level F rises from the silence in its place.
+            if since_s - late - began_ago < RISE_S:
                 continue
             began_s = time_s - late - began_ago
             expected = self._is_expected(began_s)
@@ -270,7 +281,7 @@ class RatingMeter(Meter):
             if not kept[least, PROMINENCE] > prominence:
                 kept[least] = found
         prominence, began_ago = onsets[-1, 6:].tolist()
-        waits = prominence > PROMINENT and since_s - began_ago >= 1.0 and not self.paused
+        waits = prominence > PROMINENT and since_s - began_ago >= RISE_S and not self.paused
         waits = waits and not self._is_expected(time_s - began_ago).any()
         self._waiting = prominence if waits else -inf
 
@@ -325,29 +336,33 @@ class RatingMeter(Meter):
         waiting = self._waiting if k == -1 else -inf
         return float(np.max(rows[:, PROMINENCE], initial=waiting, where=rows[:, LEFT_OUT] == 0))
 
-    def _adjusted(self, k: int) -> float:
-        """Energy of an interval with its adjustments."""
+    def _adjusted(self, k: int) -> NDArray[np.float64]:
+        """Energy of an interval with its adjustments, and its seconds; 0 if one is not known."""
         one = self._intervals[k]
+        if not (one[SPECTRA] and one[LISTENED]):
+            return np.zeros(2)
         kt, ki = tone_adjustment(_mean_db(one)), impulse_adjustment(self._most(k))
-        return float(one[ENERGY] * 10 ** (rated_db(0.0, kt, ki, self.combine) / 10))
+        factor = 10 ** (rated_db(0.0, kt, ki, self.combine) / 10)
+        return np.array([one[ENERGY] * factor, one[SECONDS]])
 
     def _sum_up(self) -> None:
         """Sum up all but the last interval, which change only here."""
         closed = range(len(self._intervals) - 1)
-        adjusted, most = self._folded[ADJUSTED:]
-        self._closed[0] = adjusted + sum(map(self._adjusted, closed))
-        self._closed[1] = max([most, *map(self._most, closed)])
+        *adjusted, most = self._folded[ADJUSTED:]
+        self._closed[:2] = sum(map(self._adjusted, closed), np.array(adjusted))
+        self._closed[2] = max([most, *map(self._most, closed)])
 
     def _level(self, energy: float, seconds: float) -> float:
         """The level in dB; none without energy, or if too little of the time was measured."""
-        there = self._counted >= LEAST_SHARE * (self._counted + self._excluded)
-        return 10 * log10(energy / seconds / REFERENCE) if there and energy > 0 else nan
+        whole_s = FRAME_S * (self._counted + self._excluded)
+        there = energy > 0 and seconds > 0 and seconds > LEAST_SHARE * whole_s - FRAME_S / 2
+        return 10 * log10(energy / seconds / REFERENCE) if there else nan
 
     def _readings(self) -> dict[str, float]:
         """All readings, NaN where there is none."""
         total = self._folded[:BEST] + self._intervals[:, :BEST].sum(0)
-        most = max(float(self._closed[1]), self._most(-1))
-        adjusted = float(self._closed[0]) + self._adjusted(-1)
+        most = max(float(self._closed[2]), self._most(-1))
+        adjusted, rated_s = (self._closed[:2] + self._adjusted(-1)).tolist()
         mean_db = _mean_db(total)
         now = dict(zip(NOW, self._last.tolist(), strict=True))
         return now | {
@@ -358,9 +373,9 @@ class RatingMeter(Meter):
             "kt": tone_adjustment(mean_db) if total[SPECTRA] else nan,
             "impulse_max_p": most if most > -inf else nan,
             "impulse_n": float(total[IMPULSES]),
-            "ki": impulse_adjustment(most) if self._counted else nan,
+            "ki": impulse_adjustment(most) if total[LISTENED] else nan,
             "laeq": self._level(total[ENERGY], total[SECONDS]),
-            "rating": self._level(adjusted, total[SECONDS]),
+            "rating": self._level(adjusted, rated_s),
         }
 
     def reading(self) -> dict[str, float | None]:

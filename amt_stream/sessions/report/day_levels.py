@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ from amt_stream.sessions.manifest import NAME as MANIFEST
 from amt_stream.sessions.reading import ROWS_IN
 from amt_stream.sessions.results import Results, column_of, read_results
 from amt_stream.sessions.results.parts import PartsOfRows
-from amt_stream.sessions.results.pieces import Pieces
+from amt_stream.sessions.results.pieces import Pieces, PiecesOfRows
 
 HOURS_OF_DAY = 24
 LEVELS, LAEQ = "spl", "laeq_db"
 """The model of A-weighted levels, and its level of an interval."""
 
-RATING, RATED = "rating", "rating_db"
-"""The model of rating levels, and its level of an interval."""
+RATING, RATED, UNRATED = "rating", "rating_db", "rating_laeq_db"
+"""The model of rating levels, and its levels of an interval: with its adjustments and without."""
 
 EVENING_DB, NIGHT_DB = 5.0, 10.0
 SLACK_S = 0.02
@@ -243,7 +243,8 @@ def day_levels(
     first_of, place = _periods(end - length / 2, hours, by)
     there = measured > 0
     if not there.any():
-        raise NoDayLevels("no level: nothing was measured, or only digital silence")
+        unknown = ", or no rating level is known" if rated else ""
+        raise NoDayLevels(f"no level: nothing was measured, or only digital silence{unknown}")
     days = [
         date.fromordinal(day)
         for day in range(int(first_of[there].min()), int(first_of[there].max()) + 1)
@@ -292,7 +293,7 @@ def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None, rated: boo
     """The energy of one measurement, in pieces that each belong to one period."""
     made = PartsOfRows(results).pieces
     timeless = False
-    for found in (made.of_intervals(RATED),) if rated else (made.best(), made.of_rows()):
+    for found in (_rated(made),) if rated else (made.best(), made.of_rows()):
         if found is None:
             continue
         if not np.isfinite(found.utc_s).all():
@@ -312,6 +313,17 @@ def _pieces(results: Results, hours: DayPeriods, zone: tzinfo | None, rated: boo
             f"with --model {RATING} --interval 30min"
         )
     raise NoDayLevels(f"{results.name} {_lack(results, hours)}")
+
+
+def _rated(made: PiecesOfRows) -> Pieces | None:
+    """The rating levels of intervals; one whose level is not known, and not silence, is lost."""
+    found, table = made.of_intervals(RATED), made.results.intervals
+    if found is None or table is None:
+        return None
+    lost = np.isnan(table[RATED])
+    if UNRATED in table.columns:
+        lost &= np.isfinite(table[UNRATED]) | (table["measured_s"] < table["excluded_s"])
+    return replace(found, measured_s=np.where(lost, 0.0, found.measured_s))
 
 
 def _lack(results: Results, hours: DayPeriods) -> str:

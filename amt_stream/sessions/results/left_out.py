@@ -81,6 +81,4 @@ def _adjust(
         if RATED in columns:
             is_one = columns["end_s"][k] - columns["time_s"][k] <= INTERVAL_S + SAME_S
             level_db, kt_db = (columns[name][k] if name in columns else nan for name in (LEVEL, KT))
-            # Without a spectrum there is no adjustment for tones.
-            kt_db = 0.0 if KT in columns and np.isnan(kt_db) else kt_db
             columns[RATED][k] = rated_db(level_db, kt_db, ki_db, combine) if is_one else nan

@@ -46,10 +46,10 @@ class Pieces:
 
 
 class PiecesOfRows:
-    """Makes pieces of the equivalent levels of a measurement."""
+    """Makes pieces of the equivalent levels of `results`, a measurement."""
 
     def __init__(self, results: Results, spans: UncountedSpans) -> None:
-        self._results, self._spans, self.rows = results, spans, results.rows
+        self.results, self._spans, self.rows = results, spans, results.rows
         self.time_s: Numbers = results.rows["time_s"]
 
     def best(self) -> Pieces | None:
@@ -58,14 +58,14 @@ class PiecesOfRows:
 
     def of_rows(self) -> Pieces | None:
         """A-weighted mean powers from the rows, ignoring a table of intervals."""
-        return self.of("laeq_db") if "laeq_db" in self._results.known else None
+        return self.of("laeq_db") if "laeq_db" in self.results.known else None
 
     def of_intervals(self, name: str = "laeq_db") -> Pieces | None:
         """Mean powers of a level in a table of intervals; None without one."""
-        table = self._results.intervals
+        table = self.results.intervals
         if table is None or not len(table) or name not in table.columns:
             return None
-        seconds = self._results.header["interval"]["seconds"]
+        seconds = self.results.header["interval"]["seconds"]
         utc_s = unix_s(table["utc"]) + table["end_s"] - table["time_s"]
         power = _power(table[name])
         spans = table["time_s"], table["end_s"], utc_s, table["measured_s"], power
@@ -87,17 +87,17 @@ class PiecesOfRows:
         return {}
 
     def _make_pieces(self, name: str) -> Pieces | None:
-        quantity, step_s = self._results.known[name].quantity, self._results.step_s
+        quantity, step_s = self.results.known[name].quantity, self.results.step_s
         windows = {
             column.window_s: other
-            for other, column in self._results.columns.items()
+            for other, column in self.results.columns.items()
             if column.quantity == quantity and column.statistic.startswith(EQUIVALENT)
             if other in self.rows.columns
         }
         counting = windows.pop(0.0, None)
         whole = [w for w in windows if w >= step_s and math.isclose(w / step_s, round(w / step_s))]
         # An excluded span must not reach far into what is beside it.
-        fine = [w for w in whole if w <= FINEST_S] if self._results.excluded and counting else whole
+        fine = [w for w in whole if w <= FINEST_S] if self.results.excluded and counting else whole
         if fine:
             window = min(fine)
             each = round(window / step_s)
@@ -106,7 +106,7 @@ class PiecesOfRows:
             return self._windows(windows[window], places, window, windows[window])
         if counting is not None:
             return self._differences(counting)
-        if windows and not self._results.excluded:
+        if windows and not self.results.excluded:
             window = max(windows)
             how = f"{windows[window]}, of {window:g} s every {step_s:g} s"
             return self._windows(windows[window], np.flatnonzero(self.time_s > 0), step_s, how)
@@ -121,7 +121,7 @@ class PiecesOfRows:
         end_s = self.time_s[places]
         begin_s = np.maximum(end_s - window_s, 0.0)
         utc_s = unix_s(self.rows["utc"][places])
-        heard_s = self._spans.counted_s(begin_s, end_s, self._results.known[name].model)
+        heard_s = self._spans.counted_s(begin_s, end_s, self.results.known[name].model)
         return Pieces(begin_s, end_s, utc_s, heard_s, _power(values), how)
 
     def _differences(self, name: str) -> Pieces:
@@ -131,15 +131,15 @@ class PiecesOfRows:
         end_s, utc_s = self.time_s[places], unix_s(self.rows["utc"][places])
         begin_s = np.concatenate(
             [
-                [min(one["from_s"] for one in self._results.header["statistics"].values())],
+                [min(one["from_s"] for one in self.results.header["statistics"].values())],
                 end_s[:-1],
             ]
         )[: len(end_s)]
-        heard_s = self._spans.counted_s(begin_s, end_s, self._results.known[name].model)
+        heard_s = self._spans.counted_s(begin_s, end_s, self.results.known[name].model)
         total_s = np.concatenate([[0.0], np.cumsum(heard_s)])
         # The begin of the accumulation: the start, or the last reset.
         resets = np.array(
-            [0.0, *(e.time_s for e in self._results.events if e.kind == "readings_reset")]
+            [0.0, *(e.time_s for e in self.results.events if e.kind == "readings_reset")]
         )
         since = np.searchsorted(resets, end_s, side="left") - 1
         counted_s = total_s[1:] - total_s[np.searchsorted(end_s, resets)[since]]

@@ -249,3 +249,28 @@ def test_what_has_no_day_and_night_is_refused(short, tmp_path, capsys):
             hours_named(text)
     assert run_command(["lden", str(tmp_path)]) == 1
     assert "has no log" in capsys.readouterr().err
+
+
+def test_an_interval_whose_rating_level_is_not_known_is_not_silence(short):
+    utc_s = levels(WEEKS["spring"], 4, step_s=900)[0] - 600
+    table = {
+        "time_s": 900.0 * np.arange(4),
+        "utc": np.array([np.datetime64(round(1000 * (end - 900)), "ms") for end in utc_s]),
+        "end_s": 900.0 * np.arange(1, 5),
+        "measured_s": np.array([900.0, 900.0, 300.0, 900.0]),
+        "excluded_s": np.array([0.0, 0.0, 600.0, 0.0]),
+        "calibrated": np.ones(4, bool),
+        "fault": np.zeros(4, np.uint8),
+        "rating_laeq_db": np.array([60.0, 80.0, np.nan, np.nan]),
+        # Its adjustments are not known; less than half was measured; digital silence.
+        "rating_db": np.array([60.0, np.nan, np.nan, np.nan]),
+    }
+    header = {**short.header, "interval": {"seconds": 900, "clock": "Europe/Berlin"}}
+    log = replace(made(short, utc_s, np.full(4, 60.0)), intervals=Rows(table), header=header)
+    found = day_levels([log], zone=BERLIN, rated=True).whole.periods
+    (period,) = (one for one in found.values() if one.level_db is not None)
+    assert period.measured_s == 1800
+    assert period.level_db == pytest.approx(60 - 10 * math.log10(2))
+    none = table | {"rating_db": np.full(4, np.nan), "rating_laeq_db": np.full(4, 60.0)}
+    with pytest.raises(NoDayLevels, match="no rating level is known"):
+        day_levels([replace(log, intervals=Rows(none))], zone=BERLIN, rated=True)

@@ -106,6 +106,7 @@ TONES = {
         "Adjustment for tones",
         "K_T",
         "0 to 6 dB by the mean audibility (ISO 1996-2:2017, Table J.1).",
+        "none without a spectrum",
     ),
 }
 IMPULSES = {
@@ -171,7 +172,7 @@ IMPULSES = {
         "Adjustment for impulses",
         "K_I",
         f"1.8 (P - 5) of the most prominent impulse, ± 0.3 dB. {IMPULSE}",
-        "onsets in LAF each 20 ms",
+        "onsets in LAF each 20 ms; none in the first second, and in one after a gap",
     ),
 }
 LEVELS = {
@@ -192,7 +193,8 @@ LEVELS = {
         "Rating level",
         "Lr",
         f"{RATED} Without adjustments for the time of day.",
-        "half hours, from the start or the last reset; none if less than half was measured",
+        "half hours, from the start or the last reset; none if less than half was measured with "
+        "both adjustments",
     ),
 }
 
