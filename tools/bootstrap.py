@@ -136,6 +136,8 @@ def install_python(extras):
     install = [*pip, "install", "--no-compile"]  # Python compiles what it imports, a small part
     if call([*install, "--editable", f"{ROOT}[{extras}]"], {**os.environ, **same}):
         sys.exit("pip could not install the packages; its message is above.")
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # with it each start would compile anew
+        call([str(VENV_PYTHON), "-c", "from amt_stream import *"])
     STAMP.write_text(f"{digest} {extras}\n")
 
 

@@ -45,7 +45,7 @@ Conf libasound2-plugins (1.2.7.1-1 Debian:12.15/oldstable [amd64])
 
 def test_it_is_one_short_file_of_standard_library_python():
     text = SOURCE.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 170
+    assert len(text.splitlines()) <= 172
     tree = ast.parse(text, feature_version=(3, 7))  # an old Python must reach its clear sentence
     imported = {
         name.split(".")[0]
@@ -191,14 +191,14 @@ def checkout(tmp_path):
 
     offline = {"SETUP_NO_SYSTEM": "1", "PIP_NO_INDEX": "1"}
 
-    def run(*arguments, status=0):
+    def run(*arguments, status=0, **more):
         log.write_text("")
         done = subprocess.run(
             [sys.executable, tmp_path / "tools" / "bootstrap.py", *arguments],
             check=False,
             capture_output=True,
             text=True,
-            env={**os.environ, **offline, "STATUS": str(status)},
+            env={**os.environ, **offline, **more, "STATUS": str(status)},
         )
         return done, [line for line in log.read_text().splitlines() if "--version" not in line]
 
@@ -227,6 +227,14 @@ def test_setup_ends_by_saying_what_to_type(checkout):
     done, _ = checkout("setup")
     assert done.stderr.splitlines()[-1].startswith("[set-up] ready: type .venv/bin/amt-stream ")
     assert done.stdout == ""
+
+
+@linux_only
+def test_where_python_may_not_keep_what_it_compiles_set_up_compiles_once(checkout):
+    _, (pip, compiles) = checkout("setup", PYTHONDONTWRITEBYTECODE="1")
+    assert "install" in pip
+    assert compiles == "-c from amt_stream import *"
+    assert checkout("setup", PYTHONDONTWRITEBYTECODE="1")[1] == []
 
 
 @linux_only
