@@ -69,8 +69,9 @@ class ECMAEarFilter(Stage):
     fs = FS
     input_unit = "pascal"
     per_channel = True
-    keeps_double = ("numerators", "denominators", "past")
+    keeps_double = ("fade", "numerators", "denominators", "past")
 
+    fade: Tensor
     numerators: Tensor
     denominators: Tensor
 
@@ -80,6 +81,7 @@ class ECMAEarFilter(Stage):
         if field not in ("free", "diffuse"):
             raise ValueError(f"ECMAEarFilter: field is {field!r}: give free or diffuse")
         self.field = field
+        self.register_table("fade", 0.5 - 0.5 * np.cos(pi / FADE * np.arange(FADE + 1)))
         rows = table("ecma418_ear")
         first = 0 if field == "free" else 2
         b, a = (
@@ -98,8 +100,8 @@ class ECMAEarFilter(Stage):
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
         begun, time = state["begun"], x.shape[-1]
         at = (begun[..., None] + torch.arange(time, device=x.device)).clamp(0, FADE)
-        faded = x.double() * (0.5 - 0.5 * torch.cos(pi / FADE * at.double()))
-        b, a = self.registered("numerators", "denominators")
+        fade, b, a = self.registered("fade", "numerators", "denominators")
+        faded = x.double() * fade[at]
         y, past = direct_form(faded, b, a, state["past"])
         return y.to(x.dtype), {"begun": (begun + time).clamp(max=FADE), "past": past}
 

@@ -384,10 +384,7 @@ def _reduce(
 @bare_kernel
 def _frames(
     x: Array,
-    threshold: Array,
-    gate: Array,
-    smoothing: Array,
-    weights: Array,
+    tables: TonalTables,
     sounds: tuple[Array, ...],
     lines: tuple[Array, ...],
     rows: tuple[Array, ...],
@@ -400,10 +397,10 @@ def _frames(
 ) -> None:
     """The frames (3, band, frame) of one row `x` (band, time), into `y`.
 
-    threshold, gate, smoothing, weights: of `TonalTables`
     sounds, lines, rows: by size, as in `State` of `tonal_and_noise`, without leading axes; updated
         in place like the rest of it. Of sizes that are not averaged over time, rows are (2, 53, 0)
     """
+    threshold, gate, smoothing, weights = tables
     for frame in range(y.shape[2]):
         count = int(begun[0])
         for k in range(len(PLANS)):
@@ -416,7 +413,43 @@ def _frames(
         begun[0] = count - AROUND if count >= 2 * AROUND else count
 
 
-_NO_ROWS = np.empty((2, BANDS, 0))
+_COUNTS = tuple(blocks.last - blocks.first + 1 for blocks in SIZES)
+"""Bands of each size."""
+
+
+@bare_kernel
+def _frames_of_rows(
+    x: Array, tables: TonalTables, state: State, no_rows: Array, memory: Memory, y: Array
+) -> None:
+    """The frames (row, 3, band, frame) of `x` (row, band, time), into `y`.
+
+    state: updated in place; each field has one axis for rows and what follows them
+    no_rows: (2, 53, 0), for sizes of blocks that are not averaged over time
+    """
+    a, b, c, d = _COUNTS
+    for row in range(x.shape[0]):
+        sounds = (
+            state.sound_8192[row * a : (row + 1) * a],
+            state.sound_4096[row * b : (row + 1) * b],
+            state.sound_2048[row * c : (row + 1) * c],
+            state.sound_1024[row * d : (row + 1) * d],
+        )
+        lines = (
+            state.lines_8192[row * a : (row + 1) * a],
+            state.lines_4096[row * b : (row + 1) * b],
+            state.lines_2048[row * c : (row + 1) * c],
+            state.lines_1024[row * d : (row + 1) * d],
+        )
+        two, three = slice(2 * row, 2 * row + 2), slice(3 * row, 3 * row + 3)
+        rows = state.rows_8192[two], state.rows_4096[two], no_rows, no_rows
+        last, late, smooth = state.last[three], state.late[three], state.smooth[two]
+        begun = state.begun[row : row + 1]
+        _frames(x[row], tables, sounds, lines, rows, last, late, smooth, begun, memory, y[row])
+
+
+NO_ROWS = np.empty((2, BANDS, 0))
+
+_IN_ROWS = {name: shape[1:] for name, shape in STATE_SHAPES.items()}
 
 
 def _like(x: Tensor, tables: TonalTables, state: State) -> tuple[Tensor, State]:
@@ -449,13 +482,7 @@ def tonal_and_noise_in_place(x: Tensor, tables: TonalTables, state: State) -> Te
     """
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
-    given = arrays_of(state, STATE_SHAPES)
-    of_tables = map(array, tables)
     y = np.empty((len(sound), 3, BANDS, time // HOP))
-    numbers = [*of_tables]
-    for row in range(len(sound)):
-        own_state = [v[row] for v in given]
-        rows = *own_state[8:10], _NO_ROWS, _NO_ROWS
-        sounds, lines = tuple(own_state[:4]), tuple(own_state[4:8])
-        _frames(sound[row], *numbers, sounds, lines, rows, *own_state[10:], own.memory, y[row])
+    given = TonalTables(*map(array, tables)), State(*arrays_of(state, _IN_ROWS))  # type: ignore[arg-type]
+    _frames_of_rows(sound, *given, NO_ROWS, own.memory, y)
     return torch.from_numpy(y).view(*lead, 3, BANDS, -1)
