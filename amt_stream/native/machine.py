@@ -141,7 +141,7 @@ def _portable(text: str, target: Processor, layout: str) -> str:
         text = text.replace(f"@sqrt{suffix}(", f"@llvm.sqrt.f{bits}(")
     if target.is_web:
         text = _with_long_pointers(text)
-    if paths := re.findall(r'c"[^"\n]*/[^"\n]*"', text):
+    if paths := re.findall(r'c"[^"\n]*(?:/[\w.-]+){2}[^"\n]*"', text):
         raise UnknownCode(f"a kernel holds a path: {paths[0]}")
     return text
 

@@ -31,11 +31,12 @@ def checks(name, channels):
             yield replace(trial, readings=readings, options={"fs": FS} | options)
 
 
-def results(trial, frames_of, block):
+def results(trial, frames_of, block, begin=lambda: None):
     """The results of a check.
 
     frames_of: gives the frames (frame, column) of the next sound (channel, time)
     block: samples that it takes together
+    begin: called before the first block of each sound, as before those that warm a model up
     """
 
     def elsewhere(name, **options):
@@ -43,6 +44,9 @@ def results(trial, frames_of, block):
 
         class Elsewhere(type(stage)):
             def step(self, x, state):
+                first = self.initial_state(tuple(x.shape[:-1]))
+                if all(torch.equal(state[key], value) for key, value in first.items()):
+                    begin()
                 y, state = super().step(x, state)
                 columns = torch.from_numpy(frames_of(x.reshape(-1, x.shape[-1]).numpy()).T)
                 given, at = [], 0
@@ -66,19 +70,29 @@ def assert_published(trial, instance, whole=None):
     instance: of the library
     whole: gives all numbers of the frames of a sound (channel, time); None for the library alone
     """
-    heard, frames = [], []
+    sounds = []
+
+    def begin():
+        instance.c.amt_reset(instance.at)
+        sounds.append(([], []))
 
     def of_library(sound):
-        heard.append(sound.copy())
+        blocks, frames = sounds[-1]
+        blocks.append(sound.copy())
         frames.append(instance.process(sound)[0])
         return frames[-1]
 
     block = instance.about.block
-    found = results(trial, of_library, block)
+    found = results(trial, of_library, block, begin)
     if whole is not None:
-        sound, columns = np.concatenate(heard, axis=1), frames[0].shape[1]
-        given = iter(np.split(whole(sound).reshape(-1, columns), np.cumsum([*map(len, frames)])))
+        given = iter([part for one in sounds for part in parts_of(whole, *one)])
         found += results(trial, lambda _: next(given), block)
     for result in found:
         assert result.passed, (result.reading.what, result.got, result.problem)
     return found
+
+
+def parts_of(whole, blocks, frames):
+    """What `whole` gives of a sound, divided as the frames of its blocks."""
+    numbers = whole(np.concatenate(blocks, axis=1)).reshape(-1, frames[0].shape[1])
+    return np.split(numbers, np.cumsum([*map(len, frames)])[:-1])

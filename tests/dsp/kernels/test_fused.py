@@ -10,6 +10,8 @@ import torch
 from amt_stream import (
     BS1770,
     Dau1997,
+    ECMALoudness,
+    ECMATonality,
     Glasberg2002,
     Moore2016,
     Octaves,
@@ -46,6 +48,9 @@ MODELS = [
     (SoundLevel, 1, {"fs": 22050, "z_high_pass": 0.5}),
     (ThirdOctaves, 2, {"fs": 44100}),
     (Octaves, 1, {"fs": 22050, "low_hz": 63.0}),
+    (ECMALoudness, 2, {"fs": 48000}),
+    (ECMALoudness, 1, {"fs": 44100, "field": "diffuse"}),
+    (ECMATonality, 1, {"fs": 48000}),
 ]
 
 
