@@ -19,7 +19,7 @@ LEAST = 1e-3
 """Of the highest frame of a column: lower ones are compared with it."""
 
 TRIED_S = 6.0
-"""Seconds of noise: longer than any window of a reading."""
+"""Seconds of sound: longer than any window of a reading."""
 
 _POINTER, _LONG = ctypes.c_void_p, ctypes.c_int64
 _ENTRY = ctypes.CFUNCTYPE(
@@ -90,13 +90,15 @@ class PlanTrial:
         return np.stack(columns, axis=1)
 
     def compare(self) -> None:
-        """Raises UnknownCode if frames of noise are not those of the model."""
+        """Raises UnknownCode if frames of a tone in noise are not those of the model."""
         import torch
 
         plan, random = self.plan, np.random.default_rng(0)
         count = ceil(TRIED_S * plan.fs / plan.block)
-        sound = 0.02 * random.standard_normal((plan.channels, count * plan.block))
-        sound = sound.astype(plan.dtype)
+        noise = random.standard_normal((plan.channels, count * plan.block))
+        # With a tone: what is left of noise alone where tones are sought is mostly rounding.
+        tone = np.sin(2 * np.pi * 1000 / plan.fs * np.arange(noise.shape[1]))
+        sound = (0.02 * noise + 0.1 * tone).astype(plan.dtype)
         blocks = np.split(sound, count, axis=1)
         frames = np.concatenate([self(block) for block in blocks])
         with torch.inference_mode():

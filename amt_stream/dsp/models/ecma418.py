@@ -1,18 +1,9 @@
 """Loudness and tonality by the hearing model of ECMA-418-2:2025."""
 
-from collections.abc import Callable
-from math import prod
-from typing import ClassVar
-
-import torch
-
 from amt_stream.dsp.compose import Delay
-from amt_stream.dsp.functional.ecma418 import sound_to_parts
-from amt_stream.dsp.functional.ecma418.autocorrelation import own
-from amt_stream.dsp.functional.ecma418.bands import BANDS, FS, HOP
-from amt_stream.dsp.functional.ecma418.sound_to_parts import AT, CALLS, ORDER, to_metrics
-from amt_stream.dsp.functional.ecma418.tones import NO_ROWS, STATE_SHAPES, TonalTables
-from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
+from amt_stream.dsp.functional.ecma418.bands import FS, HOP
+from amt_stream.dsp.fused import FusedChain, HostOutput
+from amt_stream.dsp.models.by_metrics import ByMetrics
 from amt_stream.dsp.stages.ecma418 import (
     FRAME_RATE,
     ECMAEarFilter,
@@ -25,7 +16,7 @@ from amt_stream.dsp.stages.ecma418 import (
     ECMATonalNoise,
 )
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import GivesOutput, Outputs, Shape, Stage, State
+from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
 def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
@@ -41,76 +32,13 @@ def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
     return {"resample": resample, "wait": wait}, delay + wait.samples
 
 
-class _ByParts(Fused):
-    """`ECMAEarFilter`, `ECMAFilterbank` and `ECMATonalNoise`, after an optional resampler.
-
-    last: the kernel that follows them
-    given: rows of its outputs, of which the last has an axis of bands
-    form: the type of the output
-    """
-
-    home = sound_to_parts.__name__
-    kernels = ("to_metrics",)
-    rows = AT
-    last: ClassVar[str]
-    given: ClassVar[tuple[str, ...]]
-    form: ClassVar[Callable[..., Outputs]]
-
-    def make(self, made: Workspace) -> None:
-        ear, bands, tones = (self.named[name] for name in ("ear", "bands", "tones"))
-        self.resample(made, CALLS)
-        self.call(made, CALLS, "to_faded", "to_filtered", "to_ear", "to_bands", "to_tones")
-        self.call(made, CALLS, "to_parts", self.last)
-        self.put_tables(made, ear, "fade", "numerators", "denominators")
-        poles, of_poles = bands.registered("poles", "weights")
-        made.put("poles", poles)
-        made.put("of_poles", of_poles)
-        self.put_tables(made, tones, *TonalTables._fields)
-        made.keep("no_rows", torch.from_numpy(NO_ROWS))
-
-    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
-        rows, resamples = prod(lead), "resample" in self.named
-        time = self.resampled(workspace, rows, time)
-        late = self.named["wait"].samples if resamples else 0
-        if resamples:
-            workspace.memory["wait/past"] = "before_delay", (rows, late)
-            workspace.make("delayed", self.dtype, rows, late + time)
-        workspace.expect("sound", rows, late + time)
-        sections = state["ear/past"].shape[-2]
-        workspace.memory["ear/begun"] = "faded", (rows,)
-        workspace.memory["ear/past"] = "past", (rows, sections, 2)
-        workspace.memory["bands/u"] = "filters", (rows, 2, ORDER, BANDS)
-        for name, (first, *shape) in STATE_SHAPES.items():
-            workspace.memory[f"tones/{name}"] = name, (rows * first, *shape)
-        workspace.make("inside", torch.float64, rows, time)
-        workspace.put("ear_rows", workspace.make("ear", self.dtype, rows, time), rows, 1, time)
-        workspace.make("bands", self.dtype, rows, BANDS, time)
-        for name, array in own.memory._asdict().items():
-            workspace.keep(name, torch.from_numpy(array.copy()))
-        frames = time // HOP
-        workspace.make("tones", torch.float64, rows, 3, BANDS, frames)
-        workspace.make("parts", self.dtype, rows, 3, frames, BANDS)
-        *single, specific = self.given
-        for name in single:
-            workspace.expect(name, rows, frames)
-        workspace.expect(specific, rows, frames, BANDS)
-        workspace.outputs = *((*lead, frames) for _ in single), (*lead, frames, BANDS)
-
-    def run(self, workspace: Workspace) -> Outputs:
-        y = self.outputs(workspace)
-        to_metrics(workspace.plan, self.like)
-        return type(self).form(*y)
-
-
-class _ToLoudness(_ByParts):
-    first_output, last, given = "n", "to_loudness", ("n", "specific_n")
-    form = ECMALoudnessOutput
+class _ToLoudness(ByMetrics):
+    metric, form, first_output = "loudness", ECMALoudnessOutput, "value"
     host_outputs = (HostOutput("n", "sone_HMS"),)
 
 
-class _ToTonality(_ByParts):
-    first_output, last, given = "t", "to_tonality", ("t", "hz", "specific_t")
-    form = ECMATonalityOutput
+class _ToTonality(ByMetrics):
+    metric, form, first_output = "tonality", ECMATonalityOutput, "rated"
     host_outputs = HostOutput("t", "tu_HMS"), HostOutput("hz", "Hz")
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from amt_stream.dsp.compose import Chain
 from amt_stream.dsp.functional.ecma418.bands import FS
 from amt_stream.dsp.functional.ecma418.envelopes import STEP
 from amt_stream.dsp.functional.ecma418.modulation import FRAME
+from amt_stream.dsp.fused import FusedChain, HostOutput
+from amt_stream.dsp.models.by_metrics import ByMetrics
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.stages.ecma418 import ECMAEarFilter, ECMAField
 from amt_stream.dsp.stages.ecma418_modulation import (
@@ -18,7 +19,17 @@ from amt_stream.dsp.stages.ecma418_modulation import (
 from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
-class _OfEnvelopes(Chain):
+class _ToRoughness(ByMetrics):
+    metric, form, first_output = "roughness", ECMARoughnessOutput, "rated"
+    host_outputs = HostOutput("r", "asper"), HostOutput("hz", "Hz")
+
+
+class _ToFluctuation(ByMetrics):
+    metric, form, first_output = "fluctuation", ECMAFluctuationOutput, "value"
+    host_outputs = (HostOutput("f", "vacil_HMS"),)
+
+
+class _OfEnvelopes(FusedChain):
     """Sound to envelopes of bands, and what a last stage makes of them."""
 
     def __init__(self, fs: int, field: ECMAField, name: str, last: Callable[[int], Stage]) -> None:
@@ -43,6 +54,7 @@ class ECMARoughness(GivesOutput[ECMARoughnessOutput], _OfEnvelopes):
     torch.Size([2, 5])
     """
 
+    fused = _ToRoughness
     # The frames that the standard leaves out of single values, and a block.
     settle_s = 0.32 + 0.34
     # Blocks reach back 0.34 s and are interpolated over 0.17 s; roughness falls by 1 / e in 0.5 s.
@@ -70,6 +82,7 @@ class ECMAFluctuation(GivesOutput[ECMAFluctuationOutput], _OfEnvelopes):
     torch.Size([2, 5])
     """
 
+    fused = _ToFluctuation
     # The frames that the standard leaves out of single values, and a block.
     settle_s = 0.72 + 1.37
     # Blocks reach back 1.37 s and are interpolated over 0.68 s, and the median over 1.42 s; the

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.ecma418 import fluctuation, roughness, slow_lines
-from amt_stream.dsp.functional.ecma418.bands import BANDS, WIDTH
+from amt_stream.dsp.functional.ecma418.bands import BANDS
 from amt_stream.dsp.functional.ecma418.envelopes import STEP, envelopes, envelopes_in_place
 from amt_stream.dsp.functional.ecma418.modulation import FRAME
+from amt_stream.dsp.functional.ecma418.parts import roughness_of_parts, total_of_bands
 from amt_stream.dsp.hooks import steps_as
 from amt_stream.dsp.stages.ecma418 import CriticalBands, OfBlocks
 from amt_stream.dsp.streaming import Shape, State, output
@@ -111,11 +112,7 @@ class ECMASpecificRoughness(_AfterEnvelopes):
         return roughness.roughness_in_place(x.double(), tables, state)
 
     def output(self, y: Tensor, dtype: torch.dtype) -> ECMARoughnessOutput:
-        # In one order, so that sums over bands do not depend on how many frames there are.
-        specific, rate = y.to(dtype).mT.contiguous().unbind(-3)
-        band = specific.argmax(-1, keepdim=True)
-        hz = rate.gather(-1, band).squeeze(-1)
-        return ECMARoughnessOutput(WIDTH * specific.sum(-1), hz, specific)
+        return ECMARoughnessOutput(*roughness_of_parts(y.to(dtype).mT.contiguous()))
 
     def out_shape(self, shape: Shape) -> ECMARoughnessOutput:
         lead = shape[:-2]
@@ -163,7 +160,7 @@ class ECMASpecificFluctuation(_AfterEnvelopes):
 
     def output(self, y: Tensor, dtype: torch.dtype) -> ECMAFluctuationOutput:
         specific = y.to(dtype).mT.contiguous()
-        return ECMAFluctuationOutput(WIDTH * specific.sum(-1), specific)
+        return ECMAFluctuationOutput(total_of_bands(specific), specific)
 
     def out_shape(self, shape: Shape) -> ECMAFluctuationOutput:
         lead = shape[:-2]

@@ -10,7 +10,9 @@ import torch
 from amt_stream import (
     BS1770,
     Dau1997,
+    ECMAFluctuation,
     ECMALoudness,
+    ECMARoughness,
     ECMATonality,
     Glasberg2002,
     Moore2016,
@@ -51,6 +53,8 @@ MODELS = [
     (ECMALoudness, 2, {"fs": 48000}),
     (ECMALoudness, 1, {"fs": 44100, "field": "diffuse"}),
     (ECMATonality, 1, {"fs": 48000}),
+    (ECMARoughness, 2, {"fs": 48000}),
+    (ECMAFluctuation, 1, {"fs": 32000}),
 ]
 
 

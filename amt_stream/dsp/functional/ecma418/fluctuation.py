@@ -16,9 +16,11 @@ from amt_stream.dsp.functional.ecma418.modulation import (
     FRAME,
     NODES,
     Grid,
+    count_on,
     interpolate,
     push,
     sharpen,
+    spectra,
     spread_of,
 )
 from amt_stream.dsp.functional.ecma418.slow_lines import LINES, SEARCH, SIZE, all_lines
@@ -102,6 +104,8 @@ _FRAMES = (BANDS, 2), (BANDS, NODES), (2 * AROUND,), (BANDS, AROUND), (BANDS,), 
 STATE_SHAPES = dict(zip(FluctuationState._fields, (*_ENVELOPES, *_FRAMES), strict=True))
 """Without leading axes."""
 
+_IN_ROWS = {name: shape[1:] for name, shape in STATE_SHAPES.items()}
+
 
 def _like(
     x: Tensor, tables: FluctuationTables, state: FluctuationState
@@ -133,35 +137,50 @@ def fluctuation_in_place(x: Tensor, tables: FluctuationTables, state: Fluctuatio
     lead, time = x.shape[:-2], x.shape[-1]
     sound = array(x).reshape(-1, BANDS, time)
     y = np.empty((len(sound), BANDS, time // FRAME))
-    past, recent, found, nodes, spreads, waiting, smooth, begun = arrays_of(state, STATE_SHAPES)
-    threshold, gains, search = map(array, tables)
-    windowed = np.empty((PART, SIZE))
-    windows = np.empty((PART, 2), np.int64)
-    for frame in range(time // FRAME):
-        for row in range(len(sound)):
-            count = int(begun[row, 0])
+    memory = FluctuationState(*arrays_of(state, _IN_ROWS))  # type: ignore[arg-type]
+    _slow_frames(sound, FluctuationTables(*map(array, tables)), memory, y)  # type: ignore[arg-type]
+    return torch.from_numpy(y).view(*lead, BANDS, -1)
+
+
+@kernel
+def _slow_frames(x: Array, tables: FluctuationTables, state: FluctuationState, y: Array) -> None:
+    """The frames (row, band, frame) of `x` (row, band, time), into `y`.
+
+    state: updated in place; each field has one axis for rows and what follows them
+    """
+    threshold, gains, search = tables
+    windowed, windows = np.empty((PART, SIZE)), np.empty((PART, 2), np.int64)
+    lines, memory = np.empty((PART, LINES, 2)), np.empty((2, 2, SIZE))
+    power, square = np.empty((PART, 2)), np.empty(PART)
+    for row in range(x.shape[0]):
+        own = slice(row * BANDS, row * BANDS + BANDS)
+        past, recent, found = state.past[own], state.recent[own], state.found[own]
+        nodes, waiting, smooth = state.nodes[own], state.waiting[own], state.smooth[own]
+        spreads = state.spreads[row * 2 * AROUND : (row + 1) * 2 * AROUND]
+        for frame in range(y.shape[2]):
+            count, start = int(state.begun[row]), frame * FRAME
             at = FRAME * count % GRID.hop
-            start = frame * FRAME
             if at + FRAME >= GRID.hop:
-                _end_hop(sound[row], start, at, recent[row], past[row])
+                _end_hop(x[row], start, at, recent, past)
             else:
-                recent[row, :, at : at + FRAME] = sound[row, :, start : start + FRAME]
+                for band in range(BANDS):
+                    for t in range(FRAME):
+                        recent[band, at + t] = x[row, band, start + t]
             part = (at + FRAME) % GRID.hop // FRAME
             if part < PARTS and FRAME * (count + 1) >= GRID.hop:
-                bands = slice(part * PART, min(part * PART + PART, BANDS))
-                used = bands.stop - bands.start
-                _windows(past[row, bands], windowed, windows)
-                lines = np.fft.rfft(windowed[:used])
-                numbers = lines.view(np.float64).reshape(used, -1, 2)[:, :LINES]
-                power = np.empty((used, 2))
-                all_lines(numbers, windows, gains[bands], search, power)
-                n = basis_loudness_of(0.5 * power[:, 1], threshold[bands])
-                _weigh(power, n, found[row, bands])
+                first = part * PART
+                used = min(PART, BANDS - first)
+                _windows(past[first : first + used], windowed, windows)
+                spectra(windowed, memory, lines[:used])
+                all_lines(lines[:used], windows, gains[first : first + used], search, power)
+                for band in range(used):
+                    square[band] = 0.5 * power[band, 1]
+                n = basis_loudness_of(square[:used], threshold[first : first + used])
+                _weigh(power, n, found[first : first + used])
                 if part == PARTS - 1:
-                    push(nodes[row], _amplitudes(found[row]))
-            _finish(nodes[row], count, spreads[row], waiting[row], smooth[row], y[row, :, frame])
-            begun[row, 0] = GRID.after(count)
-    return torch.from_numpy(y).view(*lead, BANDS, -1)
+                    push(nodes, _amplitudes(found))
+            _finish(nodes, count, spreads, waiting, smooth, y[row, :, frame])
+            state.begun[row] = count_on(count, GRID.period)
 
 
 @kernel

@@ -5,9 +5,16 @@ from typing import NamedTuple
 import numpy as np
 
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.fourier import transform, turns, twists
 
 FRAME = 30
 """Values of an envelope, 1500 a second, in a frame."""
+
+LONGEST = 2048
+"""Values of an envelope in a block, at most."""
+
+TURN, TWIST = turns(LONGEST), twists(LONGEST)
+"""Of transforms."""
 
 NODES = 5
 """Amplitudes of blocks that a frame may need, and one more."""
@@ -25,9 +32,11 @@ class Grid(NamedTuple):
     wait: int
     period: int
 
-    def after(self, begun: int) -> int:
-        """The count of frames, which goes around once the start no longer matters."""
-        return begun + 1 if begun + 1 < 2 * self.period else self.period
+
+@kernel
+def count_on(begun: int, period: int) -> int:
+    """The count of frames, which goes around once the start no longer matters."""
+    return begun + 1 if begun + 1 < 2 * period else period
 
 
 @kernel
@@ -82,6 +91,22 @@ def join_hops(older: Array, recent: Array, block: Array) -> None:
             block[band, past + t] = recent[band, t]
         for t in range(past):
             older[band, t] = block[band, hop + t]
+
+
+@kernel
+def spectra(block: Array, memory: Array, lines: Array) -> None:
+    """Spectra (band, line, 2) of `block` (band, time), of as many lines as there is room for.
+
+    memory: of any content (2, 2, time)
+    """
+    size = block.shape[1]
+    for band in range(lines.shape[0]):
+        for t in range(size):
+            memory[0, 0, t] = block[band, t]
+            memory[0, 1, t] = 0.0
+        z = memory[1 if transform(memory[0], memory[1], TURN, TWIST, size) else 0]
+        for k in range(lines.shape[1]):
+            lines[band, k, 0], lines[band, k, 1] = z[0, k], z[1, k]
 
 
 @kernel

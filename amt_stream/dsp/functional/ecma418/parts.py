@@ -1,4 +1,4 @@
-"""Loudness and tonality of frames of tonal and noise loudness (ECMA-418-2:2025, 8.1.1, 6.2.8)."""
+"""Single values of frames of specific ones (ECMA-418-2:2025, 6.2.8, 8.1.1, clauses 7 and 9)."""
 
 import numpy as np
 from torch import Tensor
@@ -43,13 +43,35 @@ def tonality_of_parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return t, hz, specific
 
 
-def _refuse(function: str, x: Tensor) -> None:
+@on_host(_tonality_like)
+def roughness_of_parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Roughness in asper and the rate of the roughest band (..., frame), then each band's.
+
+    x: specific roughness and modulation rates (..., 2, frame, 53)
+    """
+    _refuse("roughness_of_parts", x, 2)
+    r, hz, specific = _tonality_like(x)
+    _roughness(_rows(x), _rows(r, 0), _rows(hz, 0), _rows(specific, 1))
+    return r, hz, specific
+
+
+@on_host(lambda x: x.new_empty(x.shape[:-1]))
+def total_of_bands(x: Tensor) -> Tensor:
+    """The sum over bands of specific values (..., frame, 53), by their width in Bark_HMS."""
+    lead, frames, _ = signal_axes("total_of_bands", "x", x, 2)
+    fit("total_of_bands", x.dtype, ("x", x, (*lead, frames, BANDS)))
+    total = x.new_empty(x.shape[:-1])
+    _total(_rows(x, 1), _rows(total, 0))
+    return total
+
+
+def _refuse(function: str, x: Tensor, parts: int = 3) -> None:
     lead, _, frames, _ = signal_axes(function, "x", x, 3)
-    fit(function, x.dtype, ("x", x, (*lead, 3, frames, BANDS)))
+    fit(function, x.dtype, ("x", x, (*lead, parts, frames, BANDS)))
 
 
 def _rows(x: Tensor, axes: int = 2) -> Array:
-    """Parts (..., 3, frame, 53) as rows of these, or values (..., frame) or (..., frame, 53)."""
+    """Parts (..., part, frame, 53) as rows of these, or values (..., frame) or (..., frame, 53)."""
     y = array(x)
     return y.reshape(-1, *y.shape[-1 - axes :])
 
@@ -92,3 +114,26 @@ def _tonality(x: Array, t: Array, hz: Array, specific: Array) -> None:
                 out[band] = factor * tonal[band]
             at = at if factor > 0 else 0
             t[row, frame], hz[row, frame] = out[at], x[row, 2, frame, at]
+
+
+@kernel
+def _total(specific: Array, out: Array) -> None:
+    for row in range(out.shape[0]):
+        for frame in range(out.shape[1]):
+            total = 0.0
+            for band in range(specific.shape[2]):
+                total += specific[row, frame, band]
+            out[row, frame] = WIDTH * total
+
+
+@kernel
+def _roughness(x: Array, r: Array, hz: Array, specific: Array) -> None:
+    for row in range(x.shape[0]):
+        for frame in range(x.shape[2]):
+            given, out, at = x[row, 0, frame], specific[row, frame], 0
+            for band in range(out.size):
+                out[band] = given[band]
+                if given[band] > given[at]:
+                    at = band
+            hz[row, frame] = x[row, 1, frame, at]
+    _total(specific, r)

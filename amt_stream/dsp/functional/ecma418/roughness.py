@@ -16,10 +16,12 @@ from amt_stream.dsp.functional.ecma418.modulation import (
     Grid,
     before,
     begin_hop,
+    count_on,
     interpolate,
     join_hops,
     push,
     sharpen,
+    spectra,
     spread_of,
     take,
 )
@@ -122,6 +124,8 @@ _FRAMES = (BANDS, NODES), (BANDS, NODES), (BANDS,), (BANDS,), (1,)
 STATE_SHAPES = dict(zip(RoughnessState._fields, (*_ENVELOPES, *_FRAMES), strict=True))
 """Without leading axes."""
 
+_IN_ROWS = {name: shape[1:] for name, shape in STATE_SHAPES.items()}
+
 
 def _like(
     x: Tensor, tables: RoughnessTables, state: RoughnessState
@@ -155,26 +159,47 @@ def roughness_in_place(x: Tensor, tables: RoughnessTables, state: RoughnessState
     lead, time = x.shape[:-3], x.shape[-1]
     sound = array(x).reshape(-1, 2, BANDS, time)
     y = np.empty((len(sound), 2, BANDS, time // FRAME))
-    older, recent, power, nodes, rates, smooth, rate, begun = arrays_of(state, STATE_SHAPES)
-    threshold, window, gain, bias, bands = map(array, tables)
-    block, energy = np.empty((BANDS, SIZE)), np.empty(BANDS)
-    for frame in range(time // FRAME):
-        for row in range(len(sound)):
-            count = int(begun[row, 0])
-            at = FRAME * count % GRID.hop
-            fitting = take(sound[row], frame * FRAME, at, recent[row], power[row])
-            if at + FRAME >= GRID.hop:
-                join_hops(older[row], recent[row], block)
-                n = basis_loudness_of(power[row].sum(-1) / (SIZE / 2), threshold)
-                _window(block, window, energy)
-                lines = np.fft.rfft(block).view(np.float64).reshape(BANDS, -1, 2)
-                found = _all_amplitudes(lines, energy, n, gain, bias, bands)
-                push(nodes[row], found[0])
-                push(rates[row], found[1])
-                begin_hop(sound[row], frame * FRAME, fitting, recent[row], power[row])
-            _finish(nodes[row], rates[row], count, smooth[row], rate[row], y[row, :, :, frame])
-            begun[row, 0] = GRID.after(count)
+    memory = RoughnessState(*arrays_of(state, _IN_ROWS))  # type: ignore[arg-type]
+    _rough_frames(sound, RoughnessTables(*map(array, tables)), memory, y)  # type: ignore[arg-type]
     return torch.from_numpy(y).view(*lead, 2, BANDS, -1)
+
+
+@kernel
+def _rough_frames(x: Array, tables: RoughnessTables, state: RoughnessState, y: Array) -> None:
+    """The frames (row, 2, band, frame) of `x` (row, 2, band, time), into `y`.
+
+    state: updated in place; each field has one axis for rows and what follows them
+    """
+    threshold, window, gain, bias, bands = tables
+    block, lines = np.empty((BANDS, SIZE)), np.empty((BANDS, SIZE // 2 + 1, 2))
+    memory, energy, square = np.empty((2, 2, SIZE)), np.empty(BANDS), np.empty(BANDS)
+    for row in range(x.shape[0]):
+        own = slice(row * BANDS, row * BANDS + BANDS)
+        older, recent, power = state.older[own], state.recent[own], state.power[own]
+        nodes, rates, smooth, rate = (
+            state.nodes[own],
+            state.rates[own],
+            state.smooth[own],
+            state.rate[own],
+        )
+        for frame in range(y.shape[3]):
+            count, start = int(state.begun[row]), frame * FRAME
+            at = FRAME * count % GRID.hop
+            fitting = take(x[row], start, at, recent, power)
+            if at + FRAME >= GRID.hop:
+                join_hops(older, recent, block)
+                for band in range(BANDS):
+                    p = power[band]
+                    square[band] = (p[0] + p[1] + p[2] + p[3]) / (SIZE / 2)
+                n = basis_loudness_of(square, threshold)
+                _window(block, window, energy)
+                spectra(block, memory, lines)
+                found = _all_amplitudes(lines, energy, n, gain, bias, bands)
+                push(nodes, found[0])
+                push(rates, found[1])
+                begin_hop(x[row], start, fitting, recent, power)
+            _finish(nodes, rates, count, smooth, rate, y[row, :, :, frame])
+            state.begun[row] = count_on(count, GRID.period)
 
 
 @kernel
