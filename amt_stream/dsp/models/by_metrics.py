@@ -9,11 +9,11 @@ import torch
 from amt_stream.dsp.functional.ecma418 import sound_to_metrics
 from amt_stream.dsp.functional.ecma418.autocorrelation import own
 from amt_stream.dsp.functional.ecma418.bands import BANDS
+from amt_stream.dsp.functional.ecma418.envelopes import ORDER
 from amt_stream.dsp.functional.ecma418.sound_to_metrics import (
     AT,
     CALLS,
     METRICS,
-    ORDER,
     STATES,
     TABLES,
     to_metric,

@@ -20,6 +20,7 @@ from amt_stream.dsp.functional.ecma418.modulation import (
     interpolate,
     push,
     sharpen,
+    sort,
     spectra,
     spread_of,
 )
@@ -216,7 +217,7 @@ def _finish(
         number = number and there[i] == there[i]
     median = np.nan
     if number:  # sorting NaN would leave the array
-        there.sort()
+        sort(there)
         median = 0.5 * (there[(count - 1) // 2] + there[count // 2])
     for i in range(spreads.size - 1):
         spreads[i] = spreads[i + 1]
@@ -287,7 +288,9 @@ def _smooth(x: Array, y: Array) -> None:
         load(x, 0, bands, start - half - 1, length + MEDIAN, tile)
         if start == MARGIN:
             for band in range(bands):
-                ordered[:MEDIAN, band] = np.sort(tile[:MEDIAN, band])
+                for i in range(MEDIAN):
+                    ordered[i, band] = tile[i, band]
+                sort(ordered[:MEDIAN, band])
         for t in range(length):
             # The new value joins the ordered ones, which from the old one on move a place back.
             old, new = _lanes(tile, t, 0), _lanes(tile, t + MEDIAN, 0)

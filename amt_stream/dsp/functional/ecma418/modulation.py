@@ -110,6 +110,17 @@ def spectra(block: Array, memory: Array, lines: Array) -> None:
 
 
 @kernel
+def sort(x: Array) -> None:
+    """Sort a few numbers in place; `numpy.sort` allocates memory that only Python can release."""
+    for i in range(1, x.size):
+        value, k = x[i], i
+        while k > 0 and x[k - 1] > value:
+            x[k] = x[k - 1]
+            k -= 1
+        x[k] = value
+
+
+@kernel
 def push(nodes: Array, value: Array) -> None:
     """Append `value` (band,) to `nodes` (band, 5)."""
     for band in range(nodes.shape[0]):

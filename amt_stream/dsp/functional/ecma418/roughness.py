@@ -21,6 +21,7 @@ from amt_stream.dsp.functional.ecma418.modulation import (
     join_hops,
     push,
     sharpen,
+    sort,
     spectra,
     spread_of,
     take,
@@ -255,7 +256,8 @@ def _all_amplitudes(
     for band in range(BANDS):
         for k in range(count):
             s[k] += mean[band, k]
-    ordered = np.sort(s[FIRST : LAST + 1])
+    ordered = s[FIRST : LAST + 1].copy()
+    sort(ordered)
     middle = (LAST - FIRST) // 2
     median = 0.5 * (ordered[middle] + ordered[middle + 1])
     most = 0.0
