@@ -232,7 +232,8 @@ def _find_lines(
             chosen = first < _together_fit(f[:peaks], length, turn, fits, size)
         if chosen:
             count = far + 1
-            f[:count], size[:count] = apart[:count], sizes[:count]
+            for i in range(count):
+                f[i], size[i] = apart[i], sizes[i]
     elif peaks:
         _together_fit(f[:peaks], length, turn, fits, size)
     highest, kept = 0.0, 0
