@@ -114,7 +114,7 @@ def input_from_window(
 def _stored_background(args: LiveOptions, preset: Preset, given: Input) -> "Tensor":
     """The mean components of --background, as this input would give them."""
     from amt_stream.offline.analysis import CheckedFile
-    from amt_stream.offline.background import steady_background
+    from amt_stream.offline.background import clipped_words, steady_background
 
     assert args.background is not None
     if args.microphones:
@@ -134,6 +134,8 @@ def _stored_background(args: LiveOptions, preset: Preset, given: Input) -> "Tens
         f"the background is {args.background}, {recording.duration_s:.1f} s{short}: right only if "
         "it is steady, and recorded by this microphone at this gain"
     )
+    if words := clipped_words(recording):
+        say(words)
     return stored
 
 

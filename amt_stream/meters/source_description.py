@@ -1,6 +1,7 @@
 """What a reader or a device knows of its sound."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -76,6 +77,7 @@ class SourceDescription:
     encoding: how samples are stored, such as "PCM 16 bit" or "float"; "" if unknown
     clips_at: from which magnitude, as a fraction of full scale, a converter may have clipped; None
         for floating-point samples, which have no end
+    channel_ends: like clips_at, of each channel, where they differ; infinity for no end
     has_offset: whether its samples may have a constant offset, which is no sound and is removed
     offset: of each channel, as a fraction of full scale, once it is known; () before, and NaN for a
         channel that is not measured
@@ -98,6 +100,7 @@ class SourceDescription:
     incomplete: str = ""
     remark: str = ""
     gain: InputGain | None = None
+    channel_ends: tuple[float, ...] = ()
 
     @classmethod
     def of_device(cls, channels: int, gain: InputGain | None = None, played: bool = False) -> Self:
@@ -127,6 +130,13 @@ class SourceDescription:
     def of_signal(cls, channels: int) -> Self:
         """Of computed sound."""
         return cls("signal", usual_layout(channels), "float")
+
+    def with_ends_of(self, sources: Sequence[tuple[Self, int]]) -> Self:
+        """A copy whose channels are those of several sources, each with its number of channels."""
+        ends = [math.inf if of.clips_at is None else of.clips_at for of, _ in sources]
+        of_each = tuple(end for end, (_, n) in zip(ends, sources, strict=True) for _ in range(n))
+        lowest = None if math.isinf(min(ends)) else min(ends)
+        return replace(self, clips_at=lowest, channel_ends=of_each if len({*ends}) > 1 else ())
 
     def with_layout(self, layout: Layout) -> Self:
         """A copy with another layout."""

@@ -12,6 +12,7 @@ from amt_stream.core.words import counted
 from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.dsp.models.partial import mean_components
 from amt_stream.dsp.stages.spectrum import component_frequencies
+from amt_stream.engine.microphone.converter_ends import ConverterEnds
 from amt_stream.engine.sources import BLOCK_S, Block, FileSource, SourceError
 from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.analysis import CheckedFile
@@ -24,8 +25,9 @@ class _BothFiles(FileSource):
 
     def __init__(self, target: Path, background: Path) -> None:
         super().__init__(target, paced=False)
-        self._other = FileSource(background, paced=False)
-        self.channels += self._other.channels
+        self._other = other = FileSource(background, paced=False)
+        self.each = (self.description, self.channels), (other.description, other.channels)
+        self.channels += other.channels
         self.description = self.description.with_layout(usual_layout(self.channels))
 
     def seek(self, sample: int) -> None:
@@ -57,9 +59,12 @@ class TargetInBackground(CheckedFile):
     def __init__(self, path: str | Path, background: Path, *how: Any) -> None:
         self._background = background
         super().__init__(path, None, *how)
+        self.description = self.description.with_ends_of(self._each)
 
     def _open(self) -> FileSource:
-        return _BothFiles(self.path, self._background)
+        file = _BothFiles(self.path, self._background)
+        self._each = file.each
+        return file
 
 
 def refuse_unlike(target: CheckedFile, background: CheckedFile) -> None:
@@ -76,6 +81,21 @@ def refuse_unlike(target: CheckedFile, background: CheckedFile) -> None:
             for one, count in zip((target, background), counts, strict=True)
         )
         raise SourceError(f"{words}: give one of each, or left and right of each")
+
+
+def clipped_words(background: CheckedFile) -> str:
+    """What a person has to know of a stored background that is clipped; "" if it is not."""
+    ends = ConverterEnds(len(background.channels), background.description.clips_at)
+    count = position = 0
+    for block in background.blocks():
+        count += len(ends.clipped(block, np.ones(block.shape, np.bool_), position))
+        position += len(block)
+    if not count:
+        return ""
+    return (
+        f"{background.name} is clipped: the background is at least so loud, and a target at most "
+        "so audible"
+    )
 
 
 def steady_background(

@@ -19,6 +19,9 @@ MODEL = "stipa"
 USUAL_S, NOISE_S = 25.0, 10.0
 """How long a position is measured, and noise that is measured apart."""
 
+LOST_S = 2.0
+"""Of sound that is missing, from which on a message says so: the first second always is."""
+
 BEGIN_S = 1.0
 """From the start of the player until its sound is in the room."""
 
@@ -80,7 +83,7 @@ class StiMeasurement:
         """
         result = self.result
         if result is None:
-            raise NotMeasured("less than 4 s of sound are too little: measure for 15 s or more")
+            raise NotMeasured(f"{self._too_little}: measure for 15 s or more")
         if noise_db is not None and not self.calibrated:
             raise NotMeasured("noise that is added needs the true level: calibrate the input")
         now = utc_now()
@@ -88,11 +91,19 @@ class StiMeasurement:
         return StiPosition.of(name or now, now, result, self.calibrated, noise_db, interrupted)
 
     @property
+    def _too_little(self) -> str:
+        """Why there is no result, in words."""
+        lost_s: float = self._latest.ask(MODEL, lambda readings: readings.lost_s)
+        words = "less than 4 s of sound are too little"
+        lost = f"{lost_s:.0f} s of the sound were clipped or missing"
+        return f"{lost}, and {words}" if lost_s >= LOST_S else words
+
+    @property
     def noise_db(self) -> list[float]:
         """The levels (7,) of what was measured, as noise. Raises NotMeasured without them."""
         result = self.result
         if result is None:
-            raise NotMeasured("less than 4 s of sound are too little for the level of noise")
+            raise NotMeasured(f"{self._too_little} for the level of noise")
         if not self.calibrated:
             raise NotMeasured("the level of noise has to be true: calibrate the input")
         return [round(float(level), 1) for level in result.level_db]

@@ -62,3 +62,20 @@ def test_what_is_wrong_with_a_sound_is_said(said, sound_file):
     assert {clipped, length} <= {*out.splitlines()}
     page = said("compare", a, b, "--model", "spl", "--json")
     assert {clipped, length} <= {*json.loads(page[1])["notes"]}
+
+
+def test_an_adjustment_has_no_uncertainty_of_a_level(said, sound_file):
+    noise = 1e-3 * np.random.default_rng(4).standard_normal(4 * FS)
+    tone = 1e-2 * np.sin(2 * np.pi * 1000 / FS * np.arange(4 * FS))
+    a, b = sound_file(noise, name="a.wav"), sound_file(noise + tone, name="b.wav")
+    level = ("--full-scale-db", "100", "--calibration-uncertainty", "0.3", "--model", "rating,spl")
+    status, out, _ = said("compare", a, b, *level, "--json")
+    assert status == 0
+    found = {one["name"]: one for one in json.loads(out)["readings"]}
+    assert found["kt_db"]["difference"] == 6
+    assert found["rating_laeq_db"]["uncertainty"] > 1
+    for name in ("kt_db", "ki_db", "lceq_minus_laeq_db"):
+        if name in found:
+            assert (found[name]["uncertainty"], found[name]["sure"]) == (None, None)
+    (line,) = [one for one in said("compare", a, b, *level)[1].splitlines() if "K_T" in one[:5]]
+    assert line.split()[3:] == ["+6.00", "dB", "?"]

@@ -51,6 +51,34 @@ def test_a_shorter_background_counts_as_steady(summary_of):
     assert found["audible_n50_db"] == pytest.approx(16, abs=2)
 
 
+def test_the_file_that_is_clipped_is_told(summary_of, said):
+    """In integers, whatever the other file is in; beyond full scale in floating point is sound."""
+    loud = np.clip(noise(40, 1) / 0.01, -1, 1)
+    for name, kind, x in (
+        ("soft", "PCM_16", 1e-3 * np.sign(loud)),
+        ("float", "FLOAT", 2 * np.sign(loud)),
+        ("clipped", "PCM_16", np.sign(loud)),
+        ("long", "PCM_16", np.sign(np.concatenate([loud, loud]))),
+    ):
+        soundfile.write(f"{name}.wav", x, FS, kind)
+    ends = "clipped.wav is clipped: the background is at least so loud"
+    for target, background, is_clipped in (
+        ("soft", "float", False),
+        ("float", "clipped", True),
+        ("soft", "clipped", True),
+    ):
+        found, words, _ = summary_of(f"{target}.wav", "--background", f"{background}.wav")
+        assert (ends in words) == is_clipped
+        assert (found["statistics"]["partial"]["clipped_s"] > 0) == is_clipped
+        assert "at least what they say" not in words
+    assert ends in summary_of("long.wav", "--background", "clipped.wav")[1]
+    at = "--background", "clipped.wav", "--full-scale-db", 100, "--format", "jsonl"
+    header = json.loads(said("analyze", "soft.wav", *at)[1].splitlines()[0])
+    if_clipped = {one["name"]: one.get("if_clipped") for one in header["header"]["columns"]}
+    assert if_clipped["partial_ltl_sone"] == if_clipped["audible_db"] == "uncertain"
+    assert if_clipped["background_sone"] == "at least"
+
+
 def test_two_ears(summary_of):
     write("alarm.wav", tone(75, 1), tone(70, 1))
     write("machine.wav", noise(40, 1), noise(40, 1, seed=2))

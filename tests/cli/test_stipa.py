@@ -127,6 +127,15 @@ def test_silence_and_noise_are_no_signal(run, tmp_path):
     assert "too little: measure for 15 s or more" in done.err
 
 
+def test_clipping_is_not_too_short_a_sound(run, tmp_path):
+    path = tmp_path / "clipped.wav"
+    x = 30 * carriers(np.full((7, 2), 0.7), 17)
+    soundfile.write(path, np.clip(x, -1, 1), FS, subtype="PCM_16")
+    done = run("stipa", "--source", path)
+    assert done.status == 1
+    assert "17 s of the sound were clipped or missing, and less than 4 s" in done.err
+
+
 def test_a_slow_recording_is_refused(run, tmp_path):
     path = tmp_path / "slow.wav"
     soundfile.write(path, np.zeros(16000 * 4), 16000)

@@ -293,7 +293,12 @@ def _in_background(
 ) -> "tuple[CheckedFile, list[Calibration], JsonDict]":
     """The target with its background: its sound, their calibration, what the model takes."""
     from amt_stream.offline.analysis import CheckedFile
-    from amt_stream.offline.background import TargetInBackground, refuse_unlike, steady_background
+    from amt_stream.offline.background import (
+        TargetInBackground,
+        clipped_words,
+        refuse_unlike,
+        steady_background,
+    )
 
     assert args.background is not None
     assert task.levels is not None
@@ -312,6 +317,8 @@ def _in_background(
             f"scale and {path} as {others[0].full_scale_db_spl:g}: give two recordings of one "
             "calibration"
         )
+    if words := clipped_words(background):
+        note(words)
     if background.samples >= target.samples:
         calibrations = calibrations if len(calibrations) == 1 else calibrations * 2
         return TargetInBackground(task.file, path, *how), calibrations, {}
@@ -416,6 +423,8 @@ def _analyze(
     if clipped_s:
         at_least = ": its levels and loudness are at least what they say"
         words = at_least if catalog.any_in_pascal(one.name for one in preset.entries) else ""
+        if args.background is not None:
+            words = ", or its background is: how loud and audible it is in it is uncertain"
         note(f"{recording.name} is clipped for {clipped_s:.3g} s{words}")
     if in_intervals and target is None:
         summary["intervals"] = [row for part in intervals for row in part]

@@ -419,11 +419,9 @@ def _microphones(sources: Sequence[Source]) -> tuple[Microphone, ...]:
 def _description(sources: Sequence[Source]) -> SourceDescription:
     """What is known of all sources together; gains are those of each (`Source.gain_of`)."""
     each = [source.description for source in sources]
-    ends = [one.clips_at for one in each if one.clips_at is not None]
     return SourceDescription(
         each[0].kind,
         usual_layout(sum(source.channels for source in sources)),
         each[0].encoding,
-        min(ends, default=None),
-        any(one.has_offset for one in each),
-    )
+        has_offset=any(one.has_offset for one in each),
+    ).with_ends_of([(source.description, source.channels) for source in sources])

@@ -30,14 +30,14 @@ class ConverterEnds(Resumable):
     The sound may have been louder there. A single such sample may be right: it is the top of a
     tone of full scale.
 
-    clips_at: see `SourceDescription`; None finds nothing
+    clips_at: of all channels or of each, see `SourceDescription`; None finds nothing
     count: samples in such runs so far, of all channels
     """
 
     kept: ClassVar[tuple[str, ...]] = ("count", "_last", "_in_run")
 
-    def __init__(self, channels: int, clips_at: float | None) -> None:
-        self._clips_at = np.float32(math.inf if clips_at is None else clips_at)
+    def __init__(self, channels: int, clips_at: float | NDArray[np.floating] | None) -> None:
+        self._clips_at = np.asarray(math.inf if clips_at is None else clips_at, np.float32)
         self.count = 0
         # The last sample of each channel at an end, counted from 1, negative at the lower end; and
         # whether it is in a run.

@@ -60,7 +60,8 @@ class Listener(Resumable):
         self.input = MicrophoneInput(
             columns, offered, calibration, gain_db, places, measured, about
         )
-        self.ends = ConverterEnds(self.input.channels, about.clips_at)
+        ends = np.array(about.channel_ends)[columns] if about.channel_ends else about.clips_at
+        self.ends = ConverterEnds(self.input.channels, ends)
         self.gaps = Gaps()
         self.frames = self.non_finite = self.broken = 0
         self._stretch = 0

@@ -128,8 +128,10 @@ class Column:
             return ""
         if self.statistic == "forecast":
             return AT_MOST
-        rises = self.unit in RISING and self.statistic != "difference" and not self.band_hz
-        return AT_LEAST if rises else UNCERTAIN
+        # A target is softer in a background that was louder.
+        either = self.statistic == "difference" or bool(self.band_hz or self.near)
+        either |= self.of == "audible_db"
+        return AT_LEAST if self.unit in RISING and not either else UNCERTAIN
 
     def to_dict(self) -> JsonDict:
         """As a header tells it."""

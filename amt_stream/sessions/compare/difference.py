@@ -32,6 +32,9 @@ LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS"
 UNITS = (*LEVELS, *LOUDNESS, *FULL_SCALE)
 """Units of readings that can be compared."""
 
+RELATIVE, AUDIBILITY = ("difference", "adjustment"), "audibility"
+"""Statistics and a quantity in dB that are not levels."""
+
 Known = tuple[float, float]
 """Uncertainties in dB, k = 2: of the calibration, and of the microphone for this sound."""
 
@@ -286,6 +289,10 @@ class Comparison:
         """The uncertainty of b - a by the law of propagation: separate and common parts."""
         if unit in FULL_SCALE or not in_pascal:
             return np.zeros_like(a)
+        column = self.a.known.get(name)
+        # Not an error of the level, but of other causes, makes these uncertain.
+        if column is not None and (column.statistic in RELATIVE or AUDIBILITY in column.quantity):
+            return None
         known = _known(self.a), _known(self.b)
         if self.common and unit in LEVELS:
             # A common error cancels even if its size is unknown.

@@ -139,6 +139,11 @@ class StipaReadings(ChannelReadings):
         found = [one for meter in self._meters if (one := meter.overall) is not None]
         return max(found, key=lambda one: one.sti, default=None)
 
+    @property
+    def lost_s(self) -> float:
+        """How much of the sound since the last reset was missing or clipped."""
+        return max(float(meter.reading()["excluded_s"]) for meter in self._meters)
+
     def take(self, frames: Frames) -> NDArray[np.float64]:
         counted = self.counted(frames, MEMORY_S) & (frames.time_s > SETTLE_S + 0.05)
         counted &= (frames.fault & Fault.CLIP) == 0
