@@ -37,6 +37,9 @@ class ByMetrics(Fused):
     metric: ClassVar[str]
     form: ClassVar[Callable[..., Any]]
 
+    def begin_to_compile(self, *also: str) -> None:
+        """Nothing: most of the time goes to one kernel, which two processes would both compile."""
+
     def make(self, made: Workspace) -> None:
         self.over_frames = "tones" if "tones" in self.named else self.metric
         self.resample(made, CALLS)

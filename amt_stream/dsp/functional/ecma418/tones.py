@@ -381,38 +381,6 @@ def _reduce(
         y[2, band, frame] = hz
 
 
-@bare_kernel
-def _frames(
-    x: Array,
-    tables: TonalTables,
-    sounds: tuple[Array, ...],
-    lines: tuple[Array, ...],
-    rows: tuple[Array, ...],
-    last: Array,
-    late: Array,
-    smooth: Array,
-    begun: Array,
-    memory: Memory,
-    y: Array,
-) -> None:
-    """The frames (3, band, frame) of one row `x` (band, time), into `y`.
-
-    sounds, lines, rows: by size, as in `State` of `tonal_and_noise`, without leading axes; updated
-        in place like the rest of it. Of sizes that are not averaged over time, rows are (2, 53, 0)
-    """
-    threshold, gate, smoothing, weights = tables
-    for frame in range(y.shape[2]):
-        count = int(begun[0])
-        for k in range(len(PLANS)):
-            plan, sound = PLANS[k], sounds[k]
-            keep_positive(x, frame * HOP, plan.first, count, sound)
-            if (count + 1) % plan.frames == 0:
-                _estimate(plan, memory, count, threshold, sound, lines[k], rows[k], last, late)
-        _reduce(late, count, smooth, smoothing, weights, gate, y, frame)
-        count += 1
-        begun[0] = count - AROUND if count >= 2 * AROUND else count
-
-
 _COUNTS = tuple(blocks.last - blocks.first + 1 for blocks in SIZES)
 """Bands of each size."""
 
@@ -426,6 +394,7 @@ def _frames_of_rows(
     state: updated in place; each field has one axis for rows and what follows them
     no_rows: (2, 53, 0), for sizes of blocks that are not averaged over time
     """
+    threshold, gate, smoothing, weights = tables
     a, b, c, d = _COUNTS
     for row in range(x.shape[0]):
         sounds = (
@@ -443,8 +412,16 @@ def _frames_of_rows(
         two, three = slice(2 * row, 2 * row + 2), slice(3 * row, 3 * row + 3)
         rows = state.rows_8192[two], state.rows_4096[two], no_rows, no_rows
         last, late, smooth = state.last[three], state.late[three], state.smooth[two]
-        begun = state.begun[row : row + 1]
-        _frames(x[row], tables, sounds, lines, rows, last, late, smooth, begun, memory, y[row])
+        for frame in range(y.shape[3]):
+            count = int(state.begun[row])
+            for k in range(len(PLANS)):
+                plan, sound = PLANS[k], sounds[k]
+                keep_positive(x[row], frame * HOP, plan.first, count, sound)
+                if (count + 1) % plan.frames == 0:
+                    _estimate(plan, memory, count, threshold, sound, lines[k], rows[k], last, late)
+            _reduce(late, count, smooth, smoothing, weights, gate, y[row], frame)
+            count += 1
+            state.begun[row] = count - AROUND if count >= 2 * AROUND else count
 
 
 NO_ROWS = np.empty((2, BANDS, 0))
