@@ -135,6 +135,14 @@ def test_the_example_reads_a_sound_from_a_pipe(folder, sound, right):
     np.testing.assert_allclose(rows[:, 1], right[:, 0], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize("gain", ["twenty", "0", "-1", "nan", "2x"])
+def test_the_example_refuses_what_is_no_gain(folder, sound, gain):
+    program = compiled(folder, "zwicker", HOST, folder / "meter", main="example.c")
+    done = subprocess.run([program, gain], input=sound.tobytes(), capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == f"the gain is {gain}: give a number above 0, such as 20\n"
+
+
 @pytest.mark.parametrize(
     "language",
     ["cpp", pytest.param("rust", marks=pytest.mark.soak)],

@@ -4,6 +4,7 @@
        ffmpeg -v error -i sound.wav -f f32le -ac 2 -ar 48000 - | ./meter 20 */
 #include "amt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,7 +20,15 @@ int main(int count, char **arguments) {
     float *frames = malloc(sizeof(float) * width * FRAMES);
     const float **each = malloc(sizeof *each * channels);
     if (!meter || !sound || !apart || !frames || !each) return 1;
-    if (count > 1) AMT(set_gain)(meter, strtof(arguments[1], NULL));
+    if (count > 1) {
+        char *end;
+        const float gain = strtof(arguments[1], &end);
+        if (end == arguments[1] || *end || !(gain > 0 && gain < HUGE_VALF)) {
+            fprintf(stderr, "the gain is %s: give a number above 0, such as 20\n", arguments[1]);
+            return 2;
+        }
+        AMT(set_gain)(meter, gain);
+    }
     printf("time_s");
     for (size_t c = 0; c < width; c++) printf(",%s_%s", columns[c].name, columns[c].unit);
     printf("\n");
