@@ -190,6 +190,7 @@ class Database:
                 first, until = end + 1, self._next[table] - 1
                 digest = sha256_of_rows(self._connection, table, columns, first, until)
                 piece = {"table": table, "columns": columns, "first": first, "last": until}
+                piece |= hash_of_headers(self._connection, table, first, until)
                 self._folder.chain.add(max(1, run), DATABASE, digest, **piece, recovered=True)
         self._open_since = dict(self._next)
 
@@ -252,6 +253,7 @@ class Database:
         self._changed = False
 
     def _close_parts(self) -> None:
+        assert self._connection is not None
         for table in TABLES:
             first, after = self._open_since[table], self._next[table]
             if after == first:
@@ -266,6 +268,7 @@ class Database:
                 columns=["id", "run", *names],
                 first=first,
                 last=after - 1,
+                **hash_of_headers(self._connection, table, first, after - 1),
             )
             self._open_since[table] = after
             self._digests[table] = hashlib.sha256()
@@ -318,6 +321,19 @@ def refuse_other_tables(connection: sqlite3.Connection) -> None:
 
 def table_columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})")]
+
+
+def hash_of_headers(
+    connection: sqlite3.Connection, table: str, first: int, last: int
+) -> dict[str, str]:
+    """The hash of the headers that begin in a part of "rows", as `headers` of its entry."""
+    asked = "SELECT run, first, header FROM headers WHERE first BETWEEN ? AND ? ORDER BY first, run"
+    if table != "rows":
+        return {}
+    digest = hashlib.sha256()
+    for row in connection.execute(asked, (first, last)):
+        digest.update(canonical_row(row))
+    return {"headers": digest.hexdigest()}
 
 
 def sha256_of_rows(

@@ -9,7 +9,13 @@ from amt_stream.core.safe_text import sentence
 from amt_stream.core.words import counted
 from amt_stream.meters.frames import Event
 from amt_stream.sessions.chain import REMOVED, Entry, first_break, head_of, is_locked, present
-from amt_stream.sessions.database import MOST_ROWS, TABLES, sha256_of_rows, table_columns
+from amt_stream.sessions.database import (
+    MOST_ROWS,
+    TABLES,
+    hash_of_headers,
+    sha256_of_rows,
+    table_columns,
+)
 from amt_stream.sessions.files import SessionError, sha256_of
 from amt_stream.sessions.folder import DATABASE, DESCRIBED, PART
 from amt_stream.sessions.reading import UNREAD, Session, opened
@@ -150,6 +156,8 @@ def _compare_table(
             != entry["sha256"]
         ):
             verdict.edited.append(f"{where} were edited")
+        elif not hash_of_headers(connection, table, first, last).items() <= entry.items():
+            verdict.edited.append(f"the header of {where} was edited")
     behind = connection.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (end,)).fetchone()[0]
     if behind:
         verdict.open.append(f"{counted(behind, table.removesuffix('s'))} of {DATABASE}")

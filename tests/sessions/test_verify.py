@@ -52,6 +52,9 @@ def test_an_added_part_is_named(written, tmp_path):
         ("INSERT INTO rows (time_s) VALUES (9.0)", "intact"),
         ("ALTER TABLE rows DROP COLUMN laeq_db", "edited"),
         ("DROP TABLE rows", "edited"),
+        ("UPDATE headers SET header = replace(header, 'dB', 'phon')", "edited"),
+        ("INSERT INTO headers SELECT run, first + 3, header FROM headers", "edited"),
+        ("DELETE FROM headers", "edited"),
     ],
 )
 def test_a_changed_row_of_the_database_is_seen(written, tmp_path, change, word):
