@@ -273,7 +273,7 @@ class Fused:
     kernels: tuple[str, ...]
     rows: Any
     axes = 1
-    first_output: ClassVar[str]
+    first_output: str
     host_outputs: tuple[HostOutput, ...]
     gives: ClassVar[bool] = False
 

@@ -161,7 +161,8 @@ _EDITIONS = {
 
 
 @cache
-def _sone_table(edition: str) -> tuple[np.ndarray, np.ndarray]:
+def sone_table(edition: str) -> tuple[np.ndarray, np.ndarray]:
+    """Loudness levels in phon of a standard's table, and logarithms to base 10 of their sones."""
     if edition not in _EDITIONS:
         raise ValueError(f"edition {edition!r} is not known: use one of {', '.join(_EDITIONS)}")
     name, column = _EDITIONS[edition]
@@ -176,14 +177,18 @@ def sone_to_phon(n: Quantity, edition: str = "iso532-3") -> Quantity:
     532-2:2017; Table 7 of ANSI S3.4-2007 for "ansi-s3.4") and clamped at its ends; NaN stays NaN.
     The formula 40 + 10 log2(n) is more than 8 phon off at 20 phon.
     """
-    phon, log_sone = _sone_table(edition)
-    sone = _array(n)
-    return _as_given(n, np.interp(np.log10(np.maximum(sone, 1e-30)), log_sone, phon))
+    phon, log_sone = sone_table(edition)
+    return _as_given(n, level_in_table(_array(n), log_sone, phon))
+
+
+def level_in_table(sone: Any, log_sone: np.ndarray, phon: np.ndarray) -> Any:
+    """Loudness level in phon by a `sone_table`, for arrays and for compiled loops."""
+    return np.interp(np.log10(np.maximum(sone, 1e-30)), log_sone, phon)
 
 
 def phon_to_sone(level: Quantity, edition: str = "iso532-3") -> Quantity:
     """Loudness in sone of a level in phon, 0 to 120 phon: the inverse of `sone_to_phon`."""
-    phon, log_sone = _sone_table(edition)
+    phon, log_sone = sone_table(edition)
     return _as_given(level, 10 ** np.interp(_array(level), phon, log_sone))
 
 
@@ -192,7 +197,11 @@ def zwicker_phon(n: Quantity) -> Quantity:
 
     40 + 10 log2(n) for 1 sone and more, else 40 (n + 0.0005)^0.35, at least 3 phon.
     """
-    sone = _array(n)
+    return _as_given(n, zwicker_level(_array(n)))
+
+
+def zwicker_level(sone: Any) -> Any:
+    """`zwicker_phon` of an array or number in float64, also for compiled loops."""
     loud = 40 + 10 * np.log2(np.maximum(sone, 1.0))
     soft = np.maximum(40 * (np.minimum(sone, 1.0) + 0.0005) ** 0.35, 3.0)
-    return _as_given(n, np.where(sone < 1, soft, loud))
+    return (sone < 1) * soft + (sone >= 1) * loud

@@ -16,13 +16,18 @@ from amt_stream.core.errors import Refusal
 from amt_stream.dsp.functional.compiler.call_table import WIDTH
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
 from amt_stream.meters import catalog
+from amt_stream.native.moore import GlasbergMeter, MooreMeter
 from amt_stream.native.programme import ProgrammeMeter
 from amt_stream.native.sound_level import LevelMeter
+from amt_stream.native.zwicker import ZwickerMeter
 
 ALIGNMENT = 64
 """Bytes to which each array is aligned: a line of the cache."""
 
 METERED: Mapping[str, Callable[[int, int], Any]] = {
+    "zwicker": lambda fs, channels: ZwickerMeter(fs),
+    "moore2016": lambda fs, channels: MooreMeter(fs),
+    "gm2002": lambda fs, channels: GlasbergMeter(fs),
     "bs1770": ProgrammeMeter,
     "spl": lambda fs, channels: LevelMeter(fs),
 }

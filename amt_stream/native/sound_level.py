@@ -1,6 +1,5 @@
 """Sound levels with their readings, as a plan for programs without Python."""
 
-import math
 import sys
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from amt_stream.meters.accumulators.sound_level import (
     Running,
     exposure_db,
 )
+from amt_stream.native.exceeded import find_exceeded
 
 TABLES = {"risen": RISEN, "forgotten": FORGOTTEN, "intervals": INTERVALS}
 KEPT = tuple(f"kept_{name}" for name in Running._fields)
@@ -89,42 +89,6 @@ AT = plan_rows(
 
 _decibels = cached_njit(nogil=True, error_model="numpy")(decibels)
 _exposure_db = cached_njit(nogil=True, error_model="numpy")(exposure_db)
-
-
-@kernel
-def _find_exceeded(
-    powers: Array,
-    taken: int,
-    risen: int,
-    percents: Array,
-    counted: Array,
-    rise: Array,
-    exceeding: Array,
-    level: Array,
-    more: Array,
-    exceeded: Array,
-) -> None:
-    """Percentiles after each frame, as `Percentiles` calculates them; updates the state.
-
-    rise: how many values it has, and their sorted classes
-    """
-    for k in range(len(powers)):
-        level[0] = _decibels(powers[k])
-        if taken + 1 + k >= risen:
-            loops.count(level, WIDTH, LEAST, MOST, LEAST, counted)
-        elif not math.isnan(level[0]):
-            place = loops.class_number(level[0], WIDTH, LEAST, MOST)
-            rise[0] += 1
-            j = rise[0]
-            while j > 1 and rise[j - 1] > place:
-                rise[j] = rise[j - 1]
-                j -= 1
-            rise[j] = place
-        if (taken + 1 + k) % RENEWED == 0:
-            heard = loops.find_rise(rise[1 : rise[0] + 1], LEAST, LEAST, counted, more)
-            loops.find(percents, WIDTH, MOST, LEAST, counted, more[:heard], exceeding)
-        for i in range(len(exceeding)):
-            exceeded[i, k] = exceeding[i]
 
 
 @kernel
@@ -187,15 +151,19 @@ def _read(
             for i in range(measured.shape[1]):
                 measured[r, i, k] = _decibels(powers[i, k])
             lae[r, k] = _exposure_db(_decibels(powers[0, k]), powers[SUM + 1, k])
-        _find_exceeded(
-            powers[FAST],
-            taken[0],
+            level[k] = _decibels(powers[FAST, k])
+        find_exceeded(
+            level,
+            taken[0] + 1,
             risen[0],
+            RENEWED,
+            WIDTH,
+            LEAST,
+            MOST,
             percents,
             counted[r],
             rise[r],
             exceeding[r],
-            level,
             more,
             exceeded[r],
         )
@@ -256,7 +224,7 @@ class MeteredSoundLevel(SoundLevelFrames):
             workspace.make(name, torch.bool, frames)
         workspace.make("since_s", torch.float64, frames)
         workspace.make("powers", torch.float64, TOLD, frames)
-        workspace.make("level", torch.float64, 1)
+        workspace.make("level", torch.float64, frames)
         workspace.make("more", torch.int64, int(RISEN[0]))
 
 

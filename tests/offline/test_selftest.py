@@ -208,7 +208,7 @@ def test_each_changed_table_fails(model, factor):
 @pytest.fixture
 def empty_caches():
     """Empty what is cached of published tables, before a test changes one and after it."""
-    cached = ear_taps, scales._sone_table
+    cached = ear_taps, scales.sone_table
     for one in cached:
         one.cache_clear()
     yield

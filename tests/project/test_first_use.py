@@ -160,7 +160,7 @@ MADE_TWICE = {
     "amt_stream/dsp/functional/compiler/kernel_cache.py": {"_stamps"},
     "amt_stream/native/prebuilt.py": {"_sources"},
     "amt_stream/dsp/functional/compiler/threads.py": {"_setters"},
-    "amt_stream/dsp/scales.py": {"_sone_table"},
+    "amt_stream/dsp/scales.py": {"sone_table"},
     "amt_stream/dsp/stages/ear.py": {"ear_taps"},
     "amt_stream/dsp/stages/spectrum.py": {"_weights"},
     "amt_stream/engine/microphone/microphone_correction.py": {"ready_stage"},

@@ -33,10 +33,10 @@ AT = plan_rows(
     "powers levels core_lines core decayed decayed_lines total_lines total weighted "
     # An empty array, for no specific loudness.
     "no_samples "
-    # Outputs of every fourth frame: loudness, core loudness, and specific loudness of the latter.
-    "n core_out specific "
-    # Core loudness as lines, and its loudness, which is not used.
+    # Core loudness of every fourth frame as lines, and its loudness, which is not used.
     "core_out_lines total_out "
+    # Outputs of every fourth frame: specific and core loudness, and loudness.
+    "specific core_out n "
 )
 """Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 

@@ -33,11 +33,13 @@ class ByBands(Fused):
     home = zwicker_loudness.__name__
     kernels = ("to_loudness",)
     rows = AT
-    first_output = "n"
+    first_output = "core_out"
     host_outputs = (HostOutput("n", "sone"),)
 
     def make(self, made: Workspace) -> None:
         self.loudness = self.named["loudness"]
+        if self.loudness.gives_specific_loudness:
+            self.first_output = "specific"
         self.resample(made, CALLS)
         self.call(made, CALLS, "to_powers", "to_levels", "to_cores", "to_decayed", "to_total")
         self.call(made, CALLS, "to_weighted", "to_end", "to_specific")
@@ -65,14 +67,14 @@ class ByBands(Fused):
         workspace.expect("n", rows, shown)
         workspace.expect("core_out", rows, shown, BANDS)
         workspace.expect("core_out_lines", rows * shown, BANDS)
-        workspace.outputs = (*lead, shown), (*lead, shown, BANDS)
+        workspace.outputs = (*lead, shown, BANDS), (*lead, shown)
         if self.loudness.gives_specific_loudness:
             workspace.make("total_out", self.dtype, rows * shown)
             workspace.expect("specific", rows * shown, POINTS)
-            workspace.outputs = *workspace.outputs, (*lead, shown, POINTS)
+            workspace.outputs = (*lead, shown, POINTS), *workspace.outputs
 
     def run(self, workspace: Workspace) -> Outputs:
-        n, core, *specific = self.outputs(workspace)
+        *specific, core, n = self.outputs(workspace)
         to_loudness(workspace.plan, self.like)
         return ZwickerOutput(n, specific[0] if specific else None, core)
 

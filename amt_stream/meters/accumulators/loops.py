@@ -94,25 +94,30 @@ def find(
         total += number
     if not total:
         return
-    for k in range(len(percents)):
+    # Upward through the classes that are not empty, as percents mostly come in rising order: `at`
+    # is one with the values from rank `before` to `up_to`, and the one below it is `last`.
+    at, last, before, up_to, j, place = -1, -1, 0, 0, 0, -1
+    for k in range(len(percents) - 1, -1, -1):
         rank = (total - 1) * (1 - percents[k] / 100)
-        before, up_to, below, j = math.floor(rank), 0, -1, 0
-        for place in range(len(counts)):
-            up_to += counts[place]
+        low, high = math.floor(rank), math.ceil(rank)
+        if high < before:
+            at, last, before, up_to, j, place = -1, -1, 0, 0, 0, -1
+        while up_to <= high:
+            place += 1
+            number = counts[place]
             while j < len(more) and more[j] == place:
-                up_to += 1
+                number += 1
                 j += 1
-            if below < 0 and up_to > before:
-                below = place
-            if up_to > math.ceil(rank):
-                # Alike whichever classes are stored.
-                lower = below - 1 + first
-                values[k] = (lower + (rank - before) * (place - below) + 0.5) * width
-                if below == 0:
-                    values[k] = -math.inf
-                elif place - 1 + first >= most:
-                    values[k] = math.inf
-                break
+            if number:
+                at, last, before, up_to = place, at, up_to, up_to + number
+        below = at if low >= before else last
+        # Alike whichever classes are stored.
+        lower = below - 1 + first
+        values[k] = (lower + (rank - low) * (at - below) + 0.5) * width
+        if below == 0:
+            values[k] = -math.inf
+        elif at - 1 + first >= most:
+            values[k] = math.inf
 
 
 @_compiled

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,11 @@ from amt_stream.meters.accumulators import loops
 from amt_stream.meters.accumulators.percentiles import Percentiles, Renewals, still_rising
 
 Values = NDArray[np.float64]
+
+
+def binary_logarithm(values: Any, least: Any) -> Any:
+    """Logarithm to base 2 of values, of at least `least`, for arrays and for compiled loops."""
+    return np.log2(np.maximum(values, least))
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class CountingRule:
 
     def on_scale(self, values: NDArray[np.floating]) -> NDArray[np.floating]:
         """Values on the scale of the classes, in the type that they have."""
-        return np.log2(np.maximum(values, self.least)) if self.least else values
+        return binary_logarithm(values, self.least) if self.least else values
 
     def off_scale(self, values: Values) -> Values:
         """Values from the scale of the classes."""

@@ -34,6 +34,8 @@ RATE = 1000
 RISE_S = 0.5
 """Five time constants of the rise of long-term loudness, after which it is within 1 %."""
 
+LEVEL_RULE = CountingRule(RATE, LOWEST, HIGHEST, 0.05, rise_s=RISE_S)
+
 EVENT_PHON = 20.0
 """Short-term loudness level at which an event of sound begins."""
 
@@ -212,7 +214,7 @@ def _level(prefix: str, about: str, settle_s: float) -> Quantity:
         },
         about,
         settle_s,
-        CountingRule(RATE, LOWEST, HIGHEST, 0.05, rise_s=RISE_S),
+        LEVEL_RULE,
     )
 
 

@@ -1,0 +1,145 @@
+"""Readings of loudness since the start, as a part of the plans of programs without Python."""
+
+import math
+import sys
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+
+from amt_stream.dsp.compose import prefixed
+from amt_stream.dsp.functional.compiler.call_table import Calls, plan_rows
+from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
+from amt_stream.dsp.fused import Fused, PlanOnly, Workspace
+from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
+from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S
+from amt_stream.meters.accumulators.statistics import CountingRule
+
+STATE = "passed", "top", "counted", "rise", "exceeding"
+MEMORY = "values", "found", "more"
+GIVEN = "phon_now", "max_sone", "max_phon", "exceeded_phon", "exceeded_sone"
+"""Rows of the state, of memory, and of outputs, which follow those of the model."""
+
+
+class Since(NamedTuple):
+    """What readings since the start count.
+
+    sones: loudnesses that have a maximum, of which the last has percentiles
+    rule: of the percentiles
+    least, most: classes of the values that there can be: lower ones count as silence, higher ones
+        as infinite
+    edition: of the table from sone to phon, if there is one
+    """
+
+    sones: int
+    rule: CountingRule
+    least: int
+    most: int
+    edition: str = ""
+
+
+def readings_rows(rows: Any, tables: str = "") -> Any:
+    """The rows of a plan whose outputs stand at the end of `rows`; tables: further ones."""
+    more = *GIVEN, "to_readings", tables, "numbers width percents", *STATE, *MEMORY
+    return plan_rows(" ".join([*rows._fields, *more]))
+
+
+def counting_arguments(calls: Calls) -> tuple[Any, ...]:
+    """What kernels of readings take after loudness and tables: `numbers` and all that follows."""
+    a, i, d, _ = calls.arguments
+    state = *i(1, "passed"), *d(1, "top"), *i(2, "counted", "rise"), *d(2, "exceeding")
+    memory = *d(1, "values"), *d(2, "found"), *i(1, "more")
+    given = *a(2, *GIVEN[:3]), *a(3, "exceeded_phon")
+    return *i(1, "numbers"), *d(None, "width"), *d(1, "percents"), *state, *memory, *given
+
+
+@kernel
+def keep_maximum(sone: Array, number: int, top: Array, highest: Array) -> None:
+    """The maximum after each frame, NaN before the first that counts; updates `top` (1,)."""
+    for k in range(len(sone)):
+        if number + k >= 0 and not top[0] >= sone[k]:
+            top[0] = sone[k]
+        highest[k] = top[0]
+
+
+class _Counted(Stage):
+    """The state of readings; frames from before the sound do not count."""
+
+    def __init__(self, since: Since, frames_before: int) -> None:
+        super().__init__()
+        rule, self.since = since.rule, since
+        self.rising = round(rule.rise_s * rule.rate)
+        renewed = round(RENEWED_S * rule.rate)
+        self.numbers = [frames_before, self.rising, renewed, since.least, since.most]
+
+    def initial_state(self, shape: Any) -> State:
+        lines, classes = prod(shape[0]), self.since.most - self.since.least + 2
+        tops, percentiles = (lines * self.since.sones,), (lines, len(PERCENTS))
+        return {
+            "top": torch.full(tops, np.nan, dtype=torch.float64),
+            "exceeding": torch.full(percentiles, np.nan, dtype=torch.float64),
+            # Last, because they are zeros, which an object does not hold.
+            "passed": torch.zeros(1, dtype=torch.int64),
+            "rise": torch.zeros(lines, 1 + self.rising, dtype=torch.int64),
+            "counted": torch.zeros(lines, classes, dtype=torch.int64),
+        }
+
+
+class WithReadings(Fused):
+    """A model of loudness with its readings, as one compiled call; comes before its class."""
+
+    calls: ClassVar[Calls]
+    output: ClassVar[Any]
+
+    def make(self, made: Workspace) -> None:
+        super().make(made)
+        self.call(made, self.calls, "to_readings")
+        counted = self.named["readings"]
+        made.keep("numbers", torch.tensor(counted.numbers))
+        made.keep("width", torch.tensor(counted.since.rule.width, dtype=torch.float64))
+        made.keep("percents", torch.tensor(PERCENTS, dtype=torch.float64))
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        super().allocate(workspace, lead, time, state)
+        frames = workspace.outputs[-1][-1]
+        for name in STATE:
+            workspace.memory[f"readings/{name}"] = name, tuple(state[f"readings/{name}"].shape)
+        workspace.make("values", torch.float64, frames)
+        workspace.make("found", torch.float64, len(PERCENTS), frames)
+        workspace.make("more", torch.int64, self.named["readings"].rising)
+        (tops,), counted = state["readings/top"].shape, state["readings/exceeding"].shape
+        shapes = (*[(tops, frames)] * 3, *[(*counted, frames)] * 2)
+        own = [one for one in zip(GIVEN, shapes, strict=True) if one[0] in self.output._fields]
+        for name, shape in own:
+            workspace.expect(name, *shape)
+            workspace.outputs += (shape,)
+
+    def run(self, workspace: Workspace) -> Outputs:
+        y = self.outputs(workspace)
+        getattr(sys.modules[self.home], self.kernels[0])(workspace.plan, self.like)
+        return self.output(*y)
+
+
+class LoudnessMeter(PlanOnly):
+    """A model of loudness of one listener with its readings; comes before the model's class.
+
+    All is measured from the first sample on.
+    """
+
+    since: ClassVar[Since]
+
+    def __init__(self, fs: int) -> None:
+        super().__init__(fs)
+        self.out_time_dim = self.fused.output(*[-1] * len(self.fused.output._fields))
+
+    @property
+    def _counted(self) -> _Counted:
+        return _Counted(self.since, math.ceil(self.latency * self.ratio))
+
+    def parts(self) -> dict[str, Any]:
+        return {**super().parts(), "readings": self._counted}
+
+    def initial_state(self, shape: Shape) -> State:
+        state = self._counted.initial_state(super().out_shape(shape))
+        return super().initial_state(shape) | prefixed("readings", state)
