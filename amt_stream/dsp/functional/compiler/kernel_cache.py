@@ -37,7 +37,12 @@ class Damaged(FileNotFoundError):
 
 
 def cached_njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit(cache=True)` that works without a cache if the cache is unusable."""
+    """`numba.njit(cache=True)` that works without a cache if the cache is unusable.
+
+    Without `fastmath` a function rounds as it is written, whatever calls it: numba would compile it
+    as its first caller is, and cache that for all.
+    """
+    options = {"fastmath": False} | options
 
     def compiled(function: Callable[..., Any]) -> Any:
         kernel = numba.njit(pipeline_class=OwnCodeCompiler, **options)(function)
