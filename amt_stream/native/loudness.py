@@ -127,10 +127,11 @@ class LoudnessMeter(PlanOnly):
     All is measured from the first sample on.
     """
 
+    fused: ClassVar[type[WithReadings]]  # type: ignore[assignment]
     since: ClassVar[Since]
 
     def __init__(self, fs: int) -> None:
-        super().__init__(fs)
+        super().__init__(fs)  # type: ignore[call-arg]  # of the model's class
         self.out_time_dim = self.fused.output(*[-1] * len(self.fused.output._fields))
 
     @property

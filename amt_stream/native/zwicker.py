@@ -144,9 +144,9 @@ class MeteredBands(WithReadings, ByBands):
 
     def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
         super().allocate(workspace, lead, time, state)
-        core, *workspace.outputs = workspace.outputs
-        workspace.outputs = tuple(workspace.outputs)
-        workspace.make("core_out", self.dtype, *core)
+        # Core loudness is no output of a program without Python.
+        workspace.make("core_out", self.dtype, *workspace.outputs[0])
+        workspace.outputs = workspace.outputs[1:]
 
 
 class ZwickerMeter(LoudnessMeter, ZwickerTimeVarying):
@@ -160,4 +160,4 @@ class ZwickerMeter(LoudnessMeter, ZwickerTimeVarying):
 
     def out_shape(self, shape: Shape) -> Shapes:
         exceeded = (*shape, len(PERCENTS))
-        return MeteredZwicker(*[shape] * 4, exceeded, exceeded)
+        return MeteredZwicker(shape, shape, shape, shape, exceeded, exceeded)

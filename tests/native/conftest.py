@@ -9,12 +9,12 @@ import torch
 
 from amt_stream import Stream
 from amt_stream.cli.command import run_command
-from amt_stream.meters import catalog
 from amt_stream.native.build import SHARED, Request, system_compiler
 from amt_stream.native.library import Library
+from amt_stream.native.plan import model_for
 from amt_stream.native.prebuilt import cache_folder, library_name, linked, store_library
 from amt_stream.native.targets import TARGETS
-from tests.native.library import FS, HOST, compiled
+from tests.native.library import FS, HOST, ZWICKER, columns_of, compiled
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +70,7 @@ def sound():
 
 @pytest.fixture(scope="session")
 def right(sound):
-    model = catalog.entry("zwicker").build(FS)
+    """Frames and readings (frame, column)."""
     with torch.inference_mode():
-        return Stream(model, (1,))(torch.from_numpy(sound)).n.numpy().T
+        outputs = Stream(model_for("zwicker", FS, 1), (1,))(torch.from_numpy(sound))
+    return columns_of(outputs, len(ZWICKER))

@@ -6,12 +6,17 @@ import subprocess
 
 import numpy as np
 
+from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.native.build import Request, build_library
 from amt_stream.native.prebuilt import this_target
 
 FS = 48000
 HOST = this_target()
 OTHER, DAMAGED = -2, -3
+PHON = [f"n{percent}_phon" for percent in PERCENTS]
+SONE = [f"n{percent}" for percent in PERCENTS]
+ZWICKER = ["n", "n_phon", "nmax", "nmax_phon", *PHON, *SONE]
+"""Columns of Zwicker's model for one channel."""
 FLAGS = "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"
 
 
@@ -44,6 +49,11 @@ def exported(folder, model, channels, target):
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return files
+
+
+def units_of(names):
+    """What a library says of columns of loudness."""
+    return [{"name": n, "unit": "phon" if n.endswith("_phon") else "sone"} for n in names]
 
 
 class Instance:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.native.library import FS, HOST, compiled, worst
+from tests.native.library import FS, HOST, ZWICKER, compiled, worst
 
 URI = "urn:amt_stream:zwicker"
 IN, OUT, GAIN, VALUE = range(4)
@@ -60,7 +60,7 @@ def plugin(bundles):
     uri = ctypes.c_void_p(lilv.lilv_new_uri(world, URI.encode()))
     plugin = ctypes.c_void_p(lilv.lilv_plugins_get_by_uri(found, uri))
     assert plugin
-    assert lilv.lilv_plugin_get_num_ports(plugin) == VALUE + 1
+    assert lilv.lilv_plugin_get_num_ports(plugin) == VALUE + len(ZWICKER)
     return lilv, plugin
 
 
@@ -71,8 +71,9 @@ def test_its_values_are_those_of_python(plugin, sound, right):
     one = instance.contents
     of, handle = one.descriptor.contents, one.handle
     x, y = np.zeros((2, 480), np.float32)
-    gain, value = np.float32([2.0]), np.float32([-1.0])
-    for port, array in ((IN, x), (OUT, y), (GAIN, gain), (VALUE, value)):
+    gain, value = np.float32([2.0]), np.full(len(ZWICKER), -1, np.float32)
+    ports = [(IN, x), (OUT, y), (GAIN, gain)]
+    for port, array in (*ports, *((VALUE + k, value[k:]) for k in range(len(value)))):
         of.connect_port(handle, port, array.ctypes.data)
     of.activate(handle)
     values = []

@@ -10,7 +10,7 @@ import pytest
 
 from amt_stream.native import NativeModel, NotBuilt, UnfittingState
 from amt_stream.native.prebuilt import cache_folder
-from tests.native.library import FS, Instance, worst
+from tests.native.library import FS, ZWICKER, Instance, units_of, worst
 
 ROOT = Path(__file__).parents[2]
 ALONE = """
@@ -62,7 +62,9 @@ def test_a_state_goes_on_from_c_to_python_and_back(library, meter, sound):
 
 def test_it_says_what_it_is(library, meter):
     assert meter.info == library.info
-    assert [(one.name, one.unit) for one in meter.info.columns] == [("n", "sone")]
+    assert [(one.name, one.unit) for one in meter.info.columns] == [
+        tuple(one.values()) for one in units_of(ZWICKER)
+    ]
 
 
 def test_gain_reset_and_samples_that_are_no_numbers(meter, sound):

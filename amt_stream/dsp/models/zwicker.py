@@ -34,7 +34,7 @@ class ByBands(Fused):
     kernels = ("to_loudness",)
     rows = AT
     first_output = "core_out"
-    host_outputs = (HostOutput("n", "sone"),)
+    host_outputs: tuple[HostOutput, ...] = (HostOutput("n", "sone"),)
 
     def make(self, made: Workspace) -> None:
         self.loudness = self.named["loudness"]

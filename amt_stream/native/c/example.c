@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SAMPLES = 1024, FRAMES = 1024 };
 
@@ -30,7 +31,10 @@ int main(int count, char **arguments) {
         AMT(set_gain)(meter, gain);
     }
     printf("time_s");
-    for (size_t c = 0; c < width; c++) printf(",%s_%s", columns[c].name, columns[c].unit);
+    for (size_t c = 0; c < width; c++) {
+        const char *name = columns[c].name, *unit = columns[c].unit;
+        printf(strstr(name, unit) ? ",%s" : ",%s_%s", name, unit);
+    }
     printf("\n");
     double frame = 0;
     size_t n;
