@@ -127,7 +127,7 @@ class LoudnessMeter(PlanOnly):
     All is measured from the first sample on.
     """
 
-    fused: ClassVar[type[WithReadings]]  # type: ignore[assignment]
+    fused: ClassVar[type[WithReadings]]
     since: ClassVar[Since]
 
     def __init__(self, fs: int) -> None:
