@@ -63,7 +63,7 @@ def keep_maximum(sone: Array, number: int, top: Array, highest: Array) -> None:
         highest[k] = top[0]
 
 
-class _Counted(Stage):
+class _SinceState(Stage):
     """The state of readings; frames from before the sound do not count."""
 
     def __init__(self, since: Since, frames_before: int) -> None:
@@ -135,8 +135,8 @@ class LoudnessMeter(PlanOnly):
         self.out_time_dim = self.fused.output(*[-1] * len(self.fused.output._fields))
 
     @property
-    def _counted(self) -> _Counted:
-        return _Counted(self.since, math.ceil(self.latency * self.ratio))
+    def _counted(self) -> _SinceState:
+        return _SinceState(self.since, math.ceil(self.latency * self.ratio))
 
     def parts(self) -> dict[str, Any]:
         return {**super().parts(), "readings": self._counted}

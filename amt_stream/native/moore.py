@@ -127,7 +127,7 @@ _to_readings = CALLS.add(
 
 
 @kernel
-def to_readings(plan: Array, like: Array) -> bool:
+def read_components(plan: Array, like: Array) -> bool:
     """Sound to loudness and readings; like: any array of the sound's dtype.
 
     Returns False if a table does not fit.
@@ -155,7 +155,7 @@ class MeteredComponents(WithReadings, ByComponents):
 
     def make(self, made: Workspace) -> None:
         super().make(made)
-        self.kernels = ("to_readings",)
+        self.kernels = ("read_components",)
         phon, log_sone = sone_table(self.named["readings"].since.edition)
         made.keep("log_sones", torch.from_numpy(np.array(log_sone)))
         made.keep("phons", torch.from_numpy(np.array(phon)))

@@ -118,7 +118,7 @@ _to_readings = CALLS.add(
 
 
 @kernel
-def to_readings(plan: Array, like: Array) -> None:
+def read_bands(plan: Array, like: Array) -> None:
     """Sound to loudness and readings; like: any array of the sound's dtype."""
     zwicker_loudness.to_loudness(plan, like)
     _to_readings(plan, like)
@@ -128,7 +128,7 @@ class MeteredBands(WithReadings, ByBands):
     """`ZwickerMeter` as one compiled call."""
 
     home = __name__
-    kernels = ("to_readings",)
+    kernels = ("read_bands",)
     rows = AT
     calls = CALLS
     output = MeteredZwicker
