@@ -25,7 +25,7 @@ from amt_stream.dsp.functional.compiler.threads import SMALL
 from amt_stream.dsp.stream import SHAPES
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 
-TOGETHER = 8192
+TOGETHER = 32768
 """Most bytes of outputs that are allocated together."""
 
 FEW = 4
@@ -118,10 +118,11 @@ class FusedStage(Stage):
     ) -> "Shortcut | None":
         own = type(self).step is FusedStage.step
         fused = self._as_made() if own and compilable(x) else None
-        last = fused.workspaces.get(x.shape, [])[-1:] if fused is not None else []
+        pool = fused.workspaces.get(x.shape, []) if fused is not None else []
+        last = pool[-1:]
         if fused is None or not last or not last[0].holds(state) or len(buffers) != len(state):
             return None
-        return Shortcut(fused, self, x, state, buffers)
+        return Shortcut(fused, self, pool, state, buffers)
 
 
 class FusedChain(FusedStage, Chain):
@@ -148,11 +149,15 @@ class Shortcut:
     """
 
     def __init__(
-        self, fused: "Fused", model: Stage, x: Tensor, state: State, buffers: Mapping[str, Any]
+        self,
+        fused: "Fused",
+        model: Stage,
+        pool: "list[Workspace]",
+        state: State,
+        buffers: Mapping[str, Any],
     ) -> None:
         self.fused, self.model, self.state, self.buffers = fused, model, state, buffers
-        self.token = object()
-        self.shape, self.dtype = x.shape, x.dtype
+        self.pool, self.token = pool, object()
         # With an end, so that a longer or shorter dict is not equal.
         self.values = [*map(dict.values, [*fused.buffers, buffers]), (self.token,)]
         *tensors, _ = self.tensors = list(chain.from_iterable(self.values))
@@ -162,20 +167,20 @@ class Shortcut:
     def __call__(self, x: Tensor, stage: object, buffers: object) -> Outputs:
         fused = self.fused
         if (
-            type(x) is not Tensor
-            or x.dtype is not self.dtype
-            or x.shape != self.shape
+            x.dtype is not fused.dtype
+            or not x.is_cpu
             or stage is not self.model
             or buffers is not self.buffers
             or any(fused.watchers)
             or autocast()
-            or not compilable(x)
+            or not compilable()
             or not all(map(is_, chain.from_iterable(self.values), self.tensors))
             or list(map(Tensor.data_ptr, self.filled)) != self.places
         ):
             return None
-        workspace = fused.pooled(self.shape)
-        if workspace is None:
+        try:
+            workspace = self.pool.pop()
+        except IndexError:  # another thread has it
             return None
         if workspace.owner is not self.token:
             workspace.remember(self.state)
@@ -203,20 +208,22 @@ class Workspace:
     memory: state by its key: its row and its shape there
     outputs: shapes of the outputs
     given: rows of the plan for their addresses
-    allocated: outputs of the next blocks, with their addresses
+    sizes: of the outputs in bytes
+    allocated: outputs of the next blocks, the last one first
+    pool: where it waits between blocks, unless they are too large
     owner: token of the shortcut whose state is in the plan
     """
 
     def __init__(self, rows: Any, shape: Shape) -> None:
         self.rows, self.shape = rows, shape
-        self.small = prod(shape) <= SMALL
         self.plan = np.zeros((len(rows), WIDTH), np.int64)
         self.sound = self.plan[rows.given]
         self.arrays: dict[str, Tensor] = {}
         self.memory: dict[str, tuple[str, Shape]] = {}
         self.outputs: tuple[Shape, ...] = ()
-        self.allocated: list[tuple[tuple[Tensor, ...], np.ndarray]] = []
-        self.given = np.zeros(0, np.int64)
+        self.allocated: list[tuple[Tensor, ...]] = []
+        self.given = self.sizes = np.zeros(0, np.int64)
+        self.pool: list[Workspace] | None = None
         self.owner: object = None
         self.state: list[Tensor] = []
         self.places: list[int] = []
@@ -372,10 +379,8 @@ class Fused:
         x = (x.resolve_neg() if x.is_neg() else x).contiguous()
         workspace.sound[0] = x.data_ptr()
         y = self.run(workspace)
-        if y is not None and workspace.small:
-            if workspace.shape not in self.workspaces and len(self.workspaces) >= SHAPES:
-                self.workspaces = {}
-            self.workspaces.setdefault(workspace.shape, []).append(workspace)
+        if y is not None and workspace.pool is not None:
+            workspace.pool.append(workspace)
         return y
 
     def pooled(self, shape: Shape) -> Workspace | None:
@@ -396,6 +401,10 @@ class Fused:
             found.plan[...] = self.made.plan
             found.expect("given", prod(x.shape[:-1]), x.shape[-1])
             self.allocate(found, tuple(x.shape[:-1]), x.shape[-1], state)
+            if x.numel() <= SMALL:
+                if x.shape not in self.workspaces and len(self.workspaces) >= SHAPES:
+                    self.workspaces = {}
+                found.pool = self.workspaces.setdefault(x.shape, [])
         if not found.holds(state):
             flat = all(map(Tensor.is_contiguous, state.values()))
             if not flat or not self.takes(x, state):
@@ -406,26 +415,29 @@ class Fused:
     def outputs(self, workspace: Workspace) -> tuple[Tensor, ...]:
         """New output tensors, with their addresses in the plan."""
         if not workspace.allocated:
-            row = getattr(self.rows, self.first_output)
-            workspace.allocated = self._allocated(workspace.outputs)
-            workspace.given = workspace.plan[row : row + len(workspace.outputs), 0]
-        y, workspace.given[:] = workspace.allocated.pop()
-        return y
+            self._allocate_outputs(workspace)
+        workspace.given += workspace.sizes
+        return workspace.allocated.pop()
 
-    def _allocated(self, shapes: tuple[Shape, ...]) -> list[tuple[tuple[Tensor, ...], np.ndarray]]:
-        """Outputs of the next blocks, of several if they are short, which takes less time."""
+    def _allocate_outputs(self, workspace: Workspace) -> None:
+        """Allocate outputs of the next blocks, of several if they are short: it takes less time."""
+        shapes = workspace.outputs
         sizes = [self.like.itemsize * prod(shape) for shape in shapes]
         count = max(1, min(64, TOGETHER // sum(sizes)))
         # Not by views, which count changes in place together; an inference tensor would be one also
         # outside that mode.
         with torch.inference_mode(False):
             each = [
-                torch.empty((count * n, *rest), dtype=self.dtype).unsafe_split(n)
+                torch.empty((count * n, *rest), dtype=self.dtype).unsafe_split_with_sizes(
+                    [n] * count
+                )
                 for n, *rest in shapes
             ]
-        first = np.array([outputs[0].data_ptr() for outputs in each])
-        places = first + np.outer(np.arange(count), sizes)
-        return list(zip(zip(*each, strict=True), places, strict=True))
+        first, workspace.sizes = getattr(self.rows, self.first_output), np.array(sizes)
+        workspace.given = workspace.plan[first : first + len(shapes), 0]
+        # Those of the block before the first.
+        workspace.given[:] = [outputs[0].data_ptr() for outputs in each] - workspace.sizes
+        workspace.allocated = [*zip(*each, strict=True)][::-1]
 
     def call(self, made: Workspace, called: Mapping[str, KernelCall], *names: str) -> None:
         """Add these kernels; `compile` puts their addresses into the plan."""

@@ -270,12 +270,12 @@ class Stage(Checkpointed):
     def shortcut(
         self, x: Tensor, state: State, buffers: Mapping[str, Tensor | None]
     ) -> Callable[[Tensor, Any, Any], Outputs] | None:
-        """A faster `advance` for blocks like `x`, if there is one: `f(x, stage, buffers)`.
+        """A faster `advance` for plain tensors of the shape of `x`: `f(x, stage, buffers)`.
 
         buffers: of a stream, which hold `state` and nothing else
 
-        It gives None, and writes nothing, if anything differs from now, such as the address of a
-        table.
+        None if there is none. It gives None, and writes nothing, if anything else differs from now,
+        such as the address of a table.
         """
         return None
 
