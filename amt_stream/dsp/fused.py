@@ -214,8 +214,8 @@ class Workspace:
     owner: token of the shortcut whose state is in the plan
     """
 
-    def __init__(self, rows: Any, shape: Shape) -> None:
-        self.rows, self.shape = rows, shape
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
         self.plan = np.zeros((len(rows), WIDTH), np.int64)
         self.sound = self.plan[rows.given]
         self.arrays: dict[str, Tensor] = {}
@@ -307,7 +307,7 @@ class Fused:
             # A pool for each shape, because a model may run in several threads.
             self.workspaces: dict[Shape, list[Workspace]] = {}
             # The constant part of a plan.
-            self.made = Workspace(self.rows, ())
+            self.made = Workspace(self.rows)
             self.called: dict[str, KernelCall] = {}
             self.make(self.made)
             self.ahead: Ahead | None = None
@@ -397,7 +397,7 @@ class Fused:
         if found is None:
             if not self.takes(x, state):
                 return None
-            found = Workspace(self.rows, x.shape)
+            found = Workspace(self.rows)
             found.plan[...] = self.made.plan
             found.expect("given", prod(x.shape[:-1]), x.shape[-1])
             self.allocate(found, tuple(x.shape[:-1]), x.shape[-1], state)
