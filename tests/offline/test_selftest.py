@@ -30,7 +30,7 @@ LAYOUT = ("blocks", "weighting", "_below", "apart", "ends", "bend", "above")
 ONLY_RATIOS = ("loudness", "smoothing"), ("roughness", "window")
 # Which lags and bands are used, in the plain form; the compiled form, which the self-test runs, has
 # other tables of them.
-PLAIN_FORM = [("parts", name) for name in ("window", *(f"neighbors_{1024 << k}" for k in range(4)))]
+PLAIN_FORM = [("tones", name) for name in ("window", *(f"neighbors_{1024 << k}" for k in range(4)))]
 # `third_octave` has the same table, and its checks find a change of it.
 WITH_THIRD_OCTAVES = ("octave", "", "smoothing")
 
@@ -180,7 +180,7 @@ QUICK = [
     ("gm2002", "loudness", "alpha"),
     ("zwicker", "core", "adaptation"),
     ("zwicker", "loudness", "decay"),
-    ("ecma_loudness", "parts", "gate"),
+    ("ecma_loudness", "tones", "gate"),
     ("third_octave", "", "poles"),
     ("bs1770", "", "phases"),
     ("spl", "", "coefficients"),

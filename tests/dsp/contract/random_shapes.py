@@ -421,8 +421,8 @@ def tone_audibility_case(rng):
     )
 
 
-def parts_case(rng, function):
-    return function, (noise(*lead(rng), 3, 2, 53).square(),)
+def parts_case(rng, function, axes=(3, 2)):
+    return function, (noise(*lead(rng), *axes, 53).square(),)
 
 
 def cell_sums_case(rng):
@@ -471,6 +471,8 @@ FUNCTIONS = {
     "excited": excited_case,
     "loudness_of_parts": partial(parts_case, function=parts.loudness_of_parts),
     "tonality_of_parts": partial(parts_case, function=parts.tonality_of_parts),
+    "roughness_of_parts": partial(parts_case, function=parts.roughness_of_parts, axes=(2, 2)),
+    "total_of_bands": partial(parts_case, function=parts.total_of_bands, axes=(2,)),
     "roughness": roughness_case,
     "fluctuation": fluctuation_case,
     "weighted": weighted_case,
