@@ -25,7 +25,7 @@ GIVEN = "phon_now", "max_sone", "max_phon", "exceeded_phon", "exceeded_sone"
 class Since(NamedTuple):
     """What readings since the start count.
 
-    sones: loudnesses that have a maximum, of which the last has percentiles
+    sones: number of loudnesses with a maximum; the last one also has percentiles
     rule: of the percentiles
     least, most: classes of the values that there can be: lower ones count as silence, higher ones
         as infinite

@@ -96,7 +96,7 @@ class PlanTrial:
         plan, random = self.plan, np.random.default_rng(0)
         count = ceil(TRIED_S * plan.fs / plan.block)
         noise = random.standard_normal((plan.channels, count * plan.block))
-        # With a tone: what is left of noise alone where tones are sought is mostly rounding.
+        # With a tone, because the tonality of noise alone is mostly rounding.
         tone = np.sin(2 * np.pi * 1000 / plan.fs * np.arange(noise.shape[1]))
         sound = (0.02 * noise + 0.1 * tone).astype(plan.dtype)
         blocks = np.split(sound, count, axis=1)

@@ -27,7 +27,7 @@ class ByMetrics(Fused):
     """`ECMAEarFilter`, bands or envelopes, and what a metric makes of them, after a resampler.
 
     metric: one of `METRICS`
-    form: makes its output of values of frames, of which the last are specific ones
+    form: the type of its output, whose last field has the specific values
     first_output: "value", or "rated" with a frequency or rate
     """
 
@@ -67,7 +67,7 @@ class ByMetrics(Fused):
         name = self.over_frames
         for key, (first, *shape) in STATES[name][1].items():
             kept[f"{name}/{key}"] = f"{name}_{key}", (rows * first, *shape)
-        stage = self.named[name]
+        parts = {"tones": 3, "roughness": 2, "fluctuation": 1}[name]
         if name == "tones":
             kept["bands/u"] = "filters", (rows, 2, ORDER, BANDS)
             workspace.make("bands", self.dtype, rows, BANDS, time)
@@ -77,14 +77,14 @@ class ByMetrics(Fused):
             kept["envelopes/u"] = "filters", (rows, 2, ORDER, BANDS)
             time = int(time * self.named["envelopes"].ratio)
             workspace.make("envelopes", self.dtype, rows, 2, BANDS, time)
-        frames, parts = int(time * stage.ratio), 3 if name == "tones" else 2
+            wide = workspace.make("wide", torch.float64, rows, parts, BANDS, time)
+        frames = int(time * self.named[name].ratio)
+        values = workspace.make("values", torch.float64, rows, parts, BANDS, frames)
         if name == "fluctuation":
-            workspace.make("envelope", torch.float64, rows, BANDS, time)
-            workspace.make("slow", torch.float64, rows, BANDS, frames)
+            workspace.put("envelope", wide, rows, BANDS, time)
+            workspace.put("slow", values, rows, BANDS, frames)
+            workspace.expect("parts", rows, parts, frames, BANDS)
         else:
-            if name == "roughness":
-                workspace.make("wide", torch.float64, rows, 2, BANDS, time)
-            workspace.make("values", torch.float64, rows, parts, BANDS, frames)
             workspace.make("parts", self.dtype, rows, parts, frames, BANDS)
         single = ("value",) if self.first_output == "value" else ("rated", "hz")
         for key in single:

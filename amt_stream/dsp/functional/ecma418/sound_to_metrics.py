@@ -44,7 +44,7 @@ def _names(of: dict[str, Any]) -> str:
 AT = plan_rows(
     # Kernels, by address.
     "to_rate to_faded to_filtered to_ear to_bands to_tones to_parts to_loudness to_tonality "
-    "to_envelopes to_wide to_rough to_roughness to_first to_fluctuation to_one to_total "
+    "to_envelopes to_wide to_rough to_roughness to_fluctuation to_total "
     # Integers: input samples per block of the resampler, and taps of its filter.
     "down taken "
     # Tables, named as in their stages.
@@ -53,16 +53,16 @@ AT = plan_rows(
     f"before_resampling before_delay faded past filters {_names(STATES)} "
     # Memory of `tonal_and_noise`, and rows of blocks that are not averaged over time.
     f"{' '.join(Memory._fields)} no_rows "
-    # The sound (row, time): given, resampled, delayed, then that which the ear filter takes.
+    # The sound (row, time): as given, resampled, delayed; and the input of the ear filter.
     "given to_resample resampled delayed sound "
     # Inside the ear in float64, at the cochlea (row, time) and (row, 1, time), and (row, 53, time).
     "inside ear ear_rows bands "
-    # Envelopes (row, 2, 53, time), the same or the first part in float64.
+    # Envelopes and powers (row, 2, 53, time), the same in float64 (row, part, 53, time), and of one
+    # part (row, 53, time).
     "envelopes wide envelope "
-    # (row, part, 53, frame) in float64, and (row, part, frame, 53).
-    "values parts "
-    # Fluctuation (row, 53, frame) in float64.
-    "slow "
+    # Specific values (row, part, 53, frame) in float64, of one part (row, 53, frame), and with the
+    # bands last (row, part, frame, 53).
+    "values slow parts "
     # Outputs (row, frame) and (row, frame, 53): a value and specific ones; or a value, the
     # frequency or rate that belongs to it, and specific ones.
     "value specific rated hz rated_specific"
@@ -100,31 +100,13 @@ def _to_parts(values: Array, parts: Array) -> None:
 
 
 @bare_kernel
-def _to_one(slow: Array, specific: Array) -> None:
-    """The same of a single part."""
-    for row in range(specific.shape[0]):
-        for frame in range(specific.shape[1]):
-            for band in range(specific.shape[2]):
-                specific[row, frame, band] = slow[row, band, frame]
-
-
-@bare_kernel
 def _to_wide(envelopes: Array, wide: Array) -> None:
-    """Envelopes and powers in float64."""
+    """Envelopes in float64, and powers if there is room for them."""
     for row in range(wide.shape[0]):
         for part in range(wide.shape[1]):
             for band in range(wide.shape[2]):
                 for t in range(wide.shape[3]):
                     wide[row, part, band, t] = envelopes[row, part, band, t]
-
-
-@bare_kernel
-def _to_first(envelopes: Array, envelope: Array) -> None:
-    """Envelopes alone in float64."""
-    for row in range(envelope.shape[0]):
-        for band in range(envelope.shape[1]):
-            for t in range(envelope.shape[2]):
-                envelope[row, band, t] = envelopes[row, 0, band, t]
 
 
 CALLS = Calls(AT)
@@ -197,21 +179,19 @@ _to_roughness = CALLS.add(
     _roughness,
     *(*_a(4, "parts"), *_a(2, "rated", "hz"), *_a(3, "rated_specific")),
 )
-_first = CALLS.add("to_first", _to_first, *_a(4, "envelopes"), *_d(3, "envelope"))
 _to_fluctuation = CALLS.add(
     "to_fluctuation",
     fluctuation._slow_frames,
     *(*_d(3, "envelope"), _of("fluctuation", TABLES), _of("fluctuation", STATES)),
     *_d(3, "slow"),
 )
-_one = CALLS.add("to_one", _to_one, *_d(3, "slow"), *_a(3, "specific"))
 _to_total = CALLS.add("to_total", _total, *_a(3, "specific"), *_a(2, "value"))
 
 METRICS = {
     "loudness": ("to_bands", "to_tones", "to_parts", "to_loudness"),
     "tonality": ("to_bands", "to_tones", "to_parts", "to_tonality"),
     "roughness": ("to_envelopes", "to_wide", "to_rough", "to_parts", "to_roughness"),
-    "fluctuation": ("to_envelopes", "to_first", "to_fluctuation", "to_one", "to_total"),
+    "fluctuation": ("to_envelopes", "to_wide", "to_fluctuation", "to_parts", "to_total"),
 }
 """The kernels of each metric after those of the ear."""
 
@@ -241,13 +221,13 @@ def to_metric(plan: Array, like: Array) -> None:
             _to_tonality(plan, like)
         return
     _to_envelopes(plan, like)
+    _wide(plan, like)
     if plan[AT.to_rough, 0]:
-        _wide(plan, like)
         _to_rough(plan, like)
         _parts(plan, like)
         _to_roughness(plan, like)
     else:
-        _first(plan, like)
         _to_fluctuation(plan, like)
-        _one(plan, like)
+        plan[AT.parts, 0] = plan[AT.specific, 0]
+        _parts(plan, like)
         _to_total(plan, like)
