@@ -100,7 +100,7 @@ def test_what_is_closed_in_a_small_window_stays_closed(qtbot, open_window):
     qtbot.waitUntil(lambda: len(tab_bars(window)) > 0)
     window.area.docks["zwicker"].close()
     resize(qtbot, window, (1280, 800))
-    qtbot.waitUntil(lambda: window.area.docks["history"].is_seen)
+    qtbot.waitUntil(lambda: tab_bars(window) == [] and window.area.docks["history"].is_seen)
     assert window.area.docks["zwicker"].isHidden()
 
 

@@ -24,11 +24,10 @@ LAYOUTS = "layouts"
 
 
 class WholeLayout(NamedTuple):
-    """A layout that the window is too small for: as text, its size, and the closed panes."""
+    """A layout that the window is too small for, as text, and the size that it needs."""
 
     text: str
     needs: QtCore.QSize
-    closed: set[str]
 
 
 class PaneArea:
@@ -169,22 +168,21 @@ class PaneArea:
     def fit_window(self) -> None:
         """Make panes tabs while the window is too small for their layout, and restore it later.
 
-        For when there is more or less room: what a user opens or moves stays as it is.
+        For when there is more or less room: what a user opens or closes stays so.
         """
         layout = self._window.layout()
         if not self.has_other_room or layout is None or not self.docks:
             return
         self._room = room = self._room_now
-        needs = layout.minimumSize()
-        if self._whole is not None and self._whole.closed != self._closed:
-            self._whole = None  # it has been changed since
+        needs, closed = layout.minimumSize(), self._closed
         if self._whole is not None and _fits(self._whole.needs, room):
             self._restore(self._whole.text)
             self._whole = None
+            for name, dock in self.docks.items():
+                dock.setHidden(name in closed)
         elif not _fits(needs, room):
-            whole = self._whole or WholeLayout(self.layout(), needs, set())
-            self._lay_out(self._closed)
-            self._whole = whole._replace(closed=self._closed)
+            self._whole = self._whole or WholeLayout(self.layout(), needs)
+            self._lay_out(closed)
 
     @property
     def has_other_room(self) -> bool:
