@@ -4,22 +4,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
+from amt_stream.meters import limit_state
+from amt_stream.meters.limit_state import RED, STATES, UNKNOWN
 from amt_stream.meters.names import state_column, stem_and_unit
 
-GREEN, AMBER, RED = range(3)
-STATES = ("green", "amber", "red", "unknown", "uncalibrated")
-"""States of a limit; the first three are those of known values."""
-
-UNKNOWN, UNCALIBRATED = 3, 4
 COLORS = STATES[:UNKNOWN]
-
-UNMEASURED_SHARE = 0.01
-"""The share of the time of a value, or of a measurement, from which on sound that was not measured
-leaves a limit unknown."""
 
 EXCEEDED, KEPT, KEPT_SO_FAR, NOT_KNOWN = "exceeded", "kept", "kept so far", "not known"
 VERDICTS = (EXCEEDED, KEPT, KEPT_SO_FAR, "above so far", "below so far", NOT_KNOWN)
@@ -200,16 +192,17 @@ class Stood:
         None if that is unknown: without a complete window, if too much was not judged, and if
         clipped sound may have broken it.
         """
-        if self.limit.at_end:
-            known = self.state in COLORS and not (self.doubted and self.state != STATES[RED])
-            return self.state == STATES[RED] if known else None
-        if self.seconds[STATES[RED]] > 0:
-            return True
-        if self.doubted:
-            return None
-        judged_s = sum(self.seconds[name] for name in COLORS)
-        enough = not is_too_much(self.unjudged_s, self.counted_s)
-        return False if self.whole and judged_s and enough else None
+        found = limit_state.result(
+            STATES.index(self.state),
+            self.seconds[STATES[RED]],
+            sum(self.seconds[name] for name in COLORS),
+            self.unjudged_s,
+            self.counted_s,
+            self.whole,
+            self.doubted,
+            self.limit.at_end,
+        )
+        return None if found == limit_state.NOT_KNOWN else found == limit_state.EXCEEDED
 
     def to_dict(self) -> JsonDict:
         """Data for summaries."""
@@ -235,11 +228,6 @@ class Stood:
         """Data of a window that was never complete."""
         data = {"heard_s": round(self.heard_s, 3), "window_s": self.window_s}
         return data | ({} if self.projection is None else {"projection": self.projection})
-
-
-def is_too_much(missed_s: float, time_s: float) -> bool:
-    """Whether what was missed is more than UNMEASURED_SHARE of the time."""
-    return missed_s > UNMEASURED_SHARE * time_s + SAME_TIME_S
 
 
 def limit_of(table: JsonMap) -> Limit:

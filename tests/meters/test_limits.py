@@ -8,14 +8,8 @@ import pytest
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.dsp.stages import SoundLevelOutput
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.limits import (
-    STATES,
-    UNMEASURED_SHARE,
-    Limit,
-    LimitError,
-    limit_from_text,
-    limit_of,
-)
+from amt_stream.meters.limit_state import STATES, UNMEASURED_SHARE
+from amt_stream.meters.limits import Limit, LimitError, limit_from_text, limit_of
 from amt_stream.meters.rows import (
     JoinedRows,
     LimitEvents,
@@ -256,7 +250,7 @@ def test_a_judge_goes_on_in_a_new_one():
     assert told[0] == told[1]
     assert one.stood.to_dict() == other.stood.to_dict()
     with pytest.raises(Unfitting):
-        LimitMonitor(limit, 0.1).load_state_dict(one.state_dict() | {"_figures/rows/0": "0"})
+        LimitMonitor(limit, 0.1).load_state_dict(one.state_dict() | {"_state/11": "0"})
 
 
 def test_a_pause_and_a_reset():

@@ -17,7 +17,8 @@ from amt_stream.core.json_types import JsonMap
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import COUNTING, UNHEARD, Event, Fault
-from amt_stream.meters.limits import STATES, UNCALIBRATED, limit_of
+from amt_stream.meters.limit_state import STATES, UNCALIBRATED
+from amt_stream.meters.limits import limit_of
 from amt_stream.meters.names import state_column
 from amt_stream.meters.rows import FAULT_NAMES, Column, Readings, Rows, column_named, readings_of
 from amt_stream.meters.rows.block import is_named
