@@ -118,7 +118,7 @@ def take(
         if not again:
             unsure = found == UNCALIBRATED or (found == UNKNOWN and clipped)
             state[UNJUDGED_S] += max(missed_s, rules[STEP_S] if unsure else 0.0)
-        if clipped and not (again and state[CLIPPED]):
+        if clipped and not (again and state[CLIPPED] > 0):
             state[CLIPPED_S] += rules[STEP_S]
         if not (again and found == state[LAST]):
             state[ROWS + found] += 1
@@ -144,26 +144,27 @@ def _judge(
     if not again:  # the end has no forecast of its own
         state[SOON] = 1.0 if until_s <= rules[AHEAD_S] else 0.0  # false for NaN
     window_s, below = rules[WINDOW_S], rules[SIGN] < 0
-    whole = not window_s or state[HEARD_S] >= window_s - SAME_TIME_S
+    whole = window_s == 0 or state[HEARD_S] >= window_s - SAME_TIME_S
     signed = rules[SIGN] * value
     sure = signed
     if not whole:
-        adds_up = rules[ADDS_UP] and not below and state[HEARD_S] > 0
+        adds_up = rules[ADDS_UP] > 0 and not below and state[HEARD_S] > 0
         sure = signed + 10 * math.log10(state[HEARD_S] / window_s) if adds_up else -math.inf
     turns_red = _turn(rules, state, time_s, signed, sure)
     level = int(state[NOW])
     found = level
     if below or level == GREEN:
-        unsure = clipped and ((level == GREEN) != below or not rules[RISES])
+        unsure = clipped and ((level == GREEN) != below or rules[RISES] == 0)
         unsure = unsure or (level == GREEN and not whole)
         if unsure or _lacks_too_much(rules, state, lost_s):
             found = UNKNOWN
     if counts:
         state[TIMES] += turns_red
         _compare(rules, state, time_s, signed, sure, whole)
-        louder_is_better = below and rules[RISES] and level != RED
+        louder_is_better = below and rules[RISES] > 0 and level != RED
         doubtful = clipped and found != RED and not louder_is_better
-        state[DOUBTED] = 1.0 if doubtful or (state[DOUBTED] and not rules[AT_END]) else 0.0
+        doubtful = doubtful or (state[DOUBTED] > 0 and rules[AT_END] == 0)
+        state[DOUBTED] = 1.0 if doubtful else 0.0
     return found
 
 
@@ -205,14 +206,14 @@ def _rank(rules: Numbers, state: Numbers, signed: float, sure: float, back: floa
     if sure > rules[SIGN] * rules[THRESHOLD] - back:
         return RED
     warns = signed > rules[SIGN] * rules[AMBER_FROM] - back
-    return AMBER if state[SOON] or warns else GREEN
+    return AMBER if warns or state[SOON] > 0 else GREEN
 
 
 def _lacks_too_much(rules: Numbers, state: Numbers, lost_s: float) -> bool:
     """Whether too much of the time of the present value was not measured."""
-    if rules[WINDOW_S]:
+    if rules[WINDOW_S] > 0:
         return is_too_much(lost_s, rules[WINDOW_S])
-    if rules[COUNTED]:
+    if rules[COUNTED] > 0:
         return is_too_much(state[MISSED_S], state[COUNTED_S])
     return state[MISSED] > 0
 
@@ -221,11 +222,11 @@ def _compare(
     rules: Numbers, state: Numbers, time_s: float, signed: float, sure: float, whole: bool
 ) -> None:
     """Compare a value with the worst one."""
-    first = whole and not state[WHOLE]
+    first = whole and state[WHOLE] == 0
     if whole:
         state[WHOLE] = 1.0
     state[SURE] = sure
-    if rules[AT_END] or not state[WHOLE] or first:
+    if rules[AT_END] > 0 or state[WHOLE] == 0 or first:
         state[WORST], state[WORST_S] = signed, time_s
     elif (whole or sure > rules[SIGN] * rules[THRESHOLD]) and sure > state[WORST]:
         # For a restarted window, its lowest possible level.

@@ -50,6 +50,7 @@ def build_library(request: Request) -> dict[str, bytes]:
 
 
 def _make(folder: Path, request: Request) -> None:
+    from amt_stream.native.limit_kernels import limit_codes
     from amt_stream.native.machine import MACHINES, Program, make_object
     from amt_stream.native.plan import host_plan
     from amt_stream.native.source import lv2_manifest, plan_description, plan_header, runtime
@@ -57,9 +58,9 @@ def _make(folder: Path, request: Request) -> None:
 
     plan = host_plan(request.model, request.fs, request.channels, request.block_s)
     codes = [kernel_code(plan.home, name, plan.dtype) for name in plan.kernels]
-    entry = kernel_code(plan.home, f".{plan.entry}", plan.dtype)
+    functions = {"entry": kernel_code(plan.home, f".{plan.entry}", plan.dtype)} | limit_codes()
     constants = {"tables": plan.tables, "initial": plan.initial}
-    program = Program(plan.model, codes, entry, constants)
+    program = Program(plan.model, codes, functions, constants)
     trial = PlanTrial(plan, program)
     trial.compare()
     header, about, manifest, *objects = files_of(plan.model, request.targets)
@@ -108,8 +109,9 @@ def link(folder: Path, model: str, target: str, command: Sequence[str], out: str
     whole = [*command, plan, *SOURCES, f"{model}-{target}.o", "-lm", "-o", out]
     done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise NotBuilt(f"{model} cannot be linked: {said[-1] if said else command[0]}")
+        said = done.stderr.strip().splitlines() or [command[0]]
+        why = next((line for line in said if "error:" in line), said[-1])
+        raise NotBuilt(f"{model} cannot be linked: {why}")
 
 
 if __name__ == "__main__":

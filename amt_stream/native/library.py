@@ -1,4 +1,4 @@
-"""The ten functions of a model's shared library, through ctypes."""
+"""The functions of a model's shared library, through ctypes."""
 
 import ctypes
 from dataclasses import dataclass
@@ -17,6 +17,9 @@ _FUNCTIONS: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "invalid": (_BYTES, (_POINTER,)),
     "save": (None, (_POINTER, ctypes.c_char_p)),
     "load": (_INT, (_POINTER, ctypes.c_char_p, _BYTES)),
+    "limit_begin": (_INT, (_POINTER, _INT, _POINTER)),
+    "limit_take": (_INT, (_POINTER, ctypes.c_float, _INT)),
+    "limit_result": (None, (_POINTER, _POINTER)),
 }
 """What each returns and takes, as amt.h declares it."""
 

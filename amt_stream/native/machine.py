@@ -43,15 +43,15 @@ class Program(NamedTuple):
     """What an object holds.
 
     model: begins the names of all that can be seen of it: "zwicker_kernels" has the addresses of
-        the kernels, "zwicker_entry" is the entry, and each constant is "zwicker_" and its name
+        the kernels, and each function and constant is "zwicker_" and its name
     codes: kernels
-    entry: the kernel that calls them
+    functions: kernels that C calls, by name: the entry, which calls those of `codes`, and others
     constants: bytes by name
     """
 
     model: str
     codes: Sequence[KernelCode]
-    entry: KernelCode
+    functions: Mapping[str, KernelCode]
     constants: Mapping[str, bytes]
 
 
@@ -76,8 +76,8 @@ def machine_for(target: Processor) -> llvm.TargetMachine:
 
 def make_module(program: Program, target: Processor, machine: llvm.TargetMachine) -> llvm.ModuleRef:
     """The program for a processor, optimized."""
-    model, codes, entry, constants = program
-    whole = _linked([*codes, entry], target, str(machine.target_data))
+    model, codes, functions, constants = program
+    whole = _linked([*codes, *functions.values()], target, str(machine.target_data))
     # In LLVM, not in C: WebAssembly checks the type of what is called by address.
     table = ", ".join(f'ptr @"{code.symbol}"' for code in codes)
     lines = [str(whole), f"@{model}_kernels = constant [{len(codes)} x ptr] [{table}]"]
@@ -88,8 +88,9 @@ def make_module(program: Program, target: Processor, machine: llvm.TargetMachine
     for function in whole.functions:
         if not function.is_declaration:
             function.linkage = "internal"
-    called = whole.get_function(entry.symbol)
-    called.linkage, called.name = "external", f"{model}_entry"
+    for name, code in functions.items():
+        called = whole.get_function(code.symbol)
+        called.linkage, called.name = "external", f"{model}_{name}"
     whole.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True

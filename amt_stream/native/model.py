@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from amt_stream.core.errors import Refusal
+from amt_stream.meters.limits import Limit, limit_from_text
 from amt_stream.native.library import Library, NativeInfo
+from amt_stream.native.limit import NativeLimit
 from amt_stream.native.prebuilt import library_path
 
 _OTHER = -2
@@ -113,6 +115,14 @@ class NativeModel:
                 f"sound has the shape {sound.shape}: give (time, {self.info.channels})"
             )
         return np.ascontiguousarray(whole.T, np.float32)
+
+    def limit(self, limit: Limit | str) -> NativeLimit:
+        """A limit of one of the columns, such as "laf_left_db>85,amber=80", for frames to come.
+
+        Raises LimitError for text that is no limit, and for a column that the model lacks.
+        """
+        one = limit_from_text(limit) if isinstance(limit, str) else limit
+        return NativeLimit(self._library, one)
 
     def reset(self) -> None:
         """Forget the sound; the gain stays."""

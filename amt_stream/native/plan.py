@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +16,9 @@ from amt_stream.core.errors import Refusal
 from amt_stream.dsp.functional.compiler.call_table import WIDTH
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
 from amt_stream.meters import catalog
+from amt_stream.meters.rows import column_named
+from amt_stream.meters.rows.column import AT_LEAST
+from amt_stream.native.limit import names_in_rows
 from amt_stream.native.moore import GlasbergMeter, MooreMeter
 from amt_stream.native.programme import ProgrammeMeter
 from amt_stream.native.sound_level import LevelMeter
@@ -64,6 +67,13 @@ class PlanRow:
     sizes: tuple[int, ...]
 
 
+class OfColumn(NamedTuple):
+    """What limits need to know of a column, as `LimitMonitor` does."""
+
+    counted: bool = False
+    rises: bool = False
+
+
 @dataclass(frozen=True)
 class HostColumn:
     """A number of each frame: `place` is that of its first frame, in bytes of the outputs."""
@@ -71,6 +81,7 @@ class HostColumn:
     name: str
     unit: str
     place: int
+    about: OfColumn
 
 
 @dataclass(frozen=True)
@@ -177,7 +188,7 @@ def _planned(
         PlanRow(key, row, of, value if array is None else laid[of].place(array) + value, sizes)
         for key, row, of, array, value, sizes in rows
     )
-    columns = tuple(_columns(fused.host_outputs, outputs, laid[Segment.OUTPUT]))
+    columns = tuple(_columns(name, fused.host_outputs, outputs, laid[Segment.OUTPUT]))
     return HostPlan(
         model=name,
         fs=fs,
@@ -261,15 +272,24 @@ def _rows(
 
 
 def _columns(
-    wanted: Sequence[HostOutput], outputs: Sequence[Tensor], laid: _Laid
+    model: str, wanted: Sequence[HostOutput], outputs: Sequence[Tensor], laid: _Laid
 ) -> Iterable[HostColumn]:
-    for (name, unit, labels), output in zip(wanted, outputs, strict=False):
+    for (word, unit, labels), output in zip(wanted, outputs, strict=False):
         lines = output.reshape(-1, output.shape[-1])
         ears = [_ears(size) for size in output.shape[: -1 - len(labels)]]
         for place, words in enumerate(product(*ears, *labels)):
             start = laid.place(output) + place * lines.shape[1] * output.element_size()
-            parts = name, *words[len(ears) :], *words[: len(ears)]
-            yield HostColumn("_".join(filter(None, parts)), unit, start)
+            parts = word, *words[len(ears) :], *words[: len(ears)]
+            name = "_".join(filter(None, parts))
+            yield HostColumn(name, unit, start, _about(names_in_rows(model, name, unit)))
+
+
+def _about(names: Sequence[str]) -> OfColumn:
+    """What is known of the column of rows that has one of these names."""
+    column = next(filter(None, map(column_named, names)), None)
+    if column is None:
+        return OfColumn()
+    return OfColumn(column.counted, column.if_clipped == AT_LEAST)
 
 
 def _ears(size: int) -> Sequence[str]:

@@ -4,7 +4,16 @@ import json
 from importlib.resources import files
 
 from amt_stream import __version__
+from amt_stream.meters import limit_state
 from amt_stream.native.plan import HostPlan
+
+LIMIT_FUNCTIONS = "LIMIT_BEGIN", "LIMIT_TAKE", "LIMIT_VERDICT"
+LIMIT_PLACES = (
+    *("SIGN", "THRESHOLD", "AMBER_FROM", "HYSTERESIS", "HOLD_S", "AT_END", "STEP_S", "COUNTED"),
+    *("RISES", "RULES"),
+    *("LAST", "TIMES", "COUNTED_S", "UNJUDGED_S", "WORST", "WORST_S", "STATE"),
+)
+"""What amt.c needs of the rules and the state of a limit."""
 
 
 def runtime() -> dict[str, str]:
@@ -36,6 +45,8 @@ def plan_header(plan: HostPlan, scratch: int) -> str:
         "TABLES": f"{plan.model}_tables",
         "INITIAL": f"{plan.model}_initial",
         "ENTRY": f"{plan.model}_entry",
+        **{name: f"{plan.model}_{name.lower()}" for name in LIMIT_FUNCTIONS},
+        **{f"LIMIT_{name}": getattr(limit_state, name) for name in LIMIT_PLACES},
         "MODEL": json.dumps(plan.model),
         "VERSION": json.dumps(f"amt_stream {__version__}"),
         "INPUT_UNIT": json.dumps(plan.input_unit),
@@ -48,6 +59,8 @@ def plan_header(plan: HostPlan, scratch: int) -> str:
         lines.append(
             f"    {{{one.row}, {one.segment}, {one.value}, {{{sizes}}}}}, /* {one.name} */"
         )
+    lines += ["};", "static const limit_column limit_columns[] = {"]
+    lines += [f"    {{{one.about.counted:d}, {one.about.rises:d}}}," for one in plan.columns]
     lines += ["};", "static const amt_column columns[] = {"]
     lines += [f'    {{"{one.name}", "{one.unit}"}},' for one in plan.columns]
     places = ", ".join(str(one.place) for one in plan.columns)

@@ -18,6 +18,11 @@ typedef struct {
     int64_t value, sizes[4];
 } plan_row;
 
+/* Of a column: whether it is of all sound so far, and whether louder sound can only raise it. */
+typedef struct {
+    int32_t counted, rises;
+} limit_column;
+
 #include AMT_PLAN
 
 #define WIDTH 5
@@ -33,6 +38,14 @@ extern int32_t PLAN_ENTRY(void *result, void **error, void *, void *, int64_t nu
                           void *plan, int64_t rows, int64_t width, int64_t row_stride,
                           int64_t stride, void *, void *, int64_t, int64_t like_item, void *like,
                           int64_t, int64_t like_stride);
+
+
+/* A vector of doubles, as a kernel takes it. */
+#define VECTOR void *, void *, int64_t, int64_t, double *, int64_t, int64_t
+#define AS_VECTOR(x, size) NULL, NULL, size, 8, x, size, 8
+extern int32_t PLAN_LIMIT_BEGIN(void *result, void **error, VECTOR);
+extern int32_t PLAN_LIMIT_TAKE(int64_t *result, void **error, VECTOR, VECTOR, double, int64_t);
+extern int32_t PLAN_LIMIT_VERDICT(int64_t *result, void **error, VECTOR, VECTOR);
 
 struct amt {
     ALIGNED uint8_t state[ROOM(PLAN_STATE)];
@@ -256,4 +269,50 @@ int32_t AMT(load)(amt *m, const void *from, uint64_t bytes) {
     m->filled = head.filled;
     m->invalid = head.invalid;
     return 0;
+}
+
+#define RULES(limit) AS_VECTOR((double *)(limit)->rules, PLAN_LIMIT_RULES)
+#define LIMIT_STATE(limit) AS_VECTOR((double *)(limit)->state, PLAN_LIMIT_STATE + 1)
+
+int32_t AMT(limit_begin)(amt_limit *l, int32_t column, const amt_rules *given) {
+    _Static_assert(sizeof l->rules == PLAN_LIMIT_RULES * sizeof(double), "rules of amt.h");
+    _Static_assert(sizeof l->state == (PLAN_LIMIT_STATE + 1) * sizeof(double), "state of amt.h");
+    if (column < 0 || column >= PLAN_COLUMNS) return AMT_E_ARGUMENT;
+    if (!(given->hysteresis >= 0 && given->hold_s >= 0) || given->threshold != given->threshold)
+        return AMT_E_ARGUMENT;
+    const limit_column *of = limit_columns + column;
+    double *rules = l->rules;
+    memset(l, 0, sizeof *l);
+    rules[PLAN_LIMIT_SIGN] = given->below ? -1 : 1;
+    rules[PLAN_LIMIT_THRESHOLD] = given->threshold;
+    rules[PLAN_LIMIT_AMBER_FROM] = given->amber == given->amber ? given->amber : given->threshold;
+    rules[PLAN_LIMIT_HYSTERESIS] = given->hysteresis;
+    rules[PLAN_LIMIT_HOLD_S] = given->hold_s;
+    rules[PLAN_LIMIT_AT_END] = given->at_end != 0;
+    rules[PLAN_LIMIT_STEP_S] = about.frame_s;
+    rules[PLAN_LIMIT_COUNTED] = of->counted;
+    rules[PLAN_LIMIT_RISES] = of->rises;
+    void *result = NULL, *error = NULL;
+    return PLAN_LIMIT_BEGIN(&result, &error, LIMIT_STATE(l)) ? AMT_E_KERNEL : 0;
+}
+
+int32_t AMT(limit_take)(amt_limit *l, float value, int32_t known) {
+    int64_t state = AMT_UNKNOWN;
+    void *error = NULL;
+    int32_t status = PLAN_LIMIT_TAKE(&state, &error, RULES(l), LIMIT_STATE(l), value, known);
+    return status ? AMT_E_KERNEL : (int32_t)state;
+}
+
+void AMT(limit_result)(const amt_limit *l, amt_result *to) {
+    int64_t verdict = AMT_NOT_KNOWN;
+    void *error = NULL;
+    const double *state = l->state;
+    PLAN_LIMIT_VERDICT(&verdict, &error, RULES(l), LIMIT_STATE(l));
+    *to = (amt_result){.state = (int32_t)state[PLAN_LIMIT_LAST],
+                             .verdict = (int32_t)verdict,
+                             .times = (int64_t)state[PLAN_LIMIT_TIMES],
+                             .worst = l->rules[PLAN_LIMIT_SIGN] * state[PLAN_LIMIT_WORST],
+                             .worst_s = state[PLAN_LIMIT_WORST_S],
+                             .counted_s = state[PLAN_LIMIT_COUNTED_S],
+                             .unjudged_s = state[PLAN_LIMIT_UNJUDGED_S]};
 }

@@ -6,9 +6,9 @@
        cc -O2 -DAMT_PLAN='"zwicker_plan.h"' yours.c amt.c amt_numba.c zwicker-x86-64-v3.o -lm
 
    Threads: amt_about and amt_columns may be called from any thread at any time. All others take one
-   instance, and only one thread at a time may use an instance; two instances share nothing.
-   Real time: amt_process, amt_reset, amt_set_gain and amt_invalid allocate nothing, wait for nothing
-   and call no system. amt_create and amt_destroy are not for a real-time thread.
+   instance, or one limit, and only one thread at a time may use it; two of them share nothing.
+   Real time: amt_process, amt_reset, amt_set_gain, amt_invalid and those of limits allocate nothing,
+   wait for nothing and call no system. amt_create and amt_destroy are not for a real-time thread.
 
    Several models in one program: compile amt.c once for each, with -DAMT_NAME=zwicker, and include
    this header with the same AMT_NAME defined; its functions are then zwicker_process and so on. */
@@ -42,11 +42,45 @@ typedef struct {
     const char *unit; /* "sone" */
 } amt_column;
 
+/* An upper limit of a column, or a lower one; as `Limit` of amt_stream. */
+typedef struct {
+    double threshold;  /* in the unit of the column: red above it, or below it for a lower limit */
+    double amber;      /* amber from here on, before the limit; NAN: no warning */
+    double hysteresis; /* how far a value must return before the state improves */
+    double hold_s;     /* and for how long; a worse state comes immediately */
+    int32_t below;     /* whether it is a lower limit */
+    int32_t at_end;    /* whether only the last value counts, as for a programme */
+} amt_rules;
+
+/* A limit at work, which is yours: to save it, copy it. */
+typedef struct {
+    double rules[12], state[27];
+} amt_limit;
+
+/* How a limit stands, and what its verdict is. */
+enum { AMT_GREEN, AMT_AMBER, AMT_RED, AMT_UNKNOWN, AMT_UNCALIBRATED };
+enum { AMT_KEPT, AMT_EXCEEDED, AMT_NOT_KNOWN };
+
+/* What is known of the sound of a value: bits. */
+enum {
+    AMT_IS_CLIPPED = 1,      /* it was clipped, so that the true value is another one */
+    AMT_IS_UNCALIBRATED = 2, /* nobody knows what a sample of 1.0 is */
+    AMT_IS_UNHEARD = 4       /* some of it was lost */
+};
+
+typedef struct {
+    int32_t state, verdict; /* AMT_RED, AMT_EXCEEDED and their like */
+    int64_t times;          /* how often it turned red */
+    double worst, worst_s;  /* the worst value, and its time since the first one; NAN without one */
+    double counted_s;       /* duration of all values */
+    double unjudged_s;      /* of that, lost, uncalibrated, or clipped and not red */
+} amt_result;
+
 enum {
     AMT_E_MEMORY = -1,   /* a kernel needs more memory than the instance has: export it anew */
     AMT_E_OTHER = -2,    /* a state of another model, rate, block length or version */
     AMT_E_DAMAGED = -3,  /* a state that is not as it was saved */
-    AMT_E_ARGUMENT = -4, /* a number below 0 */
+    AMT_E_ARGUMENT = -4, /* a number below 0, or no such column */
     AMT_E_KERNEL = -5    /* a calculation failed: reset the instance */
 };
 #endif
@@ -98,6 +132,17 @@ void AMT(save)(const amt *, void *to);
 
 /* amt_load goes on from a saved state; the gain stays. Returns 0, or an error with nothing changed. */
 int32_t AMT(load)(amt *, const void *from, uint64_t bytes);
+
+/* Begins to watch a column, counted from 0, at the next frame. Returns 0, or AMT_E_ARGUMENT. */
+int32_t AMT(limit_begin)(amt_limit *, int32_t column, const amt_rules *);
+
+/* Takes the value of the next frame, each in turn; `known`: bits such as AMT_IS_CLIPPED, or 0.
+   Returns the state. It is AMT_UNKNOWN for what is not finite, as of silence or before the first
+   reading, and where it is not green for sure, of sound that was clipped or lost. */
+int32_t AMT(limit_take)(amt_limit *, float value, int32_t known);
+
+/* The result of all values so far. */
+void AMT(limit_result)(const amt_limit *, amt_result *);
 
 #ifdef __cplusplus
 }

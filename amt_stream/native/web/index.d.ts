@@ -25,6 +25,47 @@ export interface Info {
   readonly state_bytes: number;
 }
 
+/** A limit, with either `above` or `below`, in the unit of the column. */
+export interface LimitRules {
+  /** Red above it. */
+  above?: number;
+  /** Red below it: a lower limit. */
+  below?: number;
+  /** Amber from here on, before the limit. */
+  amber?: number;
+  /** How far a value must return before the state improves, and for how many seconds. */
+  hysteresis?: number;
+  hold_s?: number;
+  /** Whether only the last value counts, as for a programme. */
+  at_end?: boolean;
+}
+
+export type LimitState = "green" | "amber" | "red" | "unknown" | "uncalibrated";
+
+/** A limit of a column, judged frame by frame. */
+export interface Limit {
+  /**
+   * The state at each of these frames, as `process` gives them; each block in turn. Say whether
+   * their sound was clipped, is calibrated, and was all heard.
+   */
+  take(
+    frames: Float32Array,
+    sound?: { clipped?: boolean; calibrated?: boolean; heard?: boolean },
+  ): LimitState[];
+  /** What all frames so far come to; `worst` and its time are NaN without a value. */
+  result(): {
+    state: LimitState;
+    verdict: "kept" | "exceeded" | "not known";
+    /** How often it turned red. */
+    times: number;
+    worst: number;
+    worst_s: number;
+    counted_s: number;
+    /** Of that, lost, uncalibrated, or clipped and not red. */
+    unjudged_s: number;
+  };
+}
+
 /** A running model: one sound, measured from its first sample on. */
 export class Model {
   /** module: a compiled MODEL.wasm, which imports nothing. */
@@ -40,6 +81,11 @@ export class Model {
    * sound is cut. Throws RangeError for other channels.
    */
   process(channels: readonly Float32Array[]): Float32Array;
+  /**
+   * Watches a column of the next frames. Throws RangeError for a column that the model lacks, and
+   * for rules that cannot be.
+   */
+  limit(column: string, rules: LimitRules): Limit;
   /** Forgets the sound; the gain stays. */
   reset(): void;
   /** The state, from which the same model continues in C, Python or WebAssembly. */

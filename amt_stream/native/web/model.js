@@ -1,4 +1,4 @@
-// A model as WebAssembly: the ten functions of amt.h, for one sound.
+// A model as WebAssembly: the functions of amt.h, for one sound.
 
 const MOST = 1024; // samples of a channel in one call
 const INFO = { // places in amt_info, on a processor of 32 bits
@@ -7,11 +7,15 @@ const INFO = { // places in amt_info, on a processor of 32 bits
   state_bytes: 80,
 };
 const TEXTS = ["model", "version", "input_unit"], LONG = ["bytes", "state_bytes"];
+const STATES = ["green", "amber", "red", "unknown", "uncalibrated"];
+const VERDICTS = ["kept", "exceeded", "not known"];
+const LIMIT = 8 * (12 + 27), RULES = 40, RESULT = 48; // bytes of amt_limit and its like
+const CLIPPED = 1, UNCALIBRATED = 2, UNHEARD = 4;
 const ALIGNMENT = 64, PAGE = 65536, OTHER = -2;
 const up = (n) => Math.ceil(n / ALIGNMENT) * ALIGNMENT;
 
 export class Model {
-  #c; #at; #places; #pointers; #used; #frames; #room; #state; #gain = 1;
+  #c; #at; #end; #places; #pointers; #used; #frames; #room; #state; #gain = 1;
 
   constructor(module) {
     this.#c = new WebAssembly.Instance(module, {}).exports;
@@ -19,16 +23,14 @@ export class Model {
     this.info = this.#info();
     const { channels, columns, block, frames_per_block, bytes, state_bytes } = this.info;
     this.#room = (Math.floor(MOST / block) + 1) * frames_per_block;
-    let end = up(this.#c.__heap_base.value);
-    const place = (size) => { const at = end; end += up(size); return at; };
+    this.#end = up(this.#c.__heap_base.value);
+    const place = (size) => this.#place(size);
     const memory = place(bytes);
     this.#places = Array.from({ length: channels }, () => place(4 * MOST));
     this.#pointers = place(4 * channels);
     this.#used = place(4);
     this.#frames = place(4 * this.#room * columns.length);
     this.#state = place(state_bytes);
-    const missing = end - this.#c.memory.buffer.byteLength;
-    if (missing > 0) this.#c.memory.grow(Math.ceil(missing / PAGE));
     new Uint32Array(this.#c.memory.buffer, this.#pointers, channels).set(this.#places);
     this.#at = this.#c.amt_create(memory);
   }
@@ -58,6 +60,36 @@ export class Model {
     return whole;
   }
 
+  limit(column, { above, below, amber = NaN, hysteresis = 0, hold_s = 0, at_end = false }) {
+    const place = this.info.columns.findIndex(({ name }) => name === column);
+    if (place < 0) throw new RangeError(`${this.info.model} has no column ${column}`);
+    if ((above === undefined) === (below === undefined)) throw new RangeError("give above or below");
+    const at = this.#place(LIMIT), rules = this.#place(RULES + RESULT), result = rules + RULES;
+    const view = () => new DataView(this.#c.memory.buffer);
+    [above ?? below, amber, hysteresis, hold_s].forEach(
+      (number, k) => view().setFloat64(rules + 8 * k, number, true));
+    [below !== undefined, at_end].forEach((is, k) => view().setInt32(rules + 32 + 4 * k, is, true));
+    if (this.#c.amt_limit_begin(at, place, rules)) throw new RangeError("a rule is below 0, or no number");
+    const width = this.info.columns.length;
+    return {
+      take: (frames, { clipped = false, calibrated = true, heard = true } = {}) => {
+        const known = CLIPPED * clipped + UNCALIBRATED * !calibrated + UNHEARD * !heard;
+        return Array.from({ length: frames.length / width }, (_, k) =>
+          STATES[this.#c.amt_limit_take(at, frames[k * width + place], known)]);
+      },
+      result: () => {
+        this.#c.amt_limit_result(at, result);
+        const told = view(), number = (k) => told.getFloat64(result + 8 * k, true);
+        return {
+          state: STATES[told.getInt32(result, true)],
+          verdict: VERDICTS[told.getInt32(result + 4, true)],
+          times: Number(told.getBigInt64(result + 8, true)),
+          worst: number(2), worst_s: number(3), counted_s: number(4), unjudged_s: number(5),
+        };
+      },
+    };
+  }
+
   reset() { this.#c.amt_reset(this.#at); }
 
   save() {
@@ -71,6 +103,14 @@ export class Model {
     const status = fits ? this.#c.amt_load(this.#at, this.#state, BigInt(state.length)) : 0;
     if (status === OTHER) throw new Error(`the state is not one of this ${this.info.model}`);
     if (!fits || status) throw new Error("the state is damaged: save it again");
+  }
+
+  #place(size) {
+    const at = this.#end;
+    this.#end += up(size);
+    const missing = this.#end - this.#c.memory.buffer.byteLength;
+    if (missing > 0) this.#c.memory.grow(Math.ceil(missing / PAGE));
+    return at;
   }
 
   #part(channels) {
