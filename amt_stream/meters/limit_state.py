@@ -19,7 +19,7 @@ UNMEASURED_SHARE = 0.01
 leaves a limit unknown."""
 
 Numbers = Any
-"""A list or an array of floats."""
+"""A list of floats; compiled, an array."""
 
 (SIGN, THRESHOLD, AMBER_FROM, HYSTERESIS, HOLD_S, AHEAD_S, AT_END) = range(7)
 (STEP_S, WINDOW_S, ADDS_UP, COUNTED, RISES) = range(7, 12)
@@ -185,7 +185,7 @@ def _turn(rules: Numbers, state: Numbers, time_s: float, signed: float, sure: fl
     """
     rank = _rank(rules, state, signed, sure, 0.0)
     if rank >= state[NOW]:
-        turns_red = rank == RED != state[NOW]
+        turns_red = bool(rank == RED != state[NOW])
         state[NOW], state[CALM_S] = rank, math.nan
         return turns_red
     still = _rank(rules, state, signed, sure, rules[HYSTERESIS])
@@ -215,7 +215,7 @@ def _lacks_too_much(rules: Numbers, state: Numbers, lost_s: float) -> bool:
         return is_too_much(lost_s, rules[WINDOW_S])
     if rules[COUNTED] > 0:
         return is_too_much(state[MISSED_S], state[COUNTED_S])
-    return state[MISSED] > 0
+    return bool(state[MISSED] > 0)
 
 
 def _compare(

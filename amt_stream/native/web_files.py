@@ -19,8 +19,10 @@ WASM = "wasm32"
 SCRIPTS = "index.js", "index.d.ts", "model.js", "worklet.js"
 """The same for all models."""
 
-_EXPORTED = "about", "columns", "create", "reset", "set_gain", "process", "invalid", "save", "load"
-_EXPORTED += "limit_begin", "limit_take", "limit_result"
+_EXPORTED = (
+    *("about", "columns", "create", "reset", "set_gain", "process", "invalid", "save", "load"),
+    *("limit_begin", "limit_take", "limit_result"),
+)
 _OPTIONS = (
     *("-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-O2", "-DAMT_NO_MALLOC"),
     *("-msimd128", "-mbulk-memory", "-Wl,--strip-all", "-Wl,-z,stack-size=65536"),

@@ -71,7 +71,9 @@ def cases(seed):
     parts = []
     for part in np.split(values.astype(np.float32), 12):
         marks = random.random(3) < (0.1, 0.95, 0.95)
-        parts.append((part, dict(zip(("clipped", "calibrated", "heard"), marks.tolist()))))
+        parts.append(
+            (part, dict(zip(("clipped", "calibrated", "heard"), marks.tolist(), strict=True)))
+        )
     return limit, parts
 
 
