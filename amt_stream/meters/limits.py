@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
-from amt_stream.meters import limit_state
-from amt_stream.meters.limit_state import RED, STATES, UNKNOWN
+from amt_stream.meters.accumulators import limit_state
+from amt_stream.meters.accumulators.limit_state import RED, STATES, UNKNOWN
 from amt_stream.meters.names import state_column, stem_and_unit
 
 COLORS = STATES[:UNKNOWN]

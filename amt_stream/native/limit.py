@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from amt_stream.meters.limit_state import RULES, STATE, STATES
+from amt_stream.meters.accumulators.limit_state import RULES, STATE, STATES
 from amt_stream.meters.limits import EXCEEDED, KEPT, NOT_KNOWN, Limit, LimitError
 from amt_stream.native.library import Library
 

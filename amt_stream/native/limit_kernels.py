@@ -9,7 +9,7 @@ from numba.extending import register_jitable
 from amt_stream.dsp.functional.compiler.dispatch import Array
 from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 from amt_stream.dsp.functional.compiler.private_numba import code_of
-from amt_stream.meters import limit_state as at
+from amt_stream.meters.accumulators import limit_state as at
 from amt_stream.native.kernels import KernelCode
 from amt_stream.native.limit import CLIPPED, UNCALIBRATED, UNHEARD
 
@@ -36,7 +36,7 @@ def limit_take(rules: Array, state: Array, value: float, marks: int) -> int:
     time_s = state[PASSED] * rules[at.STEP_S]
     since_s, missed_s = at.pass_to(rules, state, time_s, value, (marks & UNHEARD) == 0)
     calibrated, clipped = (marks & UNCALIBRATED) == 0, (marks & CLIPPED) > 0
-    return at.take(
+    return at.judge(
         rules,
         state,
         time_s,

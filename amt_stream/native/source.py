@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 
 from amt_stream import __version__
-from amt_stream.meters import limit_state
+from amt_stream.meters.accumulators import limit_state
 from amt_stream.native.plan import HostPlan
 
 LIMIT_FUNCTIONS = "LIMIT_BEGIN", "LIMIT_TAKE", "LIMIT_VERDICT"

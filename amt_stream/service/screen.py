@@ -9,9 +9,9 @@ from typing import Any
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.words import elapsed_text
 from amt_stream.engine.health import load_words
+from amt_stream.meters.accumulators.limit_state import STATES, UNKNOWN
 from amt_stream.meters.accumulators.rating import impulse_adjustment
 from amt_stream.meters.frames import IMPULSE_COUNTING, LEFT_OUT
-from amt_stream.meters.limit_state import STATES, UNKNOWN
 from amt_stream.meters.limits import Limit, limit_of
 from amt_stream.meters.rows import NO_READING, reading_text
 from amt_stream.meters.rows.block import is_named

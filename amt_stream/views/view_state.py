@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from amt_stream.dsp.contract import takes_pascal
+from amt_stream.meters.accumulators.limit_state import STATES, UNKNOWN
 from amt_stream.meters.catalog import entry_of
-from amt_stream.meters.limit_state import STATES, UNKNOWN
 from amt_stream.meters.rows import FAULT_NAMES, header
 from amt_stream.meters.rows.block import ALL
 from amt_stream.meters.rows.limit_words import state_of

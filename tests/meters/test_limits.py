@@ -7,8 +7,8 @@ import pytest
 
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.dsp.stages import SoundLevelOutput
+from amt_stream.meters.accumulators.limit_state import STATES, UNMEASURED_SHARE
 from amt_stream.meters.frames import Fault, Frames
-from amt_stream.meters.limit_state import STATES, UNMEASURED_SHARE
 from amt_stream.meters.limits import Limit, LimitError, limit_from_text, limit_of
 from amt_stream.meters.rows import (
     JoinedRows,

@@ -126,7 +126,8 @@ def test_the_program_of_the_page_judges(folder, sound, tmp_path):
     page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```c\n(.+?)```", page, re.DOTALL)
     (folder / "judge.c").write_text(f"{program}{MAIN}")
-    judge = compiled(folder, "zwicker", HOST, tmp_path / "judge", main="judge.c")
+    checks = "-fsanitize=address,undefined", "-fno-sanitize-recover"
+    judge = compiled(folder, "zwicker", HOST, tmp_path / "judge", *checks, main="judge.c")
     for gain, said in (2, "exceeded"), (0.05, "kept"):
         given = (np.float32(gain) * sound).tobytes()
         done = subprocess.run([judge], input=given, capture_output=True, check=True)

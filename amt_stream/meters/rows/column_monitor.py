@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.meters.accumulators.limit_state import STATES, UNKNOWN
 from amt_stream.meters.frames import UNHEARD, Fault
-from amt_stream.meters.limit_state import STATES, UNKNOWN
 from amt_stream.meters.limits import Limit, LimitError
 from amt_stream.meters.rows.block import in_seven_digits
 from amt_stream.meters.rows.column import AT_LEAST, EQUIVALENT

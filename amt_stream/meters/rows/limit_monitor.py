@@ -8,7 +8,7 @@ import numpy as np
 
 from amt_stream.core.clock import SAME_TIME_S
 from amt_stream.core.saved_state import Resumable
-from amt_stream.meters import limit_state as at
+from amt_stream.meters.accumulators import limit_state as at
 from amt_stream.meters.limits import Limit, Stood
 from amt_stream.meters.rows.readings import NOTHING, Earlier
 
@@ -172,7 +172,7 @@ class LimitMonitor(Resumable):
                 self._holes.add(end_s - missed_s, end_s)
         passed = since_s, missed_s, self._holes.lost_s(time_s)
         marks = row.until_s, row.calibrated, row.clipped
-        return at.take(rules, state, time_s, row.value, *marks, *passed, after, counts, again)
+        return at.judge(rules, state, time_s, row.value, *marks, *passed, after, counts, again)
 
     @property
     def stood(self) -> Stood:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from amt_stream.core.json_types import JsonMap
-from amt_stream.meters.limit_state import STATES, is_too_much
+from amt_stream.meters.accumulators.limit_state import STATES, is_too_much
 from amt_stream.meters.limits import COLORS, Limit
 from amt_stream.meters.rows.captions import sign_of
 from amt_stream.meters.rows.limited import (

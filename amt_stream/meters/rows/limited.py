@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from amt_stream.core.json_types import JsonMap
+from amt_stream.meters.accumulators.limit_state import AMBER, GREEN, STATES, UNKNOWN
 from amt_stream.meters.frames import Event
 from amt_stream.meters.level_names import forecasts, read_level
-from amt_stream.meters.limit_state import AMBER, GREEN, STATES, UNKNOWN
 from amt_stream.meters.limits import COLORS, Limit, LimitError
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s
 from amt_stream.meters.rows.captions import caption_of, row_text

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.meters.accumulators.limit_state import RED, STATES
 from amt_stream.meters.frames import Event
-from amt_stream.meters.limit_state import RED, STATES
 from amt_stream.meters.names import limit_in
 from amt_stream.meters.rows.background import BackgroundLevel
 from amt_stream.meters.rows.block import MICROPHONE, Rows, is_named, unix_s

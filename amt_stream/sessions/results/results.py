@@ -16,8 +16,8 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonMap
 from amt_stream.core.since_reset import SinceReset
 from amt_stream.meters import catalog
+from amt_stream.meters.accumulators.limit_state import STATES, UNCALIBRATED
 from amt_stream.meters.frames import COUNTING, UNHEARD, Event, Fault
-from amt_stream.meters.limit_state import STATES, UNCALIBRATED
 from amt_stream.meters.limits import limit_of
 from amt_stream.meters.names import state_column
 from amt_stream.meters.rows import FAULT_NAMES, Column, Readings, Rows, column_named, readings_of

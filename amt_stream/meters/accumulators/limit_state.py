@@ -84,7 +84,7 @@ def pass_to(
     return since_s, missed_s if missed_s > SAME_TIME_S else 0.0
 
 
-def take(
+def judge(
     rules: Numbers,
     state: Numbers,
     time_s: float,
@@ -111,7 +111,7 @@ def take(
         state[COUNTED_S] += since_s
         state[MISSED_S] += missed_s
     if calibrated and math.isfinite(value):
-        found = _judge(rules, state, time_s, value, until_s, clipped, lost_s, counts, again)
+        found = _known(rules, state, time_s, value, until_s, clipped, lost_s, counts, again)
     else:
         found = UNKNOWN if calibrated else UNCALIBRATED
     if counts:
@@ -128,7 +128,7 @@ def take(
     return found
 
 
-def _judge(
+def _known(
     rules: Numbers,
     state: Numbers,
     time_s: float,
