@@ -3,11 +3,11 @@
 import inspect
 import math
 
+import numba
 from numba import types
 from numba.extending import register_jitable
 
 from amt_stream.dsp.functional.compiler.dispatch import Array
-from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 from amt_stream.dsp.functional.compiler.private_numba import code_of
 from amt_stream.meters.accumulators import limit_state as at
 from amt_stream.native.kernels import KernelCode
@@ -19,7 +19,8 @@ for _, function in inspect.getmembers(at, inspect.isfunction):
 PASSED = at.STATE
 """Place in the state of a program: how many values came."""
 
-_compiled = cached_njit(nogil=True, error_model="numpy")
+_compiled = numba.njit(error_model="numpy")
+"""Without a cache: they are compiled where a model is exported, and never called there."""
 
 
 @_compiled
@@ -41,12 +42,12 @@ def limit_take(rules: Array, state: Array, value: float, marks: int) -> int:
         state,
         time_s,
         value,
-        math.nan,  # nor a forecast
+        math.nan,  # no column has a forecast
         calibrated,
         clipped,
         since_s,
         missed_s,
-        0.0,  # no column has a window
+        0.0,  # nor a window
         True,
         True,
         False,

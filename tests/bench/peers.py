@@ -27,6 +27,7 @@ SECONDS, TURNS, MINUTE = 1, 2, 60
 PASCAL = benchmark.RMS * np.random.default_rng(0).standard_normal((2, 48000 * SECONDS))
 
 IN_C = {"zwicker": 1, "gm2002": 1, "bs1770": 2, "moore2016": 2}
+IN_C |= {"ecma_loudness": 1, "ecma_roughness": 1}
 """Our models that are also compared in C, with their channels."""
 
 
