@@ -9,6 +9,7 @@ from amt_stream.dsp.functional.compiler.dispatch import Array, array, compilable
 from amt_stream.dsp.functional.compiler.gradient import Tensors, differentiable
 from amt_stream.dsp.functional.compiler.operators import alike, operator
 from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.tiles import copy_values
 from amt_stream.dsp.functional.zwicker import STEP
 
 
@@ -131,7 +132,9 @@ def _decayed_backward(
     frames, bands = core.shape[1:]
     voltages, cores = np.empty((frames * STEP + 1, 2, bands)), np.empty((frames + 1, bands))
     for r in range(core.shape[0]):
-        voltages[0], cores[0], cores[1:] = zi[r, :2], zi[r, 2], core[r]
+        copy_values(zi[r, :2], voltages[0])
+        copy_values(zi[r, 2], cores[0])
+        copy_values(core[r], cores[1:])
         left_out = 0 if begun[r] else STEP - 1
         for t in range(frames * STEP):
             last, new = cores[t // STEP], cores[t // STEP + 1]
@@ -143,7 +146,7 @@ def _decayed_backward(
                     fast, slow = _step(u, fast, slow, coefficients)
                 voltages[t + 1, 0, i], voltages[t + 1, 1, i] = fast, slow
         by_fast, by_slow, by_last = into_zi[r]
-        by_fast[:], by_slow[:], by_last[:] = zf[r]
+        copy_values(zf[r], into_zi[r])
         for n in range(frames - 1, -1, -1):
             last, new = cores[n], cores[n + 1]
             first = left_out if n == 0 else 0

@@ -57,6 +57,16 @@ def store(
 
 
 @kernel
+def copy_values(source: Array, to: Array) -> None:
+    """Copy a contiguous array into one of its shape.
+
+    `to[:] = source` compiles for seconds, most of them the error message about unequal shapes.
+    """
+    for i in range(to.size):
+        to.flat[i] = source.flat[i]
+
+
+@kernel
 def flush(x: Array) -> None:
     """Set tiny values of `x`, in float64, to 0."""
     flat = x.reshape(-1)

@@ -11,7 +11,7 @@ from torch import Tensor
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, kernel
 from amt_stream.dsp.functional.compiler.gradient import Tensors, differentiable
 from amt_stream.dsp.functional.compiler.lanes import LANES
-from amt_stream.dsp.functional.compiler.tiles import flush
+from amt_stream.dsp.functional.compiler.tiles import copy_values, flush
 from amt_stream.dsp.functional.filters.state_space import state_space
 
 SPAN = 32
@@ -142,9 +142,9 @@ def _backward(
                 n = min(turn, 2 * tiles - 1 - turn)
                 start, length = n * SPAN, min(SPAN, time - n * SPAN)
                 if learns:
-                    states[0] = marks[n]
+                    copy_values(marks[n], states[0])
                     _through(x[r], first, count, start, length, own, states)
-                    marks[n + 1] = states[length]
+                    copy_values(states[length], marks[n + 1])
                 if turn >= tiles:
                     at = first, count, start, length
                     _back(gy[r], gx[r], at, own, states, learns, slopes, found)

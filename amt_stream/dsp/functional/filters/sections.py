@@ -10,7 +10,7 @@ from torch import Tensor
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, kernel
 from amt_stream.dsp.functional.compiler.gradient import Tensors, differentiable
 from amt_stream.dsp.functional.compiler.lanes import LANES
-from amt_stream.dsp.functional.compiler.tiles import flush, load, store
+from amt_stream.dsp.functional.compiler.tiles import copy_values, flush, load, store
 from amt_stream.dsp.functional.filters.state_space import state_space
 
 SPAN = 32
@@ -164,18 +164,18 @@ def _through(
     width = room.shape[0]
     for s in range(made.shape[0]):
         state = end[s]
-        state[:] = start[s]
+        copy_values(start[s], state)
         for t in range(length):
-            state[width - 1] = tile[t]
-            inputs[s, t] = state
+            copy_values(tile[t], state[width - 1])
+            copy_values(state, inputs[s, t])
             room[:] = 0
             for j in range(width):
                 for k in range(width):
                     to, m, of = room[j], made[s, j, k], state[k]
                     for i in range(to.size):
                         to[i] += m[i] * of[i]
-            tile[t] = room[width - 1]
-            state[:] = room
+            copy_values(room[width - 1], tile[t])
+            copy_values(room, state)
     flush(end)
 
 
@@ -195,7 +195,7 @@ def _back(
     for s in range(made.shape[0] - 1, -1, -1):
         slope = slopes[s]
         for t in range(length - 1, -1, -1):
-            slope[width - 1] = tile[t]
+            copy_values(tile[t], slope[width - 1])
             room[:] = 0
             for j in range(width):
                 for k in range(width):
@@ -206,6 +206,6 @@ def _back(
                         into, z = found[s, j, k], inputs[s, t, k]
                         for i in range(into.size):
                             into[i] += of[i] * z[i]
-            tile[t] = room[width - 1]
-            slope[:] = room
+            copy_values(room[width - 1], tile[t])
+            copy_values(room, slope)
     flush(slopes)

@@ -10,6 +10,7 @@ from amt_stream.dsp.functional.compiler.dispatch import Array, array, copied, ke
 from amt_stream.dsp.functional.compiler.fourier import SHORTEST, transform, turns, twists
 from amt_stream.dsp.functional.compiler.operators import on_host
 from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.tiles import copy_values
 
 SILENT = 1e-20
 """Power in Pa^2 added to each line, so that a spectrum of silence is one, too."""
@@ -127,7 +128,7 @@ def _tone_spectra(
                 # Where the next sample is in the present window.
                 place = begun if begun < points else hop + (begun - points) % hop
                 some = min(x.shape[2] - at, points - place)
-                past[r, place : place + some] = x[r, n, at : at + some]
+                copy_values(x[r, n, at : at + some], past[r, place : place + some])
                 at += some
                 begun += some
                 if place + some == points:
@@ -138,7 +139,7 @@ def _tone_spectra(
                         _add_powers(scratch, turn, sums[r])
                     else:
                         _add_powers(z, turn, sums[r])
-                    past[r, :hop] = past[r, hop:]
+                    copy_values(past[r, hop:], past[r, :hop])
                 if begun == period:
                     for k in range(weights.size):
                         y[r, n, k] = weights[k] * (sums[r, k] / windows + SILENT)
