@@ -1,8 +1,18 @@
-"""Reports that kernels are being compiled, so that a waiting user knows why."""
+"""Compilations of kernels: a waiting user knows why, and processes take turns."""
 
+import os
+import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from amt_stream.core.made_once import made_once
+
+if sys.platform != "win32":
+    import fcntl
 
 PATIENCE_S = 1.0
 LATELY_S = 1.0
@@ -58,3 +68,52 @@ class Compiling:
 
 compiling = Compiling()
 """The compilations of this process."""
+
+TURN_S, PAUSE_S = 60.0, 0.02
+"""Longest wait for another process, which may be stopped, and how often to try."""
+
+
+class Turn:
+    """The turn to compile a kernel: of processes that share a cache one has it, until it ends.
+
+    On Windows, and where files cannot be locked, all have it.
+
+    folder, name: of the cache, and of the kernel in it
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._byte = folder, zlib.crc32(name.encode())
+
+    def begin(self) -> None:
+        """Wait for the turn, at most TURN_S."""
+        end = time.monotonic() + TURN_S
+        while not self._taken() and time.monotonic() < end:
+            time.sleep(PAUSE_S)
+
+    def end(self) -> None:
+        """Give the turn to another process."""
+        if (file := _lockable(self._folder)) is not None:
+            with suppress(OSError):
+                fcntl.lockf(file, fcntl.LOCK_UN, 1, self._byte)
+
+    def _taken(self) -> bool:
+        if (file := _lockable(self._folder)) is not None:
+            try:  # a lock of a byte, which a fork does not inherit
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._byte)
+            except (BlockingIOError, PermissionError):
+                return False
+            except OSError:  # a file system without locks
+                return True
+        return True
+
+
+@made_once
+def _lockable(folder: Path) -> int | None:
+    """A file of the folder, open for good: closing it would end all locks of this process."""
+    if sys.platform == "win32":
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return os.open(folder / "kernels.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except OSError:
+        return None

@@ -21,7 +21,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.np.arrayobj import populate_array
 
-from amt_stream.core.compiling import compiling
+from amt_stream.core.compiling import Turn, compiling
 from amt_stream.dsp.functional.compiler.lowering import (
     Builder,
     Context,
@@ -201,27 +201,39 @@ class DiskCache(FunctionCache):
         self._ending, self._read, self._checked, self._say = ending, read, checked, say
         stamps = self._impl.locator.get_source_stamp(), stamp
         self._cache_file: CheckedFiles = self._files(self._impl.filename_base, stamps)
+        self._turn = Turn(Path(self._cache_path), self._impl.filename_base)
 
     def _files(self, name: str, stamp: object) -> CheckedFiles:
         return CheckedFiles(self._cache_path, name + self._ending, stamp, self._read, self._checked)
 
     def load_overload(self, sig: object, target_context: object) -> Any:
-        entry = None
+        entry = self._stored(sig, target_context)
+        if entry is None:
+            compiling.begins()
+            self._turn.begin()
+            entry = self._stored(sig, target_context)  # by the process that had the turn
+            if entry is not None:
+                self._ends()
+        return entry
+
+    def save_overload(self, sig: object, data: object) -> None:
+        self._keep(lambda: super(DiskCache, self).save_overload(sig, data))
+        self._ends()
+
+    def _ends(self) -> None:
+        compiling.ends()
+        self._turn.end()
+
+    def _stored(self, sig: object, target_context: object) -> Any:
         try:
             self._start_runtime(target_context)
             with self._guard_against_spurious_io_errors():
                 # Not by `super().load_overload`, which first loads all that a compiler needs: half
                 # a second, 50 MB and scipy.linalg. Numba loads them before it compiles.
-                entry = self._load_overload(sig, target_context)
+                return self._load_overload(sig, target_context)
         except Exception as error:
             self._say(f"a compiled kernel cannot be read and is recompiled: {error}")
-        if entry is None:
-            compiling.begins()
-        return entry
-
-    def save_overload(self, sig: object, data: object) -> None:
-        compiling.ends()
-        self._keep(lambda: super(DiskCache, self).save_overload(sig, data))
+        return None
 
     def _start_runtime(self, target_context: object) -> None:
         """Start what counts references; numba compiles it anew, which maps 28 MB of LLVM."""
