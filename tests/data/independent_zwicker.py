@@ -16,16 +16,15 @@ from tests.data.independent_loudness import published_table
 
 def loudness(level_db, field="free"):
     """Loudness in sone of 28 third-octave levels, 25 Hz to 12.5 kHz."""
-    limits = [*published_table("zwicker_bands")["zup_bark"], 24.0]
-    return _area([*_cores(level_db, field), 0.0], limits)
+    return _area(np.array([*_cores(level_db, field), 0.0]), *_table_of_slopes())
 
 
 def over_time(pascal, field="free"):
     """Loudness (frame,) in sone, 500 a second, of `pascal` (time,) at 48 kHz."""
     levels = np.stack([_levels(pascal, band) for band in range(28)], 1)
-    cores = _decayed(np.array([_cores(list(row), field) for row in levels]))
-    limits = [*published_table("zwicker_bands")["zup_bark"], 24.0]
-    total = np.array([_area([*row, 0.0], limits) for row in cores])
+    cores = _decayed(np.array([_cores(row, field) for row in levels.tolist()]))
+    slopes = _table_of_slopes()
+    total = np.array([_area(np.array([*row, 0.0]), *slopes) for row in cores])
     # At 48 kHz along straight lines, the first value by itself.
     fine = np.interp(np.arange(24 * (total.size - 1) + 1) / 24, np.arange(total.size), total)
     parts = []
@@ -107,36 +106,48 @@ def _cores(level_db, field):
     return cores
 
 
-def _area(cores, limits):
-    return sum((n + end) / 2 * (to - z) for z, to, n, end in _lines(cores, limits))
-
-
-def _lines(cores, limits):
-    """Straight lines of specific loudness: from one critical-band rate to another, so high."""
+def _table_of_slopes():
+    """Upper ends of the bands, lower ends of the ranges, and slopes (band, range)."""
     rows = published_table("zwicker_slopes")
-    floors = rows["rns"]
+    limits = np.array([*published_table("zwicker_bands")["zup_bark"], 24.0])
+    slopes = [rows[f"usl_{min(max(i, 1), 8)}"] for i in range(limits.size)]
+    return limits, np.array(rows["rns"]), np.array(slopes)
+
+
+@numba.njit(cache=True)
+def _area(cores, limits, floors, slopes):
+    total = 0.0
+    for z, to, n, end in _lines(cores, limits, floors, slopes):
+        total += (n + end) / 2 * (to - z)
+    return total
+
+
+@numba.njit(cache=True)
+def _lines(cores, limits, floors, slopes):
+    """Straight lines of specific loudness: from one critical-band rate to another, so high."""
     z = n = 0.0
-    for i, (core, limit) in enumerate(zip(cores, limits, strict=True)):
-        limit += 0.0001
-        slopes = rows[f"usl_{min(max(i, 1), 8)}"]
+    for i in range(cores.size):
+        core, limit = cores[i], limits[i] + 0.0001
         while z < limit:
             if n <= core:
                 yield z, limit, core, core
                 z, n = limit, core
                 continue
             # The range in which the specific loudness lies, its lower limit not included.
-            j = next((k for k, floor in enumerate(floors) if floor < n), 17)
+            j = 0
+            while j < 17 and floors[j] >= n:
+                j += 1
             low = max(floors[j], core)
-            to = min(z + (n - low) / slopes[j], limit)
-            end = low if to < limit else max(n - (limit - z) * slopes[j], low)
+            to = min(z + (n - low) / slopes[i, j], limit)
+            end = low if to < limit else max(n - (limit - z) * slopes[i, j], low)
             yield z, to, n, end
             z, n = to, end
 
 
 def sharpness(level_db):
     """Sharpness in acum of 28 third-octave levels, by weighting: din, aures and bismarck."""
-    limits = [*published_table("zwicker_bands")["zup_bark"], 24.0]
-    lines = list(_lines([*_cores(level_db, "free"), 0.0], limits))
+    cores = np.array([*_cores(level_db, "free"), 0.0])
+    lines = list(_lines(cores, *_table_of_slopes()))
     total = sum((n + end) / 2 * (to - z) for z, to, n, end in lines)
     moments = dict.fromkeys(("din", "aures", "bismarck"), 0.0)
     for k in range(1, 241):
