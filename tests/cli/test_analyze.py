@@ -221,6 +221,7 @@ def test_summaries_make_a_table(run, sound_file):
         (["a.wav", "b.wav"], 2, "name a folder with --out"),
         (["a.wav", "b.wav", "--out", "-"], 2, "name a folder with --out"),
         (["a.wav", "--out", "-", "--summary"], 2, "leave one out"),
+        (["a.wav", "--summary", "--format", "csv", "--interval", "1s"], 2, "leave --summary out"),
         (["a.wav", "b.wav", "--out", "a.wav"], 1, "is a file: for several files"),
         (["a.wav", "x/a.wav", "--out", "rows"], 1, "two of the files would be written to"),
         (["a.wav", "--out", "a.wav", "--force"], 1, "is one of the files to analyze"),

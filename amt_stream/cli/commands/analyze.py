@@ -65,6 +65,11 @@ def run_analyze(args: AnalyzeOptions) -> int:
     rows_are_written = not args.summary or (args.out is not None and summary_path is None)
     in_table = args.summary and args.out is None and args.format_typed and args.format == "csv"
     refuse_not_csv(args, args.format if rows_are_written else None, in_table)
+    if in_table and args.interval is not None:
+        raise WrongUsage(
+            "--summary --format csv is a table of whole sounds, which has no place for those of "
+            f"--interval: leave --summary out, or write both with --out TABLE{XLSX} or TABLE.json"
+        )
     if args.local_time and args.began is None:
         raise WrongUsage(
             "--local-time needs the time when the recording began: add --began, such as "
