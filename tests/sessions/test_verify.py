@@ -1,5 +1,6 @@
 """What `verify` sees: every byte that was changed, every part and row that is gone."""
 
+import contextlib
 import json
 import sqlite3
 
@@ -68,6 +69,32 @@ def test_a_changed_row_of_the_database_is_seen(written, tmp_path, change, word):
         assert verdict.open == ["1 row of rows.sqlite"]
     elif "id = 30" in change:
         assert verdict.edited == ["rows 22 to 51 of rows.sqlite (20261122T14Z) were edited"]
+
+
+@pytest.mark.parametrize(
+    ("change", "edited"),
+    [
+        ("UPDATE headers SET header = '{}'", "the header of rows 1 to "),
+        ("UPDATE rows SET laeq_db = 40 WHERE id = 2", "rows 1 to "),
+    ],
+)
+def test_an_edit_during_the_hour_is_seen(new_log, at, until, tmp_path, change, edited):
+    """The hash is of what the log wrote, not of what the database holds when the hour ends."""
+    path = tmp_path / "night" / "rows.sqlite"
+    with new_log(tmp_path / "night") as log:
+        for one in at(lambda time_s: HOUR + time_s):
+            log(one)
+
+        def is_changed():
+            connection = sqlite3.connect(path, isolation_level=None)
+            with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(connection):
+                return connection.execute(change).rowcount > 0
+            return False
+
+        until(is_changed)
+    assert log.note == ""
+    (sentence,) = verify(tmp_path / "night").edited
+    assert sentence.startswith(edited)
 
 
 def test_the_chain_itself_is_checked(written, tmp_path):
