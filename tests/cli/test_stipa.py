@@ -136,6 +136,16 @@ def test_clipping_is_not_too_short_a_sound(run, tmp_path):
     assert "17 s of the sound were clipped or missing, and less than 4 s" in done.err
 
 
+def test_a_recording_with_nan_is_refused(run, recording, tmp_path):
+    path = tmp_path / "nan.wav"
+    x, fs = soundfile.read(recording)
+    x[5 * fs] = np.nan
+    soundfile.write(path, x, fs, subtype="FLOAT")
+    done = run("stipa", "--source", path)
+    assert (done.status, done.out) == (1, "")
+    assert "nan.wav has 1 invalid sample (NaN, infinity or absurdly large): repair" in done.err
+
+
 def test_a_slow_recording_is_refused(run, tmp_path):
     path = tmp_path / "slow.wav"
     soundfile.write(path, np.zeros(16000 * 4), 16000)

@@ -16,6 +16,7 @@ from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table
 from amt_stream.cli.options.stipa import StipaOptions
 from amt_stream.cli.watch import Watch, heard_s
 from amt_stream.core.safe_text import plain
+from amt_stream.core.words import counted
 from amt_stream.dsp.stipa_signal import CELL_S, FS, OCTAVES, PERIOD_S
 from amt_stream.meters.accumulators.stipa import SETTLE_S, StiResult
 from amt_stream.views.stipa import (
@@ -129,6 +130,12 @@ def _measured(
         line.end()
     if engine.error is not None:
         raise Mistake(f"{engine.source.name}: {engine.error}") from engine.error
+    if invalid := engine.health.non_finite:
+        words = counted(invalid, "invalid sample")
+        found = f"{engine.source.name} has {words} (NaN, infinity or absurdly large)"
+        if args.fast:
+            raise Mistake(f"{found}: repair the sound")
+        say(f"{found}, which were left out")
     return measurement
 
 
