@@ -314,6 +314,9 @@ noise as an ideal filter."""
 TOPMOST = 0.4999
 """Upper edge, relative to fs, of a filter whose band extends beyond fs / 2."""
 
+LEAST_AT_EDGE = 10 ** (-5.3 / 20)
+"""Gain just inside the edges of a band for class 1 of IEC 61260-1:2014, relative to its midband."""
+
 FORGETS, RISES = 32.0 / 3, 20.0 / 3
 """Periods of the midband frequency until an octave filter's response to a sound 50 dB louder has
 decayed, and until it has risen. For a fraction of an octave, divide by the fraction."""
@@ -323,13 +326,21 @@ def octave_band(f: float, fs: float, fraction: int = 1) -> np.ndarray:
     """Sections (4, 6) of the filter for an octave, or a fraction, around `f` Hz; gain 1 there.
 
     A Butterworth filter by the bilinear transform. A band that extends beyond fs / 2 is open at the
-    top.
+    top; one that ends so close to it that the transform makes the upper skirt too steep for class 1
+    is not narrowed there.
     """
     half = OCTAVE ** (0.5 / fraction)
-    edges = f * half**-NARROWED, f * half**NARROWED
+    lower, upper = f * half**-NARROWED, f * half**NARROWED
     if f * half >= fs / 2:
-        edges = f / half, TOPMOST * fs
-    sections = butterworth(BAND_ORDER, edges, fs, "band")
+        return _band_filter(f, fs, f / half, TOPMOST * fs)
+    sections = _band_filter(f, fs, lower, upper)
+    if sections_gain(sections, f * half, fs) < LEAST_AT_EDGE:
+        sections = _band_filter(f, fs, lower, f * half)
+    return sections
+
+
+def _band_filter(f: float, fs: float, lower: float, upper: float) -> np.ndarray:
+    sections = butterworth(BAND_ORDER, (lower, upper), fs, "band")
     sections[:, :3] *= sections_gain(sections, f, fs) ** (-1 / BAND_ORDER)
     return sections
 

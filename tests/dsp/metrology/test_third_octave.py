@@ -16,7 +16,7 @@ from amt_stream.meters.signals import Noise, mix
 GIVEN = json.loads((Path(__file__).parents[2] / "data/iec61260.json").read_text())
 G = 10**0.3
 RATES = (44100, 48000, 96000)
-OTHERS = (8000, 16000, 22050, 32000, 88200, 192000)
+OTHERS = (8000, 12000, 16000, 22050, 32000, 88200, 192000)
 
 
 @cache
@@ -31,16 +31,15 @@ def limits(fraction=3):
 def allowed(places, fraction=3):
     """Lowest and highest attenuation at `places` on either side, linear in log frequency between.
 
-    Between the last of the flat top and the first of the skirts, where the edge is, only the lowest
-    of the top holds.
+    At the edge of the band the highest ends and the lowest jumps.
     """
     band, lowest, highest = limits(fraction)
-    aside = np.abs(np.log(places))
-    flat = aside <= np.log(band[3]) + 1e-9
-    skirt = aside >= np.log(band[4]) - 1e-9
-    least = np.interp(aside, np.log(band[4:]), lowest[4:])
-    most = np.interp(aside, np.log(band[:4]), highest[:4])
-    return np.where(skirt, least, -0.4), np.where(flat, most, np.inf)
+    aside, edge = np.abs(np.log(places)), np.log(G ** (0.5 / fraction))
+    inside, outside = GIVEN["edge"]["maximum_inside_db"], GIVEN["edge"]["minimum_outside_db"]
+    least = np.interp(aside, [edge, *np.log(band[4:])], [outside, *lowest[4:]])
+    most = np.interp(aside, [*np.log(band[:4]), edge], [*highest[:4], inside])
+    is_in = aside < edge
+    return np.where(is_in, -0.4, least), np.where(is_in, most, np.inf)
 
 
 def response(stage, f):
@@ -57,7 +56,8 @@ def response(stage, f):
 def test_every_band_is_within_class_1(kind, fs):
     stage = kind(fs)
     band, *_ = limits(stage.fraction)
-    one_side = np.union1d(np.geomspace(1, 1.01 * band[-1], 600), band)
+    edge = G ** (0.5 / stage.fraction) * np.array([1 - 1e-9, 1 + 1e-9])
+    one_side = np.union1d(np.geomspace(1, 1.01 * band[-1], 600), [*band, *edge])
     places = np.concatenate([1 / one_side[::-1], one_side])
     for k, f in enumerate(stage.midbands):
         here = places[places * f < 0.4999 * fs]
