@@ -2,7 +2,7 @@
 
 import ctypes
 import weakref
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ from amt_stream.meters.limits import Limit, limit_from_text
 from amt_stream.native.library import Library, NativeInfo
 from amt_stream.native.limit import NativeLimit
 from amt_stream.native.prebuilt import library_path
+
+LEAST_GAIN, MOST_GAIN = 1e-12, 1e12
+"""Between these, sound in single precision stays far from its limits."""
 
 _OTHER = -2
 
@@ -72,8 +75,11 @@ class NativeModel:
 
     @gain.setter
     def gain(self, gain: float) -> None:
-        if not 0 < gain < float("inf"):
-            raise ValueError(f"gain is {gain!r}: give a number above 0")
+        usable = isinstance(gain, int | float | np.number)
+        if not usable or not LEAST_GAIN <= gain <= MOST_GAIN:
+            raise ValueError(
+                f"gain is {gain!r}: give a number from {LEAST_GAIN:g} to {MOST_GAIN:g}"
+            )
         self._gain = float(gain)
         self._c.amt_set_gain(self._at, self._gain)
 
@@ -134,13 +140,21 @@ class NativeModel:
         self._c.amt_save(self._at, to)
         return to.raw
 
-    def load(self, state: bytes) -> None:
+    def __reduce__(self) -> NoReturn:
+        # A copy would use the memory of the original, also once that is destroyed.
+        raise TypeError(
+            "a NativeModel cannot be copied or pickled: load what save() gives in another one"
+        )
+
+    def load(self, state: bytes | bytearray | memoryview) -> None:
         """Continue from a saved state; the gain stays.
 
         Raises UnfittingState for a state of another model, rate, number of channels, block length
-        or version, and for a damaged one; then nothing changes.
+        or version, and for a damaged one; then nothing changes. Raises TypeError for no bytes.
         """
-        status = self._c.amt_load(self._at, state, len(state))
+        if not isinstance(state, bytes | bytearray | memoryview):
+            raise TypeError(f"the state is {type(state).__name__}: give the bytes of save()")
+        status = self._c.amt_load(self._at, bytes(state), memoryview(state).nbytes)
         if status == _OTHER:
             raise UnfittingState(
                 f"the state is not one of {self.info.model} at {self.info.fs} Hz in blocks of "

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from amt_stream import __version__
 from amt_stream.core.errors import Refusal
+from amt_stream.core.words import counted
 from amt_stream.dsp.functional.compiler.call_table import WIDTH
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
 from amt_stream.meters import catalog
@@ -149,12 +150,18 @@ def host_plan(name: str, fs: int, channels: int, block_s: float) -> HostPlan:
         able = ", ".join(one for one in catalog.names() if _is_fused(one))
         raise NotNative(f"{name} cannot be exported to C: it has steps in Python; {able} can")
     fused = model.as_fused()
-    lead = (1, channels) if fused.axes == 2 else (channels,)
-    if not fused.serves or not fused.suits(lead):
-        raise NotNative(f"{name} cannot be exported to C for {channels} channels")
+
+    def lead_of(count: int) -> tuple[int, ...]:
+        return (1, count) if fused.axes == 2 else (count,)
+
+    if not fused.serves or not fused.suits(lead_of(channels)):
+        able = " or ".join(str(one) for one in (1, 2) if fused.suits(lead_of(one)))
+        raise NotNative(
+            f"{name} cannot be exported to C for {counted(channels, 'channel')}: give {able}"
+        )
     block = model.block_size * max(1, round(block_s * fs / model.block_size))
     with torch.no_grad():
-        return _planned(name, fs, model, fused, lead, block)
+        return _planned(name, fs, model, fused, lead_of(channels), block)
 
 
 def model_for(name: str, fs: int, channels: int) -> Any:

@@ -87,10 +87,14 @@ def test_a_chain_goes_on_too(forks, tmp_path):
         (["moore2016", "p.pt2", "-c", "3"], "cannot be exported"),
         (["moore2016", "nowhere/p.pt2"], "cannot be written: there is no folder nowhere"),
         (["moore2016", ".", "--force"], ". exists and is a folder: name another one"),
+        (["spl", "--c", __file__], f"{__file__} is a file: --c and --wasm need a folder"),
+        (["spl", "--wasm", f"{__file__}/page"], f"{__file__} is a file: --c and"),
     ],
 )
 def test_what_cannot_be_exported_is_said(tmp_path, monkeypatch, capsys, asked, said):
     monkeypatch.chdir(tmp_path)
     assert run_command(["export", *asked]) == 1
-    assert said in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert said in err
+    assert "compiling" not in err
     assert not list(tmp_path.iterdir())

@@ -235,7 +235,7 @@ def test_what_it_cannot_do_it_refuses(asked, said, tmp_path, monkeypatch, capsys
 
 
 def test_numbers_of_channels_and_targets_that_it_does_not_have(capsys):
-    with pytest.raises(NotNative, match="moore2016 cannot be exported to C for 3 channels"):
+    with pytest.raises(NotNative, match="moore2016 cannot be exported to C for 3 channels: give 2"):
         host_plan("moore2016", FS, 3, 0.01)
     with pytest.raises(SystemExit):
         run_command(["export", "zwicker", "--c", "x", "--target", "vax"])

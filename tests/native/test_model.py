@@ -1,5 +1,7 @@
 """A model as machine code in Python: the frames of the model, without torch and numba."""
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -103,10 +105,26 @@ def test_a_state_that_does_not_fit_is_refused(meter, sound):
     assert meter.save() == state
 
 
-@pytest.mark.parametrize("gain", [0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("gain", [0, -1, float("nan"), float("inf"), 1e39, 1e-60, "20", None])
 def test_a_gain_that_is_none_is_refused(meter, gain):
-    with pytest.raises(ValueError, match="give a number above 0"):
+    """In single precision 1e39 would be infinite and 1e-60 zero."""
+    before = meter.gain
+    with pytest.raises(ValueError, match="give a number from 1e-12 to 1e"):
         meter.gain = gain
+    assert meter.gain == before
+
+
+def test_only_its_state_is_copied(meter, sound):
+    meter(sound.T)
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="cannot be copied or pickled: load what save"):
+            way(meter)
+    state = meter.save()
+    meter.reset()
+    meter.load(bytearray(state))
+    assert meter.save() == state
+    with pytest.raises(TypeError, match="the state is str: give the bytes of save"):
+        meter.load("state")
 
 
 def test_a_model_that_cannot_be_compiled_is_refused(meter):

@@ -47,6 +47,8 @@ def _library(args: ExportOptions) -> int:
     own += [Path(args.wasm, name) for name in web_files_of(args.what) if args.wasm]
     if refusal := next(filter(None, (not_to_write(path, args.force) for path in own)), ""):
         raise Mistake(refusal)
+    for folder in filter(None, (args.c, args.wasm)):
+        _refuse_no_folder(Path(folder))
     say(f"compiling {args.what}: this takes up to two minutes")
     request = Request(args.what, args.fs, args.channels, args.block_ms * 1e-3, (*targets,))
     try:
@@ -68,6 +70,13 @@ def _library(args: ExportOptions) -> int:
             f"{args.wasm}: open {args.what}.html in a browser; index.d.ts is the manual of index.js"
         )
     return 0
+
+
+def _refuse_no_folder(folder: Path) -> None:
+    """Raise Mistake where no folder can be, before a library is compiled for it."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise Mistake(f"{there} is a file: --c and --wasm need a folder")
 
 
 def _write(folder: str, files: Mapping[str, bytes]) -> None:
