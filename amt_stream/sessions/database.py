@@ -166,12 +166,19 @@ class Database:
                 last = execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
                 # Never reuse the numbers of a lost database.
                 self._next[table] = max(self._next[table], last + 1)
-            # Hashed as they are written, like rows, since what is on the disk may be edited.
-            self._headers_since = headers_of(self._connection, self._next["rows"], MOST_ROWS)
         self._inode = self.path.stat()
         self._columns = {"events": EVENT}
+        self._begin_parts()
+
+    def _begin_parts(self) -> None:
+        """Begin the hashes of what is written next, which may be edited on the disk meanwhile."""
         self._open_since = dict(self._next)
-        self._digests = {table: hashlib.sha256() for table in TABLES}
+        self._digests = {table: hashlib.sha256() for table in (*TABLES, "headers")}
+        assert self._connection is not None
+        with as_trouble():  # headers of runs that ended before their first row
+            for header in headers_in(self._connection, self._next["rows"], MOST_ROWS):
+                if header[0] != self._folder.run:  # else it is written again
+                    self._digests["headers"].update(canonical_row(header))
 
     def _close_what_is_open(self) -> None:
         """Close parts that an interrupted run left open."""
@@ -192,9 +199,9 @@ class Database:
                 first, until = end + 1, self._next[table] - 1
                 digest = sha256_of_rows(self._connection, table, columns, first, until)
                 piece = {"table": table, "columns": columns, "first": first, "last": until}
-                piece |= hash_of_headers(table, headers_of(self._connection, first, until))
+                piece |= hash_of_headers(self._connection, table, first, until)
                 self._folder.chain.add(max(1, run), DATABASE, digest, **piece, recovered=True)
-        self._open_since = dict(self._next)
+        self._begin_parts()
 
     def _put_rows(self, rows: Rows, hour: str) -> None:
         self._hour = hour
@@ -247,13 +254,12 @@ class Database:
 
     def _begin_header(self) -> None:
         """Begin another header for the next rows."""
-        run, first, header = self._folder.run, self._next["rows"], json.dumps(self._header())
+        header = self._folder.run, self._next["rows"], json.dumps(self._header())
         with transaction(self._connection) as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO headers (run, first, header) VALUES (?, ?, ?)",
-                (run, first, header),
+                "INSERT OR REPLACE INTO headers (run, first, header) VALUES (?, ?, ?)", header
             )
-        self._headers_since[first, run] = header
+        self._digests["headers"].update(canonical_row(header))
         self._changed = False
 
     def _close_parts(self) -> None:
@@ -262,7 +268,6 @@ class Database:
             if after == first:
                 continue
             names = self._columns[table]
-            headers = {key: text for key, text in self._headers_since.items() if key[0] >= first}
             self._folder.chain.add(
                 self._folder.run,
                 DATABASE,
@@ -272,12 +277,12 @@ class Database:
                 columns=["id", "run", *names],
                 first=first,
                 last=after - 1,
-                **hash_of_headers(table, headers),
+                headers=self._digests["headers"].hexdigest() if table == "rows" else None,
             )
             self._open_since[table] = after
             self._digests[table] = hashlib.sha256()
             if table == "rows":
-                self._headers_since.clear()
+                self._digests["headers"] = hashlib.sha256()
 
 
 @contextlib.contextmanager
@@ -329,23 +334,23 @@ def table_columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})")]
 
 
-HeadersOfRows = dict[tuple[int, int], str]
-"""Headers by the first row that each is valid for, and its run, in this order."""
+def headers_in(
+    connection: sqlite3.Connection, first: int, last: int
+) -> Iterator[tuple[object, ...]]:
+    """The headers that begin in a part of "rows", with their runs and first rows, in order."""
+    asked = "SELECT run, first, header FROM headers WHERE first BETWEEN ? AND ? ORDER BY first, run"
+    yield from connection.execute(asked, (first, last))
 
 
-def headers_of(connection: sqlite3.Connection, first: int, last: int) -> HeadersOfRows:
-    """The headers that begin in a part of "rows"."""
-    asked = "SELECT first, run, header FROM headers WHERE first BETWEEN ? AND ? ORDER BY first, run"
-    return {(at, run): text for at, run, text in connection.execute(asked, (first, last))}
-
-
-def hash_of_headers(table: str, headers: HeadersOfRows) -> dict[str, str]:
-    """The hash of the headers of a part of "rows", as `headers` of its entry."""
+def hash_of_headers(
+    connection: sqlite3.Connection, table: str, first: int, last: int
+) -> dict[str, str]:
+    """The hash of the headers that begin in a part of "rows", as `headers` of its entry."""
     if table != "rows":
         return {}
     digest = hashlib.sha256()
-    for (first, run), text in headers.items():
-        digest.update(canonical_row((run, first, text)))
+    for header in headers_in(connection, first, last):
+        digest.update(canonical_row(header))
     return {"headers": digest.hexdigest()}
 
 

@@ -13,7 +13,6 @@ from amt_stream.sessions.database import (
     MOST_ROWS,
     TABLES,
     hash_of_headers,
-    headers_of,
     sha256_of_rows,
     table_columns,
 )
@@ -157,9 +156,7 @@ def _compare_table(
             != entry["sha256"]
         ):
             verdict.edited.append(f"{where} were edited")
-        elif (
-            not hash_of_headers(table, headers_of(connection, first, last)).items() <= entry.items()
-        ):
+        elif not hash_of_headers(connection, table, first, last).items() <= entry.items():
             verdict.edited.append(f"the header of {where} was edited")
     behind = connection.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (end,)).fetchone()[0]
     if behind:

@@ -97,6 +97,17 @@ def test_an_edit_during_the_hour_is_seen(new_log, at, until, tmp_path, change, e
     assert sentence.startswith(edited)
 
 
+def test_a_run_that_ended_before_its_first_row_is_no_edit(written, tmp_path):
+    """Its header is in the database, for the row with which the next run begins."""
+    folder = written(tmp_path / "night")
+    connection = sqlite3.connect(folder / "rows.sqlite", isolation_level=None)
+    with contextlib.closing(connection):
+        connection.execute(
+            "INSERT INTO headers SELECT run, (SELECT max(id) + 1 FROM rows), header FROM headers"
+        )
+    assert verify(written(folder)).whole
+
+
 def test_the_chain_itself_is_checked(written, tmp_path):
     folder = written(tmp_path / "night", "csv")
     chain = folder / "chain.jsonl"
