@@ -168,17 +168,12 @@ class Database:
                 self._next[table] = max(self._next[table], last + 1)
         self._inode = self.path.stat()
         self._columns = {"events": EVENT}
-        self._begin_parts()
-
-    def _begin_parts(self) -> None:
-        """Begin the hashes of what is written next, which may be edited on the disk meanwhile."""
         self._open_since = dict(self._next)
-        self._digests = {table: hashlib.sha256() for table in (*TABLES, "headers")}
-        assert self._connection is not None
-        with as_trouble():  # headers of runs that ended before their first row
-            for header in headers_in(self._connection, self._next["rows"], MOST_ROWS):
-                if header[0] != self._folder.run:  # else it is written again
-                    self._digests["headers"].update(canonical_row(header))
+        # Of what is written, which may be edited on the disk before a part is closed.
+        self._digests = {table: hashlib.sha256() for table in TABLES}
+        self._digests["headers"] = _begun_headers(
+            self._connection, self._next["rows"], self._folder.run
+        )
 
     def _close_what_is_open(self) -> None:
         """Close parts that an interrupted run left open."""
@@ -201,7 +196,10 @@ class Database:
                 piece = {"table": table, "columns": columns, "first": first, "last": until}
                 piece |= hash_of_headers(self._connection, table, first, until)
                 self._folder.chain.add(max(1, run), DATABASE, digest, **piece, recovered=True)
-        self._begin_parts()
+        self._open_since = dict(self._next)
+        self._digests["headers"] = _begun_headers(
+            self._connection, self._next["rows"], self._folder.run
+        )
 
     def _put_rows(self, rows: Rows, hour: str) -> None:
         self._hour = hour
@@ -340,6 +338,17 @@ def headers_in(
     """The headers that begin in a part of "rows", with their runs and first rows, in order."""
     asked = "SELECT run, first, header FROM headers WHERE first BETWEEN ? AND ? ORDER BY first, run"
     yield from connection.execute(asked, (first, last))
+
+
+def _begun_headers(connection: sqlite3.Connection | None, first: int, run: int) -> "hashlib._Hash":
+    """The hash of headers of runs that ended before their first row, at the begin of a part."""
+    assert connection is not None
+    digest = hashlib.sha256()
+    with as_trouble():
+        for header in headers_in(connection, first, MOST_ROWS):
+            if header[0] != run:  # that of this run is written again
+                digest.update(canonical_row(header))
+    return digest
 
 
 def hash_of_headers(
