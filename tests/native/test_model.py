@@ -128,6 +128,6 @@ def test_only_its_state_is_copied(meter, sound):
 
 
 def test_a_model_that_cannot_be_compiled_is_refused(meter):
-    with pytest.raises(NotBuilt, match="daniel_weber cannot be exported to C"):
-        NativeModel("daniel_weber")
+    with pytest.raises(NotBuilt, match="spectrum cannot be exported to C"):
+        NativeModel("spectrum")
     assert [path.name.split("-")[0] for path in cache_folder().iterdir()] == ["zwicker"]

@@ -38,6 +38,7 @@ MODELS = {
     "spl": 1,
     "third_octave": 1,
     "octave": 1,
+    "daniel_weber": 1,
     "ecma_loudness": 1,
     "ecma_tonality": 1,
     "ecma_roughness": 1,

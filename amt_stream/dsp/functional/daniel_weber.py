@@ -1,14 +1,32 @@
-"""Excitation of the channels of the roughness model of Daniel & Weber (1997)."""
+"""Roughness after Daniel & Weber (1997): windows, excitation of channels, and their envelopes."""
 
-from math import log
+from math import ceil, floor, log
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
-from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes
+from amt_stream.dsp.functional.compiler.call_table import Calls, join, leave, plan_rows
+from amt_stream.dsp.functional.compiler.dispatch import (
+    Array,
+    array,
+    bare_kernel,
+    compiled,
+    kernel,
+)
+from amt_stream.dsp.functional.compiler.fourier import transform_columns, turns
+from amt_stream.dsp.functional.compiler.lanes import LANES
+from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
+from amt_stream.dsp.functional.compiler.threads import one_thread
+from amt_stream.dsp.functional.filters.fir import resampling
 from amt_stream.dsp.scales import P0
+
+FS = 48000
+HOP = FS // 10
+WINDOW = 2 * HOP
+
+LINES = 3200
+"""Lines of the spectrum, to 16 kHz: beyond 24 Bark."""
 
 CHANNELS = 47
 SPACING = 0.5
@@ -16,6 +34,9 @@ SPACING = 0.5
 
 POINTS = 800
 """Instants at which the channels' signals are taken."""
+
+RATES = 129
+"""Lines of an envelope, to 640 Hz."""
 
 LOWER_SLOPE_DB = 27.0
 """Per Bark, toward lower channels (Terhardt 1979)."""
@@ -27,10 +48,83 @@ NEPER = log(10) / 20
 """Per decibel."""
 
 FAINT = 1e-30
-"""Lower bound of powers, for gradients."""
+"""Lower bound of powers, for gradients, and of an envelope's mean."""
+
+SHALLOW = 1e-10
+"""Power of modulation, 1 for all of it, below which rounding alone decides what it is like."""
+
+TABLE_SHAPES = {
+    "window": (WINDOW,),
+    **dict.fromkeys(("ear", "bark", "audible", "slope"), (LINES,)),
+    "reached": (2, CHANNELS),
+    "weights": (CHANNELS, RATES),
+    "share": (CHANNELS,),
+}
+"""The tables of `rough_windows`, in order."""
 
 
-def excited(lines: Tensor, bark: Tensor, audible: Tensor, slope: Tensor, reached: Tensor) -> Tensor:
+def rough_windows(x: Tensor, *tables: Tensor) -> tuple[Tensor, Tensor]:
+    """Roughness in asper (..., frame) and specific roughness (..., frame, 47) in asper/Bark.
+
+    A frame is a window of 9600 samples of `x` (..., time), which begins 4800 after the last one.
+    The compiled form calculates in float64.
+
+    tables, with the shapes of `TABLE_SHAPES`:
+    window: with which a tone on a line has its RMS there
+    ear: gains of the lines of the spectrum
+    bark, audible, slope: places of the lines, thresholds in Pa^2, and slopes at 0 dB per Bark
+    reached: thresholds at the lower and upper edges of the channels in Pa^2
+    weights: of the lines of the channels' envelopes
+    share: of the channels, in asper
+    """
+    lead, time = signal_axes("rough_windows", "x", x, 1)
+    whole_blocks("rough_windows", time, HOP)
+    if time < WINDOW:
+        raise ValueError(f"rough_windows: x has {time} samples: give it {WINDOW} or more")
+    given = zip(TABLE_SHAPES.items(), tables, strict=True)
+    fit("rough_windows", x.dtype, *((name, v, shape) for (name, shape), v in given))
+    frames = time // HOP - 1
+    if compiled(x, *tables):
+        r, specific = x.new_empty(*lead, frames), x.new_empty(*lead, frames, CHANNELS)
+        _rough_windows(
+            array(x).reshape(-1, time),
+            *map(array, tables),
+            TURN,
+            r.numpy().reshape(-1, frames),
+            specific.numpy().reshape(-1, frames, CHANNELS),
+        )
+        return r, specific
+    windows = x.unfold(-1, WINDOW, HOP)
+    if torch.compiler.is_compiling():  # a graph of any number of windows
+        specific = _of_window(windows, *tables)
+    else:  # one after another, because each takes megabytes
+        with one_thread(x[..., :HOP]):  # as if this were the only one
+            specific = torch.stack([_of_window(v, *tables) for v in windows.unbind(-2)], -2)
+    return SPACING * specific.sum(-1), specific
+
+
+def _of_window(x: Tensor, *tables: Tensor) -> Tensor:
+    """Specific roughness (..., 47) of windows (..., time)."""
+    window, ear, *of_lines, weights, share = tables
+    lines = torch.view_as_real(torch.fft.rfft(x * window)[..., :LINES]).mT * ear
+    real, imag = _excited(lines, *of_lines).unbind(-3)
+    envelope = torch.fft.ifft(torch.complex(real, imag), norm="forward").abs()
+    spectrum = torch.fft.rfft(envelope)[..., :RATES]
+    mean = spectrum[..., :1].real.clamp(min=FAINT)
+    rough = torch.view_as_real(spectrum) / mean[..., None] * weights[..., None]
+    # Lines other than 0 Hz have a mirror image.
+    power = 2 * rough.square().sum((-2, -1))
+    product = 2 * (rough[..., 2:, :, :] * rough[..., :-2, :, :]).sum((-2, -1))
+    size = power.clamp(min=SHALLOW).sqrt()
+    likeness = (product / (size[..., 2:] * size[..., :-2])).square()
+    alone = torch.ones_like(likeness[..., :2])
+    both = torch.cat((likeness, alone), -1) * torch.cat((alone, likeness), -1)
+    return share / SPACING * power.clamp(max=1) * both
+
+
+def _excited(
+    lines: Tensor, bark: Tensor, audible: Tensor, slope: Tensor, reached: Tensor
+) -> Tensor:
     """Spectra (..., 2, 47, `POINTS`) of what the lines of a spectrum excite in each channel.
 
     A line is part of the channels within half a Bark of it. From there to the near edge of a lower
@@ -39,20 +133,7 @@ def excited(lines: Tensor, bark: Tensor, audible: Tensor, slope: Tensor, reached
     the same phases at all instants that are taken, and are summed.
 
     lines: real and imaginary parts in pascal (..., 2, line)
-    bark, slope: places of the lines, and their slopes at 0 dB in dB per Bark (line,)
-    audible: thresholds of the lines in Pa^2 (line,)
-    reached: thresholds at the lower and upper edges of the channels in Pa^2 (2, 47)
     """
-    lead, parts, count = signal_axes("excited", "lines", lines, 2)
-    of_lines = ("bark", bark), ("audible", audible), ("slope", slope)
-    given = *((name, v, (count,)) for name, v in of_lines), ("reached", reached, (2, CHANNELS))
-    fit("excited", lines.dtype, ("lines", lines, (*lead, 2, count)), *given)
-    if compiled(lines, bark, audible, slope, reached):
-        y = lines.new_zeros(*lead, parts, CHANNELS, POINTS)
-        tables = [array(v) for v in (bark, audible, slope, reached)]
-        rows = array(lines).reshape(-1, parts, count)
-        _excited(rows, *tables, y.numpy().reshape(-1, parts, CHANNELS, POINTS))
-        return y
     center = SPACING * torch.arange(1, CHANNELS + 1, dtype=bark.dtype, device=bark.device)[:, None]
     above = (center - SPACING - bark).clamp(min=0)
     below = (bark - (center + SPACING)).clamp(min=0)
@@ -66,48 +147,217 @@ def excited(lines: Tensor, bark: Tensor, audible: Tensor, slope: Tensor, reached
     passed = torch.where(power * passed.square() > needed, passed, 0)
     # Each part alone, because torch multiplies complex numbers by real ones slowly.
     y = lines[..., None, :] * passed[..., None, :, :]
-    return torch.nn.functional.pad(y, (0, -count % POINTS)).unflatten(-1, (-1, POINTS)).sum(-2)
+    return y.unflatten(-1, (-1, POINTS)).sum(-2)
+
+
+TURN = turns(WINDOW)
+"""Of transforms. An argument, like the lengths that follow from it: constants of this size, and loops
+of constant length, take seconds to compile."""
+
+GROUPS = -(-CHANNELS // LANES)
+"""Groups of channels that are transformed together."""
+
+COLUMNS = WINDOW // POINTS
+"""Parts of a window that are transformed together: each has every so many samples."""
 
 
 @kernel
-def _excited(
-    lines: Array, bark: Array, audible: Array, slope: Array, reached: Array, y: Array
+def _rough_windows(
+    x: Array,
+    window: Array,
+    ear: Array,
+    bark: Array,
+    audible: Array,
+    slope: Array,
+    reached: Array,
+    weights: Array,
+    share: Array,
+    turn: Array,
+    r: Array,
+    specific: Array,
 ) -> None:
-    channels, points = y.shape[2], y.shape[3]
-    least = reached.min()
-    step, neper, zero = bark.dtype.type(SPACING), bark.dtype.type(NEPER), bark.dtype.type(0)
-    fall, rise = bark.dtype.type(LOWER_SLOPE_DB), bark.dtype.type(LESS_STEEP * 10)
-    reference = bark.dtype.type(P0 * P0)
-    down = np.exp(-neper * fall * step)
-    for r in range(lines.shape[0]):
-        for k in range(lines.shape[2]):
-            re, im = lines[r, 0, k], lines[r, 1, k]
-            power = re * re + im * im
-            if power <= audible[k]:  # which NaN is not
-                continue
-            at, z = k % points, bark[k]
-            first = 0
-            while first < channels and step * (first + 1) + step < z:
-                first += 1
-            last = first
-            while last < channels and step * (last + 1) - step <= z:
-                y[r, 0, last, at] += re
-                y[r, 1, last, at] += im
-                last += 1
-            per_bark = max(slope[k] - rise * np.log10(power / reference), zero)
-            upward = np.exp(-neper * per_bark * (step * (last + 1) - step - z))
-            downward = np.exp(-neper * fall * (z - step * first - step))
-            sides = (
-                (last, channels, 1, upward, np.exp(-neper * per_bark * step)),
-                (first - 1, -1, -1, downward, down),
-            )
-            for side in range(2):
-                start, end, way, passed, further = sides[side]
-                for i in range(start, end, way):
-                    heard = power * passed * passed
-                    if heard < least:
-                        break
-                    if heard > reached[side, i]:
-                        y[r, 0, i, at] += passed * re
-                        y[r, 1, i, at] += passed * im
-                    passed *= further
+    """Fill `r` (row, frame) and `specific` (row, frame, 47) from windows of `x` (row, time)."""
+    # Real and imaginary parts of what is transformed (group, 2, time or line, lane).
+    groups, other = np.empty((GROUPS, 2, POINTS * LANES)), np.empty((2, POINTS * LANES))
+    lines, rough = np.empty((2, LINES)), np.empty((CHANNELS, 2 * RATES))
+    for row in range(x.shape[0]):
+        for frame in range(r.shape[1]):
+            given = x[row, HOP * frame : HOP * frame + WINDOW]
+            _to_lines(given, window, ear, turn, groups[0], other, lines)
+            groups[:] = 0.0
+            _excite(lines, bark, audible, slope, reached, groups)
+            for group in range(GROUPS):
+                first = LANES * group
+                _modulation(groups[group], other, turn, weights[first:], rough[first:])
+            r[row, frame] = _roughness(rough, share, specific[row, frame])
+
+
+@bare_kernel
+def _to_lines(
+    x: Array, window: Array, ear: Array, turn: Array, z: Array, other: Array, lines: Array
+) -> None:
+    """Fill `lines` (2, line) from a window; z, other: of any content."""
+    points, z[:] = turn.shape[0] // COLUMNS, 0.0
+    for t in range(POINTS):
+        for k in range(COLUMNS):
+            n = COLUMNS * t + k
+            z[0, LANES * t + k] = np.float64(x[n]) * window[n]
+    y = other if transform_columns(z, other, turn, points) else z
+    for k in range(LINES):
+        first, at, re, im = LANES * (k % POINTS), 0, 0.0, 0.0
+        for column in range(COLUMNS):
+            c, s = turn[at, 0], turn[at, 1]
+            a, b = y[0, first + column], y[1, first + column]
+            re += a * c - b * s
+            im += a * s + b * c
+            at += k
+            if at >= WINDOW:
+                at -= WINDOW
+        lines[0, k], lines[1, k] = re * ear[k], im * ear[k]
+
+
+@bare_kernel
+def _excite(
+    lines: Array, bark: Array, audible: Array, slope: Array, reached: Array, groups: Array
+) -> None:
+    """Add what lines excite in the channels, as `_excited` does, to `groups`.
+
+    Real and imaginary parts change places, so that a transform is the inverse one.
+    """
+    least = np.inf
+    for i in range(CHANNELS):
+        least = min(least, reached[0, i], reached[1, i])
+    down = np.exp(-NEPER * LOWER_SLOPE_DB * SPACING)
+    for k in range(LINES):
+        re, im = lines[0, k], lines[1, k]
+        power = re * re + im * im
+        if power <= audible[k]:  # which NaN is not
+            continue
+        z, place = np.float64(bark[k]), LANES * (k % POINTS)
+        first = min(max(ceil(z / SPACING) - 2, 0), CHANNELS)
+        last = min(floor(z / SPACING) + 1, CHANNELS)
+        for i in range(first, last):
+            _join(groups, i, place, re, im)
+        per_bark = max(slope[k] - 10 * LESS_STEEP * np.log10(power / P0**2), 0.0)
+        passed = np.exp(-NEPER * per_bark * (SPACING * last - z))
+        further = np.exp(-NEPER * per_bark * SPACING)
+        for i in range(last, CHANNELS):
+            heard = power * passed * passed
+            if heard < least:
+                break
+            if heard > reached[0, i]:
+                _join(groups, i, place, passed * re, passed * im)
+            passed *= further
+        passed = np.exp(-NEPER * LOWER_SLOPE_DB * (z - SPACING * first - SPACING))
+        for i in range(first - 1, -1, -1):
+            heard = power * passed * passed
+            if heard < least:
+                break
+            if heard > reached[1, i]:
+                _join(groups, i, place, passed * re, passed * im)
+            passed *= down
+
+
+@bare_kernel
+def _join(groups: Array, channel: int, place: int, re: float, im: float) -> None:
+    group, at = channel // LANES, place + channel % LANES
+    groups[group, 0, at] += im
+    groups[group, 1, at] += re
+
+
+@bare_kernel
+def _modulation(z: Array, other: Array, turn: Array, weights: Array, rough: Array) -> None:
+    """Fill `rough` (channel, 2 * line): weighted lines of the envelopes of a group by their mean.
+
+    z: spectra; it and `other` are overwritten
+    """
+    points = turn.shape[0] // COLUMNS
+    if transform_columns(z, other, turn, points):
+        signal, y = other, z
+    else:
+        signal, y = z, other
+    for k in range(signal.shape[1]):
+        y[0, k] = np.sqrt(signal[0, k] * signal[0, k] + signal[1, k] * signal[1, k])
+        y[1, k] = 0.0
+    spectrum = signal if transform_columns(y, signal, turn, points) else y
+    for channel in range(min(LANES, rough.shape[0])):
+        mean = spectrum[0, channel]
+        mean = FAINT if mean < FAINT else mean
+        for k in range(RATES):
+            weight = weights[channel, k] / mean
+            rough[channel, k] = spectrum[0, LANES * k + channel] * weight
+            rough[channel, RATES + k] = spectrum[1, LANES * k + channel] * weight
+
+
+@kernel
+def _roughness(rough: Array, share: Array, specific: Array) -> float:
+    """The sum of specific roughness, which fills `specific` (channel,)."""
+    power, likeness = np.empty(CHANNELS), np.ones(CHANNELS + 2)
+    for i in range(CHANNELS):
+        power[i] = 2 * _product(rough[i], rough[i])
+    for i in range(CHANNELS - 2):
+        size = max(power[i], SHALLOW) * max(power[i + 2], SHALLOW)
+        product = 2 * _product(rough[i], rough[i + 2])
+        likeness[i + 2] = product * product / size
+    total = 0.0
+    for i in range(CHANNELS):
+        above = likeness[i + 2] if i < CHANNELS - 2 else 1.0
+        both = likeness[i] * above
+        value = share[i] / SPACING * min(power[i], 1.0) * both
+        specific[i] = value
+        total += value
+    return SPACING * total
+
+
+@kernel
+def _product(a: Array, b: Array) -> float:
+    """In a loop that writes nothing, whose sum does not depend on where the arrays are."""
+    total = 0.0
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
+AT = plan_rows(
+    # Kernels, by address.
+    "to_rate to_rough "
+    # Integers: input samples per block of the resampler, and taps of its filter.
+    "down taken "
+    # Tables, named as in their stages, and of the transforms.
+    f"bank {' '.join(TABLE_SHAPES)} turn "
+    # The state: of the resampler, and the last half of a window.
+    "before_resampling past "
+    # The sound (row, time): as given, resampled, and with what was before it.
+    "given to_resample resampled joined "
+    # Outputs (row, frame) and (row, frame, 47).
+    "r specific"
+)
+"""Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
+
+CALLS = Calls(AT)
+"""The kernels, by their rows in a plan."""
+
+_a, _, _d, _ = CALLS.arguments
+
+_to_rate = resampling(CALLS)
+_to_rough = CALLS.add(
+    "to_rough",
+    _rough_windows,
+    *_a(2, "joined"),
+    *(_a(len(shape), name)[0] for name, shape in TABLE_SHAPES.items()),
+    *(*_d(2, "turn"), *_a(2, "r"), *_a(3, "specific")),
+)
+
+
+@kernel
+def to_roughness(plan: Array, like: Array) -> None:
+    """Sound to roughness; like: any array of the sound's dtype."""
+    size, sound = like.itemsize, AT.given
+    if plan[AT.to_rate, 0]:
+        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
+        _to_rate(plan, like)
+        leave(plan, AT.to_resample, AT.before_resampling, size)
+        sound = AT.resampled
+    join(plan, AT.past, sound, AT.joined, size)
+    _to_rough(plan, like)
+    leave(plan, AT.joined, AT.past, size)

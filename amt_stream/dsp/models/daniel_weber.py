@@ -1,12 +1,57 @@
 """Roughness after Daniel & Weber (1997)."""
 
-from amt_stream.dsp.compose import Chain
-from amt_stream.dsp.stages.daniel_weber import FS, DanielWeberOutput, DanielWeberRoughness
+from math import prod
+
+import torch
+
+from amt_stream.dsp.functional import daniel_weber
+from amt_stream.dsp.functional.daniel_weber import (
+    AT,
+    CALLS,
+    CHANNELS,
+    FS,
+    HOP,
+    TABLE_SHAPES,
+    TURN,
+    to_roughness,
+)
+from amt_stream.dsp.fused import Fused, FusedChain, HostOutput, Workspace
+from amt_stream.dsp.stages.daniel_weber import DanielWeberOutput, DanielWeberRoughness
 from amt_stream.dsp.stages.resample import Resample
-from amt_stream.dsp.streaming import GivesOutput, Stage
+from amt_stream.dsp.streaming import GivesOutput, Outputs, Shape, Stage, State
 
 
-class DanielWeber(GivesOutput[DanielWeberOutput], Chain):
+class _ByWindows(Fused):
+    """`DanielWeberRoughness`, after an optional resampler."""
+
+    home = daniel_weber.__name__
+    kernels = ("to_roughness",)
+    rows = AT
+    first_output = "r"
+    host_outputs = (HostOutput("r", "asper"),)
+
+    def make(self, made: Workspace) -> None:
+        self.resample(made, CALLS)
+        self.call(made, CALLS, "to_rough")
+        self.put_tables(made, self.named["roughness"], *TABLE_SHAPES)
+        made.keep("turn", torch.from_numpy(TURN))
+
+    def allocate(self, workspace: Workspace, lead: Shape, time: int, state: State) -> None:
+        rows = prod(lead)
+        time = self.resampled(workspace, rows, time)
+        workspace.memory["roughness/past"] = "past", (rows, HOP)
+        workspace.make("joined", self.dtype, rows, HOP + time)
+        workspace.expect("r", rows, time // HOP)
+        workspace.expect("specific", rows, time // HOP, CHANNELS)
+        workspace.outputs = (*lead, time // HOP), (*lead, time // HOP, CHANNELS)
+
+    def run(self, workspace: Workspace) -> Outputs:
+        y = self.outputs(workspace)
+        to_roughness(workspace.plan, self.like)
+        return DanielWeberOutput(*y)
+
+
+class DanielWeber(GivesOutput[DanielWeberOutput], FusedChain):
     """Sound pressure (..., time) in pascal at `fs` to `DanielWeberOutput`, 10 frames a second.
 
     Roughness after Daniel & Weber (1997), in the free field: a tone of 1 kHz, fully modulated by 70
@@ -23,6 +68,7 @@ class DanielWeber(GivesOutput[DanielWeberOutput], Chain):
     torch.Size([2, 2])
     """
 
+    fused = _ByWindows
     # Half a window, and the filter of a resampler.
     settle_s = memory_s = tail_s = 0.11
 

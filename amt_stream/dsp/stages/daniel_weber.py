@@ -8,27 +8,24 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.data import table
-from amt_stream.dsp.functional.compiler.threads import one_thread
-from amt_stream.dsp.functional.daniel_weber import CHANNELS, FAINT, SPACING, excited
+from amt_stream.dsp.functional.daniel_weber import (
+    CHANNELS,
+    FS,
+    HOP,
+    LINES,
+    RATES,
+    SPACING,
+    TABLE_SHAPES,
+    WINDOW,
+    rough_windows,
+)
 from amt_stream.dsp.scales import P0
 from amt_stream.dsp.streaming import Shape, Stage, State, output, with_time
 
-FS = 48000
-HOP = FS // 10
-WINDOW = 2 * HOP
 LINE_HZ = FS / WINDOW
-
-LINES = 3200
-"""Lines of the spectrum, to 16 kHz: beyond 24 Bark."""
-
-RATES = 129
-"""Lines of an envelope, to 640 Hz."""
 
 PLATEAUS = {4: 2, 5: 5, 16: 16, 20: 16, 21: 21, 42: 42}
 """Curve of the figure that a channel has; those below 4 and above 42 have the nearest."""
-
-SHALLOW = 1e-10
-"""Power of modulation, 1 for all of it, below which rounding alone decides what it is like."""
 
 ASPER = 0.2482
 """0.25 in the paper; with this, the sound that defines 1 asper has it."""
@@ -93,33 +90,8 @@ class DanielWeberRoughness(Stage):
 
     def step(self, x: Tensor, state: State) -> tuple[DanielWeberOutput, State]:
         samples = torch.cat((state["past"], x), -1)
-        windows = samples.unfold(-1, WINDOW, HOP)
-        if torch.compiler.is_compiling():  # a graph of any number of windows
-            specific = self._of_window(windows)
-        else:  # one after another, because each takes megabytes
-            with one_thread(x[..., :HOP]):  # as if this were the only one
-                specific = torch.stack([self._of_window(v) for v in windows.unbind(-2)], -2)
-        r = SPACING * specific.sum(-1)
-        return DanielWeberOutput(r, specific), {"past": samples[..., -HOP:]}
-
-    def _of_window(self, x: Tensor) -> Tensor:
-        """Specific roughness (..., 47) of windows (..., time)."""
-        window, ear, weights, share = self.registered("window", "ear", "weights", "share")
-        lines = torch.view_as_real(torch.fft.rfft(x * window)[..., :LINES]).mT * ear
-        tables = self.registered("bark", "audible", "slope", "reached")
-        real, imag = excited(lines, *tables).unbind(-3)
-        envelope = torch.fft.ifft(torch.complex(real, imag), norm="forward").abs()
-        spectrum = torch.fft.rfft(envelope)[..., :RATES]
-        mean = spectrum[..., :1].real.clamp(min=FAINT)
-        rough = torch.view_as_real(spectrum) / mean[..., None] * weights[..., None]
-        # Lines other than 0 Hz have a mirror image.
-        power = 2 * rough.square().sum((-2, -1))
-        product = 2 * (rough[..., 2:, :, :] * rough[..., :-2, :, :]).sum((-2, -1))
-        size = power.clamp(min=SHALLOW).sqrt()
-        likeness = (product / (size[..., 2:] * size[..., :-2])).square()
-        alone = torch.ones_like(likeness[..., :2])
-        both = torch.cat((likeness, alone), -1) * torch.cat((alone, likeness), -1)
-        return share / SPACING * power.clamp(max=1) * both
+        y = rough_windows(samples, *self.registered(*TABLE_SHAPES))
+        return DanielWeberOutput(*y), {"past": samples[..., -HOP:]}
 
     def out_shape(self, shape: Shape) -> DanielWeberOutput:
         return DanielWeberOutput(shape, (*shape, CHANNELS))  # type: ignore[arg-type]

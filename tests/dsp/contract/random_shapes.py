@@ -210,10 +210,10 @@ def tonal_and_noise_case(rng):
     return tones.tonal_and_noise, (x, tables, state)
 
 
-def excited_case(rng):
+def rough_windows_case(rng):
     rows, stage = lead(rng), made(DanielWeberRoughness)
-    tables = stage.registered("bark", "audible", "slope", "reached")
-    return daniel_weber.excited, (noise(*rows, 2, 3200), *tables)
+    tables = stage.registered(*daniel_weber.TABLE_SHAPES)
+    return daniel_weber.rough_windows, (noise(*rows, 4800 * rng.choice([2, 3])), *tables)
 
 
 def envelopes_case(rng):
@@ -468,7 +468,7 @@ FUNCTIONS = {
     "tone_audibility": tone_audibility_case,
     "tone_spectra": tone_spectra_case,
     "envelopes": envelopes_case,
-    "excited": excited_case,
+    "rough_windows": rough_windows_case,
     "loudness_of_parts": partial(parts_case, function=parts.loudness_of_parts),
     "tonality_of_parts": partial(parts_case, function=parts.tonality_of_parts),
     "roughness_of_parts": partial(parts_case, function=parts.roughness_of_parts, axes=(2, 2)),

@@ -10,7 +10,7 @@ from amt_stream.dsp.design import partitioned
 from amt_stream.dsp.functional import loudness
 from amt_stream.dsp.functional.banded import band_blocks, banded, filled_up
 from amt_stream.dsp.functional.compiler.dispatch import compiled
-from amt_stream.dsp.functional.compiler.fourier import transform, turns, twists
+from amt_stream.dsp.functional.compiler.fourier import transform, transform_columns, turns, twists
 from amt_stream.dsp.functional.excitation import lower_skirts, select_components
 from amt_stream.dsp.functional.filters.fir import fir, partitioned_fir, polyphase
 from amt_stream.dsp.functional.group_skirts import group_skirts
@@ -118,6 +118,17 @@ def test_transform_is_a_discrete_fourier_transform(dtype, size):
     expected, y = np.fft.fft(x[0] + 1j * x[1].astype(np.float64)), np.empty_like(x)
     tables = turns(4096, x.dtype.type), twists(4096, x.dtype.type)
     re, im = y if transform(x, y, *tables, size) else x
+    assert np.abs(re + 1j * im - expected).max() <= CLOSE[dtype] * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("rows", [2, 5, 32, 160, 800, 1000])
+def test_transform_columns_are_discrete_fourier_transforms(dtype, rows):
+    """Of lengths that are a power of five times one of two, with turns of a longer one."""
+    z = noise(2, rows, 48, dtype=dtype).numpy()
+    x, y = z.reshape(2, -1).copy(), np.full((2, rows * 48), np.nan, z.dtype)
+    given = y if transform_columns(x, y, turns(3 * rows, z.dtype.type), rows) else x
+    re, im = given.reshape(z.shape)
+    expected = np.fft.fft(z[0] + 1j * z[1].astype(np.float64), axis=0)
     assert np.abs(re + 1j * im - expected).max() <= CLOSE[dtype] * np.abs(expected).max()
 
 

@@ -9,6 +9,7 @@ import torch
 
 from amt_stream import (
     BS1770,
+    DanielWeber,
     Dau1997,
     ECMAFluctuation,
     ECMALoudness,
@@ -50,6 +51,8 @@ MODELS = [
     (SoundLevel, 1, {"fs": 22050, "z_high_pass": 0.5}),
     (ThirdOctaves, 2, {"fs": 44100}),
     (Octaves, 1, {"fs": 22050, "low_hz": 63.0}),
+    (DanielWeber, 2, {"fs": 48000}),
+    (DanielWeber, 1, {"fs": 44100}),
     (ECMALoudness, 2, {"fs": 48000}),
     (ECMALoudness, 1, {"fs": 44100, "field": "diffuse"}),
     (ECMATonality, 1, {"fs": 48000}),

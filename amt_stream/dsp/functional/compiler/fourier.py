@@ -6,6 +6,7 @@ vector registers. The rounding depends on nothing but the values, not on the ali
 """
 
 from functools import cache
+from math import cos, pi, sin
 
 import numpy as np
 
@@ -66,6 +67,48 @@ def _quarters(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
             put(p * c2 - q * s2, y, 0, n + 2 * width)
             put(p * s2 + q * c2, y, 1, n + 2 * width)
             p, q = c - g, d - h
+            put(p * c3 - q * s3, y, 0, n + 3 * width)
+            put(p * s3 + q * c3, y, 1, n + 3 * width)
+
+
+C1, S1, C2, S2 = cos(pi * 2 / 5), sin(pi * 2 / 5), cos(pi * 4 / 5), sin(pi * 4 / 5)
+"""Of fifths of a turn."""
+
+
+@bare_kernel
+def _fifths(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
+    """A pass of radix 5: `length` butterflies of `width` neighbors each."""
+    step, apart = turn.shape[0] // (5 * length), length * width
+    for j in range(length):
+        c1, s1 = turn[j * step, 0], turn[j * step, 1]
+        c2, s2 = turn[2 * j * step, 0], turn[2 * j * step, 1]
+        c3, s3 = turn[3 * j * step, 0], turn[3 * j * step, 1]
+        c4, s4 = turn[4 * j * step, 0], turn[4 * j * step, 1]
+        for i in range(0, width, LANES):
+            k, n = j * width + i, 5 * j * width + i
+            r0, i0 = _lanes(x, 0, k), _lanes(x, 1, k)
+            r1, i1 = _lanes(x, 0, k + apart), _lanes(x, 1, k + apart)
+            r4, i4 = _lanes(x, 0, k + 4 * apart), _lanes(x, 1, k + 4 * apart)
+            a, b, c, d = r1 + r4, i1 + i4, r1 - r4, i1 - i4
+            r2, i2 = _lanes(x, 0, k + 2 * apart), _lanes(x, 1, k + 2 * apart)
+            r3, i3 = _lanes(x, 0, k + 3 * apart), _lanes(x, 1, k + 3 * apart)
+            e, f, g, h = r2 + r3, i2 + i3, r2 - r3, i2 - i3
+            put(r0 + a + e, y, 0, n)
+            put(i0 + b + f, y, 1, n)
+            re, im = r0 + a * C1 + e * C2, i0 + b * C1 + f * C2
+            ir, ii = c * S1 + g * S2, d * S1 + h * S2
+            p, q = re + ii, im - ir
+            put(p * c1 - q * s1, y, 0, n + width)
+            put(p * s1 + q * c1, y, 1, n + width)
+            p, q = re - ii, im + ir
+            put(p * c4 - q * s4, y, 0, n + 4 * width)
+            put(p * s4 + q * c4, y, 1, n + 4 * width)
+            re, im = r0 + a * C2 + e * C1, i0 + b * C2 + f * C1
+            ir, ii = c * S2 - g * S1, d * S2 - h * S1
+            p, q = re + ii, im - ir
+            put(p * c2 - q * s2, y, 0, n + 2 * width)
+            put(p * s2 + q * c2, y, 1, n + 2 * width)
+            p, q = re - ii, im + ir
             put(p * c3 - q * s3, y, 0, n + 3 * width)
             put(p * s3 + q * c3, y, 1, n + 3 * width)
 
@@ -132,3 +175,28 @@ def transform(x: Array, y: Array, turn: Array, twist: Array, size: int) -> bool:
         return _transform_columns(x, y, turn, columns, rows)
     _twist(x, y, twist, rows, columns)
     return not _transform_columns(y, x, turn, columns, rows)
+
+
+@bare_kernel
+def transform_columns(x: Array, y: Array, turn: Array, rows: int) -> bool:
+    """Transform each column of a matrix; whether the result is in `y`, else it is in `x`.
+
+    x, y: real and imaginary parts (2, rows * columns), both overwritten; columns: a multiple of
+        `LANES`
+    rows: a power of five times one of two
+    turn: `turns` of `rows` or of a multiple
+    """
+    now, then, there, columns = x, y, False, x.shape[1] // rows
+    while rows > 1:
+        if rows % 5 == 0:
+            radix = 5
+            _fifths(now, then, turn, rows // 5, columns)
+        elif rows % 4 == 0:
+            radix = 4
+            _quarters(now, then, turn, rows // 4, columns)
+        else:
+            radix = 2
+            _halves(now, then, columns)
+        now, then, there = then, now, not there
+        rows, columns = rows // radix, columns * radix
+    return there
