@@ -151,8 +151,8 @@ def _excited(
 
 
 TURN = turns(WINDOW)
-"""Of transforms. An argument, like the lengths that follow from it: constants of this size, and loops
-of constant length, take seconds to compile."""
+"""Of transforms. An argument, as are the lengths that follow from it: constants of this size, and
+loops of constant length, take seconds to compile."""
 
 GROUPS = -(-CHANNELS // LANES)
 """Groups of channels that are transformed together."""

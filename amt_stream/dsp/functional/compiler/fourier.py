@@ -71,14 +71,16 @@ def _quarters(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
             put(p * s3 + q * c3, y, 1, n + 3 * width)
 
 
-C1, S1, C2, S2 = cos(pi * 2 / 5), sin(pi * 2 / 5), cos(pi * 4 / 5), sin(pi * 4 / 5)
-"""Of fifths of a turn."""
+FIFTH = cos(pi * 2 / 5), sin(pi * 2 / 5)
+FIFTHS = cos(pi * 4 / 5), sin(pi * 4 / 5)
+"""Cosines and sines of one fifth of a turn, and of two."""
 
 
 @bare_kernel
 def _fifths(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
     """A pass of radix 5: `length` butterflies of `width` neighbors each."""
-    step, apart = turn.shape[0] // (5 * length), length * width
+    step, apart, number = turn.shape[0] // (5 * length), length * width, x.dtype.type
+    u, v, s, t = number(FIFTH[0]), number(FIFTHS[0]), number(FIFTH[1]), number(FIFTHS[1])
     for j in range(length):
         c1, s1 = turn[j * step, 0], turn[j * step, 1]
         c2, s2 = turn[2 * j * step, 0], turn[2 * j * step, 1]
@@ -95,16 +97,16 @@ def _fifths(x: Array, y: Array, turn: Array, length: int, width: int) -> None:
             e, f, g, h = r2 + r3, i2 + i3, r2 - r3, i2 - i3
             put(r0 + a + e, y, 0, n)
             put(i0 + b + f, y, 1, n)
-            re, im = r0 + a * C1 + e * C2, i0 + b * C1 + f * C2
-            ir, ii = c * S1 + g * S2, d * S1 + h * S2
+            re, im = r0 + a * u + e * v, i0 + b * u + f * v
+            ir, ii = c * s + g * t, d * s + h * t
             p, q = re + ii, im - ir
             put(p * c1 - q * s1, y, 0, n + width)
             put(p * s1 + q * c1, y, 1, n + width)
             p, q = re - ii, im + ir
             put(p * c4 - q * s4, y, 0, n + 4 * width)
             put(p * s4 + q * c4, y, 1, n + 4 * width)
-            re, im = r0 + a * C2 + e * C1, i0 + b * C2 + f * C1
-            ir, ii = c * S2 - g * S1, d * S2 - h * S1
+            re, im = r0 + a * v + e * u, i0 + b * v + f * u
+            ir, ii = c * t - g * s, d * t - h * s
             p, q = re + ii, im - ir
             put(p * c2 - q * s2, y, 0, n + 2 * width)
             put(p * s2 + q * c2, y, 1, n + 2 * width)
