@@ -287,8 +287,9 @@ class Fused:
     def __init__(self, whole: Stage, parts: Mapping[str, Any]) -> None:
         self.of = members_of(whole)
         self.named = parts
-        stages = list(parts.values())
-        self.block_size, self.dtype = whole.block_size, stages[-1].dtype
+        *_, last = parts.values()
+        self.block_size, self.dtype = whole.block_size, last.dtype
+        stages = [stage for part in parts.values() for stage in part.modules()]
         self.buffers = [buffers_of(stage) for stage in stages]
         # Hooks that would see intermediate results, and the hooks of the whole, which run around a
         # step.

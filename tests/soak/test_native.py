@@ -43,6 +43,7 @@ MODELS = {
     "ecma_tonality": 1,
     "ecma_roughness": 1,
     "ecma_fluctuation": 1,
+    "ecma": 1,
 }
 THREADS = """
 #include "amt.h"

@@ -33,12 +33,12 @@ def resampled(fs: int, frame: int) -> tuple[dict[str, Stage], int]:
 
 
 class _ToLoudness(ByMetrics):
-    metric, form, first_output = "loudness", ECMALoudnessOutput, "value"
+    metric, form = "loudness", ECMALoudnessOutput
     host_outputs = (HostOutput("n", "sone_HMS"),)
 
 
 class _ToTonality(ByMetrics):
-    metric, form, first_output = "tonality", ECMATonalityOutput, "rated"
+    metric, form = "tonality", ECMATonalityOutput
     host_outputs = HostOutput("t", "tu_HMS"), HostOutput("hz", "Hz")
 
 

@@ -13,7 +13,9 @@ from amt_stream.dsp.functional.compiler.private_torch import hooked
 from amt_stream.dsp.functional.ecma418.bands import BANDS, FS, HOP
 from amt_stream.dsp.functional.ecma418.envelopes import STEP
 from amt_stream.dsp.functional.ecma418.modulation import FRAME
+from amt_stream.dsp.fused import FusedChain, HostOutput
 from amt_stream.dsp.hooks import steps_as
+from amt_stream.dsp.models.by_metrics import ByAllMetrics
 from amt_stream.dsp.models.ecma418 import resampled
 from amt_stream.dsp.models.ecma418_modulation import ECMAFluctuation
 from amt_stream.dsp.stages.ecma418 import (
@@ -164,7 +166,19 @@ class _Metrics(Parallel):
         return ECMA418Output(*[shape] * 6, *[(*shape, BANDS)] * 4)  # type: ignore[arg-type]
 
 
-class ECMA418(GivesOutput[ECMA418Output], Chain):
+class _ToAll(ByAllMetrics):
+    form = ECMA418Output
+    host_outputs = (
+        *(HostOutput("n", "sone_HMS"), HostOutput("t", "tu_HMS"), HostOutput("tone_hz", "Hz")),
+        *(
+            HostOutput("r", "asper"),
+            HostOutput("modulation_hz", "Hz"),
+            HostOutput("f", "vacil_HMS"),
+        ),
+    )
+
+
+class ECMA418(GivesOutput[ECMA418Output], FusedChain):
     """Sound pressure (..., time) in pascal at `fs` to `ECMA418Output`, 187.5 frames a second.
 
     Loudness, tonality, roughness and fluctuation strength of ECMA-418-2:2025 at once: the values of
@@ -181,6 +195,7 @@ class ECMA418(GivesOutput[ECMA418Output], Chain):
     torch.Size([2, 16])
     """
 
+    fused = _ToAll
     frame_rate = FRAME_RATE
     # Those of fluctuation strength, the slowest.
     settle_s = ECMAFluctuation.settle_s

@@ -20,12 +20,12 @@ from amt_stream.dsp.streaming import GivesOutput, Stage
 
 
 class _ToRoughness(ByMetrics):
-    metric, form, first_output = "roughness", ECMARoughnessOutput, "rated"
+    metric, form = "roughness", ECMARoughnessOutput
     host_outputs = HostOutput("r", "asper"), HostOutput("hz", "Hz")
 
 
 class _ToFluctuation(ByMetrics):
-    metric, form, first_output = "fluctuation", ECMAFluctuationOutput, "value"
+    metric, form = "fluctuation", ECMAFluctuationOutput
     host_outputs = (HostOutput("f", "vacil_HMS"),)
 
 

@@ -9,6 +9,7 @@ import torch
 
 from amt_stream import (
     BS1770,
+    ECMA418,
     DanielWeber,
     Dau1997,
     ECMAFluctuation,
@@ -58,6 +59,7 @@ MODELS = [
     (ECMATonality, 1, {"fs": 48000}),
     (ECMARoughness, 2, {"fs": 48000}),
     (ECMAFluctuation, 1, {"fs": 32000}),
+    (ECMA418, 1, {"fs": 48000}),
 ]
 
 
