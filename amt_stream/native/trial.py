@@ -18,6 +18,10 @@ NEAR = 1e-6
 LEAST = 1e-3
 """Of the highest frame of a column: lower ones are compared with it."""
 
+VARYING = 1 << 16
+"""More bytes for arrays whose length depends on the sound, than in the trial: the longest, bases of
+a fit of 26 lines, take half of it."""
+
 TRIED_S = 6.0
 """Seconds of sound: longer than any window of a reading."""
 
@@ -41,7 +45,6 @@ class PlanTrial:
     def __init__(self, plan: HostPlan, program: Program) -> None:
         self.plan = plan
         self.scratch = 0
-        self._used = 0
         self._arrays: list[np.ndarray] = []
         self._callbacks = self._provide()
         here = Processor(llvm.get_process_triple(), llvm.get_host_cpu_name())
@@ -75,7 +78,7 @@ class PlanTrial:
         """Frames (frame, column) of a block (channel, time)."""
         plan, size = self.plan, self._rows.shape[0]
         self._memory[Segment.INPUT].view(np.float32)[: sound.size] = sound.ravel()
-        self._used, self._arrays = 0, []
+        self._arrays = []
         result, error, like = _LONG(0), _LONG(0), ctypes.c_float(0)
         status = self._entry(
             ctypes.addressof(result), ctypes.addressof(error), None, None,
@@ -121,19 +124,20 @@ class PlanTrial:
     def _provide(self) -> list[object]:
         """What kernels call of numba's runtime, from this class."""
         allocate = ctypes.CFUNCTYPE(_POINTER, ctypes.c_size_t, ctypes.c_uint32)(self._allocate)
-        ignore = ctypes.CFUNCTYPE(None, _POINTER)(lambda _: None)
+        count = ctypes.CFUNCTYPE(None, _POINTER)
+        more, fewer = count(lambda at: self._count(at, 1)), count(lambda at: self._count(at, -1))
         reshape = ctypes.CFUNCTYPE(
             ctypes.c_int32, _LONG, _POINTER, _POINTER, _LONG, _POINTER, _POINTER, _LONG,
             ctypes.c_int32,
         )(_new_strides)  # fmt: skip
         for name, function in (
             ("NRT_MemInfo_alloc_aligned", allocate),
-            ("NRT_incref", ignore),
-            ("NRT_decref", ignore),
+            ("NRT_incref", more),
+            ("NRT_decref", fewer),
             ("numba_attempt_nocopy_reshape", reshape),
         ):
             llvm.add_symbol(name, ctypes.cast(function, _POINTER).value)
-        return [allocate, ignore, reshape]
+        return [allocate, more, fewer, reshape]
 
     def _allocate(self, size: int, _alignment: int) -> int:
         """As `NRT_MemInfo_alloc_aligned` of amt_numba.c, which takes as much."""
@@ -141,9 +145,16 @@ class PlanTrial:
         self._arrays.append(room)
         at = int(room.ctypes.data)
         room[:48].view(np.int64)[:] = 1, 0, 0, at + ALIGNMENT, size, 0
-        self._used += ALIGNMENT + -(-size // ALIGNMENT) * ALIGNMENT
-        self.scratch = max(self.scratch, self._used)
+        used = sum(-(-one.nbytes // ALIGNMENT) * ALIGNMENT for one in self._arrays)
+        self.scratch = max(self.scratch, used + VARYING)
         return at
+
+    def _count(self, at: int | None, change: int) -> None:
+        """As `NRT_incref` and `NRT_decref` of amt_numba.c."""
+        if at:
+            _LONG.from_address(at).value += change
+            while self._arrays and not self._arrays[-1][:8].view(np.int64)[0]:
+                self._arrays.pop()
 
 
 def _new_strides(

@@ -168,7 +168,7 @@ static void restore(float_mode before) { (void)before; }
 static int32_t run(amt *m) {
     void *result = NULL, *error = NULL;
     float like = 0;
-    amt_scratch scratch = {m->scratch, PLAN_SCRATCH, 0, 0};
+    amt_scratch scratch = {m->scratch, PLAN_SCRATCH, 0, NULL, 0};
     amt_running = &scratch;
     float_mode before = flush_small();
     int32_t status =

@@ -6,12 +6,8 @@
 
 AMT_IN_THREAD amt_scratch *amt_running;
 
-/* As numba lays it out on a processor of 64 bits, which kernels expect on all. */
-typedef struct {
-    int64_t references, destructor, destructor_info, data, size, allocator;
-} memory_info;
-
-/* All that lives until the kernel returns, so that it is freed together. */
+/* After the last array. Kernels free arrays in nearly the reverse order: what no longer has a
+   reference is freed when all after it have none. */
 #ifdef __wasm__
 void *NRT_MemInfo_alloc_aligned(int64_t size, uint32_t alignment) {
 #else
@@ -26,13 +22,25 @@ void *NRT_MemInfo_alloc_aligned(size_t size, uint32_t alignment) {
     }
     uint8_t *at = scratch->start + scratch->used;
     scratch->used += needed;
-    memory_info *info = (memory_info *)at;
-    *info = (memory_info){1, 0, 0, (int64_t)(intptr_t)(at + ALIGNMENT), (int64_t)size, 0};
-    return info;
+    amt_array *array = (amt_array *)at;
+    int64_t data = (int64_t)(intptr_t)(at + ALIGNMENT), before = (int64_t)(intptr_t)scratch->last;
+    *array = (amt_array){1, 0, before, data, (int64_t)size, 0};
+    scratch->last = array;
+    return array;
 }
 
-void NRT_incref(void *memory) { (void)memory; }
-void NRT_decref(void *memory) { (void)memory; }
+void NRT_incref(void *array) {
+    if (array) ((amt_array *)array)->references++;
+}
+
+void NRT_decref(void *array) {
+    amt_scratch *scratch = amt_running;
+    if (!array || --((amt_array *)array)->references) return;
+    while (scratch->last && !scratch->last->references) {
+        scratch->used = (size_t)((uint8_t *)scratch->last - scratch->start);
+        scratch->last = (amt_array *)(intptr_t)scratch->last->before;
+    }
+}
 
 /* Arrays of kernels are contiguous: a new shape needs no copy. */
 int32_t numba_attempt_nocopy_reshape(int64_t axes, const int64_t *shape, const int64_t *strides,

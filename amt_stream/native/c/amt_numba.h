@@ -4,9 +4,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* As numba lays it out on a processor of 64 bits, which kernels expect on all. */
+typedef struct {
+    int64_t references, destructor, before, data, size, allocator;
+} amt_array;
+
 typedef struct {
     uint8_t *start;
     size_t size, used;
+    amt_array *last;
     int is_short; /* whether it was not enough */
 } amt_scratch;
 
