@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -332,6 +332,14 @@ def table_columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})")]
 
 
+def _digest_of(rows: Iterable[Sequence[object]]) -> "hashlib._Hash":
+    """The hash of rows of the database, in order."""
+    digest = hashlib.sha256()
+    for row in rows:
+        digest.update(canonical_row(row))
+    return digest
+
+
 def headers_in(
     connection: sqlite3.Connection, first: int, last: int
 ) -> Iterator[tuple[object, ...]]:
@@ -343,12 +351,10 @@ def headers_in(
 def _begun_headers(connection: sqlite3.Connection | None, first: int, run: int) -> "hashlib._Hash":
     """The hash of headers of runs that ended before their first row, at the begin of a part."""
     assert connection is not None
-    digest = hashlib.sha256()
     with as_trouble():
-        for header in headers_in(connection, first, MOST_ROWS):
-            if header[0] != run:  # that of this run is written again
-                digest.update(canonical_row(header))
-    return digest
+        begun = headers_in(connection, first, MOST_ROWS)
+        # That of this run is written again.
+        return _digest_of(header for header in begun if header[0] != run)
 
 
 def hash_of_headers(
@@ -357,10 +363,7 @@ def hash_of_headers(
     """The hash of the headers that begin in a part of "rows", as `headers` of its entry."""
     if table != "rows":
         return {}
-    digest = hashlib.sha256()
-    for header in headers_in(connection, first, last):
-        digest.update(canonical_row(header))
-    return {"headers": digest.hexdigest()}
+    return {"headers": _digest_of(headers_in(connection, first, last)).hexdigest()}
 
 
 def sha256_of_rows(
@@ -369,9 +372,5 @@ def sha256_of_rows(
     """The hash of the rows of a part, in order."""
     # With the table's name, as SQLite takes unknown quoted columns for text.
     listed = ", ".join(f"{quoted(table)}.{quoted(name)}" for name in columns)
-    digest = hashlib.sha256()
-    for row in connection.execute(
-        f"SELECT {listed} FROM {quoted(table)} WHERE id BETWEEN ? AND ? ORDER BY id", (first, last)
-    ):
-        digest.update(canonical_row(row))
-    return digest.hexdigest()
+    asked = f"SELECT {listed} FROM {quoted(table)} WHERE id BETWEEN ? AND ? ORDER BY id"
+    return _digest_of(connection.execute(asked, (first, last))).hexdigest()
