@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -75,14 +74,9 @@ class NativeLimit:
         clipped, calibrated, heard: whether their sound was clipped, what a sample is in pascal is
             known, and all sound before them was heard
         """
-        return [STATES[code] for code in self._codes(frames, clipped, calibrated, heard)]
-
-    def _codes(
-        self, frames: npt.NDArray[np.float32], clipped: bool, calibrated: bool, heard: bool
-    ) -> Iterator[int]:
         known = CLIPPED * clipped | UNCALIBRATED * (not calibrated) | UNHEARD * (not heard)
-        for value in frames[:, self._place].tolist():
-            yield self._c.amt_limit_take(ctypes.byref(self._at), value, known)
+        take, at = self._c.amt_limit_take, ctypes.byref(self._at)
+        return [STATES[take(at, value, known)] for value in frames[:, self._place].tolist()]
 
     @property
     def state(self) -> str:

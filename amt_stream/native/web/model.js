@@ -24,13 +24,12 @@ export class Model {
     const { channels, columns, block, frames_per_block, bytes, state_bytes } = this.info;
     this.#room = (Math.floor(MOST / block) + 1) * frames_per_block;
     this.#end = up(this.#c.__heap_base.value);
-    const place = (size) => this.#place(size);
-    const memory = place(bytes);
-    this.#places = Array.from({ length: channels }, () => place(4 * MOST));
-    this.#pointers = place(4 * channels);
-    this.#used = place(4);
-    this.#frames = place(4 * this.#room * columns.length);
-    this.#state = place(state_bytes);
+    const memory = this.#place(bytes);
+    this.#places = Array.from({ length: channels }, () => this.#place(4 * MOST));
+    this.#pointers = this.#place(4 * channels);
+    this.#used = this.#place(4);
+    this.#frames = this.#place(4 * this.#room * columns.length);
+    this.#state = this.#place(state_bytes);
     new Uint32Array(this.#c.memory.buffer, this.#pointers, channels).set(this.#places);
     this.#at = this.#c.amt_create(memory);
   }
