@@ -12,7 +12,7 @@ from amt_stream.dsp.stream import Stream
 from amt_stream.native.machine import Processor, Program, UnknownCode, machine_for, make_module
 from amt_stream.native.plan import ALIGNMENT, HostPlan, Segment, model_for
 
-NEAR = 1e-6
+NEAR = 2e-6
 """Most difference of a frame from the model's, in proportion: processors round differently."""
 
 LEAST = 1e-3
