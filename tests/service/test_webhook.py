@@ -1,6 +1,9 @@
 """`serve --post`, with a real HTTP server that gets the events."""
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -8,12 +11,23 @@ from amt_stream.cli.commands.serve import _posts
 from amt_stream.cli.messages import WrongUsage
 from amt_stream.cli.options.live import ServeOptions
 from amt_stream.core.values import NotAllowed
+from amt_stream.meters.frames import COUNTING, IMPULSE_COUNTING
 from amt_stream.service.identity import Identity
 from amt_stream.service.message import Message
-from amt_stream.service.transports.http_endpoint import Recipient, parse_kinds, parse_recipient
+from amt_stream.service.transports.http_endpoint import (
+    KINDS,
+    Recipient,
+    parse_kinds,
+    parse_recipient,
+)
 from amt_stream.service.transports.webhook import Webhook
+from amt_stream.sessions.events.keeper import SOUND_KEPT
+from amt_stream.sessions.report.happened import NAMES
 from tests.service.receiver import Receiver
 from tests.service.served import Served
+
+ROOT = Path(__file__).parents[2]
+TELLING = {"tell", "_tell", "here", "_tell_when_done", "announce", "moment"}
 
 
 def test_events_are_posted_in_order_after_an_outage(tmp_path):
@@ -94,8 +108,28 @@ def test_an_address_with_a_topic():
         with pytest.raises(NotAllowed, match="topic of ntfy"):
             parse_recipient(text)
     assert parse_kinds("limit, check failed,sound_end") == ("limit", "check failed", "sound_end")
-    with pytest.raises(NotAllowed, match="kinds of events"):
-        parse_kinds("limit,,lost")
+    for text in ("limit,,lost", "nonsense", "Limit", "limit lost"):
+        with pytest.raises(NotAllowed, match="is not a kind of event: give some of limit, limits,"):
+            parse_kinds(text)
+
+
+def told_in(path):
+    """The kinds of events that a file names where it tells them."""
+    for call in ast.walk(ast.parse(path.read_text())):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            kind = call.args[0] if len(call.args) > 1 else None
+            if call.func.attr in TELLING and isinstance(kind, ast.Constant):
+                yield kind.value
+
+
+def test_all_kinds_that_are_told_can_be_chosen_and_stand_on_the_page():
+    files = [path for path in ROOT.glob("amt_stream/**/*.py") if "page" not in path.parts]
+    told = {kind for path in files for kind in told_in(path) if isinstance(kind, str)}
+    assert {"lost", "calibrated", "clock", "check failed", "reload"} <= told
+    assert told | {*COUNTING, *IMPULSE_COUNTING, *NAMES, SOUND_KEPT} <= {*KINDS}
+    table = (ROOT / "docs" / "wire.md").read_text().split("The kinds are:")[1].split("\n\n")[1]
+    cells = [line.split("|")[1] for line in table.splitlines()]
+    assert sorted(re.findall(r'"([^"]+)"', "".join(cells))) == sorted(KINDS)
 
 
 def test_a_token_goes_to_one_receiver_alone(tmp_path):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from amt_stream.core.safe_text import brief
 from amt_stream.core.values import NotAllowed
 
 INFLUX_TOKEN = "AMT_STREAM_INFLUX_TOKEN"
@@ -73,7 +74,15 @@ POST_TOKEN = "AMT_STREAM_POST_TOKEN"
 
 NTFY = "ntfy:"
 TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
-KIND = re.compile(r"[a-z]+([ _][a-z]+)*")
+KINDS = (
+    *("limit", "limits", "sound_begin", "sound_end", "sound_kept"),
+    *("lost", "stall", "silent", "back", "gap", "restored", "dead_channel", "clip", "offset"),
+    *("gain", "uncalibrated", "calibrated"),
+    *("overload", "recovered", "sink", "clock", "removed", "failed", "check failed", "checked"),
+    *("mark", "paused", "continued", "readings_reset", "reset_undone", "filters_reset", "swapped"),
+    *("impulse_left_out", "impulse_counted", "reload", "compute"),
+)
+"""All kinds of events of a station, in the order of docs/wire.md."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,8 @@ def parse_recipient(text: str) -> Recipient:
 def parse_kinds(text: str) -> tuple[str, ...]:
     """Parse kinds of events, separated by commas. Raises NotAllowed."""
     kinds = tuple(word.strip() for word in text.split(","))
-    if not all(KIND.fullmatch(kind) for kind in kinds):
-        raise NotAllowed(f"{text[:100]!r}: give kinds of events, such as limit,lost,back")
+    for kind in kinds:
+        if kind not in KINDS:
+            known = ", ".join(KINDS)
+            raise NotAllowed(f"{brief(kind)!r} is not a kind of event: give some of {known}")
     return kinds
