@@ -16,6 +16,9 @@ from amt_stream.native.prebuilt import library_path
 LEAST_GAIN, MOST_GAIN = 1e-12, 1e12
 """Between these, sound in single precision stays far from its limits."""
 
+MOST_AT_ONCE = 1 << 24
+"""Samples that one call in C takes, which counts them and their frames in 32 bits."""
+
 _OTHER = -2
 
 
@@ -97,7 +100,16 @@ class NativeModel:
         Raises ValueError for another shape, TypeError for integers, FailedModel if the calculation
         fails, after which only `reset` helps.
         """
-        channels = self._channels(sound)
+        checked = self._checked(sound)
+        parts = [
+            self._frames(checked[begin : begin + MOST_AT_ONCE])
+            for begin in range(0, max(1, len(checked)), MOST_AT_ONCE)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _frames(self, sound: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+        """The frames that a part of the sound (time, channel) completes."""
+        channels = np.ascontiguousarray(sound.T, np.float32)
         info, n = self.info, channels.shape[1]
         frames = np.empty(
             ((n // info.block + 1) * info.frames_per_block, len(info.columns)), np.float32
@@ -110,7 +122,8 @@ class NativeModel:
             raise FailedModel(f"{info.model}: its calculation failed, status {count}: reset it")
         return frames[:count]
 
-    def _channels(self, sound: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    def _checked(self, sound: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """The sound as (time, channel). Raises ValueError and TypeError."""
         sound = np.asarray(sound)
         if not np.issubdtype(sound.dtype, np.floating):
             raise TypeError(f"sound is of {sound.dtype}: give floats, with 1.0 for full scale")
@@ -120,7 +133,7 @@ class NativeModel:
             raise ValueError(
                 f"sound has the shape {sound.shape}: give (time, {self.info.channels})"
             )
-        return np.ascontiguousarray(whole.T, np.float32)
+        return whole
 
     def limit(self, limit: Limit | str) -> NativeLimit:
         """A limit of one of the columns, such as "laf_left_db>85,amber=80", for frames to come.

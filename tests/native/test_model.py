@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from amt_stream.native import NativeModel, NotBuilt, UnfittingState
+from amt_stream.native import model as native
 from amt_stream.native.prebuilt import cache_folder
 from tests.native.library import FS, ZWICKER, Instance, units_of, worst
 
@@ -78,6 +79,16 @@ def test_gain_reset_and_samples_that_are_no_numbers(meter, sound):
     meter(np.full((10, 1), np.nan))
     assert meter.invalid == 10
     assert meter.gain == 4
+
+
+def test_a_sound_longer_than_a_count_in_c_is_taken_in_parts(meter, sound, monkeypatch):
+    """C counts samples and frames in 32 bits, which 2 ** 31 samples would exceed."""
+    assert native.MOST_AT_ONCE < 2**31
+    whole = meter(sound.T)
+    meter.reset()
+    monkeypatch.setattr(native, "MOST_AT_ONCE", 10_001)
+    np.testing.assert_array_equal(meter(sound.T), whole)
+    assert meter(sound.T[:0]).shape == (0, whole.shape[1])
 
 
 @pytest.mark.parametrize(
