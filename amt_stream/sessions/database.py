@@ -55,11 +55,13 @@ class Database:
         self._columns: dict[str, tuple[str, ...]] = {}
         self._hour = ""
         self._began = self._changed = False
-        self._next = dict.fromkeys(TABLES, 1)
+        # Never reuse the numbers of a lost database.
+        closed = self._last_closed()
+        self._next = {table: last + 1 for table, last in closed.items()}
         self._connection: sqlite3.Connection | None = None
         try:
             self._open()
-            self._close_what_is_open()
+            self._close_what_is_open(closed)
         except OSError as error:
             self._let_go()
             raise SessionError(f"{self.path} cannot be written: {error.strerror}") from error
@@ -164,7 +166,6 @@ class Database:
                 execute(f"CREATE TABLE IF NOT EXISTS {table} (id INTEGER PRIMARY KEY, run INTEGER)")
             for table in TABLES:
                 last = execute(f"SELECT max(id) FROM {table}").fetchone()[0] or 0
-                # Never reuse the numbers of a lost database.
                 self._next[table] = max(self._next[table], last + 1)
         self._inode = self.path.stat()
         self._columns = {"events": EVENT}
@@ -175,20 +176,23 @@ class Database:
             self._connection, self._next["rows"], self._folder.run
         )
 
-    def _close_what_is_open(self) -> None:
-        """Close parts that an interrupted run left open."""
+    def _last_closed(self) -> dict[str, int]:
+        """The last row of each table that the chain has."""
         last = dict.fromkeys(TABLES, 0)
-        run = self._folder.chain.last_run
         for entry in self._folder.chain.entries:
             table, end = entry.get("table"), entry.get("last")
             # `verify` reports an edited entry.
             if table in TABLES and isinstance(end, int) and 0 <= end < MOST_ROWS:
                 last[table] = max(last[table], end)
+        return last
+
+    def _close_what_is_open(self, closed: dict[str, int]) -> None:
+        """Close parts that an interrupted run left open, after the last closed rows."""
+        run = self._folder.chain.last_run
         assert self._connection is not None
         with as_trouble():
-            for table, end in last.items():
-                if self._next[table] <= end + 1:
-                    self._next[table] = end + 1
+            for table, end in closed.items():
+                if self._next[table] == end + 1:
                     continue
                 columns = table_columns(self._connection, table)
                 first, until = end + 1, self._next[table] - 1
@@ -196,10 +200,6 @@ class Database:
                 piece = {"table": table, "columns": columns, "first": first, "last": until}
                 piece |= hash_of_headers(self._connection, table, first, until)
                 self._folder.chain.add(max(1, run), DATABASE, digest, **piece, recovered=True)
-        self._open_since = dict(self._next)
-        self._digests["headers"] = _begun_headers(
-            self._connection, self._next["rows"], self._folder.run
-        )
 
     def _put_rows(self, rows: Rows, hour: str) -> None:
         self._hour = hour
