@@ -26,6 +26,13 @@ def path_kind(path: Path) -> Literal["", "file", "folder", "other"]:
     return "file" if stat.S_ISREG(mode) else "other"
 
 
+def refuse_no_folder(folder: Path, needs: str) -> None:
+    """Raise Mistake where no folder can be; `needs` says what needs one."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path_kind(path))
+    if path_kind(there) != "folder":
+        raise Mistake(f"{there} is a file: {needs} a folder")
+
+
 Identity = tuple[int, int]
 
 

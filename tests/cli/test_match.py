@@ -73,6 +73,7 @@ def test_a_gain_beyond_full_scale_is_said(said, sound_file):
         (["a.wav", "gone.wav"], "gone.wav"),
         (["a.wav", "a.wav", "--out", "x"], "two of the sounds would be written to x/a.wav"),
         (["a.wav", "b.wav", "--out", "a.wav"], "a.wav is a file: --out names a folder"),
+        (["a.wav", "b.wav", "--out", "a.wav/x"], "a.wav is a file: --out names a folder"),
         (["a.wav", "b.wav", "--out", "."], "is one of the files"),
         (["a.wav", "b.wav", "--by", "sone"], "--by"),
     ],

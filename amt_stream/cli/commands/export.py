@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amt_stream import __version__
-from amt_stream.cli.files import not_to_write, write_bytes
+from amt_stream.cli.files import not_to_write, refuse_no_folder, write_bytes
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options.sounds import ExportOptions
 from amt_stream.core.json_types import JsonDict
@@ -48,7 +48,7 @@ def _library(args: ExportOptions) -> int:
     if refusal := next(filter(None, (not_to_write(path, args.force) for path in own)), ""):
         raise Mistake(refusal)
     for folder in filter(None, (args.c, args.wasm)):
-        _refuse_no_folder(Path(folder))
+        refuse_no_folder(Path(folder), "--c and --wasm need")
     say(f"compiling {args.what}: this takes up to two minutes")
     request = Request(args.what, args.fs, args.channels, args.block_ms * 1e-3, (*targets,))
     try:
@@ -70,13 +70,6 @@ def _library(args: ExportOptions) -> int:
             f"{args.wasm}: open {args.what}.html in a browser; index.d.ts is the manual of index.js"
         )
     return 0
-
-
-def _refuse_no_folder(folder: Path) -> None:
-    """Raise Mistake where no folder can be, before a library is compiled for it."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise Mistake(f"{there} is a file: --c and --wasm need a folder")
 
 
 def _write(folder: str, files: Mapping[str, bytes]) -> None:

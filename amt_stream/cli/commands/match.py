@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from amt_stream.cli.files import identities, not_to_write, path_kind, write_bytes
+from amt_stream.cli.files import identities, not_to_write, refuse_no_folder, write_bytes
 from amt_stream.cli.messages import Mistake, WrongUsage, say, text_table, warnings_said
 from amt_stream.cli.options.sounds import MatchOptions
 from amt_stream.core.files import why
@@ -110,8 +110,7 @@ def _lines(pairs: "list[tuple[Path, Match | Exception]]") -> list[str]:
 
 def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:
     """The file for each sound. Raises Mistake if one must not be written."""
-    if path_kind(folder) not in ("", "folder"):
-        raise Mistake(f"{folder} is a file: --out names a folder")
+    refuse_no_folder(folder, "--out names")
     targets = [folder / f"{file.stem}.wav" for file in files]
     for target, count in Counter(targets).items():
         if count > 1:

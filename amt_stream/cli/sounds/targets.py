@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from amt_stream.cli.files import identities, not_to_write, path_kind
+from amt_stream.cli.files import identities, not_to_write, path_kind, refuse_no_folder
 from amt_stream.cli.messages import Mistake, WrongUsage
 from amt_stream.cli.options.sounds import AnalyzeOptions
 from amt_stream.cli.sounds.batch import Task
@@ -78,8 +78,8 @@ def planned(tasks: Sequence[Task], args: AnalyzeOptions) -> tuple[list[Task], Pa
     out = Path(args.out)
     kind = path_kind(out)
     several = len(tasks) > 1 or args.resume
-    if several and kind not in ("", "folder"):
-        raise Mistake(f"{out} is a file: for several files --out names a folder")
+    if several:
+        refuse_no_folder(out, "for several files --out names")
     if not several and kind != "folder":
         refusal = overwriting(out, tasks, args)
         if not refusal:
