@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from amt_stream.core.compiling import compiling
 from amt_stream.core.errors import Refusal
@@ -266,18 +266,15 @@ class Station:
         """Do commands one after the other; while the device is missing, do not wait for it."""
         if self._state != WAITING:
             async with self._order:
-                await self._do(asked)
+                waits = ACTIONS[asked.command](self, asked.arguments)
+                if waits is not None:
+                    await waits
         elif asked.command == "stop":
             self._not_wanted.set()
             async with self._order:
                 await self._end("stopped")  # the device may have appeared just before
         elif asked.command != "status":
             raise CommandRefused(f"no measurement yet, waiting for the microphone: {self._away}")
-
-    async def _do(self, asked: Asked) -> None:
-        waits = ACTIONS[asked.command](self, asked.arguments)
-        if waits is not None:
-            await waits
 
     async def _stop(self) -> None:
         self._running()
@@ -379,6 +376,10 @@ class Station:
         engine = self._running()
         (engine.pause if paused else engine.unpause)()
         self._enter("paused" if paused else "measuring")
+
+    def _count_impulse(self, counts: bool, **of: Any) -> None:
+        self.preset.refuse_no_impulses("take_in" if counts else "leave_out")
+        self._running().tell_event(impulse_event(counts, **of))
 
     def _calibrate(self, full_scale_db: float, microphone: str | None = None) -> None:
         engine, table = self._running(), self.table
@@ -491,8 +492,8 @@ ACTIONS: Mapping[str, Action] = {
     "reset_readings": lambda station, arguments: station._running().reset_readings(**arguments),
     "undo_reset": lambda station, arguments: station._running().undo_reset(**arguments),
     "mark": lambda station, arguments: station._running().mark(**arguments),
-    "leave_out": lambda station, of: station._running().tell_event(impulse_event(False, **of)),
-    "take_in": lambda station, of: station._running().tell_event(impulse_event(True, **of)),
+    "leave_out": lambda station, of: station._count_impulse(False, **of),
+    "take_in": lambda station, of: station._count_impulse(True, **of),
     "calibrate": lambda station, arguments: station._calibrate(**arguments),
     "swap": lambda station, arguments: station._swap(arguments["settings"]),
 }

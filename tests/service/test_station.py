@@ -4,6 +4,8 @@ import asyncio
 import itertools
 import time
 
+import pytest
+
 from amt_stream.engine import Engine, am_tone_source
 from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.specification import RowSettings
@@ -111,6 +113,17 @@ def test_a_calibration_of_a_row_that_there_is_not_changes_no_header():
     asyncio.run(served.serve(lambda: asking.reply is not None))
     assert "no microphone is called 'door'" in asking.reply["error"]
     assert served.table.sound.calibration == [am_tone_source().calibration]
+
+
+@pytest.mark.parametrize("command", ["leave_out", "take_in"])
+def test_an_impulse_is_refused_where_no_model_counts_any(command):
+    asking = Asking(command, time_s=0.1)
+    asyncio.run(station([asking], 100).serve(lambda: asking.reply is not None))
+    assert (asking.reply["done"], asking.reply["error"]) == (
+        False,
+        f"{command} is for the models impulses and rating, and not for spl: add --model rating, or "
+        "leave it out",
+    )
 
 
 def test_what_comes_after_the_end_of_the_sound_is_refused():

@@ -26,7 +26,8 @@ from tests.service.served import Served, is_row
 
 TOPIC = "amt/all"
 NAMED = {"station": "all", "labels": {"city": "Graz", "lat": "-33.9"}}
-MEASURED = ["--source", "am-tone", "--model", "zwicker", "--columns", "zwicker_n_sone,zwicker_n5*"]
+MEASURED = ["--source", "am-tone", "--model", "zwicker,impulses"]
+MEASURED += ["--columns", "zwicker_n_sone,zwicker_n5*"]
 COLUMNS = ("zwicker_n_sone", "zwicker_n5_sone", "zwicker_n5_phon")
 
 
