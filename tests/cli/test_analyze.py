@@ -4,6 +4,7 @@ import re
 import signal
 import time
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -210,9 +211,18 @@ def test_summaries_make_a_table(run, sound_file):
         assert [cells[n] for n in header[4:]] == [str(summary.get(n, "")) for n in header[4:]]
     assert {row[1] for row in rows} == {"1 2", "1"}
 
-    refused = run(*call, "--format", "csv", "--columns", "laf_db")
-    assert (refused.status, refused.out) == (1, "")
-    assert "--columns laf_db: no reading of a whole sound has such a name" in refused.err
+    left_out = {*next(csv.reader(run(*call, "--format", "csv").out.splitlines()))} - {*header}
+    assert "laeq_left_db" in left_out
+    chosen = run(*call, "--columns", "laeq_db, l5*").out.splitlines()
+    for line, summary in zip(chosen, told, strict=True):
+        kept = {name: value for name, value in summary.items() if name not in left_out}
+        assert json.loads(line) | {"date": ""} == kept | {"date": ""}
+
+    for more in (["--format", "csv"], [], ["--out", "all.json"]):
+        refused = run(*call, *more, "--columns", "laf_db")
+        assert refused.status == 1
+        assert "--columns laf_db: no reading of a whole sound has such a name" in refused.err
+    assert not Path("all.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -223,6 +233,7 @@ def test_summaries_make_a_table(run, sound_file):
         (["a.wav", "--out", "-", "--summary"], 2, "leave one out"),
         (["a.wav", "--summary", "--format", "csv", "--interval", "1s"], 2, "leave --summary out"),
         (["a.wav", "b.wav", "--out", "a.wav"], 1, "is a file: for several files"),
+        (["a.wav", "b.wav", "--out", "a.wav/x"], 1, "a.wav is a file: for several files"),
         (["a.wav", "x/a.wav", "--out", "rows"], 1, "two of the files would be written to"),
         (["a.wav", "--out", "a.wav", "--force"], 1, "is one of the files to analyze"),
     ],

@@ -20,7 +20,13 @@ from amt_stream.cli.sounds.batch import BatchCalibration, Task, tasks_of
 from amt_stream.cli.sounds.piped import pipes_as_files
 from amt_stream.cli.sounds.progress import Progress
 from amt_stream.cli.sounds.resuming import name_in_manifest, part_settings, split_done
-from amt_stream.cli.sounds.summaries import sheets_of, write_table
+from amt_stream.cli.sounds.summaries import (
+    refuse_none_chosen,
+    sheets_of,
+    statistics_in,
+    with_chosen,
+    write_table,
+)
 from amt_stream.cli.sounds.targets import planned, row_format, summary_file
 from amt_stream.cli.table import refuse_not_csv, table_of, writer_of
 from amt_stream.core.formats import header_path
@@ -108,6 +114,10 @@ def _analyze_each(
     if preset.compute_note:
         say(preset.compute_note)
     failed = False
+    # Where rows are written too, --columns chooses theirs.
+    alone = args.summary and (args.out is None or summary_path is not None)
+    only = args.columns if alone else None
+    names: dict[str, None] = {}
     summaries: list[Mapping[str, object]] = []
     limits: list[tuple[str, Mapping[str, object]]] = []
     for outcome in _outcomes(args, preset, tasks, folder):
@@ -120,16 +130,20 @@ def _analyze_each(
         failed |= "cut_off" in outcome.summary["sound"]
         name = _sound_name(args, outcome.summary)
         limits += [(name, one) for one in outcome.summary.get("limits", ())]
+        names |= dict.fromkeys(statistics_in(outcome.summary))
+        summary = outcome.summary if only is None else with_chosen(outcome.summary, only)
         if summary_path is not None or in_table:
-            summaries.append(outcome.summary)
+            summaries.append(summary)
         elif args.summary:
-            print(json.dumps(outcome.summary), flush=True)
+            print(json.dumps(summary), flush=True)
+    if only is not None and names:
+        refuse_none_chosen([*names], only)
     if in_table:
-        write_table(summaries, args.columns, sys.stdout, args.dialect)
+        write_table(summaries, sys.stdout, args.dialect)
     elif summaries and summary_path is not None:
         with atomic_text_file(summary_path) as stream:
             if summary_path.suffix == XLSX:
-                write_workbook(stream.buffer, sheets_of(summaries, args.columns))
+                write_workbook(stream.buffer, sheets_of(summaries))
             else:
                 json.dump(summaries[0] if len(tasks) == 1 else summaries, stream, indent=2)
                 stream.write("\n")
@@ -140,11 +154,7 @@ def _refuse_without_impulses(args: AnalyzeOptions, preset: Preset, sounds: int) 
     """Raise Mistake if impulses are to be left out where there are none, or of several sounds."""
     if not args.without_impulses:
         return
-    if not {"impulses", "rating"} & {*preset.names}:
-        raise Mistake(
-            "--without-impulses is for the models impulses and rating, and not for "
-            f"{', '.join(preset.names)}: add --model rating, or leave it out"
-        )
+    preset.refuse_no_impulses("--without-impulses")
     if sounds > 1:
         raise Mistake(
             f"--without-impulses is for one sound, and these are {sounds}: give one file, and its "

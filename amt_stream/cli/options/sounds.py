@@ -86,7 +86,8 @@ class AnalyzeOptions(
     summary: bool = switch(
         "--summary",
         "write one JSON line per file instead of rows, with maxima, percentiles and other "
-        "statistics of the whole sound; with --format csv, a table of those that --columns chooses",
+        "statistics of the whole sound, or with those that --columns chooses; with --format csv, a "
+        "table",
     )
     format: str | None = setting(
         "--format",

@@ -6,6 +6,7 @@ from typing import Any, TextIO
 
 from amt_stream.cli.messages import Mistake
 from amt_stream.cli.table import marked
+from amt_stream.core.json_types import JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.core.tables import CsvDialect
 from amt_stream.sessions.outputs.workbook import cells_of_rows
@@ -25,41 +26,48 @@ NO_READINGS = (*ABOUT, "schema", "fs", "replaced_samples")
 
 
 def write_table(
-    summaries: Sequence[Mapping[str, object]],
-    columns: str | Sequence[str] | None,
-    stream: TextIO,
-    dialect: CsvDialect,
+    summaries: Sequence[Mapping[str, object]], stream: TextIO, dialect: CsvDialect
 ) -> None:
-    """Write the table of whole sounds as CSV. Raises as `table_of_sounds` does."""
+    """Write the table of whole sounds as CSV."""
     marked(stream, dialect).write(dialect.begin)
-    stream.writelines(map(dialect.line, table_of_sounds(summaries, columns)))
+    stream.writelines(map(dialect.line, table_of_sounds(summaries)))
 
 
-def table_of_sounds(
-    summaries: Sequence[Mapping[str, object]], columns: str | Sequence[str] | None
-) -> list[list[Cell]]:
+def table_of_sounds(summaries: Sequence[Mapping[str, object]]) -> list[list[Cell]]:
     """The names of readings of whole sounds, and the readings of each; None where it has none.
 
-    columns: names or patterns of the readings, in a text separated by commas; None takes all
-
-    The last column has what is wrong with a sound, if anything is wrong with one of them. Raises
-    Mistake if no reading of any sound has such a name.
+    The last column has what is wrong with a sound, if anything is wrong with one of them.
     """
     names = dict.fromkeys(name for one in summaries for name in statistics_in(one))
-    typed = columns.split(",") if isinstance(columns, str) else columns or "*"
-    chosen = [name for name in names if any(fnmatchcase(name, one.strip()) for one in typed)]
-    if summaries and not chosen:
-        raise Mistake(
-            f"--columns {','.join(typed)}: no reading of a whole sound has such a name: give one "
-            f"of {brief(', '.join(names))}"
-        )
-    heads = [*ABOUT, *chosen]
+    heads = [*ABOUT, *names]
     lines = [[_cell(one.get(name)) for name in heads] for one in summaries]
     remarks = [_remarks(one) for one in summaries]
     if any(remarks):
         heads.append(REMARKS)
         lines = [[*line, words] for line, words in zip(lines, remarks, strict=True)]
     return [[*heads], *lines]
+
+
+def with_chosen(summary: JsonMap, columns: str | Sequence[str]) -> JsonMap:
+    """The summary with only those of its readings that the names or patterns choose."""
+    names = statistics_in(summary)
+    left_out = {*names}.difference(_chosen(names, columns))
+    return {key: value for key, value in summary.items() if key not in left_out}
+
+
+def refuse_none_chosen(names: Sequence[str], columns: str | Sequence[str]) -> None:
+    """Raise Mistake if the names or patterns choose none of all readings."""
+    if not _chosen(names, columns):
+        typed = columns if isinstance(columns, str) else ",".join(columns)
+        raise Mistake(
+            f"--columns {typed}: no reading of a whole sound has such a name: give one of "
+            f"{brief(', '.join(names))}"
+        )
+
+
+def _chosen(names: Sequence[str], columns: str | Sequence[str]) -> list[str]:
+    typed = columns.split(",") if isinstance(columns, str) else columns
+    return [name for name in names if any(fnmatchcase(name, one.strip()) for one in typed)]
 
 
 def _remarks(summary: Mapping[str, Any]) -> str:
@@ -71,14 +79,9 @@ def _remarks(summary: Mapping[str, Any]) -> str:
     return "; ".join(filter(None, (clipped, length)))
 
 
-def sheets_of(
-    summaries: Sequence[Mapping[str, Any]], columns: str | Sequence[str] | None
-) -> dict[str, list[Sequence[object]]]:
-    """The sheets of a workbook: the table of whole sounds, and the intervals of all, if any.
-
-    Raises as `table_of_sounds` does.
-    """
-    sheets: dict[str, list[Sequence[object]]] = {"sounds": [*table_of_sounds(summaries, columns)]}
+def sheets_of(summaries: Sequence[Mapping[str, Any]]) -> dict[str, list[Sequence[object]]]:
+    """The sheets of a workbook: the table of whole sounds, and the intervals of all, if any."""
+    sheets: dict[str, list[Sequence[object]]] = {"sounds": [*table_of_sounds(summaries)]}
     lines: list[Sequence[object]] = []
     for one in summaries:
         if rows := one.get("intervals"):
