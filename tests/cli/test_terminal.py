@@ -433,6 +433,16 @@ def test_the_state_at_the_top_is_the_worst():
     drive(engine, TerminalMeter(engine, readings, lambda: None), look)
 
 
+def test_a_measurement_of_more_than_a_day_shows_its_hours(monkeypatch):
+    engine, meter = made("--source", "demo", "--model", "spl")
+    monkeypatch.setattr(type(meter.readings), "measured_s", 90061.0)
+
+    async def look(app, pilot):
+        await until(app, lambda text: " 25:01:01 " in text.split("\n")[0])
+
+    drive(engine, meter, look)
+
+
 def test_a_limit_that_is_exceeded_has_a_shape_and_a_word(sound_file, tone):
     path = sound_file(tone(80.0, 30.0))
     limits = ("--limit", "laf_db>79", "--limit", "laf_db>120", "--full-scale-db", 100)

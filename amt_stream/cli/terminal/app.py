@@ -25,7 +25,7 @@ from amt_stream.cli.terminal.pictures import Line, cut
 from amt_stream.cli.watch import Watch
 from amt_stream.core.compiling import compiling
 from amt_stream.core.safe_text import plain
-from amt_stream.core.words import counted
+from amt_stream.core.words import counted, elapsed_text
 from amt_stream.meters.calibration import calibration_words
 from amt_stream.meters.catalog import DEFAULT
 from amt_stream.meters.frames import Fault, Frames
@@ -281,7 +281,7 @@ class MeterApp(App[None]):
             if meter.readings is not None
             else health.samples / engine.source.fs
         )
-        clock = time.strftime("%H:%M:%S", time.gmtime(measured))
+        clock = elapsed_text(measured)
         chip = f" {sign.glyph} {states_text(states)} "
         logging = ""
         if (log := meter.log_now) is not None:
