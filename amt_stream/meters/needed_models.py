@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from amt_stream.core.settings import PresetError
 from amt_stream.meters import catalog
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.presets import Preset
@@ -107,3 +108,12 @@ def refuse_no_such_columns(preset: Preset, columns: Iterable[WantedColumn]) -> N
             choose(readings, None, [one.column])
         except NoSuchColumn as error:
             raise NoSuchColumn(f"{one.words}: {error}" if one.words else str(error)) from None
+
+
+def refuse_no_impulses(preset: Preset, asked: str) -> None:
+    """Raise PresetError if `asked` is about single impulses, and no model counts them."""
+    if not {"impulses", "rating"} & {*preset.names}:
+        raise PresetError(
+            f"{asked} is for the models impulses and rating, and not for {preset.where}: add "
+            "--model rating, or leave it out"
+        )

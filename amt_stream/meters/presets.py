@@ -131,14 +131,6 @@ class Preset(EngineSettings):
         """Catalog entries of its models; none for a chain."""
         return () if self.stages else tuple(catalog.entry(name) for name in self.names)
 
-    def refuse_no_impulses(self, asked: str) -> None:
-        """Raise PresetError if `asked` is about single impulses, and no model counts them."""
-        if not {"impulses", "rating"} & {*self.names}:
-            raise PresetError(
-                f"{asked} is for the models impulses and rating, and not for {self.where}: add "
-                "--model rating, or leave it out"
-            )
-
     def with_names(self, names: tuple[str, ...]) -> "Preset":
         """A copy with other models, which keep the settings that they have too."""
         kept = {k: v for k, v in self.settings.items() if k in settings_of(names)}

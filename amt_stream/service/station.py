@@ -20,6 +20,7 @@ from amt_stream.engine.run_state import EngineEnded
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters.calibration import Calibration, utc_now
 from amt_stream.meters.frames import impulse_event
+from amt_stream.meters.needed_models import refuse_no_impulses
 from amt_stream.meters.presets import Preset, load_preset
 from amt_stream.meters.table import Table
 from amt_stream.service.commands import Asked, CommandRefused, command_in, id_of, understood
@@ -266,8 +267,7 @@ class Station:
         """Do commands one after the other; while the device is missing, do not wait for it."""
         if self._state != WAITING:
             async with self._order:
-                waits = ACTIONS[asked.command](self, asked.arguments)
-                if waits is not None:
+                if (waits := ACTIONS[asked.command](self, asked.arguments)) is not None:
                     await waits
         elif asked.command == "stop":
             self._not_wanted.set()
@@ -378,7 +378,7 @@ class Station:
         self._enter("paused" if paused else "measuring")
 
     def _count_impulse(self, counts: bool, **of: Any) -> None:
-        self.preset.refuse_no_impulses("take_in" if counts else "leave_out")
+        refuse_no_impulses(self.preset, "take_in" if counts else "leave_out")
         self._running().tell_event(impulse_event(counts, **of))
 
     def _calibrate(self, full_scale_db: float, microphone: str | None = None) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from amt_stream.meters.frames import Event
 from amt_stream.meters.rows import Rows
+from amt_stream.sessions.chain import Entry
 from amt_stream.sessions.files import SessionError, new_name, same_file
 from amt_stream.sessions.folder import DATABASE, Folder
 from amt_stream.sessions.log_parts import Headers, LoggedEvent, LogHour, MakeHeader
@@ -56,7 +57,7 @@ class Database:
         self._hour = ""
         self._began = self._changed = False
         # Never reuse the numbers of a lost database.
-        closed = self._last_closed()
+        closed = _last_closed(folder.chain.entries)
         self._next = {table: last + 1 for table, last in closed.items()}
         self._connection: sqlite3.Connection | None = None
         try:
@@ -176,16 +177,6 @@ class Database:
             self._connection, self._next["rows"], self._folder.run
         )
 
-    def _last_closed(self) -> dict[str, int]:
-        """The last row of each table that the chain has."""
-        last = dict.fromkeys(TABLES, 0)
-        for entry in self._folder.chain.entries:
-            table, end = entry.get("table"), entry.get("last")
-            # `verify` reports an edited entry.
-            if table in TABLES and isinstance(end, int) and 0 <= end < MOST_ROWS:
-                last[table] = max(last[table], end)
-        return last
-
     def _close_what_is_open(self, closed: dict[str, int]) -> None:
         """Close parts that an interrupted run left open, after the last closed rows."""
         run = self._folder.chain.last_run
@@ -295,6 +286,17 @@ def transaction(connection: sqlite3.Connection | None) -> Iterator[sqlite3.Conne
         with contextlib.suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+def _last_closed(entries: Iterable[Entry]) -> dict[str, int]:
+    """The last row of each table that a chain has."""
+    last = dict.fromkeys(TABLES, 0)
+    for entry in entries:
+        table, end = entry.get("table"), entry.get("last")
+        # `verify` reports an edited entry.
+        if table in TABLES and isinstance(end, int) and 0 <= end < MOST_ROWS:
+            last[table] = max(last[table], end)
+    return last
 
 
 def stored(value: object) -> Any:

@@ -40,6 +40,7 @@ from amt_stream.engine.sources import SourceError
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration, uncertainty_of
 from amt_stream.meters.frames import impulse_event
+from amt_stream.meters.needed_models import refuse_no_impulses
 from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import Rows, header_of_intervals
 from amt_stream.meters.rows.models.rating import RatingReadings
@@ -154,7 +155,7 @@ def _refuse_without_impulses(args: AnalyzeOptions, preset: Preset, sounds: int) 
     """Raise Mistake if impulses are to be left out where there are none, or of several sounds."""
     if not args.without_impulses:
         return
-    preset.refuse_no_impulses("--without-impulses")
+    refuse_no_impulses(preset, "--without-impulses")
     if sounds > 1:
         raise Mistake(
             f"--without-impulses is for one sound, and these are {sounds}: give one file, and its "
