@@ -15,7 +15,7 @@ from amt_stream.dsp.functional.compiler.call_table import (
 )
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.functional.excitation import _lower_skirts, _select_components
-from amt_stream.dsp.functional.filters.fir import _partitioned_fir, resampling
+from amt_stream.dsp.functional.filters.fir import RESAMPLER, RESAMPLING, _partitioned_fir, resample
 from amt_stream.dsp.functional.group_skirts import Groups, _group_skirts
 from amt_stream.dsp.functional.loudness import Channels, _binaural_loudness, _monaural_loudness
 from amt_stream.dsp.functional.spectrum import _running_spectrum
@@ -25,21 +25,22 @@ WINDOWS = 6
 
 
 AT = plan_rows(
+    RESAMPLER
     # Kernels, by address.
-    "to_rate through_ear to_spectrum to_kept to_density to_high by_groups one_by_one "
+    + "through_ear to_spectrum to_kept to_density to_high by_groups one_by_one "
     "to_shifted to_binaural to_monaural to_end "
-    # Integers: input samples per block of the resampler, taps of its filter, samples per frame.
-    "down taken hop "
+    # An integer: samples per frame.
+    "hop "
     # Tables, named as in their functions; those of the windows are integers.
-    "halves bins bank partitions to_lines from_lines cosine sine levels levels_blocks upper "
+    "halves bins partitions to_lines from_lines cosine sine levels levels_blocks upper "
     "upper_blocks apart ends middle slope bend above center frequency fc components_below "
     "threshold gain a alpha scale c smoothing theta short_term long_term "
     # Spacing of the channels in Cam; (2, shift): level shifts in dB, and as factors.
     "step shifts "
     # The state: earlier samples of each filter, and the state of the loudness.
-    "before_resampling before_lines before_spectrum before short long "
+    "before_lines before_spectrum before short long "
     # The sound (row, time) at each step, with its past and without.
-    "given nothing to_resample resampled to_ear lines at_cochlea to_transform "
+    "nothing to_ear lines at_cochlea to_transform "
     # Components (row, frame, component), and views (listener, ear, frame, component) over which
     # the strongest is sought: of all, and of those kept.
     "power seen seen_kept "
@@ -78,7 +79,7 @@ def _to_end(stl_ears: Array, ltl_ears: Array, stl: Array, ltl: Array, before: Ar
             ltl[r, n] = ltl_ears[r, 0, n] + ltl_ears[r, 1, n]
 
 
-CALLS = Calls(AT)
+CALLS = Calls(AT, RESAMPLING)
 """The kernels, by their rows in a plan."""
 
 _a, _i, _d, _ = CALLS.arguments
@@ -95,7 +96,6 @@ _LOUDNESS = _a(3, "stl_ears", "ltl_ears")
 _MEMORY = _a(2, "short", "long")
 _PRECISE = _d(2, "short", "long")
 
-_to_rate = resampling(CALLS)
 _through_ear = CALLS.add(
     "through_ear",
     _partitioned_fir,
@@ -170,11 +170,7 @@ def to_density(plan: Array, like: Array) -> bool:
 
     Returns False if a table does not fit. Writes no state.
     """
-    size, sound = like.itemsize, AT.given
-    if plan[AT.to_rate, 0]:
-        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
-        _to_rate(plan, like)
-        sound = AT.resampled
+    size, sound = like.itemsize, resample(plan, like)
     join(plan, AT.nothing, sound, AT.to_ear, size)
     # The spectra of this block follow the earlier ones.
     join(plan, AT.before_lines, AT.nothing, AT.lines, size)
@@ -194,8 +190,7 @@ def to_loudness(plan: Array, like: Array) -> bool:
     if not _excite(plan, like):
         return False
     size = like.itemsize
-    if plan[AT.to_rate, 0]:
-        leave(plan, AT.to_resample, AT.before_resampling, size)
+    leave(plan, AT.to_resample, AT.before_resampling, size)
     leave(plan, AT.lines, AT.before_lines, size)
     leave(plan, AT.to_transform, AT.before_spectrum, size)
     if plan[AT.to_binaural, 0]:

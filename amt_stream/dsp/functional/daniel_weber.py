@@ -18,7 +18,7 @@ from amt_stream.dsp.functional.compiler.fourier import transform_columns, turns
 from amt_stream.dsp.functional.compiler.lanes import LANES
 from amt_stream.dsp.functional.compiler.shapes import fit, signal_axes, whole_blocks
 from amt_stream.dsp.functional.compiler.threads import one_thread
-from amt_stream.dsp.functional.filters.fir import resampling
+from amt_stream.dsp.functional.filters.fir import RESAMPLER, RESAMPLING, resample
 from amt_stream.dsp.scales import P0
 
 FS = 48000
@@ -319,27 +319,23 @@ def _product(a: Array, b: Array) -> float:
 
 
 AT = plan_rows(
-    # Kernels, by address.
-    "to_rate to_rough "
-    # Integers: input samples per block of the resampler, and taps of its filter.
-    "down taken "
+    RESAMPLER
+    # A kernel, by address.
+    + "to_rough "
     # Tables, named as in their stages, and of the transforms.
-    f"bank {' '.join(TABLE_SHAPES)} turn "
-    # The state: of the resampler, and the last half of a window.
-    "before_resampling past "
-    # The sound (row, time): as given, resampled, and with what was before it.
-    "given to_resample resampled joined "
+    f"{' '.join(TABLE_SHAPES)} turn "
+    # The state, which is the last half of a window, and the sound (row, time) after it.
+    "past joined "
     # Outputs (row, frame) and (row, frame, 47).
     "r specific"
 )
 """Rows of a plan, by name. A row of zeros stands for a missing array or kernel."""
 
-CALLS = Calls(AT)
+CALLS = Calls(AT, RESAMPLING)
 """The kernels, by their rows in a plan."""
 
 _a, _, _d, _ = CALLS.arguments
 
-_to_rate = resampling(CALLS)
 _to_rough = CALLS.add(
     "to_rough",
     _rough_windows,
@@ -352,12 +348,8 @@ _to_rough = CALLS.add(
 @kernel
 def to_roughness(plan: Array, like: Array) -> None:
     """Sound to roughness; like: any array of the sound's dtype."""
-    size, sound = like.itemsize, AT.given
-    if plan[AT.to_rate, 0]:
-        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
-        _to_rate(plan, like)
-        leave(plan, AT.to_resample, AT.before_resampling, size)
-        sound = AT.resampled
+    size, sound = like.itemsize, resample(plan, like)
+    leave(plan, AT.to_resample, AT.before_resampling, size)
     join(plan, AT.past, sound, AT.joined, size)
     _to_rough(plan, like)
     leave(plan, AT.joined, AT.past, size)

@@ -1,8 +1,8 @@
 """Sound to Zwicker loudness: the kernels of all stages in one compiled call, on a plan."""
 
-from amt_stream.dsp.functional.compiler.call_table import Calls, join, leave, plan_rows
+from amt_stream.dsp.functional.compiler.call_table import Calls, leave, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
-from amt_stream.dsp.functional.filters.fir import resampling
+from amt_stream.dsp.functional.filters.fir import RESAMPLER, RESAMPLING, resample
 from amt_stream.dsp.functional.zwicker import (
     _core_loudness,
     _levels,
@@ -17,17 +17,16 @@ EVERY = 4
 
 
 AT = plan_rows(
+    RESAMPLER
     # Kernels, by address.
-    "to_rate to_powers to_levels to_cores to_decayed to_total to_weighted to_end to_specific "
-    # Integers: input samples per block of the resampler, and taps of its filter.
-    "down taken "
+    + "to_powers to_levels to_cores to_decayed to_total to_weighted to_end to_specific "
     # Tables, named as in their stages.
-    "bank poles gain smoothing limit correction transmission threshold adaptation decay "
+    "poles gain smoothing limit correction transmission threshold adaptation decay "
     "weighting upper floors slopes "
     # The state.
-    "before_resampling filters cores low_passes begun "
-    # The sound (row, time), and in frames (row, frame, 24).
-    "given to_resample resampled in_frames "
+    "filters cores low_passes begun "
+    # The sound in frames (row, frame, 24).
+    "in_frames "
     # (row, frame, ...), and as lines (row and frame, ...): powers in Pa^2 in float64, levels in dB,
     # core loudness, the same after decay, loudness, and the same with temporal weighting.
     "powers levels core_lines core decayed decayed_lines total_lines total weighted "
@@ -53,13 +52,12 @@ def _to_end(weighted: Array, decayed: Array, n: Array, core_out: Array, begun: A
                 out[i] = core[i]
 
 
-CALLS = Calls(AT)
+CALLS = Calls(AT, RESAMPLING)
 """The kernels, by their rows in a plan."""
 
 _a, _, _d, _b = CALLS.arguments
 _PATTERN = *_a(1, "upper", "floors"), *_a(2, "slopes")
 
-_to_rate = resampling(CALLS)
 _to_powers = CALLS.add(
     "to_powers",
     _third_octave_powers,
@@ -107,13 +105,8 @@ _to_specific = CALLS.add(
 @kernel
 def to_loudness(plan: Array, like: Array) -> None:
     """Sound to loudness; like: any array of the sound's dtype."""
-    size, sound = like.itemsize, AT.given
-    if plan[AT.to_rate, 0]:
-        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
-        _to_rate(plan, like)
-        leave(plan, AT.to_resample, AT.before_resampling, size)
-        sound = AT.resampled
-    plan[AT.in_frames, 0] = plan[sound, 0]
+    plan[AT.in_frames, 0] = plan[resample(plan, like), 0]
+    leave(plan, AT.to_resample, AT.before_resampling, like.itemsize)
     _to_powers(plan, like)
     _to_levels(plan, like)
     _to_cores(plan, like)

@@ -46,7 +46,6 @@ ONE_FORM = {
         "plan_rows",
     ),
     *(
-        "resampling",
         "run",
         "signal_axes",
         "state_space",

@@ -22,7 +22,7 @@ from amt_stream.dsp.functional.ecma418.envelopes import ORDER, _envelopes
 from amt_stream.dsp.functional.ecma418.modulation import FRAME
 from amt_stream.dsp.functional.ecma418.parts import _loudness, _roughness, _tonality, _total
 from amt_stream.dsp.functional.filters.direct_form import _direct_form
-from amt_stream.dsp.functional.filters.fir import resampling
+from amt_stream.dsp.functional.filters.fir import RESAMPLER, RESAMPLING, resample
 from amt_stream.dsp.functional.gammatone import _cascade
 
 STATES = {
@@ -45,24 +45,25 @@ def _names(of: dict[str, Any]) -> str:
 
 
 AT = plan_rows(
+    RESAMPLER
     # Kernels, by address.
-    "to_rate to_faded to_filtered to_ear to_bands to_tones to_parts to_loudness to_tonality "
+    + "to_faded to_filtered to_ear to_bands to_tones to_parts to_loudness to_tonality "
     "to_envelopes to_wide to_rough to_roughness to_fluctuation to_total "
     "to_late has_frames to_blocks to_frames to_held "
-    # Integers: input samples per block of the resampler, and taps of its filter; of all metrics,
-    # the row that is modulated, its frames, and values by which held ones are late.
-    "down taken row frames held_late "
+    # Integers: of all metrics, the row that is modulated, its frames, and values by which held ones
+    # are late.
+    "row frames held_late "
     # Tables, named as in their stages.
-    "bank fade numerators denominators poles weights envelope_poles envelope_weights "
+    "fade numerators denominators poles weights envelope_poles envelope_weights "
     f"{_names(TABLES)} "
-    # The state: of the resampler, of the delay after it, of ear and bands, and over frames; of all
+    # The state: of the delay after the resampler, of ear and bands, and over frames; of all
     # metrics, of the delays of tones and of roughness, and of the values that are held.
-    "before_resampling before_delay faded past filters envelope_filters "
+    "before_delay faded past filters envelope_filters "
     f"{_names(STATES)} past_parts past_rough waiting begun last "
     # Memory of `tonal_and_noise`, and rows of blocks that are not averaged over time.
     f"{' '.join(Memory._fields)} no_rows "
-    # The sound (row, time): as given, resampled, delayed; and the input of the ear filter.
-    "given to_resample resampled delayed sound "
+    # The sound (row, time): delayed, and the input of the ear filter.
+    "delayed sound "
     # Inside the ear in float64, at the cochlea (row, time) and (row, 1, time), and (row, 53, time).
     "inside ear ear_rows bands "
     # Envelopes and powers (row, 2, 53, time), the same in float64 (row, part, 53, time), and of one
@@ -224,7 +225,7 @@ def _to_held(
     begun[row] = (begun[row] + time) % FRAME
 
 
-CALLS = Calls(AT)
+CALLS = Calls(AT, RESAMPLING)
 """The kernels, by their rows in a plan."""
 
 _a, _i, _d, _ = CALLS.arguments
@@ -247,7 +248,6 @@ def _of(stage: str, form: dict[str, Any]) -> TupleOf:
     )
 
 
-_to_rate = resampling(CALLS)
 _faded = CALLS.add(
     "to_faded", _to_faded, *_a(2, "sound"), *_d(1, "fade"), *_i(1, "faded"), *_d(2, "inside")
 )
@@ -361,10 +361,8 @@ METRICS["all"] = (
 @kernel
 def _to_cochlea(plan: Array, like: Array) -> None:
     """Sound to that at the cochlea."""
-    size, sound = like.itemsize, AT.given
+    size, sound = like.itemsize, resample(plan, like)
     if plan[AT.to_rate, 0]:
-        join(plan, AT.before_resampling, AT.given, AT.to_resample, size)
-        _to_rate(plan, like)
         leave(plan, AT.to_resample, AT.before_resampling, size)
         join(plan, AT.before_delay, AT.resampled, AT.delayed, size)
         leave(plan, AT.delayed, AT.before_delay, size)

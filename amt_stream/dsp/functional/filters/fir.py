@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from amt_stream.dsp.functional.compiler import gpu
-from amt_stream.dsp.functional.compiler.call_table import Calls, Integer
+from amt_stream.dsp.functional.compiler.call_table import Calls, Integer, join, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, array, compiled, kernel
 from amt_stream.dsp.functional.compiler.lanes import LANES, lanes_of, put
-from amt_stream.dsp.functional.compiler.lowering import Value
 from amt_stream.dsp.functional.compiler.shapes import fit, last_axes, signal_axes, whole_blocks
 from amt_stream.dsp.functional.compiler.sums import sums_of_products
 
@@ -270,9 +269,33 @@ def _polyphase(joined: Array, bank: Array, down: int, length: int, y: Array) -> 
                 y[r, n1 * up + q], y[r, n1 * up + q1] = a1, b1
 
 
-def resampling(calls: Calls) -> Value:
-    """Add `_polyphase` to the calls of a plan; returns what runs it."""
-    sound, rows = calls.arguments[0], calls.rows
-    down_taken = Integer(rows.down), Integer(rows.taken)
-    given = *sound(2, "to_resample", "bank"), *down_taken, *sound(2, "resampled")
-    return calls.add("to_rate", _polyphase, *given)
+RESAMPLER = (
+    # A kernel, by address, and integers: input samples per block, and taps of its filter.
+    "to_rate down taken "
+    # A table, the state, and the sound (row, time): as given, with its past, and resampled.
+    "bank before_resampling given to_resample resampled "
+)
+"""The first rows of a plan that resamples its sound where it has to."""
+
+_AT = plan_rows(RESAMPLER)
+RESAMPLING = Calls(_AT)
+_a = RESAMPLING.arguments[0]
+
+_to_rate = RESAMPLING.add(
+    "to_rate",
+    _polyphase,
+    *(*_a(2, "to_resample", "bank"), Integer(_AT.down), Integer(_AT.taken), *_a(2, "resampled")),
+)
+
+
+@kernel
+def resample(plan: Array, like: Array) -> int:
+    """Resample the sound of a plan if it has a resampler, and return the row of the sound.
+
+    Writes no state: that is for `leave`, which does nothing without a resampler.
+    """
+    if not plan[_AT.to_rate, 0]:
+        return _AT.given
+    join(plan, _AT.before_resampling, _AT.given, _AT.to_resample, like.itemsize)
+    _to_rate(plan, like)
+    return _AT.resampled
