@@ -9,17 +9,19 @@ import numpy as np
 import torch
 
 from amt_stream.dsp.compose import prefixed
-from amt_stream.dsp.functional.compiler.call_table import Calls, plan_rows
+from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.fused import Fused, PlanOnly, Workspace
 from amt_stream.dsp.streaming import Outputs, Shape, Stage, State
 from amt_stream.meters.accumulators.percentiles import PERCENTS, RENEWED_S
 from amt_stream.meters.accumulators.statistics import CountingRule
+from amt_stream.native.exceeded import find_exceeded
 
 STATE = "passed", "top", "counted", "rise", "exceeding"
-MEMORY = "values", "found", "more"
+"""Rows of the state."""
+
 GIVEN = "phon_now", "max_sone", "max_phon", "exceeded_phon", "exceeded_sone"
-"""Rows of the state, of memory, and of outputs, which follow those of the model."""
+"""Rows of outputs, which follow those of the model."""
 
 
 class Since(NamedTuple):
@@ -39,19 +41,43 @@ class Since(NamedTuple):
     edition: str = ""
 
 
+class Counting(NamedTuple):
+    """What kernels of readings count with.
+
+    numbers: frames from before the sound, then `rising` to `most` of `find_exceeded`
+    width, percents: as there
+    passed: state: number of frames, with those from before the sound
+    top: state: the maximum of each loudness
+    counted, rise, exceeding: state of each line, as in `find_exceeded`
+    values, found, more: memory: what is counted of a line, its percentiles, and as there
+    """
+
+    numbers: Any
+    width: Any
+    percents: Any
+    passed: Any
+    top: Any
+    counted: Any
+    rise: Any
+    exceeding: Any
+    values: Any
+    found: Any
+    more: Any
+
+
 def readings_rows(rows: Any, tables: str = "") -> Any:
     """The rows of a plan whose outputs stand at the end of `rows`; tables: further ones."""
-    more = *GIVEN, "to_readings", tables, "numbers width percents", *STATE, *MEMORY
-    return plan_rows(" ".join([*rows._fields, *more]))
+    return plan_rows(" ".join([*rows._fields, *GIVEN, "to_readings", tables, *Counting._fields]))
 
 
 def counting_arguments(calls: Calls) -> tuple[Any, ...]:
-    """What kernels of readings take after loudness and tables: `numbers` and all that follows."""
+    """What kernels of readings take after loudness and tables: `Counting`, and outputs."""
     a, i, d, _ = calls.arguments
+    rule = *i(1, "numbers"), *d(None, "width"), *d(1, "percents")
     state = *i(1, "passed"), *d(1, "top"), *i(2, "counted", "rise"), *d(2, "exceeding")
     memory = *d(1, "values"), *d(2, "found"), *i(1, "more")
-    given = *a(2, *GIVEN[:3]), *a(3, "exceeded_phon")
-    return *i(1, "numbers"), *d(None, "width"), *d(1, "percents"), *state, *memory, *given
+    counting = TupleOf(Counting, (*rule, *state, *memory))
+    return counting, *a(2, *GIVEN[:3]), *a(3, "exceeded_phon")
 
 
 @kernel
@@ -61,6 +87,27 @@ def keep_maximum(sone: Array, number: int, top: Array, highest: Array) -> None:
         if number + k >= 0 and not top[0] >= sone[k]:
             top[0] = sone[k]
         highest[k] = top[0]
+
+
+@kernel
+def find_percentiles(counting: Counting, number: int, line: int) -> None:
+    """Percentiles of a line after each of its values; number: of the first value."""
+    _, rising, renewed, least, most = counting.numbers
+    find_exceeded(
+        counting.values,
+        number,
+        rising,
+        renewed,
+        counting.width,
+        least,
+        most,
+        counting.percents,
+        counting.counted[line],
+        counting.rise[line],
+        counting.exceeding[line],
+        counting.more,
+        counting.found,
+    )
 
 
 class _SinceState(Stage):

@@ -17,12 +17,13 @@ from amt_stream.dsp.scales import level_in_table, sone_table
 from amt_stream.dsp.streaming import Shape, Shapes
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.rows.models.loudness import LEVEL_RULE
-from amt_stream.native.exceeded import find_exceeded
 from amt_stream.native.loudness import (
+    Counting,
     LoudnessMeter,
     Since,
     WithReadings,
     counting_arguments,
+    find_percentiles,
     keep_maximum,
     readings_rows,
 )
@@ -62,25 +63,15 @@ def _read(
     ltl: Array,
     log_sones: Array,
     phons: Array,
-    numbers: Array,
-    width: float,
-    percents: Array,
-    passed: Array,
-    top: Array,
-    counted: Array,
-    rise: Array,
-    exceeding: Array,
-    values: Array,
-    found: Array,
-    more: Array,
+    counting: Counting,
     phon_now: Array,
     max_sone: Array,
     max_phon: Array,
     exceeded_phon: Array,
 ) -> None:
     """Readings after each frame, as `LoudnessReadings` has them; updates the state."""
-    before, rising, renewed, least, most = numbers
-    number, count = passed[0] - before, stl.shape[1]
+    number, count = counting.passed[0] - counting.numbers[0], stl.shape[1]
+    top, values = counting.top, counting.values
     for i in range(2):
         sone = ltl[0] if i else stl[0]
         keep_maximum(sone, number, top[i : i + 1], max_sone[i])
@@ -92,25 +83,11 @@ def _read(
         phon = _phon(values, log_sones, phons)
         for k in range(count):
             phon_now[i, k] = values[k] = phon[k]
-    find_exceeded(
-        values,
-        number,
-        rising,
-        renewed,
-        width,
-        least,
-        most,
-        percents,
-        counted[0],
-        rise[0],
-        exceeding[0],
-        more,
-        found,
-    )
-    for i in range(len(percents)):
+    find_percentiles(counting, number, 0)
+    for i in range(len(counting.percents)):
         for k in range(count):
-            exceeded_phon[0, i, k] = found[i, k]
-    passed[0] += count
+            exceeded_phon[0, i, k] = counting.found[i, k]
+    counting.passed[0] += count
 
 
 CALLS = Calls(AT, component_loudness.CALLS)

@@ -15,12 +15,13 @@ from amt_stream.dsp.streaming import Shape, Shapes, State
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.meters.accumulators.statistics import binary_logarithm
 from amt_stream.meters.rows.models.zwicker import LOUDNESS
-from amt_stream.native.exceeded import find_exceeded
 from amt_stream.native.loudness import (
+    Counting,
     LoudnessMeter,
     Since,
     WithReadings,
     counting_arguments,
+    find_percentiles,
     keep_maximum,
     readings_rows,
 )
@@ -59,17 +60,7 @@ _binary_logarithm = _compiled(binary_logarithm)
 @kernel
 def _read(
     n: Array,
-    numbers: Array,
-    width: float,
-    percents: Array,
-    passed: Array,
-    top: Array,
-    counted: Array,
-    rise: Array,
-    exceeding: Array,
-    values: Array,
-    found: Array,
-    more: Array,
+    counting: Counting,
     phon_now: Array,
     max_sone: Array,
     max_phon: Array,
@@ -77,34 +68,20 @@ def _read(
     exceeded_sone: Array,
 ) -> None:
     """Readings after each frame, as `ZwickerReadings` has them; updates the state."""
-    before, rising, renewed, least, most = numbers
-    number, count = passed[0] - before, n.shape[1]
+    number, count = counting.passed[0] - counting.numbers[0], n.shape[1]
+    top, values, found = counting.top, counting.values, counting.found
     for r in range(n.shape[0]):
         keep_maximum(n[r], number, top[r : r + 1], max_sone[r])
         for k in range(count):
             phon_now[r, k] = _phon(np.float64(n[r, k]))
             max_phon[r, k] = _phon(np.float64(max_sone[r, k]))
             values[k] = _binary_logarithm(n[r, k], n.dtype.type(LEAST))
-        find_exceeded(
-            values,
-            number,
-            rising,
-            renewed,
-            width,
-            least,
-            most,
-            percents,
-            counted[r],
-            rise[r],
-            exceeding[r],
-            more,
-            found,
-        )
-        for i in range(len(percents)):
+        find_percentiles(counting, number, r)
+        for i in range(len(counting.percents)):
             for k in range(count):
                 sone = np.exp2(found[i, k])
                 exceeded_sone[r, i, k], exceeded_phon[r, i, k] = sone, _phon(sone)
-    passed[0] += count
+    counting.passed[0] += count
 
 
 CALLS = Calls(AT, zwicker_loudness.CALLS)
