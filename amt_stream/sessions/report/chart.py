@@ -1,7 +1,7 @@
 """A chart over time as SVG, with only simple elements that all programs draw alike."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -68,13 +68,8 @@ class Chart:
     def svg(self) -> str:
         """The chart as SVG, with a title."""
         words = ", ".join(one.words for one in self.curves)
-        title = escape(plain(f"{words} in {self.unit} against time"))
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
-            f'width="{self.width:g}" height="{self.height:g}" role="img" aria-label="{title}" '
-            f'font-family="{FONT}" font-size="{SIZE:g}">'
-            f"<title>{title}</title>{''.join(self._parts())}</svg>"
-        )
+        title = plain(f"{words} in {self.unit} against time")
+        return drawing(title, self.width, self.height, self._parts())
 
     @property
     def _inside(self) -> tuple[float, float, float, float]:
@@ -222,6 +217,17 @@ class Chart:
             yield segment(x, TOP - 11, x + 16, TOP - 11, color, wide, dashes)
             yield text(x + 21, TOP - 7, name, INK)
             x += NAME_ROOM + LETTER * len(name)
+
+
+def drawing(title: str, width: float, height: float, parts: Iterable[str]) -> str:
+    """A picture with these parts as SVG."""
+    title = escape(title)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" role="img" aria-label="{title}" '
+        f'font-family="{FONT}" font-size="{SIZE:g}"><title>{title}</title>'
+        f"{''.join(parts)}</svg>"
+    )
 
 
 def rounded(wide: float, most: int) -> float:

@@ -3,15 +3,13 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
 from amt_stream.sessions.report.chart import (
     ACCENT,
-    FONT,
     INK,
     PALE,
     SECOND,
-    SIZE,
+    drawing,
     rounded,
     segment,
     text,
@@ -55,12 +53,7 @@ def bands(results: Results) -> list[Band]:
 def spectrum(found: list[Band]) -> str:
     """The chart of bands as SVG."""
     title = "equivalent and highest level of each third octave"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" '
-        f'width="{WIDTH:g}" height="{HEIGHT:g}" role="img" aria-label="{escape(title)}" '
-        f'font-family="{FONT}" font-size="{SIZE:g}"><title>{escape(title)}</title>'
-        f"{''.join(_parts(found))}</svg>"
-    )
+    return drawing(title, WIDTH, HEIGHT, _parts(found))
 
 
 def _parts(bands: list[Band]) -> Iterator[str]:
