@@ -18,10 +18,7 @@ import amt_stream as amt
 from amt_stream import Stage, Stream
 from amt_stream.dsp import models, stages
 from amt_stream.dsp.streaming import fields, without
-
-
-def noise(*shape):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+from tests.dsp.noise import noise
 
 
 def power(*shape):

@@ -18,8 +18,9 @@ from torch.utils.checkpoint import checkpoint
 import amt_stream as amt
 from amt_stream import Chain, Gain, Parallel, Stream, check_stage
 from amt_stream.dsp.streaming import Stage
-from tests.dsp.contract.test_module_contract import CASES, LEARNERS, STAGES, noise
+from tests.dsp.contract.test_module_contract import CASES, LEARNERS, STAGES
 from tests.dsp.contract.test_transforms import RECURRENCES, assert_close, tensors
+from tests.dsp.noise import noise
 
 pytestmark = [pytest.mark.filterwarnings("ignore:`torch.jit.(script|trace).*` is deprecated")]
 

@@ -27,16 +27,13 @@ from amt_stream.dsp.stages import BinauralLoudness, Excitation, Resample, Runnin
 from amt_stream.dsp.stages.moore.loudness import MonauralLoudness
 from amt_stream.dsp.stages.spectrum import HALVES
 from tests.dsp.kernels.forms import plainly
+from tests.dsp.noise import noise
 
 # Relative to the peak: rounding of sums of up to 2048 terms.
 CLOSE = {torch.float32: 5e-6, torch.float64: 1e-13}
 DTYPES = [torch.float32, torch.float64]
 
 pytestmark = pytest.mark.parametrize("dtype", DTYPES)
-
-
-def noise(*shape, dtype, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
 def same(f, x, *more, rtol=1.0):

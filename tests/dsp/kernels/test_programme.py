@@ -7,6 +7,7 @@ from amt_stream.dsp.design import interpolator, k_weighting
 from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.peak import ENDLESS, ending, peaks
 from amt_stream.dsp.functional.programme import filtered_mean_square
+from tests.dsp.noise import noise
 
 # Relative to the peak. Poles next to 1, at 38 Hz, make much of rounding.
 CLOSE = {torch.float32: 1e-6, torch.float64: 1e-10}
@@ -15,10 +16,6 @@ pytestmark = [
     pytest.mark.parametrize("dtype", [torch.float32, torch.float64]),
     pytest.mark.parametrize("lengths", [(480,), (110, 110, 111, 110), (1,)]),
 ]
-
-
-def noise(*shape, dtype=torch.float64, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
 def same(f, x, *more):

@@ -22,13 +22,9 @@ from amt_stream import (
 )
 from amt_stream.dsp.scales import P0, erb, erb_number_to_hz, hz_to_erb_number
 from amt_stream.dsp.stages.spectrum import component_frequencies
+from tests.dsp.noise import noise
 
 FREQUENCY = component_frequencies()
-
-
-def noise(*shape):
-    generator = torch.Generator().manual_seed(2)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 # Levels at the cochlea, excitation in dB at ERB numbers, and 0.25 times the sum of the specific

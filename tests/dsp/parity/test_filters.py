@@ -6,13 +6,9 @@ import scipy
 import torch
 
 from amt_stream import ButterworthFilter, IIRFilter, SOSFilter, check_stage
+from tests.dsp.noise import noise
 
 FS = 48000
-
-
-def noise(*shape):
-    generator = torch.Generator().manual_seed(4)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 DESIGNS = [

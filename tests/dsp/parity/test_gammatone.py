@@ -10,14 +10,11 @@ from amt_stream import Chain, GammatoneFilterbank, Stream, audfiltbw, check_stag
 from amt_stream.dsp.functional.compiler.dispatch import compiled
 from amt_stream.dsp.functional.gammatone import gammatone, one_poles
 from tests.dsp.kernels.forms import plainly
+from tests.dsp.noise import noise
 from tests.dsp.parity.golden import close, golden
 
 CENTERS = [80.0, 250.0, 1000.0, 4000.0, 8000.0]
 LEARNERS = pytest.mark.parametrize("learnable", [False, True])
-
-
-def noise(*shape, dtype=torch.float64, seed=0):
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
 @pytest.mark.parametrize("name", ["gammatone_list", "gammatone_tuple"])

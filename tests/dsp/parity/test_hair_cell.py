@@ -6,15 +6,11 @@ import scipy
 import torch
 
 from amt_stream import IHCEnvelope, IHCPaulick2024, Stream, check_stage
+from tests.dsp.noise import noise
 from tests.dsp.parity.golden import close, golden
 
 METHODS = {"dau1996": 1000, "breebaart2001": 2000, "king2019": 1500, "lindemann": 800}
 FS = 48000
-
-
-def noise(*shape, size=1.0):
-    generator = torch.Generator().manual_seed(3)
-    return size * torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -112,7 +108,7 @@ def euler(x, fs):
 
 @pytest.mark.parametrize("size", [1e-6, 0.02, 1.0])
 def test_potential_is_that_of_euler_steps(size):
-    x = noise(2, 3, 600, size=size)
+    x = size * noise(2, 3, 600)
     expected = euler(x.numpy(), 44100)
     peak = np.abs(expected).max()
     y = IHCPaulick2024(44100, dtype=torch.float64)(x).numpy()
@@ -124,7 +120,7 @@ def test_potential_is_that_of_euler_steps(size):
 
 def test_exponential_steps_are_right_at_low_rates():
     """At 16 kHz and 96 kHz alike for an input that both rates hold for as long."""
-    slow = noise(2, 100, size=0.02)
+    slow = 0.02 * noise(2, 100)
     fine = IHCPaulick2024(96000, dtype=torch.float64, integrator="exponential")
     coarse = IHCPaulick2024(16000, dtype=torch.float64, integrator="exponential")
     expected = fine(slow.repeat_interleave(6, -1))[:, 5::6]
@@ -164,7 +160,7 @@ MAKERS = [
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("learnable", [False, True])
 def test_contract(make, learnable):
-    check_stage(lambda: make(learnable=learnable), noise(2, 3, 77, size=0.1))
+    check_stage(lambda: make(learnable=learnable), 0.1 * noise(2, 3, 77))
 
 
 @pytest.mark.parametrize("make", MAKERS)
@@ -193,7 +189,7 @@ def test_silence_stays_silent_and_sound_dies_away(make):
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_row_is_the_same_alone(make):
-    x = noise(5, 17, 300, size=0.1).float()
+    x = 0.1 * noise(5, 17, 300).float()
     stage = make()
     assert torch.equal(stage(x)[3], stage(x[3]))
     torch.testing.assert_close(stage(x)[3, 4:6], stage(x[3, 4:6]), rtol=0, atol=1e-9)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from amt_stream import Dau1997, King2019, Osses2021, Paulick2024, check_stage
+from tests.dsp.noise import noise
 from tests.dsp.parity.golden import close, golden
 
 MODELS = [Dau1997, King2019, Osses2021, Paulick2024]
@@ -15,11 +16,6 @@ def small(cls, **more):
     if cls is Paulick2024:
         more = {"n_channels": 4, "adaptation_kwargs": {"preset": None}, **more}
     return cls(fs=FS, **{"flow": 500.0, "fhigh": 700.0, **more})
-
-
-def noise(*shape, level=0.1):
-    generator = torch.Generator().manual_seed(2)
-    return level * torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -60,17 +56,17 @@ def test_king2019_stages(dtype):
 )
 def test_contract(learnable, cls):
     """Of chains that learn two here: each stage of the others has a test that learns."""
-    check_stage(lambda: small(cls, learnable=learnable), noise(2, 77))
+    check_stage(lambda: small(cls, learnable=learnable), 0.1 * noise(2, 77))
 
 
 def test_contract_with_a_lower_output_rate():
-    check_stage(lambda: small(King2019, subfs=FS // 3), noise(2, 78))
+    check_stage(lambda: small(King2019, subfs=FS // 3), 0.1 * noise(2, 78))
 
 
 @pytest.mark.parametrize("cls", MODELS)
 def test_rows_equal_single_sounds(cls):
     model = small(cls)
-    x = noise(3, 400).float()
+    x = 0.1 * noise(3, 400).float()
     together = model(x)
     for i, row in enumerate(x):
         alone = model(row)
@@ -123,7 +119,7 @@ def test_parts_take_arguments_of_their_own():
 @pytest.mark.parametrize("cls", MODELS)
 def test_gradients_reach_every_parameter(cls):
     model = small(cls, learnable=True, flow=900.0, fhigh=1200.0)
-    y = model(noise(600).float())
+    y = model(0.1 * noise(600).float())
     total = sum(v.square().mean() for v in y)
     total.backward()
     for name, p in model.named_parameters():
