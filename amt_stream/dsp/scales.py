@@ -90,31 +90,18 @@ def erb_spaced(
     With `basef` they are exactly `spacing` ERB apart and include `basef`. Raises ValueError for
     limits or a spacing that give no filters.
     """
-    low, high = _erb_limits(flow, fhigh, spacing, basef)
-    if basef is None:
-        return erb2fc(np.linspace(low, high, math.floor((high - low) / spacing) + 1))
-    base = fc2erb(basef)
-    below, above = math.floor((base - low) / spacing), math.floor((high - base) / spacing)
-    return erb2fc(base + spacing * np.arange(-below, above + 1))
-
-
-def erb_spaced_inside(flow: float, fhigh: float, spacing: float = 1.0) -> np.ndarray:
-    """Centers in Hz exactly `spacing` ERB apart, the remainder split between both ends (AMT)."""
-    low, high = _erb_limits(flow, fhigh, spacing, None)
-    count = math.floor((high - low) / spacing)
-    return erb2fc((low + high - count * spacing) / 2 + spacing * np.arange(count + 1))
-
-
-def _erb_limits(
-    flow: float, fhigh: float, spacing: float, basef: float | None
-) -> tuple[float, float]:
     if not 0 <= flow < fhigh:
         raise ValueError(f"centers from {flow} to {fhigh} Hz: give 0 <= flow < fhigh")
     if spacing <= 0:
         raise ValueError(f"a spacing of {spacing} ERB: give one above 0")
     if basef is not None and not flow <= basef <= fhigh:
         raise ValueError(f"basef is {basef} Hz: give one from {flow} to {fhigh} Hz")
-    return fc2erb(flow), fc2erb(fhigh)
+    low, high = fc2erb(flow), fc2erb(fhigh)
+    if basef is None:
+        return erb2fc(np.linspace(low, high, math.floor((high - low) / spacing) + 1))
+    base = fc2erb(basef)
+    below, above = math.floor((base - low) / spacing), math.floor((high - base) / spacing)
+    return erb2fc(base + spacing * np.arange(-below, above + 1))
 
 
 def erbspacebw(
@@ -141,11 +128,6 @@ def pa_to_db_spl(pressure: Quantity) -> Quantity:
     """Level in dB SPL of an RMS pressure in pascal; minus infinity for 0."""
     with np.errstate(divide="ignore"):
         return _as_given(pressure, 20 * np.log10(_array(pressure) / P0))
-
-
-def db_spl_to_pa(level_db: Quantity) -> Quantity:
-    """RMS pressure in pascal of a level in dB SPL."""
-    return _as_given(level_db, P0 * 10 ** (_array(level_db) / 20))
 
 
 def pascal_per_unit(full_scale_db_spl: float) -> float:

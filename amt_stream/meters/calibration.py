@@ -366,14 +366,13 @@ def write_records(records: Sequence[Record], path: Path | None = None) -> Path:
     return write_kept(path, [record.to_dict() for record in merged.values()])
 
 
-def remove_record(device: str, channel: int, path: Path | None = None) -> bool:
-    """Remove a channel from the user's file; returns whether it had one."""
-    path = path or calibrations_path()
+def remove_record(device: str, channel: int) -> None:
+    """Remove a channel from the user's file."""
+    path = calibrations_path()
     records = read_records(path)
     left = [record for record in records if (record.device, record.channel) != (device, channel)]
     if len(left) < len(records):
         write_kept(path, [record.to_dict() for record in left])
-    return len(left) < len(records)
 
 
 def calibrations_of_comment(comment: str, software: str, where: str) -> dict[int, Calibration]:

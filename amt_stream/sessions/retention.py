@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,14 +151,11 @@ class PartRemover:
 
     The chain first gets an entry with the reason, so that `verify` knows of each removal.
 
-    look: reads the clocks
     note: why files stay that are due or seem old, or "" [any-thread]
     """
 
-    def __init__(
-        self, folder: Folder, retention: Retention, look: Callable[[], ClockReading] = ClockReading
-    ) -> None:
-        self._folder, self._retention, self._look = folder, retention, look
+    def __init__(self, folder: Folder, retention: Retention) -> None:
+        self._folder, self._retention = folder, retention
         self._strange: set[str] = set()
         self._doubt = self.note = ""
         self._at = time.monotonic() + retention.every_s
@@ -180,7 +177,7 @@ class PartRemover:
 
     def remove(self) -> Removed:
         """Remove what is due, in steps. Raises OSError and SessionError."""
-        now, sizes = self._look(), _sizes(self._folder.path)
+        now, sizes = ClockReading(), _sizes(self._folder.path)
         if not self._is_time(now, sum(sizes.values())):
             return Removed("", False, self._doubt)
         closed = self._closed(sizes, now)

@@ -158,10 +158,6 @@ def refined(ft, df):
     return ft + e0 - (e1 - e0) * b[t - 1] / (b[t] - b[t - 1])
 
 
-def roughness_value(specific):
-    return np.percentile(0.5 * specific[16:].sum(1), 90)
-
-
 def fluctuation(x, to_the_end=False):
     """Specific fluctuation strength (frame, 53), 50 frames a second from 0.
 
@@ -306,7 +302,3 @@ def slow_lines(e, center):
     heard = a * [rate_weight(rate, center) for rate in rates]
     apart = abs((rates * heard).sum() / heard.sum() - base)
     return (1 + 0.79577 * apart**0.43461) * heard.sum(), constant**2 + 2 * a.sum()
-
-
-def fluctuation_value(specific):
-    return np.percentile(0.5 * specific[36:].sum(1), 90)

@@ -11,8 +11,6 @@ from amt_stream.meters.accumulators.stipa import COLUMNS, Reason, StipaMeter
 from tests.dsp.metrology.test_stipa import FS, carriers
 from tests.meters.test_state import unkept
 
-SPL_94 = 94.0
-
 
 @pytest.fixture(scope="module")
 def signal():

@@ -90,7 +90,7 @@ def open_stream(
 
 def open_pcm(source: PipeBytes, pcm: str, fs: int, channels: int) -> SoundReader:
     """A reader of raw PCM in a format of PCM; does not wait."""
-    return SoundReader(source, RawLink(source, 0, fs, channels, _SUBTYPES[pcm], "LITTLE"))
+    return SoundReader(source, RawLink(source, fs, channels, _SUBTYPES[pcm]))
 
 
 def refuse_header(source: PipeBytes, name: str, pcm: str) -> None:
@@ -126,7 +126,7 @@ def _refuse_contradiction(
 
 def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
     """The first link; None for a stream without a header that is known. Raises Undecodable."""
-    name, refusal = av_link.name_of(source, 0), None
+    name, refusal = av_link.name_of(source), None
     try:
         if not name and (link := link_at(source, 0)) is not None:
             return link
@@ -137,7 +137,7 @@ def _first_link(source: SourceBytes, path: Path | None) -> Link | None:
     # Of what it does not recognize here, FFmpeg would guess.
     if av_link.is_installed():
         try:
-            return av_link.AvLink(source, 0)
+            return av_link.AvLink(source)
         except Undecodable as error:
             raise refusal or Undecodable(f"it is {name}, and {error}") from error
     more = f"{refusal}; the extra" if refusal else f"it is {name}, which the extra"

@@ -76,9 +76,9 @@ _NAMES = {"ac3": "AC-3", "eac3": "E-AC-3", "mp3float": "MP3", "opus": "Opus", "v
 _AT_ONCE = {"probesize": "65536", "analyzeduration": "100000"}
 
 
-def name_of(source: SourceBytes, at: int) -> str:
+def name_of(source: SourceBytes) -> str:
     """The name of a format of which FFmpeg knows more than libsndfile; "" for all others."""
-    head = source.at(at, 12)
+    head = source.at(0, 12)
     if head[4:8] == b"ftyp" or head[4:8] == b"moov":
         return "MP4 or M4A"
     if head[:4] == b"RIFF" and head[8:] == b"AVI ":
@@ -86,15 +86,16 @@ def name_of(source: SourceBytes, at: int) -> str:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return name
-    if all(source.at(at + k * _PACKET, 1) == b"G" for k in range(_SURE)):
+    if all(source.at(k * _PACKET, 1) == b"G" for k in range(_SURE)):
         return "an MPEG transport stream"
-    if _is_adts(source, at):
+    if _is_adts(source):
         return "AAC"
-    return "AC-3" if _is_ac3(source, at) else ""
+    return "AC-3" if _is_ac3(source) else ""
 
 
-def _is_adts(source: SourceBytes, at: int) -> bool:
+def _is_adts(source: SourceBytes) -> bool:
     """Frames of AAC in a row (ISO/IEC 14496-3, 1.A.2)."""
+    at = 0
     for _ in range(_SURE):
         head = source.at(at, 6)
         if len(head) < 6 or head[0] != 0xFF or head[1] & 0xF6 != 0xF0:
@@ -103,19 +104,20 @@ def _is_adts(source: SourceBytes, at: int) -> bool:
     return True
 
 
-def _is_ac3(source: SourceBytes, at: int) -> bool:
+def _is_ac3(source: SourceBytes) -> bool:
     """Frames of AC-3 in a row, two of one length (ETSI TS 102 366)."""
-    if source.at(at, 2) != b"\x0bw":
+    if source.at(0, 2) != b"\x0bw":
         return False
-    data = source.at(at, _LONGEST)
+    data = source.at(0, _LONGEST)
     first = data.find(b"\x0bw", _SHORTEST)
     # At 44.1 kHz, frames differ by a word.
     seconds = (data[2 * first + more :][:2] for more in (-2, 0, 2))
     return first >= 0 and b"\x0bw" in seconds
 
 
-def _is_index_last(source: SourceBytes, at: int) -> bool:
+def _is_index_last(source: SourceBytes) -> bool:
     """Whether the sound of an MP4 comes before its index (ISO/IEC 14496-12, 8.1.1)."""
+    at = 0
     for _ in range(_BOXES):
         head = source.at(at, 8)
         size = int.from_bytes(head[:4], "big")
@@ -138,16 +140,16 @@ class AvLink(Link):
 
     overlap_s = None
 
-    def __init__(self, source: SourceBytes, at: int) -> None:
+    def __init__(self, source: SourceBytes) -> None:
         import av
 
         is_stream = source.size is None
-        if is_stream and source.at(at + 4, 4) == b"ftyp" and _is_index_last(source, at):
+        if is_stream and source.at(4, 4) == b"ftyp" and _is_index_last(source):
             raise Undecodable("its index is behind its sound, so it cannot come through a pipe")
         self._errors = av.error.FFmpegError
-        self._view = view = View(source, [(at, beyond(at, source.size))], unit=1)
+        self._view = view = View(source, [(0, beyond(0, source.size))], unit=1)
         view.opened = True
-        self._last: int = beyond(at, source.size)
+        self._last: int = beyond(0, source.size)
         # Without `seek`, FFmpeg takes it for a stream.
         file: Any = SimpleNamespace(read=view.read) if is_stream else view
         try:

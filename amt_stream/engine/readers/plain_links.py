@@ -188,25 +188,23 @@ def container_link(source: SourceBytes, at: int, header: Header) -> ContainerLin
 
 
 class RawLink(Link):
-    """Samples without a header, of one of libsndfile's encodings, from a position to the end."""
+    """Samples without a header, of one of libsndfile's encodings, to the end."""
 
     has_header = False
 
-    def __init__(
-        self, source: SourceBytes, at: int, fs: int, channels: int, subtype: str, order: str
-    ) -> None:
-        self._source, self._begin = source, at
+    def __init__(self, source: SourceBytes, fs: int, channels: int, subtype: str) -> None:
+        self._source = source
         self._block = ENCODINGS[subtype].size * channels
-        parts = [(at, beyond(at, source.size))]
-        super().__init__(raw_decoder(source, parts, fs, channels, subtype, order))
+        parts = [(0, beyond(0, source.size))]
+        super().__init__(raw_decoder(source, parts, fs, channels, subtype, "LITTLE"))
 
     @property
     def remark(self) -> str:
         there = self._source.total
-        return "" if there is None else torn_sample(there - self._begin, self._block)
+        return "" if there is None else torn_sample(there, self._block)
 
     def end(self) -> int:
-        return beyond(self._begin, self._source.size)
+        return beyond(0, self._source.size)
 
 
 def raw_decoder(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from amt_stream.core.formats import PAPERS
 from amt_stream.dsp.stipa_signal import MODULATIONS, OCTAVES
 from amt_stream.meters.accumulators.sti import category
 from amt_stream.sessions.report.content import About
@@ -16,19 +15,16 @@ METHOD = (
 )
 
 
-def stipa_page(
-    positions: Sequence[StiPosition], about: About | None = None, paper: str = PAPERS[0]
-) -> str:
+def stipa_page(positions: Sequence[StiPosition]) -> str:
     """Positions with STI and octaves, their mean and the lowest, as self-contained HTML."""
-    about = about or About(title=TITLE)
     days = sorted({one.utc[:10] for one in positions})
-    under = ", ".join(filter(None, (about.place, " to ".join(dict.fromkeys((days[0], days[-1]))))))
+    under = " to ".join(dict.fromkeys((days[0], days[-1])))
     badges = [] if all(one.calibrated for one in positions) else ["NOT CALIBRATED"]
-    parts = [head(about, under, badges), _overall(positions), _table(positions)]
+    parts = [head(About(title=TITLE), under, badges), _overall(positions), _table(positions)]
     parts += [_octaves(one) for one in positions]
     basis = dict.fromkeys(f"{one.basis[0].upper()}{one.basis[1:]}." for one in positions)
     parts.append(f'<p class="foot">{escaped(" ".join([METHOD, *basis]))}</p>\n')
-    return html(f"{about.title or TITLE}: {under}", "".join(parts), paper)
+    return html(f"{TITLE}: {under}", "".join(parts))
 
 
 def _overall(positions: Sequence[StiPosition]) -> str:

@@ -104,9 +104,9 @@ def _cells(one: Kept) -> tuple[str, ...]:
     )
 
 
-def calibration_state(one: Kept, now: datetime | None = None) -> str:
+def calibration_state(one: Kept) -> str:
     """How old the calibration is, and whether it is overdue."""
-    calibration, now = one.calibration, now or datetime.now(UTC)
+    calibration, now = one.calibration, datetime.now(UTC)
     until, days = calibration.valid_until, calibration.valid_days
     if not calibration.calibrated:
         return "not calibrated"

@@ -13,8 +13,8 @@ WIDTH = 0.8
 class BarLayer(Layer):
     """Bars at 0, 1, 2 and so on along the axis."""
 
-    def __init__(self, role: Role, hatched: bool = False, opacity: float = 1.0) -> None:
-        self.role, self.hatched, self.opacity = role, hatched, opacity
+    def __init__(self, role: Role, opacity: float = 1.0) -> None:
+        self.role, self.opacity = role, opacity
         self.heights = self.held = np.empty(0)
         self._lined = False
         self._corners: NDArray[np.float64] = np.empty((0, 3, 2))
@@ -43,12 +43,10 @@ class BarLayer(Layer):
         self._corners = np.stack((above, below, held), axis=1)
 
     def paint(self, painter: QtGui.QPainter) -> None:
-        pattern = QtCore.Qt.BrushStyle
-        style = pattern.BDiagPattern if self.hatched else pattern.SolidPattern
         color = self.plot.color(self.role)
         color.setAlphaF(self.opacity)
-        brush, ink = QtGui.QBrush(color, style), QtGui.QColor(self.plot.colors.ink)
+        ink = QtGui.QColor(self.plot.colors.ink)
         for (left, top), (right, bottom), (_, held) in self._corners.tolist():
-            painter.fillRect(QtCore.QRectF(left, top, right - left, bottom - top), brush)
+            painter.fillRect(QtCore.QRectF(left, top, right - left, bottom - top), color)
             if self._lined and held < bottom:
                 painter.fillRect(QtCore.QRectF(left, held - 1, right - left, 2), ink)

@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 from pyqtgraph import colormap
 from pyqtgraph.Qt import QtCore, QtGui
 
-from amt_monitor.base.theme import Role
 from amt_monitor.plot.plot import Layer
 
 # Even in lightness, and with the same steps for the color-blind (Nunez, Anderton & Renslow 2018).
@@ -49,8 +48,7 @@ class ImageLayer(Layer):
 class FrameLayer(Layer):
     """A frame around a part of the plot, with two lines so that it is visible on every color."""
 
-    def __init__(self, inner: Role = "paper", outer: Role = "ink") -> None:
-        self.inner, self.outer = inner, outer
+    def __init__(self) -> None:
         self.around: tuple[float, float, float, float] | None = None
 
     def set(self, around: tuple[float, float, float, float] | None) -> None:
@@ -62,9 +60,9 @@ class FrameLayer(Layer):
     def paint(self, painter: QtGui.QPainter) -> None:
         if self.around is not None:
             area = rectangle(self, *self.around)
-            painter.setPen(self.plot.pen(self.outer))
+            painter.setPen(self.plot.pen("ink"))
             painter.drawRect(area)
-            painter.setPen(self.plot.pen(self.inner))
+            painter.setPen(self.plot.pen("paper"))
             painter.drawRect(area.adjusted(1, 1, -1, -1))
 
 

@@ -10,7 +10,6 @@ from amt_stream.meters.accumulators.spectrum import strongest_line
 from tests.dsp.noise import noise
 
 RATES = (8000, 22050, 44100, 48000, 96000)
-HANN_NOISE_DB = 10 * np.log10(1.5)
 
 
 def tone(f, fs, level_db=80.0, seconds=3.0):

@@ -19,9 +19,6 @@ COARSEST_HZ, FINEST_HZ = 12.5, 0.5
 SILENT = 1e-20
 """Power in Pa^2 added to each bin, so that silence reads -106.02 dB."""
 
-NOISE_BINS = 1.5
-"""Equivalent noise bandwidth in bins of the Hann window (Harris 1978)."""
-
 
 @output
 class NarrowBandOutput(NamedTuple):
