@@ -1,17 +1,17 @@
 """Programme loudness with its readings, as a plan for programs without Python."""
 
-from typing import Any, NamedTuple
+from collections import namedtuple
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from amt_stream.dsp.functional import programme
 from amt_stream.dsp.functional.compiler.call_table import Calls, TupleOf, plan_rows
 from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
 from amt_stream.dsp.fused import HostOutput, PlanOnly, Workspace
 from amt_stream.dsp.stages.levels.bs1770 import BS1770, BS1770Output, ProgrammeFrames
-from amt_stream.dsp.streaming import Shape, Shapes, State
+from amt_stream.dsp.streaming import Outputs, Shape, Shapes, State
 from amt_stream.meters.accumulators.gating import (
     NOTHING,
     SHORT_TERM,
@@ -29,37 +29,11 @@ PAST = SHORT_TERM - 1
 """Frames before a block that its readings need."""
 
 
-class LufsReadings(NamedTuple):
-    """The readings of `COLUMNS` after each frame, each (row, frame)."""
+LufsReadings = namedtuple("LufsReadings", COLUMNS)  # type: ignore[misc]
+"""The readings of `COLUMNS` after each frame, each (row, frame)."""
 
-    momentary_lufs: Any
-    short_term_lufs: Any
-    integrated_lufs: Any
-    lra_lu: Any
-    max_momentary_lufs: Any
-    max_short_term_lufs: Any
-    true_peak_dbtp: Any
-    sample_peak_dbfs: Any
-
-
-assert LufsReadings._fields == COLUMNS
-
-
-class MeteredOutput(NamedTuple):
-    """The fields of `BS1770Output` and of `LufsReadings`."""
-
-    energy: Tensor
-    true_peak: Tensor
-    sample_peak: Tensor
-    momentary_lufs: Tensor
-    short_term_lufs: Tensor
-    integrated_lufs: Tensor
-    lra_lu: Tensor
-    max_momentary_lufs: Tensor
-    max_short_term_lufs: Tensor
-    true_peak_dbtp: Tensor
-    sample_peak_dbfs: Tensor
-
+MeteredOutput = namedtuple("MeteredOutput", BS1770Output._fields + COLUMNS)  # type: ignore[misc]
+"""The fields of `BS1770Output` and of `LufsReadings`."""
 
 AT = plan_rows(
     " ".join([*programme.AT._fields, *COLUMNS])
@@ -83,9 +57,9 @@ def _read(
     levels: Array,
     told: Array,
     found: Array,
-    readings: LufsReadings,
+    readings: Any,
 ) -> None:
-    """LufsReadings after each frame, as `ProgrammeLoudness` calculates them; updates the state."""
+    """Readings after each frame, as `ProgrammeLoudness` calculates them; updates the state."""
     past, count = before.size, frames.energy.shape[1]
     for k in range(past):
         energies[k] = before[k]
@@ -172,7 +146,7 @@ class MeteredProgramme(ProgrammeFrames):
             workspace.expect(name, *frames)
         workspace.outputs += (frames,) * len(COLUMNS)
 
-    def run(self, workspace: Workspace) -> MeteredOutput:
+    def run(self, workspace: Workspace) -> Outputs:
         y = self.outputs(workspace)
         to_readings(workspace.plan, self.like)
         return MeteredOutput(*y)
@@ -186,7 +160,7 @@ class ProgrammeMeter(PlanOnly, BS1770):
     """
 
     fused = MeteredProgramme
-    out_time_dim = MeteredOutput(*[-1] * len(MeteredOutput._fields))  # type: ignore[arg-type,assignment]
+    out_time_dim = MeteredOutput(*[-1] * len(MeteredOutput._fields))  # type: ignore[assignment]
 
     def initial_state(self, shape: Shape) -> State:
         classes = 2, USUAL

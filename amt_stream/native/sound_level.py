@@ -67,20 +67,6 @@ class MeteredLevels(NamedTuple):
     exceeded: Any
 
 
-class _Kept(NamedTuple):
-    """`Running` of each channel (channel, ...)."""
-
-    kept_sums: Any
-    kept_counts: Any
-    kept_highest: Any
-    kept_lowest: Any
-    kept_peak: Any
-    kept_impulse: Any
-    kept_intervals: Any
-
-
-assert _Kept._fields == KEPT
-
 AT = plan_rows(
     " ".join([*sound_level.AT._fields, "now measured lae exceeded to_readings", *TABLES, *KEPT])
     + " taken percents counted rise exceeding valid there since_s powers level more"
@@ -98,7 +84,7 @@ def _read(
     risen: Array,
     forgotten: Array,
     intervals: Array,
-    kept: _Kept,
+    kept: Running,
     percents: Array,
     counted: Array,
     rise: Array,
@@ -136,13 +122,13 @@ def _read(
             forgotten,
             intervals,
             False,
-            kept.kept_sums[r],
-            kept.kept_counts[r],
-            kept.kept_highest[r],
-            kept.kept_lowest[r],
-            kept.kept_peak[r],
-            kept.kept_impulse[r],
-            kept.kept_intervals[r],
+            kept.sums[r],
+            kept.counts[r],
+            kept.highest[r],
+            kept.lowest[r],
+            kept.peak[r],
+            kept.impulse[r],
+            kept.intervals[r],
             powers,
         )
         for k in range(count):
@@ -180,7 +166,7 @@ _to_readings = CALLS.add(
     _read,
     TupleOf(LevelFrames, _a(3, *LevelFrames._fields)),
     *_i(1, "taken", *TABLES),
-    TupleOf(_Kept, tuple(_d(2 if name == "kept_counts" else 3, name)[0] for name in KEPT)),
+    TupleOf(Running, tuple(_d(2 if name == "kept_counts" else 3, name)[0] for name in KEPT)),
     *(*_d(1, "percents"), *_i(2, "counted", "rise"), *_d(2, "exceeding")),
     *(*_b(1, "valid", "there"), *_d(1, "since_s"), *_d(2, "powers")),
     *(*_d(1, "level"), *_i(1, "more")),
