@@ -1,4 +1,4 @@
-"""Counts and times in sentences."""
+"""Counts, frequencies and times in sentences."""
 
 import math
 
@@ -13,6 +13,11 @@ def counted(count: int, one: str, several: str = "") -> str:
 
 def times(count: int) -> str:
     return "once" if count == 1 else "never" if not count else f"{count} times"
+
+
+def frequency_text(hz: float) -> str:
+    """As "31.5 Hz" or "1 kHz"."""
+    return f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
 
 
 def rough_time(seconds: float) -> str:

@@ -16,7 +16,7 @@ from amt_stream.core.files import NotThatFile, decoded, require_file, small_cont
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief
 from amt_stream.core.tables import decimal_number
-from amt_stream.core.words import counted
+from amt_stream.core.words import counted, frequency_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,8 +124,7 @@ class Correction:
 
 
 def _hertz(hz: float) -> str:
-    hz = float(f"{hz:.3g}")
-    return f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz"
+    return frequency_text(float(f"{hz:.3g}"))
 
 
 def read_correction(path: str | Path, inverted: bool = False) -> Correction:

@@ -10,6 +10,7 @@ from amt_monitor.panes.reading_pane import ReadingPane
 from amt_monitor.plot.bar_layer import BarLayer
 from amt_monitor.plot.frequency_plot import with_unit
 from amt_monitor.plot.plot import Plot, PlotAxis
+from amt_stream.core.words import frequency_text
 from amt_stream.dsp.stipa_signal import OCTAVES
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.sti import category
@@ -43,7 +44,7 @@ class BandsPane(ReadingPane):
 
     def __init__(self, entry: Entry, names: Collection[str]) -> None:
         columns = [column for column in map(column_named, names) if _is_shown(column)]
-        cells = [_cell(column) for column in columns]
+        cells = [ReadingCell(one.name, words=frequency_text(one.band_hz)) for one in columns]
         super().__init__(entry, "IEC 61260-1, fast (F)", (), [[cell] for cell in cells], names)
         self._names = [column.name for column in columns]
         self._bands_hz = [column.band_hz for column in columns]
@@ -174,8 +175,3 @@ def _is_shown(column: Column | None) -> TypeGuard[Column]:
     if column is None or not column.band_hz or column.side:
         return False
     return (column.of, column.kind) == ("lzf", "now")
-
-
-def _cell(column: Column) -> ReadingCell:
-    hz = column.band_hz
-    return ReadingCell(column.name, words=f"{hz / 1000:g} kHz" if hz >= 1000 else f"{hz:g} Hz")

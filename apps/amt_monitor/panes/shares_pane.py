@@ -16,6 +16,7 @@ from amt_monitor.panes.pane import ElidedLabel, Pane
 from amt_monitor.panes.share_table import EARS, ShareColumn, ShareTable
 from amt_monitor.panes.specific_pane import SPECIFIC, SpecificQuality
 from amt_stream.core.safe_text import sentence
+from amt_stream.core.words import frequency_text
 from amt_stream.dsp.design import nominal_midband
 from amt_stream.meters.catalog import entry_of
 from amt_stream.meters.rows.models import band_shares
@@ -127,8 +128,8 @@ class SharesPane(Pane):
     def __init__(self, view: "ViewState") -> None:
         super().__init__("shares", "Shares by band and ear", "of the last second, in %")
         self._of = {quality.name: _SharesOf(name, quality) for name, quality in shared_in(view)}
-        middles = [nominal_midband(float(f)) for f in band_shares.band_limits()[:, 1]]
-        self.bands = [f"{f / 1000:g} kHz" if f >= 1000 else f"{f:g} Hz" for f in middles]
+        middles = band_shares.band_limits()[:, 1].tolist()
+        self.bands = [frequency_text(nominal_midband(f)) for f in middles]
         self.table = ShareTable(self.bands)
         self.table.setAccessibleName("shares of octaves and ears")
         self.button = tool_button("effects", TRY, ABOUT, self.run)
