@@ -108,6 +108,14 @@ class LimitSettings:
     )
 
 
+def _seconds_of_sound(
+    flag: str, about: str, least: float, usual: float, most: float = 86400
+) -> Any:
+    """A setting of the sound that `event_folder` stores."""
+    seconds = Number(least, most, "seconds")
+    return setting(flag, about, seconds, usual=f"{usual:g}", needs="event_folder")
+
+
 @dataclass(frozen=True)
 class EventSettings:
     """When a sound event begins, and what is stored of it."""
@@ -134,33 +142,17 @@ class EventSettings:
         parse=parse_path,
         lack="sound files: add --event-folder PATH",
     )
-    keep_sound: float | None = setting(
-        "--keep-sound S",
-        "seconds of sound held in memory",
-        Number(1, 600, "seconds"),
-        usual=f"{KEPT_S:g}",
-        needs="event_folder",
+    keep_sound: float | None = _seconds_of_sound(
+        "--keep-sound S", "seconds of sound held in memory", 1, KEPT_S, most=600
     )
-    event_before: float | None = setting(
-        "--event-before S",
-        "seconds of sound before an event in its file",
-        Number(0, 86400, "seconds"),
-        usual=f"{BEFORE_S:g}",
-        needs="event_folder",
+    event_before: float | None = _seconds_of_sound(
+        "--event-before S", "seconds of sound before an event in its file", 0, BEFORE_S
     )
-    event_after: float | None = setting(
-        "--event-after S",
-        "seconds of sound after an event in its file",
-        Number(0, 86400, "seconds"),
-        usual=f"{AFTER_S:g}",
-        needs="event_folder",
+    event_after: float | None = _seconds_of_sound(
+        "--event-after S", "seconds of sound after an event in its file", 0, AFTER_S
     )
-    event_longest: float | None = setting(
-        "--event-longest S",
-        "longest part of one event that is stored, in seconds",
-        Number(1, 86400, "seconds"),
-        usual=f"{LONGEST_S:g}",
-        needs="event_folder",
+    event_longest: float | None = _seconds_of_sound(
+        "--event-longest S", "longest part of one event that is stored, in seconds", 1, LONGEST_S
     )
 
 
