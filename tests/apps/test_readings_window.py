@@ -22,7 +22,7 @@ from amt_stream.meters.presets import Preset
 from amt_stream.meters.rows import JoinedRows, LoudnessReadings, ProgrammeReadings, readings_of
 from amt_stream.sessions.outputs import FollowedReadings
 from amt_stream.sessions.outputs.latest import SUMMARY_S
-from tests.apps.expose import expose
+from tests.apps.expose import expose, pixels
 from tests.apps.texts import tab_bars
 
 METERS = catalog.models_side_by_side()
@@ -501,12 +501,6 @@ def test_a_limit_sounds_again_in_another_measurement(qtbot, engine_of, open_read
     wait_until(qtbot, window, lambda: sounds == [1])
     qtbot.keyClick(window, Key.Key_N, QtCore.Qt.KeyboardModifier.ControlModifier)
     wait_until(qtbot, window, lambda: sounds == [1, 2])
-
-
-def pixels(widget):
-    picture = widget.grab().toImage()
-    size = picture.width(), picture.height()
-    return {picture.pixelColor(x, y).name() for x in range(size[0]) for y in range(size[1])}
 
 
 def corners(light):

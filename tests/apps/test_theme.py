@@ -8,7 +8,7 @@ from amt_monitor.base.widgets import DialogButtons, ask_text
 from amt_monitor.panes.reading_pane import pane_of
 from amt_monitor.plot.level_bar import LevelBar, LevelBarScale
 from amt_monitor.window.application import FAMILY
-from tests.apps.expose import expose
+from tests.apps.expose import expose, pixels
 
 THEMES = {
     "light": LIGHT,
@@ -84,12 +84,6 @@ def test_digits_of_the_bundled_font_are_as_wide_as_each_other(qapp, weight):
     assert QtGui.QFontInfo(font).weight() == weight
     assert len({metrics.horizontalAdvance(one) for one in "0123456789+"}) == 1
     assert all(metrics.inFont(one) for one in "aé±·°µ≥λЖ●▲■\N{MINUS SIGN}")
-
-
-def pixels(widget):
-    picture = widget.grab().toImage()
-    size = picture.width(), picture.height()
-    return {picture.pixelColor(x, y).name() for x in range(size[0]) for y in range(size[1])}
 
 
 def test_all_is_painted_anew_in_another_theme(qtbot):

@@ -11,6 +11,7 @@ from amt_monitor.base.theme import theme
 from amt_monitor.window.run import run_window
 from amt_stream.engine import Engine, FileSource, MicrophoneSource, SignalSource
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
+from tests.apps.expose import pixels
 from tests.conftest import pactl
 
 Key, Button = QtCore.Qt.Key, QtCore.Qt.MouseButton.LeftButton
@@ -26,12 +27,6 @@ def pane_in(window, name):
 
 def state(window):
     return window.bar.chip.text.lower()
-
-
-def pixels(widget):
-    picture = widget.grab().toImage()
-    size = picture.width(), picture.height()
-    return {picture.pixelColor(x, y).name() for x in range(size[0]) for y in range(size[1])}
 
 
 def button(window, name):

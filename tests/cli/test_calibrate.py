@@ -14,13 +14,7 @@ from amt_stream.meters.calibration import UNCALIBRATED, Record, write_records
 from amt_stream.meters.calibrator import Refused
 from amt_stream.meters.source_description import InputGain
 from tests.conftest import pactl
-
-FS = 48000
-TIME_S = np.arange(8 * FS) / FS
-
-
-def sine(level_dbfs, frequency=1000.0):
-    return 10 ** (np.asarray(level_dbfs) / 20) * np.sin(2 * np.pi * frequency * TIME_S)
+from tests.meters.test_calibration import FS, TIME_S, sine
 
 
 @pytest.fixture

@@ -45,24 +45,30 @@ def measured():
     return engine, readings, history, table
 
 
-def test_a_burst_at_the_start_is_in_what_the_window_tells():
-    """Nmax of 50 ms of 1 kHz at 70 dB as ISO 532-1:2017, Annex B.4, signal 11, prints it."""
-    pulse = {"kind": "gauss_tone", "frequency": 1000, "level_db_spl": 70, "sigma": 0.0011855}
-    pulse |= {"on": 0.014, "off": 0.064, "duration": 1.0}
-    pascal = render({"duration": 1.0, "components": [pulse]}, FS)[:, :1].astype(np.float32)
-    models = Preset(("zwicker",)).models(FS, 1)
-    source = PushSource(FS, 1, live=False)
+def heard(sound, *names):
+    """An engine that has heard a sound (time, channel), and what a window keeps of it."""
+    source = PushSource(FS, sound.shape[1], live=False)
+    models = Preset(names).models(FS, sound.shape[1])
     engine = Engine(source, models, calibration=LEVEL)
     readings = FollowedReadings(engine.new_rows())
     engine.attach(readings)
     history = ReadingHistory(readings.rows.columns, 0.1)
     with engine, source:
-        for at in range(0, FS, 480):
-            source.push(pascal[at : at + 480] / np.float32(2 * np.sqrt(2)))
+        for at in range(0, len(sound), 480):
+            source.push(sound[at : at + 480])
         source.close()
         assert engine.wait(60)
     for rows in readings.take():
         history.add(rows)
+    return engine, readings, history
+
+
+def test_a_burst_at_the_start_is_in_what_the_window_tells():
+    """Nmax of 50 ms of 1 kHz at 70 dB as ISO 532-1:2017, Annex B.4, signal 11, prints it."""
+    pulse = {"kind": "gauss_tone", "frequency": 1000, "level_db_spl": 70, "sigma": 0.0011855}
+    pulse |= {"on": 0.014, "off": 0.064, "duration": 1.0}
+    pascal = render({"duration": 1.0, "components": [pulse]}, FS)[:, :1].astype(np.float32)
+    engine, readings, history = heard(pascal / np.float32(2 * np.sqrt(2)), "zwicker")
     results = results_of(engine, readings, history)
     assert results.summary["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
     assert readings.of("zwicker")["zwicker_nmax_sone"] == pytest.approx(5.9746, rel=5e-4)
@@ -74,19 +80,7 @@ def test_a_maximum_between_two_rows_is_in_the_history():
     tone = 0.1 * np.sin(2 * np.pi * 1000.0 * np.arange(1440) / FS)
     for start_s, gain in ((0.731, 0.2), (1.247, 1.0), (2.008, 0.5)):
         sound[round(start_s * FS) :][:1440] = gain * tone[:, None]
-    source = PushSource(FS, 2, live=False)
-    models = Preset(("moore2016", "spl")).models(FS, 2)
-    engine = Engine(source, models, calibration=LEVEL)
-    readings = FollowedReadings(engine.new_rows())
-    engine.attach(readings)
-    history = ReadingHistory(readings.rows.columns, 0.1)
-    with engine, source:
-        for at in range(0, len(sound), 960):
-            source.push(sound[at : at + 960])
-        source.close()
-        assert engine.wait(60)
-    for rows in readings.take():
-        history.add(rows)
+    _, readings, history = heard(sound, "moore2016", "spl")
     told = readings.rows.summary()
     maxima = {"laf_db": "lafmax_db", "laf_left_db": "lafmax_left_db"}
     maxima |= {f"{one}_phon": f"max_{one}_phon" for one in ("stl", "ltl")}

@@ -19,6 +19,7 @@ from tests.data.independent_ecma418 import F
 from tests.data.independent_ecma418_modulation import basis, fluctuation, slow_lines
 from tests.data.synth import render
 from tests.dsp.metrology.ecma418_splits import is_the_same_in_any_split, resumes_and_rows_stay_apart
+from tests.dsp.metrology.test_ecma418_roughness import tone
 
 FILE = Path(__file__).parents[2] / "data" / "ecma418_2_fluctuation.json"
 DATA = json.loads(FILE.read_text(encoding="utf-8"))
@@ -38,12 +39,6 @@ def longer(recipe):
         if part.get("kind") != "noise":
             part["duration"] += AFTER_S
     return recipe
-
-
-def tone(carrier, rate, depth=1.0, duration=2.0):
-    part = {"kind": "am_tone", "frequency": carrier, "rate": rate, "depth": depth}
-    part |= {"level_db_spl": 60, "duration": duration}
-    return render({"duration": duration, "components": [part]}, 48000)[:, 0]
 
 
 def read(x, frames):
