@@ -182,7 +182,8 @@ class Table:
 
         # A file has no time of day unless it is known when it began.
         self._is_file = sound.duration_s is not None and math.isnan(sound.began_utc_s)
-        self._zone = None if self._is_file else zone_name(asked.zone, _began_utc_s(sound))
+        began_utc_s = time.time() if math.isnan(sound.began_utc_s) else sound.began_utc_s
+        self._zone = None if self._is_file else zone_name(asked.zone, began_utc_s)
         self.rows = self._made(interval)
         # A preset with other limits, its rows, which wait for an event, and those before.
         self._next: tuple[Preset, rows.JoinedRows, rows.JoinedRows] | None = None
@@ -378,10 +379,6 @@ class Table:
         # While a calibration does not hold, nothing is counted.
         given = self._models, self._sound.calibration, self._sound.description
         return rows.summary(self.rows, *given, **self._more)
-
-
-def _began_utc_s(sound: Sound) -> float:
-    return time.time() if math.isnan(sound.began_utc_s) else sound.began_utc_s
 
 
 def _readings(

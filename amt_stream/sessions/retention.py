@@ -96,7 +96,7 @@ class Retention:
         """
         hourly = [part for part in closed if HOURLY.match(part.name)]
         too_old = [part for part in hourly if part.age.known_s >= self.keep_s]
-        begun_s = _oldest_s(too_old) - HOUR_S
+        begun_s = max((part.age.known_s for part in too_old), default=0.0) - HOUR_S
         old = {part.stem for part in too_old if part.age.known_s > begun_s}
         reasons = {
             part.name: f"older than {self._days_text}" for part in hourly if part.stem in old
@@ -269,10 +269,6 @@ def ages(entries: Iterable[JsonMap], now: ClockReading) -> list[Age]:
         dated = before is not None and before.utc >= FIRST_UTC
         found.append(Age(total_s, now.utc - before.utc if before and dated else math.nan))
     return found[::-1]
-
-
-def _oldest_s(closed: Iterable[ClosedPart]) -> float:
-    return max((part.age.known_s for part in closed), default=0.0)
 
 
 def _bytes_of(entry: Entry) -> int:

@@ -10,7 +10,7 @@ from amt_stream.engine.microphone.channels import (
     heard_channels,
     layout_said,
     number_of,
-    one_or_two,
+    refuse_more_than_two,
 )
 from amt_stream.engine.sources import SourceError
 
@@ -116,7 +116,7 @@ def test_channels_are_numbers():
         channel_numbers("ab", 2, "box")
     assert channel_numbers(None, 3, "box") == [1, 2, 3]
     with pytest.raises(SourceError, match="choose one, or two different ones"):
-        one_or_two((1, 2, 3), 4, "box")
+        refuse_more_than_two((1, 2, 3), 4, "box")
 
 
 @pytest.mark.parametrize(

@@ -138,12 +138,11 @@ def channel_numbers(chosen: Sequence[int] | None, offered: int, name: str) -> li
     return [int(c) for c in chosen]
 
 
-def one_or_two(chosen: Sequence[int], offered: int, name: str) -> list[int]:
-    """The channels of one microphone; raises as `channel_numbers`, and for more than two."""
+def refuse_more_than_two(chosen: Sequence[int], offered: int, name: str) -> None:
+    """Raise as `channel_numbers`, and for more than two channels of one microphone."""
     numbers = channel_numbers(chosen, offered, name)
     if len(numbers) > EARS:
         raise SourceError(_choose_two(numbers))
-    return numbers
 
 
 def block_columns(numbers: Sequence[int]) -> Columns:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from amt_stream.core.safe_text import NAME_RULE, fits_tables
-from amt_stream.engine.microphone.channels import one_or_two
+from amt_stream.engine.microphone.channels import refuse_more_than_two
 from amt_stream.engine.sources import Source, SourceError
 from amt_stream.meters.calibration import Calibration, one_each, uncalibrated
 
@@ -67,7 +67,7 @@ def microphones_of_source(
     if twice:
         raise ValueError(f"two microphones are called {twice[0]!r}: give each a name of its own")
     for one in microphones:
-        one_or_two(one.channels, source.channels, source.name)
+        refuse_more_than_two(one.channels, source.channels, source.name)
     return microphones
 
 
