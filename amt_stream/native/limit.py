@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -43,9 +44,11 @@ class NativeLimit:
     """A limit of a column, judged frame by frame as the rows of an engine judge it.
 
     Made by `NativeModel.limit`.
+
+    invalid: gives the number of invalid samples so far
     """
 
-    def __init__(self, library: Library, limit: Limit) -> None:
+    def __init__(self, library: Library, limit: Limit, invalid: Callable[[], int]) -> None:
         info = library.info
         places = [
             place
@@ -58,6 +61,7 @@ class NativeLimit:
             raise LimitError(f"{limit.words}: ahead_s needs a forecast, which no frame has")
         self.limit = limit
         self._c, (self._place,), self._at = library.c, places, AmtLimit()
+        self._invalid, self._before = invalid, invalid()
         numbers = limit.threshold, math.nan if limit.amber is None else limit.amber
         rules = AmtRules(*numbers, limit.hysteresis, limit.hold_s, limit.below, limit.at_end)
         self._c.amt_limit_begin(ctypes.byref(self._at), self._place, ctypes.byref(rules))
@@ -72,8 +76,12 @@ class NativeLimit:
         """The state at each of the next frames (frame, column).
 
         clipped, calibrated, heard: whether their sound was clipped, what a sample is in pascal is
-            known, and all sound before them was heard
+            known, and all sound before them was heard; invalid samples since the frames before
+            are not heard
         """
+        if len(frames):
+            before, self._before = self._before, self._invalid()
+            heard = heard and self._before <= before
         known = CLIPPED * clipped | UNCALIBRATED * (not calibrated) | UNHEARD * (not heard)
         take, at = self._c.amt_limit_take, ctypes.byref(self._at)
         return [STATES[take(at, value, known)] for value in frames[:, self._place].tolist()]

@@ -122,6 +122,17 @@ def test_it_watches_a_sound(meter, sound):
     assert (limit.verdict, limit.state) == ("exceeded", states[-1])
 
 
+def test_a_limit_is_not_green_on_samples_that_are_no_numbers(meter):
+    limit = meter.limit("zwicker_n_sone>9")
+    quiet = np.full((4800, 1), 1e-5, np.float32)
+    assert {*limit(meter(quiet))} == {"green"}
+    assert limit.verdict == "kept"
+    assert limit(meter(quiet[:1] * np.nan)) == []
+    assert {*limit(meter(quiet))} == {"unknown"}, "it is known by the next frames"
+    assert {*limit(meter(quiet))} == {"green"}
+    assert limit.verdict == "not known"
+
+
 def test_the_program_of_the_page_judges(folder, sound, tmp_path):
     page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
     (program,) = re.findall(r"```c\n(.+?)```", page, re.DOTALL)

@@ -70,9 +70,12 @@ export class Model {
     [below !== undefined, at_end].forEach((is, k) => view().setInt32(rules + 32 + 4 * k, is, true));
     if (this.#c.amt_limit_begin(at, place, rules)) throw new RangeError("a rule is below 0, or no number");
     const width = this.info.columns.length;
+    let before = this.invalid;
     return {
       take: (frames, { clipped = false, calibrated = true, heard = true } = {}) => {
-        const known = CLIPPED * clipped + UNCALIBRATED * !calibrated + UNHEARD * !heard;
+        const invalid = frames.length ? this.invalid : before, lost = !heard || invalid > before;
+        before = invalid;
+        const known = CLIPPED * clipped + UNCALIBRATED * !calibrated + UNHEARD * lost;
         return Array.from({ length: frames.length / width }, (_, k) =>
           STATES[this.#c.amt_limit_take(at, frames[k * width + place], known)]);
       },
