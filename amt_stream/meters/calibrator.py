@@ -9,10 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from amt_stream.core.errors import Refusal
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT
 
 PIECE_S = 0.2
 STABLE_S = 3.0
 STABLE_DB = 0.1
+# Quarters of a piece show a level that swings once or twice in it. Noise that is allowed beside a
+# tone moves them by 0.15 dB.
+QUARTERS, SWING_DB = 4, 0.3
+# Quarters of a piece show a level that swings once or twice in it. Noise that is allowed beside a
+# tone moves them by 0.15 dB.
+QUARTERS, SWING_DB = 4, 0.3
 SEEN_S = 5.0
 # A fault that lasts this long will not go away by waiting: twice the time a good tone needs.
 PATIENCE_S = 2 * STABLE_S
@@ -24,7 +31,6 @@ QUIET_DBFS = -70.0
 PURE_DB = -20.0
 # The harmonics of a square wave, the most clipped tone, are 6.3 dB below its fundamental.
 CLIPPED_DB = -6.0
-FULL_SCALE = 32767 / 32768
 LOWEST_DB = -200.0
 
 
@@ -39,7 +45,8 @@ class MeasuredTone:
     level_dbfs      its level re a full-scale sine
     residual_db     level of the rest re the sinusoid
     total_dbfs      level of all without the mean
-    clipped         samples at full scale, or peaks lower than those of the sinusoid
+    clipped         samples at an end of the converter's range, or peaks lower than the sinusoid's
+    swing_db        range of its level in the quarters of the piece
     """
 
     frequency: float
@@ -47,17 +54,20 @@ class MeasuredTone:
     residual_db: float
     total_dbfs: float
     clipped: bool
+    swing_db: float
 
 
-def measure_tone(samples: object, fs: float) -> MeasuredTone:
-    """Fit a sinusoid to `samples` (time,).
+def measure_tone(
+    samples: object, fs: float, clips_at: float | None = DEVICE_CLIPS_AT
+) -> MeasuredTone:
+    """Fit a sinusoid to `samples` (time,), which clip at `clips_at` as `SourceDescription` has it.
 
     Frequency from the Hann-windowed spectrum, then least squares with the same weights: exact
     within 0.001 dB for a pure tone of ten periods or more.
     """
     x = np.asarray(samples, np.float64)
     n = len(x)
-    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(n) + 0.5) / n)
+    window = _hann(n)
     x0 = x - np.average(x, weights=window)
     magnitude = np.abs(np.fft.rfft(window * x0))
     k = int(np.argmax(magnitude[1:-1])) + 1
@@ -67,25 +77,43 @@ def measure_tone(samples: object, fs: float) -> MeasuredTone:
     offset = (2.0 * side - peak) / (peak + side) if peak > 0.0 else 0.0
     frequency = (k + (beside - k) * offset) * fs / n
 
-    phase = 2.0 * np.pi * frequency * np.arange(n) / fs
-    basis = np.stack([np.cos(phase), np.sin(phase), np.ones(n)], axis=1)
-    root = np.sqrt(window)
-    fit, *_ = np.linalg.lstsq(basis * root[:, None], x * root, rcond=None)
+    fit, residual = _fitted(x, frequency / fs, window)
     amplitude = math.hypot(fit[0], fit[1])
-    residual = float(np.average((x - basis @ fit) ** 2, weights=window))
+    quarter = n // QUARTERS
+    fits = [_fitted(x[k * quarter : (k + 1) * quarter], frequency / fs)[0] for k in range(QUARTERS)]
+    levels = [_db(math.hypot(one[0], one[1]) ** 2) for one in fits]
     total = float(np.average(x0**2, weights=window))
 
     highest = float(np.max(np.abs(x - fit[2])))
     # The nearest sample to a peak may be half a sampling interval away.
     crest = amplitude * math.cos(math.pi * min(frequency / fs, 0.5))
-    clipped = float(np.max(np.abs(x))) >= FULL_SCALE or crest > 1.005 * highest
+    at_end = clips_at is not None and float(np.max(np.abs(x))) >= clips_at
+    clipped = at_end or crest > 1.005 * highest
     return MeasuredTone(
         frequency=float(frequency),
         level_dbfs=_db(amplitude**2),
         residual_db=_db(residual) - _db(amplitude**2 / 2.0),
         total_dbfs=_db(2.0 * total),
         clipped=clipped and highest > 0.0,
+        swing_db=max(levels) - min(levels),
     )
+
+
+def _hann(n: int) -> NDArray[np.float64]:
+    return 0.5 - 0.5 * np.cos(2.0 * np.pi * (np.arange(n) + 0.5) / n)
+
+
+def _fitted(
+    x: NDArray[np.float64], cycles: float, window: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], float]:
+    """Cosine, sine and mean of `x` at so many cycles per sample; the mean square of the rest."""
+    n = len(x)
+    weights = _hann(n) if window is None else window
+    phase = 2.0 * np.pi * cycles * np.arange(n)
+    basis = np.stack([np.cos(phase), np.sin(phase), np.ones(n)], axis=1)
+    root = np.sqrt(weights)
+    fit, *_ = np.linalg.lstsq(basis * root[:, None], x * root, rcond=None)
+    return fit, float(np.average((x - basis @ fit) ** 2, weights=weights))
 
 
 def _db(power: float) -> float:
@@ -117,10 +145,14 @@ class ToneWatch:
     """Gives a verdict on a calibrator's tone for each piece of sound.
 
     frequencies: those that the tone may have
+    clips_at: of the source, as `SourceDescription` has it
     """
 
-    def __init__(self, fs: int, *frequencies: float) -> None:
+    def __init__(
+        self, fs: int, *frequencies: float, clips_at: float | None = DEVICE_CLIPS_AT
+    ) -> None:
         self.fs, self.frequencies = fs, frequencies or USUAL_HZ[:1]
+        self._clips_at = clips_at
         self.verdict: ToneVerdict | None = None
         self._held = np.zeros(0)
         self._size = round(PIECE_S * fs)
@@ -153,7 +185,7 @@ class ToneWatch:
         if not np.isfinite(piece).all():
             self._good.clear()
             return ToneVerdict("invalid", "the input has NaN or infinity")
-        tone = measure_tone(piece, self.fs)
+        tone = measure_tone(piece, self.fs, self._clips_at)
         kind, words = self._fault(tone)
         if kind:
             self._good.clear()
@@ -190,6 +222,16 @@ class ToneWatch:
             return "clipped", (
                 f"the tone is clipped (at {tone.level_dbfs:.1f} dBFS): turn the input gain down"
             )
+        if tone.swing_db > SWING_DB:
+            return "drift", (
+                f"the level drifts: it changed by {tone.swing_db:.2f} dB in {PIECE_S:g} s; press "
+                "the calibrator home and let it settle"
+            )
+        if tone.swing_db > SWING_DB:
+            return "drift", (
+                f"the level is not steady: it changed by {tone.swing_db:.2f} dB within "
+                f"{PIECE_S:g} s; press the calibrator home and let it settle"
+            )
         nearest = min(abs(tone.frequency / one - 1.0) for one in self.frequencies)
         if nearest > FREQUENCY_TOLERANCE:
             wanted = " or ".join(f"{one:g}" for one in self.frequencies)
@@ -220,13 +262,21 @@ class CalibratorCheck:
     has the result or says what was wrong. `interrupt` restarts the 3 s.
 
     frequencies: those that the tone may have
-    recorded: wait during other sounds too, as a recording has its tone somewhere
+    recorded: wait during other sounds too, as a recording has its tone somewhere, and listen to its
+        end: `finish` refuses a tone that was steady at two levels, as nobody knows which is right
+    clips_at: of the source, as `SourceDescription` has it
     """
 
-    def __init__(self, fs: int, *frequencies: float, recorded: bool = False) -> None:
+    def __init__(
+        self,
+        fs: int,
+        *frequencies: float,
+        recorded: bool = False,
+        clips_at: float | None = DEVICE_CLIPS_AT,
+    ) -> None:
         self.result: MeasuredTone | None = None
-        self._recorded = recorded
-        self._watch = ToneWatch(fs, *frequencies)
+        self._recorded, self._other = recorded, ""
+        self._watch = ToneWatch(fs, *frequencies, clips_at=clips_at)
         self._kind = ""
         self._in_a_row = 0
         self._heard: Counter[str] = Counter()
@@ -239,22 +289,34 @@ class CalibratorCheck:
 
     def push(self, samples: np.ndarray) -> MeasuredTone | None:
         """Take samples (time,), and return the result, or None."""
-        if self.result is None:
+        if self.result is None or self._recorded:
             for verdict in self._watch.push(samples):
                 self._count(verdict)
                 if verdict.mean is not None:
-                    self.result = verdict.mean
-                    break
-                if not self._recorded:
+                    self._take(verdict.mean)
+                    if not self._recorded:
+                        break
+                elif not self._recorded:
                     self._refuse_lasting(verdict)
         return self.result
+
+    def _take(self, tone: MeasuredTone) -> None:
+        """Take the mean of a steady tone, which has to be that of all others."""
+        if self.result is None:
+            self.result = tone
+        elif abs(tone.level_dbfs - self.result.level_dbfs) > STABLE_DB:
+            self._other = f"{self.result.level_dbfs:.2f} dBFS and later {tone.level_dbfs:.2f} dBFS"
 
     def interrupt(self) -> None:
         """Restart at missing samples."""
         self._count(self._watch.interrupt())
 
     def finish(self) -> MeasuredTone:
-        """Return the result. Raises Refused with the most frequent fault."""
+        """Return the result. Raises Refused with the most frequent fault, or for two levels."""
+        if self._other:
+            raise Refused(
+                f"the tone has two levels: {self._other}; give a recording of the one that counts"
+            )
         if self.result is not None:
             return self.result
         reasons = self._heard.copy()

@@ -19,7 +19,7 @@ from amt_stream.meters.calibration import (
     write_records,
 )
 from amt_stream.meters.calibrator import CalibratorCheck, Refused, measure_tone
-from amt_stream.meters.source_description import InputGain
+from amt_stream.meters.source_description import DEVICE_CLIPS_AT, InputGain
 
 # Rule "TVL/ISO 532-3 authors program" of the calibration conventions: dBMax 100 -> 2.8284 Pa per
 # unit, 94 -> 1.4176; then the checks (dBMax, peak of a sine, its level in dB SPL).
@@ -287,3 +287,28 @@ def test_a_tone_with_a_gap_every_second_is_refused():
         check.interrupt()
     with pytest.raises(Refused, match=r"sound was lost \(8 times\), and 3 s of the tone"):
         check.finish()
+
+
+def test_a_level_that_swings_as_often_as_it_is_measured_is_not_steady():
+    swinging = sine(-20.0) * (1 + 0.1 * np.sin(2 * np.pi * 5 * TIME_S))
+    with pytest.raises(Refused, match=r"level drifts: it changed by 1\.\d+ dB in 0\.2 s"):
+        listen(swinging)
+    assert listen(sine(-20.0) + noise(0.007)).level_dbfs == pytest.approx(-20.0, abs=0.02)
+
+
+def test_a_converter_clips_at_its_own_end():
+    tone = sine(-0.06)
+    with pytest.raises(Refused, match="the tone is clipped"):
+        CalibratorCheck(FS, clips_at=127 / 128).push(tone)
+    assert CalibratorCheck(FS, clips_at=DEVICE_CLIPS_AT).push(tone)
+    check = CalibratorCheck(FS, clips_at=None)
+    assert check.push(sine(6.0)).level_dbfs == pytest.approx(6.0, abs=0.001), "floats have no end"
+
+
+def test_a_recording_of_a_tone_with_two_levels_is_refused():
+    two = np.concatenate([sine(-26.0)[: 4 * FS], sine(-20.0)[: 4 * FS]])
+    check = CalibratorCheck(FS, recorded=True)
+    check.push(two)
+    with pytest.raises(Refused, match=r"two levels: -26\.00 dBFS and later -20\.00 dBFS; give"):
+        check.finish()
+    assert listen(two).level_dbfs == pytest.approx(-26.0, abs=0.001), "who listens accepts it"

@@ -15,7 +15,7 @@ from amt_stream.core.safe_text import plain
 from amt_stream.core.words import counted
 from amt_stream.engine.devices.microphone import MicrophoneSource
 from amt_stream.engine.inputs.calibrator_source import Piece, live_sound, unbroken
-from amt_stream.engine.sources import ThreadedSource
+from amt_stream.engine.sources import FileSource, ThreadedSource
 from amt_stream.meters.calibration import (
     Calibration,
     Record,
@@ -162,7 +162,11 @@ def _delete(number: int) -> int:
 
 def _tones(given: Input, frequency: float, timeout: float) -> dict[int, MeasuredTone]:
     """Measure the tone in each channel, in sound without missing samples."""
-    checks = {channel: CalibratorCheck(given.source.fs, frequency) for channel in given.channels}
+    ends, recorded = given.source.description.clips_at, isinstance(given.source, FileSource)
+    checks = {
+        channel: CalibratorCheck(given.source.fs, frequency, recorded=recorded, clips_at=ends)
+        for channel in given.channels
+    }
     channel = given.channels[0]
     try:
         for block, missing in unbroken(_sound(given, timeout)):
@@ -171,7 +175,7 @@ def _tones(given: Input, frequency: float, timeout: float) -> dict[int, Measured
             for column, channel in enumerate(given.channels):
                 checks[channel].push(block[:, column])
             _show_progress(checks)
-            if all(check.result for check in checks.values()):
+            if not recorded and all(check.result for check in checks.values()):
                 break
         found = {}
         for channel, check in checks.items():

@@ -330,7 +330,11 @@ def _of_calibrator(
     """
     source = FileSource(path, paced=False)
     wanted = USUAL_HZ if frequency is None else (frequency,)
-    checks = [CalibratorCheck(source.fs, *wanted, recorded=True) for _ in range(source.channels)]
+    ends = source.description.clips_at
+    checks = [
+        CalibratorCheck(source.fs, *wanted, recorded=True, clips_at=ends)
+        for _ in range(source.channels)
+    ]
     for block in source.blocks():
         for check, samples in zip(checks, block.T, strict=True):
             check.push(samples)

@@ -138,7 +138,7 @@ class CalibratorListener:
         for block, missing in unbroken(live_sound(source, lambda: float(not self._over.is_set()))):
             if watch is None or wanted != self._wanted:
                 wanted = self._wanted
-                watch = ToneWatch(source.fs, wanted[1])
+                watch = ToneWatch(source.fs, wanted[1], clips_at=source.description.clips_at)
             elif missing:
                 watch.interrupt()
             watch.push(block[:, wanted[0] - 1])
