@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
+from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.microphone.channels import (
     OF_EARS,
     block_columns,
@@ -22,7 +24,6 @@ from amt_stream.engine.microphone.channels import (
 from amt_stream.engine.microphone.offset import KnownOffset, all_valid
 from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
-from amt_stream.engine.models.preparing import ready_model, working
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, as_block
 from amt_stream.meters.calibration import Calibration
@@ -30,9 +31,6 @@ from amt_stream.meters.frames import Frames
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
-
-if TYPE_CHECKING:
-    from amt_stream.dsp.streaming import Stage
 
 BLOCK_MS = 100.0
 READ_S = 1.0
@@ -46,8 +44,9 @@ class CheckedFile:
     """A sound file that was read once and checked.
 
     `name` is its path as given. `heard` says which `channels` the models hear: by default, two for
-    ears. With `replace_invalid`, invalid samples are read as 0, and `replaced` counts them; None is
-    for callers that do not offer it. `description` says what the file is, and `cut_off` what is
+    ears. With `replace_invalid`, invalid samples are read as 0, and `replaced` counts them;
+    measurements mark them and leave them out of statistics, as an `Engine` does. None is for
+    callers that do not offer it. `description` says what the file is, and `cut_off` what is
     missing at its end, or "".
 
     channels: numbers (1, 2, ...) of those to measure; by default all, as `heard_channels` says
@@ -112,12 +111,15 @@ class CheckedFile:
             heard=self.heard,
         )
 
-    def blocks(self) -> Iterator[NDArray[np.float32]]:
-        """Yield blocks of the chosen channels (time, channel), the last before sound cut there."""
+    def blocks(self, as_they_are: bool = False) -> Iterator[NDArray[np.float32]]:
+        """Yield blocks of the chosen channels (time, channel), the last before sound cut there.
+
+        as_they_are: with invalid samples, for a measurement; otherwise these are 0
+        """
         left = self.sound_begin - self.begin
         for whole in self._blocks():
             block = whole[:, self._pick]
-            if not all_valid(block):
+            if not (as_they_are or all_valid(block)):
                 block = np.where(_valid(block), block, np.float32(0.0))
             for part in (block[: max(0, left)], block[max(0, left) :]):
                 if len(part):
@@ -317,7 +319,7 @@ def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 def analyze(
     recording: CheckedFile,
-    model: "Stage | Mapping[str, Stage]",
+    model: Stage | Mapping[str, Stage],
     calibration: Calibration | Sequence[Calibration],
     began_utc_s: float = math.nan,
     tail: bool = False,
@@ -343,12 +345,12 @@ def analyze(
 
 def measurements_of(
     recording: CheckedFile,
-    models: "Mapping[str, Stage]",
+    models: Mapping[str, Stage],
     calibration: Calibration | Sequence[Calibration],
     emit: Callable[[Frames], None],
     began_utc_s: float = math.nan,
     begin: int = 0,
-    kind: Callable[..., ReadyModel] = ready_model,
+    kind: type[ReadyModel] = ReadyModel,
 ) -> list[Measurement]:
     """Make a measurement of each model on a recording, from sample `begin` on."""
     count = len(recording.channels)
@@ -379,14 +381,13 @@ def frames_of(
     recording: CheckedFile, measurements: Sequence[Measurement], arrived: list[Frames], tail: bool
 ) -> Iterator[Frames]:
     """Yield the frames of measurements that emit to `arrived`; `tail` as in `analyze`."""
-    ready = [one.ready for one in measurements]
     for block in sound_for(recording, measurements):
-        with working(ready, owns_thread=False):
+        with torch.inference_mode():
             for measurement in measurements:
                 measurement.take(block)
         yield from arrived
         arrived.clear()
-    with working(ready, owns_thread=False):
+    with torch.inference_mode():
         for measurement in measurements:
             measurement.flush()
     yield from (frames for frames in arrived if tail or not frames.after_end)
@@ -399,7 +400,7 @@ def sound_for(
     position, begin = recording.begin, recording.sound_begin
     for measurement in measurements:
         measurement.know_offset(recording.offset)
-    for block in recording.blocks():
+    for block in recording.blocks(as_they_are=True):
         if position == begin:
             for measurement in measurements:
                 measurement.know_offset(recording.first_offset)
@@ -407,8 +408,8 @@ def sound_for(
         position += len(block)
 
 
-def _ready(kind: Callable[..., ReadyModel], model: "Stage", fs: int, heard: int) -> ReadyModel:
-    place = ComputeDevice(str(model.device))
+def _ready(kind: type[ReadyModel], model: Stage, fs: int, heard: int) -> ReadyModel:
+    place = ComputeDevice(model.device)
     ready = kind(model, fs, BLOCK_MS, heard, place)
     if not place.on_cpu:
         ready.warm()

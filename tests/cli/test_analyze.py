@@ -92,7 +92,25 @@ def test_a_sample_beyond_reason_is_as_invalid_as_no_number(run, sound_file, valu
     assert done.status == 0
     summary = json.loads(done.out)
     assert summary["replaced_samples"] == 1
-    assert 40 < summary["max_ltl_phon"] < 90
+    assert summary["max_ltl_phon"] is None, "it settles until the end"
+
+
+def test_samples_that_are_no_numbers_count_as_little_as_those_of_a_meter(said, sound_file):
+    x = 0.01 * noise(3 * 48000)
+    x[48000:96000] = np.nan
+    path = sound_file(x)
+    typed = "--model", "spl", "--full-scale-db", 120, "--limit", "laeq_db>130", "--fail-above"
+    given = "analyze", path, "--summary", "--replace-invalid"
+    live = "meter", "--source", path, "--fast", "--format", "jsonl", "--step-ms", 10
+    status, out, err = said(*given, *typed)
+    meter_status, meter_out, _ = said(*live, *typed)
+    assert (status, meter_status) == (1, 1)
+    assert "it could not be judged" in err
+    summary, of_meter = json.loads(out), json.loads(meter_out.splitlines()[-1])["summary"]
+    assert summary["limits"][0]["verdict"] == "not known"
+    assert summary["laeq_db"] == of_meter["laeq_db"]
+    left_out = [one["statistics"]["spl"]["excluded_s"] for one in (summary, of_meter)]
+    assert left_out[0] == left_out[1] > 1.0, "with what settles"
 
 
 def test_the_thread_that_asks_stays_as_it_was(sound_file):

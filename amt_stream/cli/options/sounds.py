@@ -106,8 +106,8 @@ class AnalyzeOptions(
     step_ms: int | None = changed(RowSettings, "step_ms", usual=_row_steps)
     replace_invalid: bool = switch(
         "--replace-invalid",
-        "replace NaN, infinity and samples beyond a million times full scale by 0, and report how "
-        "many there were",
+        "replace NaN, infinity and samples beyond a million times full scale by 0, report how many "
+        "there were, and leave them out of statistics",
     )
     channels: tuple[int, ...] | str | None = changed(
         InputSettings,
