@@ -9,6 +9,7 @@ import soundfile
 
 from amt_stream.engine import FileSource, SourceError
 from amt_stream.offline.analysis import CheckedFile
+from tests.data.sound_files import noise, wav
 
 FS = 48000
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes, links and devices of POSIX")
@@ -143,3 +144,13 @@ def test_a_folder_that_may_not_be_searched(tmp_path):
             FileSource(folder / "a.wav")
     finally:
         os.seteuid(user)
+
+
+def test_a_header_without_channels_or_rate_is_refused_in_a_sentence(tmp_path):
+    for place, size in ((22, 2), (24, 4)):
+        content = bytearray(wav(noise(0.1)))
+        content[place : place + size] = bytes(size)
+        path = tmp_path / "none.wav"
+        path.write_bytes(content)
+        with pytest.raises(SourceError, match=r"none\.wav is not a sound file that can be read: "):
+            FileSource(path)

@@ -169,6 +169,11 @@ class AvLink(Link):
         self._track = tracks[0]
         context = self._track.codec_context
         self.fs, self.channels = int(context.sample_rate), int(context.layout.nb_channels)
+        if context.format is None or self.fs < 1 or self.channels < 1:
+            raise Undecodable(
+                f"its header says {self.fs} Hz and {counted(self.channels, 'channel')}, of which "
+                "nothing can be decoded"
+            )
         self.layout = _layout_of([one.name for one in context.layout.channels])
         stored = _PCM.match(context.name)
         words = _NAMES.get(context.name, context.name.upper())
