@@ -9,7 +9,8 @@ from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource, RowSink
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.limits import Limit
-from amt_stream.meters.rows import LimitEvents
+from amt_stream.meters.rows import JoinedRows, LimitEvents, readings_of
+from amt_stream.sessions.outputs import LatestReadings
 
 FS = 48000
 LIMITS = [Limit("laeq_2s_db", 79.9, hysteresis=0.05, name="short"), Limit("laf_db", 90.0)]
@@ -57,3 +58,26 @@ def test_a_gap_is_counted_out_and_said(told):
     tell = LimitEvents(LIMITS)
     events = [event for rows in blocks for event in tell(rows)]
     assert [event.text.split(":")[0] for event in events] == ["short is amber", "short is red"]
+
+
+@pytest.mark.parametrize(
+    ("lost_s", "missed", "verdict"), [(0, 0, "kept"), (0.04, 0, "kept"), (3, 3.0, "not known")]
+)
+def test_a_limit_is_not_kept_where_sound_is_missing_at_the_end(lost_s, missed, verdict):
+    """As of a microphone that somebody muted: no row tells of it."""
+    limits = [Limit(name, 90.0) for name in ("laeq_db", "laf_db", "laeq_1s_db")]
+    rows = JoinedRows(readings_of(["spl"], 1), 100, FS, limits=limits)
+    source, latest = PushSource(FS, 1, live=False), LatestReadings(rows)
+    models = {"spl": SoundLevel(FS)}
+    with Engine(source, models, [latest], calibration=Calibration(100.0)) as engine:
+        with source:
+            source.push(
+                np.full((5 * FS, 1), 0.01, np.float32) * (-1.0) ** np.arange(5 * FS)[:, None]
+            )
+            source.push(np.zeros((0, 1), np.float32), lost=round(lost_s * FS))
+        engine.wait()
+    for one in latest.stood():
+        told = one.to_dict()
+        assert told["unjudged_s"] == pytest.approx(missed, abs=0.11)
+        assert told["counted_s"] == pytest.approx(5.1 + missed, abs=0.11)
+        assert (told["verdict"], told["state"] == "green") == (verdict, verdict == "kept")

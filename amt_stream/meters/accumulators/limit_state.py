@@ -156,7 +156,7 @@ def _known(
     if below or level == GREEN:
         unsure = clipped and ((level == GREEN) != below or rules[RISES] == 0)
         unsure = unsure or (level == GREEN and not whole)
-        if unsure or _lacks_too_much(rules, state, lost_s):
+        if unsure or lacks_too_much(rules, state, lost_s):
             found = UNKNOWN
     if counts:
         state[TIMES] += turns_red
@@ -209,7 +209,7 @@ def _rank(rules: Numbers, state: Numbers, signed: float, sure: float, back: floa
     return AMBER if warns or state[SOON] > 0 else GREEN
 
 
-def _lacks_too_much(rules: Numbers, state: Numbers, lost_s: float) -> bool:
+def lacks_too_much(rules: Numbers, state: Numbers, lost_s: float) -> bool:
     """Whether too much of the time of the present value was not measured."""
     if rules[WINDOW_S] > 0:
         return is_too_much(lost_s, rules[WINDOW_S])

@@ -226,6 +226,8 @@ class JoinedRows(FormedRows):
         None where no frame has come at all.
         """
         found = self._until(end_s, FOR_EVER)
+        for monitor in self.counted.monitors:
+            monitor.miss_until(min(end_s, self.to_s))
         if self._unjudged and end_s <= self.to_s:
             self.counted.end(end_s)
             self._unjudged = False

@@ -144,6 +144,22 @@ class LimitMonitor(Resumable):
         """The state at each row as text; rows have the fields of `RowOfLimit`."""
         return [at.STATES[self._take(RowOfLimit(*row))] for row in rows]
 
+    def miss_until(self, time_s: float) -> None:
+        """Count the time from the last row to the end of the sound, of which there is no row."""
+        rules, state, last_s = self._rules, self._state, self._state[at.AT_S]
+        after = time_s > self._from_s + SAME_TIME_S
+        missed_s = time_s - last_s
+        is_missing = missed_s > rules[at.STEP_S] + SAME_TIME_S  # false for NaN
+        if not (is_missing and after) or self._pauses.paused_at(time_s):
+            return
+        for place in (at.COUNTED_S, at.MISSED_S, at.UNJUDGED_S):
+            state[place] += missed_s
+        self._holes.add(last_s, time_s)
+        state[at.AT_S], state[at.MISSED] = time_s, 1.0
+        doubtful = state[at.LAST] == at.GREEN or self.limit.below
+        if doubtful and at.lacks_too_much(rules, state, self._holes.lost_s(time_s)):
+            state[at.LAST] = at.UNKNOWN
+
     def update_end(self, time_s: float, value: float, calibrated: bool, clipped: bool) -> None:
         """Update with the value at the end of the sound.
 
