@@ -85,6 +85,8 @@ class Explanation:
     changes: change of each value, in its unit, with 3 dB less in a band, (place, band)
     calibrated: whether the calibration of the sound is known
     took_s: time that the measurements took
+    remark: what makes its values uncertain: what is wrong with its length, that it is clipped; ""
+    cut_off: whether sound is missing at its end
     """
 
     bands: NDArray[np.float64]
@@ -94,6 +96,8 @@ class Explanation:
     changes: dict[str, NDArray[np.float64]]
     calibrated: bool
     took_s: float
+    remark: str = ""
+    cut_off: bool = False
 
     @property
     def band_names(self) -> list[str]:
@@ -127,6 +131,8 @@ class Explanation:
             "shares_by_second": {name: _listed(v) for name, v in self.shares_by_second.items()},
             "calibrated": self.calibrated,
             "took_s": round(self.took_s, 3),
+            "remark": self.remark,
+            "cut_off": self.cut_off,
         }
 
 
@@ -203,7 +209,8 @@ def explain(
                 if before is not None and after is not None:
                     changes[name][place, band] = after - before
     took_s = time.monotonic() - began
-    return Explanation(limits, values, shares, by_second, changes, whole.calibrated, took_s)
+    known = whole.calibrated, took_s, whole.remark, whole.cut_off
+    return Explanation(limits, values, shares, by_second, changes, *known)
 
 
 class _MeasuredSound(NamedTuple):

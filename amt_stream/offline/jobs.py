@@ -6,8 +6,6 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TypeVar
 
-from amt_stream.core.importing import has_torch
-
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
@@ -63,7 +61,10 @@ def as_done(
     """
     refuse_jobs(jobs)
     if min(jobs, len(items)) <= 1:
-        yield from enumerate(map(function, items))
+        from amt_stream.dsp.functional.compiler.threads import flushing_denormals
+
+        with flushing_denormals():
+            yield from enumerate(map(function, items))
         return
     left = list(range(len(items)))[::-1]
     tries = [0] * len(items)
@@ -110,8 +111,6 @@ def _pool(jobs: int, items: int) -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
-    if not has_torch():
-        return
     from amt_stream.dsp.functional.compiler.threads import work_alone
 
     work_alone()

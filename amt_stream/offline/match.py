@@ -90,6 +90,8 @@ class Match:
     before, after: the loudness without and with this gain, in the unit of the measure
     peak_dbfs: the highest sample with this gain; above 0 where integer formats would clip
     calibrated: whether the calibration of the sound is known
+    remark: what makes its loudness uncertain: what is wrong with its length, that it is clipped; ""
+    cut_off: whether sound is missing at its end
     """
 
     gain_db: float
@@ -97,6 +99,8 @@ class Match:
     after: float
     peak_dbfs: float
     calibrated: bool
+    remark: str = ""
+    cut_off: bool = False
 
 
 def match(
@@ -190,7 +194,7 @@ class _Search:
     def reference(self, given: Any) -> Match:
         sound, self._target = self._heard(given, 1)
         value = self._of.value(self._target)
-        return Match(0.0, value, value, sound.peak_dbfs, sound.calibrated)
+        return _found(sound, 0.0, value, value)
 
     def matched(self, given: Any, place: int) -> Match:
         """The gain of a sound. Raises SourceError, and ValueError if there is none."""
@@ -204,7 +208,7 @@ class _Search:
                 "equally loud"
             )
         values = of.value(before), of.value(after)
-        return Match(gain_db, *values, sound.peak_dbfs + gain_db, sound.calibrated)
+        return _found(sound, gain_db, *values)
 
     def _heard(self, given: Any, place: int) -> tuple[WholeSound, float]:
         of, sound = self._of, self._read(given)
@@ -213,6 +217,11 @@ class _Search:
             name = _name(given, place)
             raise ValueError(f"{name} has no {of.title}: it is silent, too weak or too short")
         return sound, level
+
+
+def _found(sound: WholeSound, gain_db: float, before: float, after: float) -> Match:
+    known = sound.calibrated, sound.remark, sound.cut_off
+    return Match(gain_db, before, after, sound.peak_dbfs + gain_db, *known)
 
 
 def _name(given: object, place: int) -> str:

@@ -73,7 +73,8 @@ class MeasureSettings(TypedDict, total=False):
         "5.1", or text such as "L C R Ls Rs LFE"
     keep_offset: whether a constant offset of the samples is sound; otherwise it is removed, unless
         they are in pascal
-    replace_invalid: whether to read NaN, infinity and absurdly large samples as 0
+    replace_invalid: whether to read NaN, infinity and absurdly large samples as 0; None is for
+        callers that do not offer it
     audience: how much louder it is in the audience than at the microphone, in dB: "4.2,6" of A and
         C levels, or one number for both; adds columns named `..._audience_db`, and limits of
         levels are of these
@@ -106,7 +107,7 @@ class MeasureSettings(TypedDict, total=False):
     channels: Sequence[int] | None
     layout: Layout | str | None
     keep_offset: bool
-    replace_invalid: bool
+    replace_invalid: bool | None
     limits: str | Limit | Iterable[Limit | str]
     audience: Audience | str | float | None
     began: str | datetime | None
@@ -142,8 +143,12 @@ def measure(
     >>> m["ltl_sone"].max()
     np.float64(0.0)
     """
+    with uncollected():
+        from amt_stream.dsp.functional.compiler.threads import flushing_denormals
+
     wanted = _wanted(models, calibration, settings)
-    return _measured(x, fs, wanted, settings.get("jobs", 1), report)
+    with flushing_denormals():
+        return _measured(x, fs, wanted, settings.get("jobs", 1), report)
 
 
 def measure_files(
@@ -247,7 +252,7 @@ def _measured(
     report: Report = lambda done, whole: None,
 ) -> Measured:
     with uncollected():
-        from amt_stream.offline.whole_sounds import analyze_in_jobs
+        from amt_stream.offline.split import analyze_split
 
     recording, calibrations = _recording(x, fs, wanted)
     preset = replace(wanted.preset, uncertainty_db=uncertainty_of(calibrations))
@@ -270,7 +275,7 @@ def _measured(
     }
     parts = []
     began = wanted.began_utc_s
-    for frames in analyze_in_jobs(
+    for frames in analyze_split(
         recording, models, calibrations, began, preset, jobs, takes, joined.to_s
     ):
         for track in tracks.values():

@@ -58,7 +58,7 @@ def test_what_is_wrong_with_a_sound_is_said(said, sound_file):
     clipped = "A is clipped: its levels and loudness are at least so high"
     length = f"B: its header says {FS} samples, but there are {FS - 10000}"
     status, out, _ = said("compare", a, b, "--model", "spl")
-    assert status == 0
+    assert status == 1, "a part of B is missing"
     assert {clipped, length} <= {*out.splitlines()}
     page = said("compare", a, b, "--model", "spl", "--json")
     assert {clipped, length} <= {*json.loads(page[1])["notes"]}
@@ -79,3 +79,35 @@ def test_an_adjustment_has_no_uncertainty_of_a_level(said, sound_file):
             assert (found[name]["uncertainty"], found[name]["sure"]) == (None, None)
     (line,) = [one for one in said("compare", a, b, *level)[1].splitlines() if "K_T" in one[:5]]
     assert line.split()[3:] == ["+6.00", "dB", "?"]
+
+
+def test_clipped_sound_leaves_open_which_one_is_louder(said, sound_file):
+    loud = sound_file(np.clip(NOISE * 60, -1, 1) + 0.0, name="loud.wav", subtype="PCM_16")
+    louder = sound_file(NOISE * 100, name="louder.wav", subtype="FLOAT")
+    typed = "--model", "spl", "--full-scale-db", 100
+    for pair, words in (
+        ((loud, louder), "which one is louder is not known: A is clipped"),
+        ((louder, loud), "which one is louder is not known: B is clipped"),
+        ((sound_file(NOISE, name="soft.wav"), loud), "B is louder here"),
+    ):
+        status, out, _ = said("compare", *pair, *typed)
+        (line,) = [one for one in out.splitlines() if one.startswith("LAeq ")]
+        assert (status, words in line, "\N{GREATER-THAN OR EQUAL TO} " in line) == (0, True, True)
+    status, out, _ = said("compare", loud, louder, *typed, "--json")
+    (level,) = [one for one in json.loads(out)["readings"] if one["name"] == "laeq_db"]
+    assert level["difference"] > level["uncertainty"]
+    assert level["sure"] is None
+
+
+def test_an_offset_is_said(said, sound_file):
+    a, b = sound_file(NOISE, name="a.wav"), sound_file(NOISE + 0.1, name="b.wav")
+    _, out, _ = said("compare", a, b, "--model", "spl")
+    assert "B has an offset of 10 % of full scale in channel 1, which is removed" in out
+    assert out.count("has an offset") == 1
+
+
+def test_a_sample_that_is_no_number_has_a_remedy_that_there_is(said, sound_file):
+    a, b = sound_file(NOISE, name="a.wav"), sound_file(NOISE * np.nan, name="b.wav")
+    status, _, err = said("compare", a, b, "--model", "spl")
+    assert status == 1
+    assert err.endswith("b.wav has nan at sample 0 (0.000000 s), channel 1: repair the file\n")

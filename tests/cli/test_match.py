@@ -117,4 +117,22 @@ def test_a_length_that_is_wrong_is_said(said, sound_file):
     b.write_bytes(b.read_bytes()[:-20000])
     words = f"b.wav: its header says {FS} samples, but there are {FS - 10000}"
     for command in (["match", a, b, "--by", "laeq"], ["explain", b, "--lowest-hz", "4000"]):
-        assert words in said(*command)[2]
+        status, out, err = said(*command, *["--json"] * (command[0] == "match"))
+        assert (status, words in err) == (1, True), "a part is missing"
+        if command[0] == "match":
+            assert [one["cut_off"] for one in json.loads(out)["sounds"]] == [False, True]
+
+
+def test_clipped_sound_and_an_offset_are_said_beside_the_gain(said, sound_file):
+    a = sound_file(NOISE, name="a.wav")
+    loud = np.clip(NOISE * 60, -127 / 128, 127 / 128)
+    b = sound_file(np.round(loud * 128) / 128, name="b.wav", subtype="PCM_U8")
+    c = sound_file(NOISE * 60, name="c.wav", subtype="FLOAT")
+    d = sound_file(NOISE - 0.1, name="d.wav", subtype="PCM_24")
+    status, out, err = said("match", a, b, c, d, "--by", "laeq")
+    assert status == 0
+    clipped = "it is clipped: it may have been louder"
+    assert [line.endswith(clipped) for line in out.splitlines()[2:]] == [False, True, False, False]
+    assert out.splitlines()[5].split()[2] == "+0.00"
+    assert err.count(clipped) == err.count(f"b.wav: {clipped}") == 1
+    assert "d.wav has an offset of -10 % of full scale in channel 1, which is removed" in err

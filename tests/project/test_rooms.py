@@ -26,7 +26,7 @@ ROOMS = (
 )
 FACE = ("common", "__main__", "")
 """Names for users, and the command: no room imports them, but for the version of the package."""
-ARROWS = 47
+ARROWS = 46
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 
 

@@ -60,7 +60,7 @@ def run_compare(args: CompareOptions) -> int:
         print(json.dumps(comparison.to_dict(), indent=1))
     else:
         print("\n".join(_lines(comparison)))
-    return 0
+    return 1 if comparison.cut_off else 0
 
 
 def _lines(comparison: "Comparison") -> list[str]:
@@ -113,5 +113,4 @@ def _interval_cell(pair: "IntervalPair", name: str) -> str:
 
 def _cells(one: "Difference") -> tuple[str, ...]:
     uncertainty = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
-    numbers = f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}"
-    return (one.symbol, *numbers, one.unit, uncertainty, one.verdict)
+    return (one.symbol, *one.numbers(), one.unit, uncertainty, one.verdict)

@@ -55,7 +55,7 @@ def run_explain(args: ExplainOptions) -> int:
             plain(f"{args.file}: {len(explanation.bands) + 1} runs in {explanation.took_s:.1f} s")
         )
         print("\n".join(text_lines(explanation)))
-    return 0
+    return 1 if explanation.cut_off else 0
 
 
 def text_lines(explanation: "Explanation") -> list[str]:

@@ -60,7 +60,7 @@ def run_match(args: MatchOptions) -> int:
         _report(args, pairs, matched, targets)
     for why_not in failed:
         say(why_not)
-    return 1 if failed else 0
+    return 1 if failed or any(one.cut_off for _, one in matched) else 0
 
 
 def _report(
@@ -97,15 +97,16 @@ def _as_data(one: "Match | Exception") -> JsonDict:
 
 
 def _lines(pairs: "list[tuple[Path, Match | Exception]]") -> list[str]:
-    heads = "file", "loudness", "gain in dB", "with gain", "peak in dBFS"
+    heads = "file", "loudness", "gain in dB", "with gain", "peak in dBFS", ""
     rows = [heads]
     for place, (file, one) in enumerate(pairs):
-        numbers = (NO_READING,) * 4
+        cells = *(NO_READING,) * 4, ""
         if not isinstance(one, Exception):
             gain = f"{one.gain_db:+.2f}" if place else "reference"
             numbers = f"{one.before:.2f}", gain, f"{one.after:.2f}", f"{one.peak_dbfs:.1f}"
-        rows.append((plain(str(file)), *numbers))
-    return text_table(rows, lambda k: k > 0)
+            cells = *numbers, plain(one.remark)
+        rows.append((plain(str(file)), *cells))
+    return text_table(rows, lambda k: 0 < k < 5)
 
 
 def _targets(files: list[Path], folder: Path, force: bool) -> list[Path]:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import torch
 
+from amt_stream.dsp.functional.compiler.threads import flushing_denormals
 from amt_stream.engine.inputs.backlog import Backlog
 from amt_stream.engine.models.model_runner import Delivered, Work
 from amt_stream.engine.run_state import RunState
@@ -71,7 +73,8 @@ class InCallback:
             if self._state.is_over or self._state.ended.is_set():
                 return
             try:
-                with self._work.in_thread_of_source():
+                # The thread belongs to the source: restore its settings.
+                with flushing_denormals(), torch.inference_mode():
                     self._process(block, as_lost(lost), flags)
             except BaseException as error:
                 self._state.fail(error)

@@ -3,11 +3,11 @@
 from amt_stream.sessions.compare.difference import (
     Comparison,
     Course,
-    Difference,
     NotComparable,
     compare,
 )
 from amt_stream.sessions.compare.page import comparison_page
+from amt_stream.sessions.compare.reading_difference import Difference
 from amt_stream.sessions.compare.several import reports_page
 
 __all__ = [

@@ -15,11 +15,13 @@ from amt_stream.core.errors import Refusal
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.dsp.channel_layout import Layout
+from amt_stream.engine.microphone.offset import offset_words
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.rows import Rows
-from amt_stream.meters.rows.column import LONG_TERM
+from amt_stream.meters.rows.column import FULL_SCALE, LONG_TERM
 from amt_stream.offline.measure import MeasureSettings, measure
 from amt_stream.offline.measured import Measured
+from amt_stream.sessions.compare.reading_difference import Difference
 from amt_stream.sessions.compare.repeatability import repeatability
 from amt_stream.sessions.reading import ROWS_IN
 from amt_stream.sessions.report.content import integrity, readings_by_name
@@ -28,7 +30,7 @@ from amt_stream.sessions.results import Results, ResultsError, Wanted, read_resu
 from amt_stream.sessions.results.interval_table import IntervalTable, intervals_of
 from amt_stream.sessions.results.parts import part_of, results_of_part
 
-LEVELS, LOUDNESS, FULL_SCALE = ("dB",), ("phon",), ("LUFS", "LU", "dBTP", "dBFS")
+LEVELS, LOUDNESS = ("dB",), ("phon",)
 UNITS = (*LEVELS, *LOUDNESS, *FULL_SCALE)
 """Units of readings that can be compared."""
 
@@ -47,59 +49,6 @@ SAME_KEYS = (
 
 class NotComparable(Refusal, ValueError):
     """Two measurements have no reading in common."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The difference `b` - `a` of a reading, and its uncertainty (k = 2).
-
-    uncertainty: in `unit`; None if unknown
-    times: b / a of the same loudness in sone, if there is one
-    repeatability: part of the uncertainty due to the spread of parts; None if it is not included,
-        as for a maximum or too few parts. Readings of full scale describe the programme itself and
-        have none
-    """
-
-    name: str
-    symbol: str
-    words: str
-    unit: str
-    a: float
-    b: float
-    uncertainty: float | None
-    times: float | None = None
-    repeatability: float | None = None
-
-    @property
-    def difference(self) -> float:
-        return self.b - self.a
-
-    @property
-    def sure(self) -> bool | None:
-        """Whether the difference exceeds its uncertainty; None if that is unknown."""
-        return None if self.uncertainty is None else abs(self.difference) > self.uncertainty
-
-    @property
-    def repeats(self) -> bool:
-        """Whether the uncertainty includes repeatability, or there is none to include."""
-        return self.unit in FULL_SCALE or self.repeatability is not None
-
-    @property
-    def verdict(self) -> str:
-        """Which one is louder, as text; "" if unknown or if the reading is not a loudness."""
-        if self.sure is None or self.unit not in ("dB", "phon", "LUFS"):
-            return ""
-        if not self.sure:
-            return "no significant difference"
-        louder = f"{'B' if self.difference > 0 else 'A'} is louder"
-        if not self.repeats:
-            return f"{louder} here, repeatability unknown"
-        return louder if self.times is None else f"{louder}: B has {self.times:.2f} times the sone"
-
-    def to_dict(self) -> JsonDict:
-        """Data for JSON."""
-        keys = ("name", "unit", "a", "b", "difference", "uncertainty", "repeatability", "sure")
-        return {key: getattr(self, key) for key in (*keys, "times")}
 
 
 @dataclass(frozen=True)
@@ -189,14 +138,23 @@ class Comparison:
         return [f"the channels are {layouts[0]} in A and {layouts[1]} in B"]
 
     def _of_sounds(self) -> list[str]:
-        """What is wrong with a sound: its end, or that it is clipped."""
+        """What is wrong with a sound: its end, an offset, or that it is clipped."""
         words = []
         for side, results in (("A", self.a), ("B", self.b)):
-            if length := results.header["source"].get("sound", {}).get("length"):
+            sound = results.header["source"].get("sound", {})
+            if length := sound.get("length"):
                 words.append(f"{side}: {length}")
+            if offset := offset_words([one or 0.0 for one in sound.get("offset", ())]):
+                words.append(f"{side} has an offset of {offset}, which is removed")
             if results.clipped:
                 words.append(f"{side} is clipped: its levels and loudness are at least so high")
         return words
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether sound is missing at the end of one."""
+        sounds = [one.header["source"].get("sound", {}) for one in (self.a, self.b)]
+        return any("cut_off" in one for one in sounds)
 
     @property
     def notes(self) -> list[str]:
@@ -243,7 +201,7 @@ class Comparison:
             sides = (("A", one.measured), ("B", other.measured))
             words = "; ".join([one.words, *(f"{side}: {of}" for side, of in sides if of)])
             about = name, one.symbol, words, one.unit
-            found.append(Difference(*about, a, b, doubt, times, spread))
+            found.append(Difference(*about, a, b, doubt, times, spread, (one.sign, other.sign)))
         return found
 
     def _repeatability(self, name: str, unit: str) -> float | None:
@@ -364,7 +322,7 @@ def compare(
     """
     whole = begin is None and end is None
     wanted: Wanted = is_followed if whole and interval is None else lambda column: True
-    measured: MeasureSettings = {"step_ms": STEP_MS, "layout": layout}
+    measured: MeasureSettings = {"step_ms": STEP_MS, "layout": layout, "replace_invalid": None}
     first, second = (_results(one, models, calibration, wanted, measured) for one in (a, b))
     if not whole:
         first, second = (

@@ -2,7 +2,8 @@
 
 from amt_stream import __version__
 from amt_stream.meters.calibration import utc_now
-from amt_stream.sessions.compare.difference import Comparison, Course, Difference
+from amt_stream.sessions.compare.difference import Comparison, Course
+from amt_stream.sessions.compare.reading_difference import Difference
 from amt_stream.sessions.report.chart import Chart
 from amt_stream.sessions.report.content import calibration, device, methods, when
 from amt_stream.sessions.report.curves import Curve, Numbers, drawn, summed_up
@@ -53,7 +54,7 @@ def _differences(comparison: Comparison) -> str:
 
 def _cells(one: Difference) -> list[str]:
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
-    numbers = (f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.2f}", doubt)
+    numbers = (*one.numbers(), doubt)
     aligned = [cell(number, "number") for number in numbers]
     rest = cell(one.unit, "name"), cell(one.verdict), cell(one.words, "second")
     return [cell(one.symbol, "name"), *aligned, *rest]

@@ -7,7 +7,8 @@ from string import ascii_uppercase
 
 from amt_stream.core.formats import PAPERS
 from amt_stream.core.words import counted
-from amt_stream.sessions.compare.difference import Difference, NotComparable, compare
+from amt_stream.sessions.compare.difference import NotComparable, compare
+from amt_stream.sessions.compare.reading_difference import Difference
 from amt_stream.sessions.report.content import (
     FIRST,
     THEN,

@@ -77,6 +77,7 @@ class Reading:
     value, unit: as text; `number` is the value itself
     band: uncertainty band as text, or ""
     in_pascal: whether it needs a calibration
+    sign: before a value that includes clipped sound, or ""
     """
 
     name: str
@@ -89,6 +90,7 @@ class Reading:
     in_pascal: bool = True
     measured: str = ""
     covered: str = ""
+    sign: str = ""
 
     @property
     def about(self) -> str:
@@ -144,7 +146,9 @@ def _reading(parts: PartsOfRows, column: Column, values: Mapping[str, float | No
     number, band = values.get(name), "" if sign else _band(parts, name, values)
     value, words = reading_text(name, number, sign), words_of(column)
     times = _measured(parts, column), covered(parts, column)
-    return Reading(name, column.short, words, value, column.unit, number, band, pascal, *times)
+    return Reading(
+        name, column.short, words, value, column.unit, number, band, pascal, *times, sign
+    )
 
 
 def _measured(parts: PartsOfRows, column: Column) -> str:

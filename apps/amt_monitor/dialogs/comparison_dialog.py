@@ -228,5 +228,4 @@ def _names(a: str, b: str, colors: Colors) -> str:
 
 def cells_of(one: Difference) -> tuple[str, ...]:
     doubt = "?" if one.uncertainty is None else f"{one.uncertainty:.2f}"
-    numbers = f"{one.a:.2f}", f"{one.b:.2f}", f"{one.difference:+.2f}"
-    return (symbol_of(one.name), *numbers, one.unit, doubt, one.verdict.partition(":")[0])
+    return (symbol_of(one.name), *one.numbers(2), one.unit, doubt, one.verdict.partition(":")[0])
