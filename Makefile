@@ -2,9 +2,9 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: meter test check soak bench cuda frozen conformance native docs release setup lint clean
+.PHONY: meter test check soak bench cuda frozen conformance native station docs release setup lint clean
 
-meter test check soak bench cuda frozen conformance native docs release setup:
+meter test check soak bench cuda frozen conformance native station docs release setup:
 	@$(PYTHON) tools/bootstrap.py $@ $(ARGS)
 
 lint: setup

@@ -31,6 +31,7 @@ VERBS = {  # verb: extras to install, and what the environment's Python is start
     "frozen": ("app-pyside,frozen,lsl,serve", ["tools/frozen/build.py"]),
     "conformance": ("docs", ["tools/conformance.py"]),
     "native": ("native", ["tools/native.py"]),
+    "station": ("native,release", ["tools/station/build.py"]),
     "release": ("native,release", ["tools/release.py"]),
     "docs": ("app,dev,docs,rl", ["tools/docs.py"]),
     "setup": ("app,dev,rl", []),

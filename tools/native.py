@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amt_stream import __version__
+from amt_stream.core.built_ahead import PREBUILT
 from amt_stream.native.build import ZIG_TARGETS, Request, build_library
-from amt_stream.native.prebuilt import PREBUILT, library_name, linked, of_any_linux, store_library
+from amt_stream.native.prebuilt import library_name, linked, of_any_linux, store_library
 from amt_stream.native.web_files import WASM, npm_archive, package_files, web_files
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -31,8 +31,8 @@ Values are medians. `make bench` measured them on {date}, and wrote this page, i
 The machine: {machine}; its load average was {load:.1f} at the end; load raises costs.
 A fixed loop of arithmetic takes {loop_s:.4f} s there; `amt-stream bench` times the same models
 on your machine, gives them in units of that loop too, and with `--start` the start of a process.
-A processor with AVX-512, on which the loop took 0.0140 s, took 0.017 for `moore2016`, 0.004 for `zwicker` and 0.002 for `spl`
-in blocks of 10 ms (2026-11-27).
+A processor with AVX-512, on which the loop took 0.0140 s, took 0.017 for `moore2016`, 0.004 for
+`zwicker` and 0.002 for `spl` in blocks of 10 ms (2026-11-27).
 
 ## Length of the blocks
 

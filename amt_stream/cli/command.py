@@ -17,6 +17,7 @@ from amt_stream.cli.options import live, sessions, sounds, stipa
 from amt_stream.cli.options.parser import ListsDevices, Options, OptionsParser
 from amt_stream.cli.output import OutputFailed, OutputStream, write_all
 from amt_stream.core.errors import Refusal
+from amt_stream.core.importing import refusing_without_torch
 from amt_stream.core.safe_text import sentence
 from amt_stream.meters import catalog
 
@@ -40,7 +41,8 @@ def run_command(
     with contextlib.redirect_stdout(OutputStream(sys.stdout)):
         try:
             try:
-                status = (chosen or _chosen_command)(argv)
+                with refusing_without_torch("this"):
+                    status = (chosen or _chosen_command)(argv)
             except OutputFailed:
                 raise  # a flush would hang if the reader has stopped reading
             except BaseException:

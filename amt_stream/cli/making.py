@@ -1,7 +1,7 @@
 """Make the input, models, rows and engine of a live measurement from options."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from amt_stream.cli.log import logged, open_log
 from amt_stream.cli.messages import Mistake, WrongUsage, say
 from amt_stream.cli.options.live import LiveOptions
 from amt_stream.cli.table import table_of
-from amt_stream.core.importing import import_ahead
+from amt_stream.core.importing import has_torch, import_ahead
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.saved_state import SavedState
 from amt_stream.core.words import counted
@@ -168,7 +168,6 @@ class EngineSetup:
         """
         from amt_stream.cli.compiling import say_when_compiling  # imports numba, which is slow
         from amt_stream.core.compiling import LIVE_WORDS
-        from amt_stream.dsp.fused import FusedStage
 
         say_when_compiling(LIVE_WORDS)
         banded = replace(preset, uncertainty_db=uncertainty_of(given.calibration))
@@ -179,11 +178,8 @@ class EngineSetup:
             models = banded.models(given.source.fs, given.layouts(preset.names), **takes)
         except ValueError as error:
             raise Mistake(error) from error
-        for model in models.values():
-            if isinstance(model, FusedStage):
-                model.begin_to_compile(
-                    "amt_stream.dsp.functional.input_gate:make_ready"
-                )  # for the engine
+        if has_torch():
+            _begin_to_compile(models.values())
         return cls(args, preset, given, models, blocksize)
 
     def table(self, step_ms: int | None = None, intervals: bool = False) -> Table:
@@ -286,6 +282,15 @@ class EngineSetup:
                 )
             settings["block_ms"] = 1000.0 * self.blocksize / fs
         return settings
+
+
+def _begin_to_compile(models: "Iterable[Stage]") -> None:
+    """Compile models, and the input gate of the engine, in other processes meanwhile."""
+    from amt_stream.dsp.fused import FusedStage
+
+    for model in models:
+        if isinstance(model, FusedStage):
+            model.begin_to_compile("amt_stream.dsp.functional.input_gate:make_ready")
 
 
 def _tell_event(engine: "Engine", event: Event) -> None:

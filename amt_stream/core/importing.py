@@ -2,9 +2,17 @@
 
 import gc
 import importlib
+import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
+
+from amt_stream.core.errors import Refusal
+
+
+class NeedsTorch(Refusal, ValueError):
+    """What only the whole package can do."""
 
 
 @contextmanager
@@ -33,3 +41,30 @@ def import_ahead(*modules: str) -> None:
                 importlib.import_module(module)
 
     threading.Thread(target=load, name="imports").start()
+
+
+HEAVY = ("torch", "numba", "llvmlite")
+"""What `amt-stream-station` does without."""
+
+
+@cache
+def has_torch() -> bool:
+    """Whether PyTorch and numba are installed; `amt-stream-station` does without them."""
+    return all(importlib.util.find_spec(name) is not None for name in HEAVY)
+
+
+def refuse_without_torch(what: str) -> None:
+    """Raise NeedsTorch unless PyTorch and numba are installed; what: a noun, with "needs"."""
+    if not has_torch():
+        raise NeedsTorch(f"{what} needs the package amt_stream, with PyTorch and numba: install it")
+
+
+@contextmanager
+def refusing_without_torch(what: str) -> Iterator[None]:
+    """Raise NeedsTorch if what runs here imports PyTorch or numba, and they are not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in HEAVY:
+            refuse_without_torch(what)
+        raise

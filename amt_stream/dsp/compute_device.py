@@ -3,54 +3,60 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
+from amt_stream.core.importing import has_torch
 
-from amt_stream.dsp.cuda_stream import HostedStream
-from amt_stream.dsp.functional.compiler.gpu import refuse_short_products
-from amt_stream.dsp.stream import Stream
-from amt_stream.dsp.streaming import Stage
+# Torch is slow to import, and models that are compiled ahead need none of it.
+if TYPE_CHECKING:
+    import torch
 
-CPU = torch.device("cpu")
+    from amt_stream.dsp.stream import Stream
+    from amt_stream.dsp.streaming import Stage
 
 
 @dataclass(frozen=True)
 class ComputeDevice:
     """The CPU or a CUDA device.
 
+    name: "cpu", or as in "cuda:0"
     note: why the CPU is used although CUDA was requested, as a sentence; else ""
     """
 
-    device: torch.device = CPU
+    name: str = "cpu"
     note: str = ""
 
     @property
     def on_cpu(self) -> bool:
-        return self.device.type == "cpu"
+        return self.name == "cpu"
 
-    def take(self, model: Stage) -> None:
+    def take(self, model: "Stage") -> None:
         """Move `model` here; raises ValueError if it is neither here nor on the CPU."""
-        if model.device == self.device:
+        there = str(model.device)
+        if there == self.name:
             return
-        if model.device.type != "cpu":
-            remedy = f"model.cpu(), or device={str(model.device)!r}"
-            if model.device.type == "meta":
+        if there != "cpu":
+            remedy = f"model.cpu(), or device={there!r}"
+            if there == "meta":
                 remedy = "one that was not made on meta, which holds no values"
             raise ValueError(
-                f"{type(model).__name__} is on the device {model.device}, and the engine on "
-                f"{self.device}: give {remedy}"
+                f"{type(model).__name__} is on the device {there}, and the engine on "
+                f"{self.name}: give {remedy}"
             )
-        model.to(self.device)
+        model.to(self.name)
 
-    def stream(self, model: Stage, shape: Sequence[int]) -> Stream:
+    def stream(self, model: "Stage", shape: Sequence[int]) -> "Stream":
         """A stream of a model on this device, taking and giving CPU tensors."""
+        from amt_stream.dsp.cuda_stream import HostedStream
+        from amt_stream.dsp.stream import Stream
+
         return Stream(model, shape) if self.on_cpu else HostedStream(model, shape)
 
 
 HERE = ComputeDevice()
 
 
-def compute_device(device: str | torch.device) -> ComputeDevice:
+def compute_device(device: "str | torch.device") -> ComputeDevice:
     """The requested device, or the CPU if that CUDA device does not exist.
 
     Raises ValueError for any other device, and for CUDA while matrix products have reduced
@@ -61,15 +67,21 @@ def compute_device(device: str | torch.device) -> ComputeDevice:
         raise ValueError(f"device is {name!r}: give 'cpu' or 'cuda'")
     if name == "cpu":
         return HERE
-    why = _missing(torch.device(name).index or 0)
-    if why:
+    index = int(name.partition(":")[2] or 0)
+    if why := _missing(index):
         return ComputeDevice(note=f"{why}: the models run on the CPU, though {name} was asked for")
+    from amt_stream.dsp.functional.compiler.gpu import refuse_short_products
+
     refuse_short_products()
-    return ComputeDevice(torch.device("cuda", torch.device(name).index or 0))
+    return ComputeDevice(f"cuda:{index}")
 
 
 def _missing(index: int) -> str:
     """Why CUDA device `index` is not available, or ""."""
+    if not has_torch():
+        return "PyTorch is not installed"
+    import torch
+
     if torch.version.cuda is None:
         return "this PyTorch is built without CUDA"
     count = torch.cuda.device_count()
@@ -78,8 +90,10 @@ def _missing(index: int) -> str:
     return ""
 
 
-def device_words(device: torch.device) -> str:
-    """The device type, with the name of a GPU."""
-    if device.type != "cuda":
-        return device.type
-    return f"{device} ({torch.cuda.get_device_name(device)})"
+def device_words(name: str) -> str:
+    """The device of this name, as torch writes it, with the name of a GPU."""
+    if not name.startswith("cuda"):
+        return name
+    import torch
+
+    return f"{name} ({torch.cuda.get_device_name(name)})"

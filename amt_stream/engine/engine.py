@@ -5,12 +5,11 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.safe_text import brief, sentence
 from amt_stream.dsp.compute_device import device_words
-from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.health import Health
 from amt_stream.engine.health_report import HealthReport, missing_s
 from amt_stream.engine.history import History
@@ -19,8 +18,8 @@ from amt_stream.engine.inputs.delivery import InCallback, IntoRing
 from amt_stream.engine.inputs.ring import SampleRing
 from amt_stream.engine.inputs.source_runner import SourceRunner
 from amt_stream.engine.inputs.together import runner_of
-from amt_stream.engine.microphone.calibration_in_use import each_ear
-from amt_stream.engine.microphone.microphone_correction import corrections_of, ready_stage
+from amt_stream.engine.microphone.calibration_in_use import corrections_of, each_ear
+from amt_stream.engine.microphone.microphone_input import prepare_correction
 from amt_stream.engine.microphone.microphones import refuse_no_gain
 from amt_stream.engine.models.ladder import Ladder
 from amt_stream.engine.models.model_runner import WATCH_S, Work
@@ -44,6 +43,9 @@ from amt_stream.meters.frames import Event, Frames
 from amt_stream.meters.heard_channels import HeardChannels
 from amt_stream.meters.limits import Limit
 from amt_stream.meters.rows import JoinedRows
+
+if TYPE_CHECKING:
+    from amt_stream.dsp.streaming import Stage
 
 RECENT_S = 4.0
 
@@ -82,7 +84,7 @@ class Engine:
     def __init__(
         self,
         source: Source | Sequence[Source] | SourceRunner,
-        model: Stage | Mapping[str, Stage],
+        model: "Stage | Mapping[str, Stage]",
         sinks: Sequence[Sink | RowSink] = (),
         **settings: Unpack[EngineKeywords],
     ) -> None:
@@ -237,7 +239,7 @@ class Engine:
             for listener in measurement.listeners if ears else ():
                 own = listener.input.in_use.own(ears)
                 if wanted := corrections_of(own, listener.input.channels):
-                    ready_stage(wanted, self.source.fs)  # so that the engine's thread need not
+                    prepare_correction(wanted, self.source.fs)
         parts = [calibration_words(ears)] if ears else []
         parts += [] if gain_db is None else [f"a gain of {gain_db:g} dB"]
         with self._state.commanded("another calibration"):
@@ -329,7 +331,7 @@ class Engine:
         """Names of the microphones, if there are several [any-thread]."""
         return self._models.names
 
-    def swap(self, model: Stage, name: str | None = None) -> None:
+    def swap(self, model: "Stage", name: str | None = None) -> None:
         """Switch to another model, built and warmed up while the present one runs [any-thread].
 
         It replaces the first model, or the one called `name`. If the new model cannot run, this
@@ -338,7 +340,7 @@ class Engine:
         first = next(iter(self._models.of))
         self.prepared({first if name is None else name: model})()
 
-    def prepared(self, models: Mapping[str, Stage]) -> Callable[[], None]:
+    def prepared(self, models: "Mapping[str, Stage]") -> Callable[[], None]:
         """Build and warm up other models by name; calling the result swaps them [any-thread].
 
         If one is refused, none is swapped. A `SessionLog` starts a new part at the event "swapped",
@@ -360,19 +362,19 @@ class Engine:
         self._models.first.commands.put(event)
 
     @property
-    def model(self) -> Stage:
+    def model(self) -> "Stage":
         """The present model, the first of several [any-thread]."""
         return self._models.first.ready.model
 
     @property
-    def models(self) -> dict[str, Stage]:
+    def models(self) -> "dict[str, Stage]":
         """The present models by name; a single one has the name "" [any-thread]."""
         return {name: one.ready.model for name, one in self._models.of.items()}
 
     @property
     def device(self) -> str:
         """The models' device: "cpu", or number and name of a CUDA device [any-thread]."""
-        return device_words(self._models.device.device)
+        return device_words(self._models.device.name)
 
     @property
     def histories(self) -> Mapping[str, History]:

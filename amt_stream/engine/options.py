@@ -3,9 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
-
-import torch
+from typing import TYPE_CHECKING, TypedDict
 
 from amt_stream.core.json_types import JsonMap
 from amt_stream.dsp.channel_layout import Layout
@@ -14,6 +12,9 @@ from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.correction import Correction
 from amt_stream.meters.setting import changed
 from amt_stream.meters.specification import RUNGS, EngineSettings, RunIn
+
+if TYPE_CHECKING:
+    import torch
 
 
 class EngineKeywords(TypedDict, total=False):
@@ -24,7 +25,7 @@ class EngineKeywords(TypedDict, total=False):
     correction: Correction | Sequence[Correction | None] | None
     channels: Sequence[int] | None
     layout: Layout | str | None
-    device: str | torch.device
+    device: "str | torch.device"
     block_ms: float
     run_in: RunIn
     history_s: float
@@ -79,7 +80,7 @@ class EngineOptions(EngineSettings):
     correction: Correction | Sequence[Correction | None] | None = None
     channels: Sequence[int] | None = None
     layout: Layout | str | None = None
-    device: str | torch.device = "cpu"
+    device: "str | torch.device" = "cpu"
     block_ms: float = changed(EngineSettings, "block_ms", default=10.0)
     ring_s: float = 1.0
     sink_slack_s: float = 2.0

@@ -304,6 +304,8 @@ def entry(name: str) -> Entry:
 
 def entry_of(model: object) -> Entry | None:
     """The entry of a model's class, or None if the catalog has none."""
+    if (compiled := getattr(model, "catalog_name", None)) is not None:
+        return entry(compiled)
     for found in entries().values():
         # The name first, so that a broken model of another package does no harm.
         name = type(model).__name__

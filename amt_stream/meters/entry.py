@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from amt_stream.core.errors import Refusal
-from amt_stream.core.importing import uncollected
+from amt_stream.core.importing import has_torch, refuse_without_torch, uncollected
 from amt_stream.core.json_types import JsonMap
 from amt_stream.dsp.contract import InputUnit
 
@@ -127,11 +127,23 @@ class Entry:
         Raises ValueError if the class refuses an argument.
         """
         chosen = {k: v for k, v in (settings or {}).items() if k in self.settings}
+        if not has_torch():
+            return self._compiled(fs, chosen, known)
         taken = {k: v for k, v in known.items() if k in self.takes}
         return self.load("model")(fs=fs, **self.arguments, **chosen, **taken)
 
+    def _compiled(self, fs: int, chosen: Mapping[str, str], known: Mapping[str, Any]) -> Any:
+        """The model as it was built before."""
+        asked = [k for k in self.takes if k not in ("channels", "layout") and known.get(k)]
+        if asked:
+            refuse_without_torch(f"{self.name} with {asked[0]}")
+        made = _resolved(self.name, "model", "amt_stream.native.compiled_model:CompiledModel")
+        return made(self.name, fs, known.get("channels", 2), chosen)
+
     def cheaper_than(self, model: Any) -> dict[str, str]:
         """The `cheaper` settings that a model of this class does not have yet."""
+        if not has_torch():
+            return {}
         made_with = model.arguments()
         return {key: word for key, word in self.cheaper.items() if made_with.get(key) != word}
 

@@ -406,8 +406,10 @@ class Frames:
         """A slice of consecutive rows; the first one has the gaps before all."""
         several = isinstance(self.values, tuple) and not isinstance(self.time_dim, tuple)
         dims = (0,) * len(self.values) if several else self.time_dim
-        some = _mapped(lambda v, dim: _cut(v, dim, start, stop), self.values, dims)
-        changes: JsonDict = {name: _cut(getattr(self, name), -1, start, stop) for name in LATER}
+        some = mapped(lambda v, dim: cut_along(v, dim, start, stop), self.values, dims)
+        changes: JsonDict = {
+            name: cut_along(getattr(self, name), -1, start, stop) for name in LATER
+        }
         changes |= {} if start == 0 else {"gaps": (), "skipped": 0, "missed": 0}
         return replace(self, values=some, later=None, **changes)
 
@@ -420,7 +422,7 @@ class Frames:
             except AttributeError:  # not made yet
                 continue
             object.__setattr__(frames, name, value.copy() if name in LATER else value)
-        object.__setattr__(frames, "values", _mapped(lambda v: v.copy(), self.values))
+        object.__setattr__(frames, "values", mapped(lambda v: v.copy(), self.values))
         return frames
 
 
@@ -428,7 +430,7 @@ _MARKS = attrgetter("calibrated", "stretch", "start_s", "model", "microphone", "
 """Which must agree where frames are joined."""
 
 
-def _mapped(f: Callable[..., np.ndarray], values: Any, *others: Any) -> Any:
+def mapped(f: Callable[..., np.ndarray], values: Any, *others: Any) -> Any:
     """`f` of an array, or of each array of a NamedTuple."""
     if not isinstance(values, tuple):
         return f(values, *others)
@@ -438,8 +440,14 @@ def _mapped(f: Callable[..., np.ndarray], values: Any, *others: Any) -> Any:
     )
 
 
-def _cut(values: np.ndarray, dim: int, start: int, stop: int) -> np.ndarray:
+def cut_along(values: np.ndarray, dim: int, start: int, stop: int) -> np.ndarray:
+    """Values from `start` up to `stop` along an axis."""
     return values[(slice(None),) * (dim % values.ndim) + (slice(start, stop),)]
+
+
+def joined_along(time_dim: Any, first: Any, *others: Any) -> Any:
+    """Outputs of consecutive blocks as one, each array along its axis of time."""
+    return mapped(lambda v, dim, *more: np.concatenate([v, *more], dim), first, time_dim, *others)
 
 
 _SLOTS = tuple((one.name, getattr(Frames, one.name).__get__) for one in fields(Frames))
@@ -482,12 +490,7 @@ def in_one(frames: Sequence[Frames]) -> Frames:
         return first
     later = Joined([one.later for one in frames if one.later is not None])
     others = [one.values for one in frames[1:]]
-    values = _mapped(
-        lambda v, dim, *more: np.concatenate([v, *more], axis=dim),
-        first.values,
-        first.time_dim,
-        *others,
-    )
+    values = joined_along(first.time_dim, first.values, *others)
     marks = {name: getattr(first, name) for name in _DEFAULTS if name != "later"}
     return Frames.lazy(later, **marks, values=values, calibrated=first.calibrated)
 

@@ -365,7 +365,10 @@ class Table:
         from amt_stream.dsp.compute_device import device_words
 
         given = self._models, self.sound.calibration, self.sound.description
-        devices = dict.fromkeys(device_words(model.device) for model in self._running.values())
+        devices = dict.fromkeys(
+            getattr(model, "compute", "") or device_words(str(model.device))
+            for model in self._running.values()
+        )
         more |= {"kept_sound_s": self.sound.kept_s} if self.sound.kept_s else {}
         more |= {"events": [one.to_dict() for one in self.triggers]} if self.triggers else {}
         intervals = self.rows.intervals

@@ -15,25 +15,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amt_stream.core.built_ahead import NotBuilt as NotBuilt  # noqa: PLC0414
 from amt_stream.core.errors import Refusal
 from amt_stream.core.processes import module_command
 from amt_stream.native.kernels import environment, kernel_code
 from amt_stream.native.targets import files_of
 
 
-class NotBuilt(Refusal):
-    """A model whose files could not be made."""
-
-
 @dataclass(frozen=True)
 class Request:
-    """What to make: a model at `fs` Hz in blocks of `block_s` seconds, for these targets."""
+    """What to make: a model at `fs` Hz in blocks of `block_s` seconds, for these targets.
+
+    for_engine: with all outputs of the model, which an engine makes rows of, and without readings
+    """
 
     model: str
     fs: int
     channels: int
     block_s: float
     targets: tuple[str, ...]
+    for_engine: bool = False
 
 
 def build_library(request: Request) -> dict[str, bytes]:
@@ -57,7 +58,8 @@ def _make(folder: Path, request: Request) -> None:
     from amt_stream.native.source import lv2_manifest, plan_description, plan_header, runtime
     from amt_stream.native.trial import PlanTrial
 
-    plan = host_plan(request.model, request.fs, request.channels, request.block_s)
+    given = request.fs, request.channels, request.block_s, request.for_engine
+    plan = host_plan(request.model, *given)
     codes = [kernel_code(plan.home, name, plan.dtype) for name in plan.kernels]
     functions = {"entry": kernel_code(plan.home, f".{plan.entry}", plan.dtype)} | limit_codes()
     constants = {"tables": plan.tables, "initial": plan.initial}

@@ -4,6 +4,8 @@ import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
+from amt_stream.core.errors import Refusal
+
 _POINTER, _INT, _BYTES = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint64
 
 _FUNCTIONS: dict[str, tuple[type | None, tuple[type, ...]]] = {
@@ -15,6 +17,8 @@ _FUNCTIONS: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "set_gain": (None, (_POINTER, ctypes.c_float)),
     "process": (_INT, (_POINTER, _POINTER, _INT, _POINTER, _INT, ctypes.POINTER(_INT))),
     "invalid": (_BYTES, (_POINTER,)),
+    "outputs": (_POINTER, (_POINTER,)),
+    "state": (_POINTER, (_POINTER,)),
     "save": (None, (_POINTER, ctypes.c_char_p)),
     "load": (_INT, (_POINTER, ctypes.c_char_p, _BYTES)),
     "limit_begin": (_INT, (_POINTER, _INT, _POINTER)),
@@ -22,6 +26,10 @@ _FUNCTIONS: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "limit_result": (None, (_POINTER, _POINTER)),
 }
 """What each returns and takes, as amt.h declares it."""
+
+
+class FailedModel(Refusal, RuntimeError):
+    """A model whose calculation failed."""
 
 
 class _AmtInfo(ctypes.Structure):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from amt_stream.core.errors import Refusal
 from amt_stream.meters.limits import Limit, limit_from_text
-from amt_stream.native.library import Library, NativeInfo
+from amt_stream.native.library import FailedModel, Library, NativeInfo
 from amt_stream.native.limit import NativeLimit
 from amt_stream.native.prebuilt import library_path
 
@@ -24,10 +24,6 @@ _OTHER = -2
 
 class UnfittingState(Refusal, ValueError):
     """A state that this model cannot continue from."""
-
-
-class FailedModel(Refusal, RuntimeError):
-    """A model whose calculation failed."""
 
 
 class NativeModel:

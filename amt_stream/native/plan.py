@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from amt_stream import __version__
-from amt_stream.core.errors import Refusal
 from amt_stream.core.words import counted
 from amt_stream.dsp.functional.compiler.call_table import WIDTH
 from amt_stream.dsp.fused import Fused, FusedStage, HostOutput, Workspace
@@ -23,6 +22,7 @@ from amt_stream.native.limit import names_in_rows
 from amt_stream.native.moore import GlasbergMeter, MooreMeter
 from amt_stream.native.programme import ProgrammeMeter
 from amt_stream.native.sound_level import LevelMeter
+from amt_stream.native.stage_about import NotNative, stage_about
 from amt_stream.native.zwicker import ZwickerMeter
 
 ALIGNMENT = 64
@@ -39,10 +39,6 @@ METERED: Mapping[str, Callable[[int, int], Any]] = {
 
 HIGHEST_INTEGER = 1 << 20
 """A larger number in a plan is an address."""
-
-
-class NotNative(Refusal, ValueError):
-    """A model that cannot run without Python."""
 
 
 class Segment(IntEnum):
@@ -96,6 +92,7 @@ class HostPlan:
     length: rows of the plan; `rows` has those that are not zero
     tables, state: constant memory, and that of the state before the first sample
     work, outputs: bytes of them
+    about_stage: what `stage_about` gives, for an engine
     """
 
     model: str
@@ -120,6 +117,7 @@ class HostPlan:
     state: bytes
     work: int
     outputs: int
+    about_stage: str = ""
 
     @property
     def frame_s(self) -> float:
@@ -137,15 +135,18 @@ class HostPlan:
         return int.from_bytes(whole.digest()[:8], "little")
 
 
-def host_plan(name: str, fs: int, channels: int, block_s: float) -> HostPlan:
+def host_plan(
+    name: str, fs: int, channels: int, block_s: float, for_engine: bool = False
+) -> HostPlan:
     """The plan of a model of the catalog, with its default settings.
 
     block_s: length of a block in seconds, rounded to whole blocks of the model
+    for_engine: with what an engine needs to know, and without readings
 
     Raises NotNative for a model with steps in Python, or for a number of channels that it does not
     take; ValueError for a sampling rate that the model refuses.
     """
-    model = model_for(name, fs, channels)
+    model = model_for(name, fs, channels, for_engine)
     if not isinstance(model, FusedStage):
         able = ", ".join(one for one in catalog.names() if _is_fused(one))
         raise NotNative(f"{name} cannot be exported to C: it has steps in Python; {able} can")
@@ -161,13 +162,14 @@ def host_plan(name: str, fs: int, channels: int, block_s: float) -> HostPlan:
         )
     block = model.block_size * max(1, round(block_s * fs / model.block_size))
     with torch.no_grad():
-        return _planned(name, fs, model, fused, lead_of(channels), block)
+        return _planned(name, fs, model, fused, lead_of(channels), block, for_engine)
 
 
-def model_for(name: str, fs: int, channels: int) -> Any:
-    """The model of the catalog that a plan runs; raises as `host_plan` does."""
-    entry = catalog.entry(name)
-    return METERED[name](fs, channels) if name in METERED else entry.build(fs, layout=channels)
+def model_for(name: str, fs: int, channels: int, for_engine: bool = False) -> Any:
+    """The model of the catalog that a plan runs; arguments and errors are those of `host_plan`."""
+    if name in METERED and not for_engine:
+        return METERED[name](fs, channels)
+    return catalog.entry(name).build(fs, layout=channels)
 
 
 def _is_fused(name: str) -> bool:
@@ -175,7 +177,13 @@ def _is_fused(name: str) -> bool:
 
 
 def _planned(
-    name: str, fs: int, model: Any, fused: Fused, lead: tuple[int, ...], block: int
+    name: str,
+    fs: int,
+    model: Any,
+    fused: Fused,
+    lead: tuple[int, ...],
+    block: int,
+    for_engine: bool,
 ) -> HostPlan:
     state = {key: value.clone().contiguous() for key, value in model.initial_state(lead).items()}
     workspace = fused.planned(torch.zeros(*lead, block, dtype=fused.dtype), state)
@@ -191,18 +199,25 @@ def _planned(
     rows, used = _rows(fused, workspace, memory)
     tables = _Laid(used)
     laid = {segment: _Laid(arrays) for segment, arrays in memory.items()} | {Segment.TABLE: tables}
-    places = tuple(
+    plan_rows = tuple(
         PlanRow(key, row, of, value if array is None else laid[of].place(array) + value, sizes)
         for key, row, of, array, value, sizes in rows
     )
     columns = tuple(_columns(name, fused.host_outputs, outputs, laid[Segment.OUTPUT]))
+    about = ""
+    if for_engine:
+        # It reads the outputs themselves, so that this column is only the first of them.
+        columns = (HostColumn("first", "", laid[Segment.OUTPUT].place(outputs[0]), OfColumn()),)
+        places = [laid[Segment.OUTPUT].place(x) for x in outputs]
+        of_state = {key: laid[Segment.STATE].place(x) for key, x in state.items()}
+        about = stage_about(model, fused, lead, block, places, of_state)
     return HostPlan(
         model=name,
         fs=fs,
         channels=prod(lead),
         lead=lead,
         block=block,
-        frames=outputs[0].shape[-1],
+        frames=int(block * model.ratio),
         input_unit=model.input_unit,
         latency_s=float(model.latency) / fs,
         settle_s=model.settle_s,
@@ -213,12 +228,13 @@ def _planned(
         gives=fused.gives,
         dtype=str(fused.like.dtype),
         length=len(fused.rows),
-        rows=places,
+        rows=plan_rows,
         columns=columns,
         tables=tables.content(),
         state=laid[Segment.STATE].content(),
         work=laid[Segment.WORK].size,
         outputs=laid[Segment.OUTPUT].size,
+        about_stage=about,
     )
 
 

@@ -1,30 +1,31 @@
 """Shared libraries of models: built for a release, or once on this computer."""
 
-import hashlib
-import platform
-import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from amt_stream import __version__
+from amt_stream.core.built_ahead import (
+    LOOPS,
+    PREBUILT,
+    NotBuilt,
+    cache_folder,
+    engine_library,
+    sources_digest,
+    this_target,
+)
 from amt_stream.native.build import (
     SHARED,
     ZIG_TARGETS,
-    NotBuilt,
     Request,
     build_library,
     link,
     system_compiler,
     zig,
 )
+from amt_stream.native.loops import build_loops, link_loops
 
-PREBUILT = Path(__file__).parent / "prebuilt"
-"""Folder of the libraries that `make native` builds; a wheel holds it."""
-
-_AVX2 = {"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}
-"""What x86-64-v3 needs, as Linux names it."""
+ENGINE_BLOCK_S = 0.01
+"""Length of the blocks that a library for an engine calculates together."""
 
 
 def library_path(model: str, fs: int, channels: int, block_ms: float) -> Path:
@@ -38,8 +39,7 @@ def library_path(model: str, fs: int, channels: int, block_ms: float) -> Path:
     for folder in (PREBUILT, cache_folder()):
         if (folder / name).is_file():
             return folder / name
-    command = [*system_compiler(), *SHARED]
-    (built,) = linked(request, build_library(request), lambda _: command).values()
+    (built,) = linked(request, build_library(request), of_this_computer).values()
     return store_library(cache_folder() / name, built)
 
 
@@ -48,21 +48,30 @@ def of_any_linux(target: str) -> list[str]:
     return [*zig(), "-target", ZIG_TARGETS[target], *SHARED]
 
 
+def of_this_computer(_target: str) -> list[str]:
+    """The command of a compiler that is here, for its own processor."""
+    return [*system_compiler(), *SHARED]
+
+
 def linked(
     request: Request, files: Mapping[str, bytes], command: Callable[[str], list[str]]
 ) -> dict[str, bytes]:
-    """Shared libraries by file name, of the files of `build_library`.
+    """Shared libraries by file name, of the files of `build_library`; for an engine with JSON.
 
     command: a compiler with its options, for a processor
     """
     libraries = {}
-    with tempfile.TemporaryDirectory(prefix="amt-stream-native-") as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory(prefix="amt-stream-native-") as place:
+        folder = Path(place)
         for file, content in files.items():
             (folder / file).write_bytes(content)
         for target in request.targets:
             link(folder, request.model, target, command(target), "whole.so")
-            libraries[library_name(request, target)] = (folder / "whole.so").read_bytes()
+            name = library_name(request, target)
+            libraries[name] = (folder / "whole.so").read_bytes()
+            if request.for_engine:
+                about = files[f"{request.model}.json"]
+                libraries[str(Path(name).with_suffix(".json"))] = about
     return libraries
 
 
@@ -82,36 +91,26 @@ def store_library(path: Path, content: bytes) -> Path:
 def library_name(request: Request, target: str) -> str:
     """The name of a library's file; it changes with the sources."""
     what = f"{request.model}-{request.fs}-{request.channels}-{request.block_s * 1e3:g}"
-    return f"{what}-{target}-{_sources()}.so"
+    if request.for_engine:
+        what = engine_library(request.model, request.fs, request.channels)
+    return f"{what}-{target}-{sources_digest()}.so"
 
 
-def cache_folder() -> Path:
-    """The folder of libraries that this computer built."""
-    from platformdirs import user_cache_path
+def build_for_engines(
+    models: Iterable[tuple[str, int, int]],
+    targets: Sequence[str],
+    command: Callable[[str], list[str]],
+    folder: Path,
+) -> Iterator[Path]:
+    """Build what a station without torch and numba runs, into a folder; yields the files.
 
-    return Path(user_cache_path("amt_stream", appauthor=False)) / "native"
-
-
-def this_target() -> str:
-    """What to load on this processor. Raises NotBuilt for one that no library is made for."""
-    kind = platform.machine().lower()
-    if sys.platform == "linux" and kind in ("x86_64", "aarch64"):
-        if kind == "aarch64":
-            return kind
-        flags = set(Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").split())
-        return "x86-64-v3" if flags >= _AVX2 else "x86-64"
-    raise NotBuilt(
-        f"models run as machine code on Linux with x86-64 or aarch64, not on {sys.platform} with "
-        f"{kind}: use Stream"
-    )
-
-
-@cache
-def _sources() -> str:
-    """Digest of what a library is made of."""
-    root, whole = Path(__file__).parents[1], hashlib.sha256(__version__.encode())
-    for room in ("dsp", "meters", "native"):
-        for path in sorted((root / room).rglob("*.[pch]*")):
-            if path.suffix in (".py", ".c", ".h"):
-                whole.update(path.name.encode() + b"\0" + path.read_bytes())
-    return whole.hexdigest()[:12]
+    models: each with a sampling rate and a number of channels
+    command: a compiler with its options, for a processor
+    """
+    for target, content in build_loops(targets).items():
+        name = f"{LOOPS}-{target}-{sources_digest()}.so"
+        yield store_library(folder / name, link_loops(content, command(target)))
+    for model, fs, channels in models:
+        request = Request(model, fs, channels, ENGINE_BLOCK_S, tuple(targets), for_engine=True)
+        for name, content in linked(request, build_library(request), command).items():
+            yield store_library(folder / name, content)

@@ -91,6 +91,7 @@ def plan_description(plan: HostPlan) -> str:
         "built_with": {"numba": numba.__version__, "llvmlite": llvmlite.__version__},
         "licence": "MIT",
     }
+    about |= {"stage": json.loads(plan.about_stage)} if plan.about_stage else {}
     return json.dumps(about, indent=1) + "\n"
 
 

@@ -2,18 +2,25 @@
 whether its frames are those of the model."""
 
 import ctypes
+import json
+from collections.abc import Sequence
 from math import ceil
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from amt_stream.dsp.functional.compiler.call_table import WIDTH
 from amt_stream.dsp.stream import Stream
+from amt_stream.native.compiled_model import output_view
 from amt_stream.native.machine import Processor, Program, UnknownCode, machine_for, make_module
 from amt_stream.native.plan import ALIGNMENT, HostPlan, Segment, model_for
 
 NEAR = 2e-6
 """Most difference of a frame from the model's, in proportion: processors round differently."""
+
+NEAR_OF_ALL = 2e-5
+"""The same of outputs that no column shows, such as core loudness, a difference of larger ones."""
 
 LEAST = 1e-3
 """Of the highest frame of a column: lower ones are compared with it."""
@@ -87,6 +94,10 @@ class PlanTrial:
         )  # fmt: skip
         assert status == 0, f"{plan.model}: its kernels end with status {status}"
         given = self._memory[Segment.OUTPUT]
+        if plan.about_stage:
+            stage = json.loads(plan.about_stage)
+            views = [None if of is None else output_view(given, of) for _, of in stage["outputs"]]
+            return _in_columns(views, stage["out_time_dim"])
         columns = [
             given[one.place : one.place + 4 * plan.frames].view(np.float32) for one in plan.columns
         ]
@@ -106,19 +117,19 @@ class PlanTrial:
         frames = np.concatenate([self(block) for block in blocks])
         with torch.inference_mode():
             whole = torch.from_numpy(sound).reshape(*plan.lead, -1)
-            outputs = Stream(model_for(plan.model, plan.fs, plan.channels), plan.lead)(whole)
-        # The columns are those of the first outputs.
-        lines = [
-            line.numpy() for x in outputs if x is not None for line in x.reshape(-1, x.shape[-1])
-        ]
-        right = np.stack(lines[: len(plan.columns)], axis=1)
+            model = model_for(plan.model, plan.fs, plan.channels, bool(plan.about_stage))
+            outputs = Stream(model, plan.lead)(whole)
+        values = [None if x is None else x.numpy() for x in in_tuple(outputs)]
+        right = _in_columns(values, model.out_time_dim)
+        if not plan.about_stage:  # the columns are those of the first outputs
+            right = right[:, : len(plan.columns)]
         known = np.isfinite(right)
         size = np.where(known, np.abs(right), 0)
         different = np.where(known, np.abs(frames - right), 0)
         least = LEAST * size.max(axis=0)
         worst = np.max(different / np.maximum(size, np.where(least > 0, least, 1)))
         same = np.array_equal(frames[~known], right[~known], equal_nan=True)
-        if not (same and worst <= NEAR):
+        if not (same and worst <= (NEAR_OF_ALL if plan.about_stage else NEAR)):
             raise UnknownCode(f"{plan.model} differs by {worst:g} of a frame from the model")
 
     def _provide(self) -> list[object]:
@@ -155,6 +166,18 @@ class PlanTrial:
             _LONG.from_address(at).value += change
             while self._arrays and not self._arrays[-1][:8].view(np.int64)[0]:
                 self._arrays.pop()
+
+
+def in_tuple(y: Any) -> tuple[Any, ...]:
+    """The outputs of a model, or its only one."""
+    return y if isinstance(y, tuple) else (y,)
+
+
+def _in_columns(values: Sequence[Any], time_dim: Any) -> np.ndarray:
+    """Outputs, each along its axis of time, as (frame, column)."""
+    dims = time_dim if isinstance(time_dim, Sequence) else [time_dim] * len(values)
+    lines = [np.moveaxis(v, dim, 0) for v, dim in zip(values, dims, strict=True) if v is not None]
+    return np.concatenate([v.reshape(len(v), -1) for v in lines], axis=1)
 
 
 def _new_strides(

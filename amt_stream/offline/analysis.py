@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from amt_stream.dsp.channel_layout import Layout, usual_layout
 from amt_stream.dsp.compute_device import ComputeDevice
-from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.microphone.channels import (
     OF_EARS,
     block_columns,
@@ -24,6 +22,7 @@ from amt_stream.engine.microphone.channels import (
 from amt_stream.engine.microphone.offset import KnownOffset, all_valid
 from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
+from amt_stream.engine.models.preparing import ready_model, working
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, as_block
 from amt_stream.meters.calibration import Calibration
@@ -31,6 +30,9 @@ from amt_stream.meters.frames import Frames
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
+
+if TYPE_CHECKING:
+    from amt_stream.dsp.streaming import Stage
 
 BLOCK_MS = 100.0
 READ_S = 1.0
@@ -319,7 +321,7 @@ def _valid(block: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 def analyze(
     recording: CheckedFile,
-    model: Stage | Mapping[str, Stage],
+    model: "Stage | Mapping[str, Stage]",
     calibration: Calibration | Sequence[Calibration],
     began_utc_s: float = math.nan,
     tail: bool = False,
@@ -345,12 +347,12 @@ def analyze(
 
 def measurements_of(
     recording: CheckedFile,
-    models: Mapping[str, Stage],
+    models: "Mapping[str, Stage]",
     calibration: Calibration | Sequence[Calibration],
     emit: Callable[[Frames], None],
     began_utc_s: float = math.nan,
     begin: int = 0,
-    kind: type[ReadyModel] = ReadyModel,
+    kind: Callable[..., ReadyModel] = ready_model,
 ) -> list[Measurement]:
     """Make a measurement of each model on a recording, from sample `begin` on."""
     count = len(recording.channels)
@@ -381,13 +383,14 @@ def frames_of(
     recording: CheckedFile, measurements: Sequence[Measurement], arrived: list[Frames], tail: bool
 ) -> Iterator[Frames]:
     """Yield the frames of measurements that emit to `arrived`; `tail` as in `analyze`."""
+    ready = [one.ready for one in measurements]
     for block in sound_for(recording, measurements):
-        with torch.inference_mode():
+        with working(ready, owns_thread=False):
             for measurement in measurements:
                 measurement.take(block)
         yield from arrived
         arrived.clear()
-    with torch.inference_mode():
+    with working(ready, owns_thread=False):
         for measurement in measurements:
             measurement.flush()
     yield from (frames for frames in arrived if tail or not frames.after_end)
@@ -408,8 +411,8 @@ def sound_for(
         position += len(block)
 
 
-def _ready(kind: type[ReadyModel], model: Stage, fs: int, heard: int) -> ReadyModel:
-    place = ComputeDevice(model.device)
+def _ready(kind: Callable[..., ReadyModel], model: "Stage", fs: int, heard: int) -> ReadyModel:
+    place = ComputeDevice(str(model.device))
     ready = kind(model, fs, BLOCK_MS, heard, place)
     if not place.on_cpu:
         ready.warm()

@@ -6,6 +6,8 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import TypeVar
 
+from amt_stream.core.importing import has_torch
+
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
@@ -61,10 +63,7 @@ def as_done(
     """
     refuse_jobs(jobs)
     if min(jobs, len(items)) <= 1:
-        from amt_stream.dsp.functional.compiler.threads import flushing_denormals
-
-        with flushing_denormals():
-            yield from enumerate(map(function, items))
+        yield from enumerate(map(function, items))
         return
     left = list(range(len(items)))[::-1]
     tries = [0] * len(items)
@@ -111,6 +110,8 @@ def _pool(jobs: int, items: int) -> ProcessPoolExecutor:
 
 
 def _prepare() -> None:
+    if not has_torch():
+        return
     from amt_stream.dsp.functional.compiler.threads import work_alone
 
     work_alone()

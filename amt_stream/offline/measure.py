@@ -143,12 +143,8 @@ def measure(
     >>> m["ltl_sone"].max()
     np.float64(0.0)
     """
-    with uncollected():
-        from amt_stream.dsp.functional.compiler.threads import flushing_denormals
-
     wanted = _wanted(models, calibration, settings)
-    with flushing_denormals():
-        return _measured(x, fs, wanted, settings.get("jobs", 1), report)
+    return _measured(x, fs, wanted, settings.get("jobs", 1), report)
 
 
 def measure_files(
@@ -252,7 +248,7 @@ def _measured(
     report: Report = lambda done, whole: None,
 ) -> Measured:
     with uncollected():
-        from amt_stream.offline.split import analyze_split
+        from amt_stream.offline.whole_sounds import analyze_in_jobs
 
     recording, calibrations = _recording(x, fs, wanted)
     preset = replace(wanted.preset, uncertainty_db=uncertainty_of(calibrations))
@@ -275,7 +271,7 @@ def _measured(
     }
     parts = []
     began = wanted.began_utc_s
-    for frames in analyze_split(
+    for frames in analyze_in_jobs(
         recording, models, calibrations, began, preset, jobs, takes, joined.to_s
     ):
         for track in tracks.values():

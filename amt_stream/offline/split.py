@@ -14,16 +14,17 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import torch
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.dsp.streaming import Stage, fields, joined, map_fields
+from amt_stream.dsp.streaming import Stage, fields
+from amt_stream.engine.models.preparing import working
 from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.frames import Frames
+from amt_stream.meters.frames import Frames, cut_along, joined_along, mapped
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measurements_of, sound_for
-from amt_stream.offline.jobs import each, refuse_jobs
+from amt_stream.offline.jobs import each
 
 RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0
 """Length of the run-in: a multiple of the memory of a model, or at least this many seconds."""
@@ -68,14 +69,14 @@ class _Made:
     calibration: Sequence[Calibration]
 
 
-class _Apart(ReadyModel):
+class _Apart(ReadyStage):
     """Stores the output of the model, so that no frames are made of it."""
 
     outputs: list[Any]
 
     def run(self, n: int) -> None:
         if (y := super().run(n)) is not None:
-            self.outputs.append(map_fields(torch.clone, y))
+            self.outputs.append(mapped(np.ndarray.copy, y))
 
 
 _models: dict[str, Mapping[str, Stage]] = {}
@@ -100,7 +101,7 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
     for ready in apart.values():
         ready.outputs = []
     position = part.begin
-    with torch.inference_mode():
+    with working(apart.values(), owns_thread=False):
         for block in sound_for(recording, runs):
             cut = min(max(0, part.start - position), len(block))
             for run in runs:
@@ -114,8 +115,7 @@ def _run(made: _Made, part: _Segment, memory: Mapping[str, Memory] | None = None
                 run.take(block[cut:])
             position += len(block)
     for name, ready in apart.items():
-        whole = joined(*ready.outputs, dims=ready.model.out_time_dim)
-        found.outputs[name] = map_fields(lambda v: v.numpy(), whole)
+        found.outputs[name] = joined_along(ready.model.out_time_dim, *ready.outputs)
         found.after[name] = ready.memory
     return found
 
@@ -151,7 +151,7 @@ def _goes_on(after: Mapping[str, Memory], before: Mapping[str, Memory]) -> bool:
     )
 
 
-class _Fed(ReadyModel):
+class _Fed(ReadyStage):
     """Gives outputs from elsewhere up to sample `until`, and then runs the model."""
 
     name: str
@@ -179,11 +179,13 @@ class _Fed(ReadyModel):
 
     def hear(self, found: _PartOutput) -> None:
         """Take the output of the model for a part."""
-        whole = map_fields(torch.from_numpy, found.outputs[self.name])
+        whole = found.outputs[self.name]
         dims, frames = self.model.out_time_dim, self.frames
         count = fields(whole)[0].shape[dims[0] if isinstance(dims, tuple) else dims]
         for low in range(0, count, frames):
-            block = map_fields(lambda v, dim, low=low: v.narrow(dim, low, frames), whole, dims)
+            block = mapped(
+                lambda v, dim, low=low: cut_along(v, dim, low, low + frames), whole, dims
+            )
             self.waiting.append(block)
         self.memory_then = found.after[self.name]
 
@@ -203,19 +205,18 @@ def analyze_split(
     models: made by `preset.models`, with `takes`
     to_s: end of the part of the sound that is needed
     """
-    refuse_jobs(jobs)
     arrived: list[Frames] = []
     runs = measurements_of(recording, models, calibration, arrived.append, began_utc_s, kind=_Fed)
     wanted = min(recording.duration_s, to_s)
     parts = _parts_of(
         recording, math.ceil(wanted * recording.fs), [run.ready for run in runs], jobs
     )
-    on_cpu = all(run.ready.device.on_cpu for run in runs)
-    if jobs < 2 or len(parts) < 2 or not on_cpu:
+    fed = [cast(_Fed, run.ready) for run in runs]
+    on_cpu = all(ready.device.on_cpu for ready in fed)
+    if len(parts) < 2 or not on_cpu:
         yield from analyze(recording, models, calibration, began_utc_s, tail=True)
         return
     coming = _Parts(_Made(preset, takes or {}, calibration), parts, jobs)
-    fed = [cast(_Fed, run.ready) for run in runs]
     for ready, run in zip(fed, runs, strict=True):
         ready.name, ready.until, ready.parts = run.name, parts[-1].stop, coming
         ready.all, ready.waiting = fed, deque()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from amt_stream.core.importing import has_torch
 from amt_stream.meters import catalog
 from amt_stream.offline.output_track import axis_of
 from amt_stream.service.message import Message
@@ -15,7 +16,9 @@ SCALES = ("erb_number", "bark")
 
 
 def asks() -> dict[str, bool]:
-    """The arguments with which models compute it."""
+    """The arguments with which models compute it; models that were compiled ahead do not."""
+    if not has_torch():
+        return {}
     outputs = [output for entry in catalog.entries().values() for output in entry.outputs.values()]
     return {one.takes: True for one in outputs if one.takes and _is_specific(one)}
 

@@ -333,7 +333,7 @@ def _differences(path: Path, description: JsonMap) -> Iterator[str]:
     was = versions.get("amt_stream") if isinstance(versions, dict) else None
     if was != __version__:
         yield f"it was measured with amt_stream {was!r:.40}, and this is {__version__}"
-    here = device_words(compute_device(preset_of(description["preset"], path).compute).device)
+    here = device_words(compute_device(preset_of(description["preset"], path).compute).name)
     there = description["header"].get("compute", here)
     if there != here:
         yield f"it was measured on {there!r:.60}, and this is {here}: last digits may differ"

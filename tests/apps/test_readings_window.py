@@ -14,7 +14,7 @@ from amt_monitor.window.pane_docks import AREA, PaneDock
 from amt_monitor.window.pane_kinds import PaneKind
 from amt_monitor.window.run import run_window
 from amt_stream.engine import Engine, FaultSource, FileSource, SignalSource, Tone
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import UNCALIBRATED
 from amt_stream.meters.limits import Limit
@@ -45,7 +45,7 @@ def stages():
         for name in names:
             if (name, channels) not in made:
                 made[name, channels] = Preset((name,)).models(FS, channels)[name]
-                ReadyModel(made[name, channels], FS, 10.0, channels).warm()
+                ReadyStage(made[name, channels], FS, 10.0, channels).warm()
         return {name: made[name, channels] for name in names}
 
     return make

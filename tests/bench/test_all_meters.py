@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters import catalog
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
@@ -31,7 +31,7 @@ def shares(names, readings):
     emit = table if readings else lambda frames: None
     measurements = [
         measuring(
-            ReadyModel(model, FS, BLOCK_MS),
+            ReadyStage(model, FS, BLOCK_MS),
             emit,
             Calibration(107.0),
             name=name,

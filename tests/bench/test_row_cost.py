@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from amt_stream.engine import Engine, PushSource, RowSink
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from amt_stream.offline.benchmark import machine
@@ -35,7 +35,7 @@ def alone(names: tuple[str, ...]) -> float:
     def run() -> None:
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)
-        ready = [ReadyModel(model, FS, BLOCK_MS) for model in Preset(names).models(FS, 2).values()]
+        ready = [ReadyStage(model, FS, BLOCK_MS) for model in Preset(names).models(FS, 2).values()]
         for one in ready:
             one.warm()
         sound = np.float32(CALIBRATION.pascal_per_unit) * NOISE

@@ -7,7 +7,7 @@ import torch
 from amt_stream.dsp.compute_device import HERE, compute_device
 from amt_stream.engine import Engine, Microphone
 from amt_stream.engine.models import running_models
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.engine.sinks import snapshots
 from amt_stream.meters.calibration import Calibration
 from amt_stream.offline.analysis import ArrayRecording, analyze
@@ -74,7 +74,7 @@ def test_products_of_rounded_factors_are_refused(monkeypatch):
             compute_device("cuda")
     finally:
         torch.set_float32_matmul_precision(before)
-    assert compute_device("cuda").device == torch.device("cuda", 0)
+    assert compute_device("cuda").name == "cuda:0"
 
 
 @pytest.mark.parametrize("run_in", ["engine", "callback"])
@@ -171,7 +171,7 @@ def test_longer_blocks_go_launch_by_launch_from_the_same_state(power_meter, coll
     place, x = Recorded(), noise(24000)
 
     def measurement(place):
-        ready = ReadyModel(power_meter(), 48000, 10.0, device=place)
+        ready = ReadyStage(power_meter(), 48000, 10.0, device=place)
         ready.warm()
         return measuring(ready, collector, FULL_SCALE)
 

@@ -9,7 +9,7 @@ from amt_stream import Engine, PushSource
 from amt_stream.core.saved_state import Unfitting
 from amt_stream.engine import Microphone
 from amt_stream.engine.microphone.gaps import MISSING
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.correction import Correction, CorrectionError
 from amt_stream.meters.frames import Fault
@@ -28,7 +28,7 @@ def measure(collector, power_meter):
     """Makes a Measurement of powers whose frames go to the collector."""
 
     def make(*calibration, heard=2, offered=2, emit=collector):
-        ready, ears = ReadyModel(power_meter(), FS, 10.0, heard), slice(0, heard)
+        ready, ears = ReadyStage(power_meter(), FS, 10.0, heard), slice(0, heard)
         return measuring(ready, emit, calibration, ears, offered, description=DEVICE)
 
     return make

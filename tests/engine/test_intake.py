@@ -12,7 +12,7 @@ from amt_stream import Chain, Delay
 from amt_stream.engine import Engine, SignalSource
 from amt_stream.engine.inputs import source_runner as intakes
 from amt_stream.engine.inputs.source_runner import SourceRunner
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.frames import Fault
 
 
@@ -205,5 +205,5 @@ def test_a_model_has_given_its_first_output_before_it_is_live():
     stage = Chain(wait=Delay(4000), then=Delay(3000))
     heard = []
     stage.then.register_forward_hook(lambda module, given, y: heard.append(y))
-    ReadyModel(stage, 48000, 10.0, 1).warm()
+    ReadyStage(stage, 48000, 10.0, 1).warm()
     assert torch.cat([y if isinstance(y, torch.Tensor) else y[0] for y in heard], -1).any()

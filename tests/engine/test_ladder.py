@@ -9,7 +9,7 @@ from amt_stream.dsp.models import Moore2016
 from amt_stream.engine import Engine, Fault, RowSink, SignalSource
 from amt_stream.engine.models import ladder as ladder_module
 from amt_stream.engine.models.ladder import CALM_S, Pace
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry, entry_of
 from amt_stream.meters.frames import BUFFER
@@ -71,7 +71,7 @@ def test_calm_is_a_rest_in_every_second():
 
 
 def measured(collector, model, block_ms=10.0):
-    ready = ReadyModel(model, 48000, block_ms)
+    ready = ReadyStage(model, 48000, block_ms)
     return measuring(ready, collector, FULL_SCALE)
 
 
@@ -132,7 +132,7 @@ def test_longer_blocks_change_no_number(collector, speech_like):
 def test_an_exchange_for_a_model_that_is_no_longer_there_does_nothing(collector, power_meter):
     measurement = measured(collector, power_meter())
     old = measurement.ready
-    measurement.swap(ReadyModel(power_meter(), 48000, 10.0))
+    measurement.swap(ReadyStage(power_meter(), 48000, 10.0))
     measurement.take(np.zeros((960, 2), np.float32))
     new = measurement.ready
     measurement.exchange(old, old.lasting(2400))

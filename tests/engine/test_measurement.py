@@ -13,7 +13,7 @@ from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.history import Marks
 from amt_stream.engine.microphone.converter_ends import fits_together
 from amt_stream.engine.models.measurement import Measurement
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.engine.sources import LARGEST_SAMPLE
 from amt_stream.meters.calibration import UNCALIBRATED, Calibration
 from amt_stream.meters.frames import LATER, Fault
@@ -30,7 +30,7 @@ def measure(collector):
     """Makes a Measurement whose frames go to the collector."""
 
     def make(model, fs=48000, ears=slice(0, 2), calibration=FULL_SCALE, description=None):
-        ready = ReadyModel(model, fs, 10.0)
+        ready = ReadyStage(model, fs, 10.0)
         return measuring(ready, collector, calibration, ears, **LIVE, description=description)
 
     return make
@@ -377,7 +377,7 @@ def test_another_model_never_repeats_a_row(measure, collector, power_meter, nois
     x = noise(48 * 400)
     measurement = measure(power_meter(delay=delays[0]))
     measurement.take(x[:9600])
-    measurement.swap(ReadyModel(power_meter(delay=delays[1]), 48000, 20.0))
+    measurement.swap(ReadyStage(power_meter(delay=delays[1]), 48000, 20.0))
     measurement.take(x[9600:])
     measurement.flush()
     sample, stl = collector.column("sample"), collector.column("stl")
@@ -393,7 +393,7 @@ def test_another_model_never_repeats_a_row(measure, collector, power_meter, nois
 def test_a_model_of_ears_and_one_of_channels_end_the_same_sound(collector, ears, later):
     """A steady tone is told as steady to its end, however little of it the last model heard."""
     models = {1: ZwickerTimeVarying(48000), 2: Moore2016(48000)}
-    first, second = (ReadyModel(models[n], 48000, 10.0, channels=1) for n in ears)
+    first, second = (ReadyStage(models[n], 48000, 10.0, channels=1) for n in ears)
     measurement = measuring(first, collector, FULL_SCALE, slice(0, 1), 1, **LIVE)
     x = 0.1 * np.sin(2 * np.pi * 1000 * np.arange(48000 + later) / 48000, dtype=np.float32)[:, None]
     measurement.take(x[:47520])
@@ -409,7 +409,7 @@ def test_a_model_that_comes_at_the_very_end_adds_no_sound(collector, power_meter
     coarse = type(power_meter())(480)
     measurement = measure(power_meter(delay=960))
     measurement.take(noise(48000))
-    measurement.swap(ReadyModel(coarse, 48000, 10.0))
+    measurement.swap(ReadyStage(coarse, 48000, 10.0))
     measurement.flush()
     assert measurement.position.sample <= 48000 + 3 * 480
     assert collector.column("sample")[-1] == 48000
@@ -449,12 +449,12 @@ def test_a_model_for_another_rate_is_refused(power_meter):
     model = power_meter()
     model.fs = 32000
     with pytest.raises(ValueError, match="built for 32000 Hz and the source gives 48000 Hz"):
-        ReadyModel(model, 48000, 10.0)
+        ReadyStage(model, 48000, 10.0)
 
 
 def test_state_is_allocated_outside_inference_mode(power_meter):
     with torch.inference_mode():
-        ready = ReadyModel(power_meter(), 48000, 10.0)
+        ready = ReadyStage(power_meter(), 48000, 10.0)
     assert not any(buffer.is_inference() for buffer in ready.stream.state.values())
 
 

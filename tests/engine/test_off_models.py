@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amt_stream.engine.models.measurement import Measurement
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry
 from amt_stream.meters.frames import BUFFER, DEVICE, Event, Fault, missing_words
@@ -57,7 +57,7 @@ class Meter:
                 one.take(sound[at : at + STEP])
 
     def _measurement(self, name: str) -> Measurement:
-        ready = ReadyModel(entry(name).build(FS, channels=2), FS, 10.0)
+        ready = ReadyStage(entry(name).build(FS, channels=2), FS, 10.0)
         return measuring(ready, self._emit, Calibration(100.0, source="test"), name=name)
 
     def _emit(self, frames) -> None:

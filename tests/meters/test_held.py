@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from amt_stream import Moore2016, SoundLevel
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Event, Fault
 from amt_stream.meters.rows import JoinedRows, frame_queue, readings_of
@@ -29,7 +29,7 @@ def heard():
         return 1e9 + 1e-6 * audio_s
 
     measurements = [
-        measuring(ReadyModel(model, FS, 1.0), given.append, FAR, epoch=epoch, name=name)
+        measuring(ReadyStage(model, FS, 1.0), given.append, FAR, epoch=epoch, name=name)
         for name, model in models.items()
     ]
     for at in range(0, len(x), 48):

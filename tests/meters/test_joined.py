@@ -7,7 +7,7 @@ import pytest
 
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine import Engine, PushSource
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators import loops
 from amt_stream.meters.calibration import Calibration
@@ -123,7 +123,7 @@ def test_a_model_that_is_off_takes_nothing_from_the_others():
     limits = [Limit("x", 50.0), Limit("y", 50.0)]
     table = JoinedRows({"a": Given("x"), "b": Given("y")}, 100, FS, limits=limits)
     given = []
-    ready = ReadyModel(SoundLevel(FS), FS, 10.0)
+    ready = ReadyStage(SoundLevel(FS), FS, 10.0)
     measurement = measuring(ready, given.append, Calibration(100.0))
     measurement.switch_off()
     measurement.take(np.zeros((FS, 2), np.float32))

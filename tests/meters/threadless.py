@@ -7,7 +7,7 @@ import torch
 
 from amt_stream.dsp.models import Glasberg2002, Moore2016, ZwickerTimeVarying
 from amt_stream.dsp.stages import BS1770, NarrowBandSpectrum, SoundLevel, ThirdOctaves
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.catalog import entry
 from amt_stream.meters.rows import Intervals, JoinedRows, Rows, choose, readings_of
@@ -55,7 +55,7 @@ class Meters:
         self.parts, self.pass_on = [], pass_on
         self.measurements = [
             measuring(
-                ReadyModel(_model(name), FS, block_ms, 1),
+                ReadyStage(_model(name), FS, block_ms, 1),
                 self.emit,
                 FULL_SCALE,
                 slice(0, 1),

@@ -9,10 +9,11 @@ import torch
 
 from amt_stream import Stream
 from amt_stream.cli.command import run_command
-from amt_stream.native.build import SHARED, Request, system_compiler
+from amt_stream.core.built_ahead import cache_folder
+from amt_stream.native.build import Request
 from amt_stream.native.library import Library
 from amt_stream.native.plan import model_for
-from amt_stream.native.prebuilt import cache_folder, library_name, linked, store_library
+from amt_stream.native.prebuilt import library_name, linked, of_this_computer, store_library
 from amt_stream.native.targets import TARGETS
 from tests.native.library import FS, HOST, ZWICKER, columns_of, compiled
 
@@ -51,7 +52,7 @@ def own_cache(folder, shared, monkeypatch):
     path = cache_folder() / library_name(request, HOST)
     if not path.exists():
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-        (built,) = linked(request, files, lambda _: [*system_compiler(), *SHARED]).values()
+        (built,) = linked(request, files, of_this_computer).values()
         store_library(path, built)
 
 

@@ -6,9 +6,9 @@ import subprocess
 
 import numpy as np
 
+from amt_stream.core.built_ahead import this_target
 from amt_stream.meters.accumulators.percentiles import PERCENTS
 from amt_stream.native.build import Request, build_library
-from amt_stream.native.prebuilt import this_target
 
 FS = 48000
 HOST = this_target()

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from amt_stream import Stream
+from amt_stream.core.built_ahead import cache_folder
 from amt_stream.meters import catalog
 from amt_stream.meters.accumulators.level import level_db
 from amt_stream.meters.accumulators.percentiles import PERCENTS
@@ -13,7 +14,7 @@ from amt_stream.meters.accumulators.sound_level import LEVELS, RUNNING, SoundLev
 from amt_stream.native import NativeModel
 from amt_stream.native.library import Library
 from amt_stream.native.plan import host_plan
-from amt_stream.native.prebuilt import cache_folder, library_path
+from amt_stream.native.prebuilt import library_path
 from tests.native.clap import heard, host_of, plugin_of
 from tests.native.library import (
     FS,

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from amt_stream.core.built_ahead import cache_folder
 from amt_stream.native import NativeModel, NotBuilt, UnfittingState
 from amt_stream.native import model as native
-from amt_stream.native.prebuilt import cache_folder
 from tests.native.library import FS, ZWICKER, Instance, units_of, worst
 
 ROOT = Path(__file__).parents[2]

@@ -26,7 +26,7 @@ ROOMS = (
 )
 FACE = ("common", "__main__", "")
 """Names for users, and the command: no room imports them, but for the version of the package."""
-ARROWS = 46
+ARROWS = 47
 QT = {"PyQt6", "PyQt5", "PySide6", "pyqtgraph", "amt_monitor"}
 
 

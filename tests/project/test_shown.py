@@ -91,6 +91,7 @@ ELSEWHERE = {  # what does not run here, with the test that does it, or why none
     ("measuring.md", "amt-stream serve --osc"): "other machines; tests/service/test_together.py",
     ("measuring.md", "amt-stream analyze machine.wav"): "tests/meters/test_annoyance.py",
     ("measuring.md", "ffmpeg -i"): "tests/cli/test_pipes.py",
+    ("station.md", "make station"): "tests/soak/test_station.py",
     ("native.md", "amt-stream export zwicker"): "tests/native/test_web.py",
     ("native.md", "$ amt-stream export zwicker"): "tests/native/test_c.py",
     ("native.md", "#include"): "tests/native/test_c.py",

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 import torch
 
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.presets import Preset
 from tests.cli import slow_meter
@@ -33,7 +33,7 @@ NAMES = ("moore2016", "gm2002", "zwicker", "bs1770", "spl")
 def cost_of(models, x) -> float:
     """Seconds of CPU for each second of sound."""
     made = [
-        measuring(ReadyModel(model, FS, 10.0), lambda frames: None, Calibration(100.0))
+        measuring(ReadyStage(model, FS, 10.0), lambda frames: None, Calibration(100.0))
         for model in models.values()
     ]
     with torch.inference_mode():

@@ -360,7 +360,7 @@ def _analyze(
     """Write the rows of a file, with `jobs` processes, and return its summary."""
     from amt_stream.engine.microphone.offset import offset_words
     from amt_stream.offline.analysis import CheckedFile
-    from amt_stream.offline.split import analyze_split
+    from amt_stream.offline.whole_sounds import analyze_in_jobs
 
     file, target = task.file, task.target
     layout = args.layout or preset.layout
@@ -413,7 +413,7 @@ def _analyze(
             if args.no_header and target != "-":
                 beside = stack.enter_context(atomic_text_file(header_path(target)))
             writer = writer_of(args, stream, header, beside)
-        for frames in analyze_split(
+        for frames in analyze_in_jobs(
             recording, models, calibrations, began, preset, jobs, takes, table.rows.to_s
         ):
             rows = table.rows(frames)

@@ -12,6 +12,7 @@ from amt_stream import __version__
 from amt_stream.cli.files import not_to_write, refuse_no_folder, write_bytes
 from amt_stream.cli.messages import Mistake, say
 from amt_stream.cli.options.sounds import ExportOptions
+from amt_stream.core.importing import refuse_without_torch
 from amt_stream.core.json_types import JsonDict
 from amt_stream.core.settings import PresetError
 from amt_stream.dsp.stage_settings import stage_types
@@ -27,6 +28,7 @@ ABOUT = "amt_stream.json"
 
 def run_export(args: ExportOptions) -> int:
     """Write the program, or the files of a library, and say how to use them."""
+    refuse_without_torch("export")
     library = args.c or args.wasm
     if bool(library) == bool(args.out):
         both = ", not both" * bool(library)
@@ -35,7 +37,8 @@ def run_export(args: ExportOptions) -> int:
 
 
 def _library(args: ExportOptions) -> int:
-    from amt_stream.native.build import NotBuilt, Request, build_library
+    from amt_stream.core.built_ahead import NotBuilt
+    from amt_stream.native.build import Request, build_library
     from amt_stream.native.targets import files_of
     from amt_stream.native.web_files import WASM, web_files, web_files_of
 

@@ -1,16 +1,23 @@
 """Checks and scales the input of a model and sums its energy, in one pass."""
 
 import numpy as np
-from numba import types
 
+from amt_stream.core.importing import has_torch
 from amt_stream.core.made_once import made_once
-from amt_stream.dsp.functional.compiler.dispatch import Array, kernel
+from amt_stream.dsp.functional.compiler.host_loop import FAST, host_loop
+
+Array = np.ndarray
+
+NO_LIMIT = np.float32(np.inf)
+"""The limit for samples that are known to be valid."""
 
 SOUND, SILENCE, SUSPECT = 0, 1, 2
 """Result for a block: sound, silence, or invalid samples, in which case nothing was written."""
 
+_compiled = host_loop(fastmath=FAST)
 
-@kernel
+
+@_compiled
 def scale_and_check(
     block: Array,
     scale: Array,
@@ -55,7 +62,7 @@ def scale_and_check(
     return SILENCE if silent else SOUND
 
 
-@kernel
+@_compiled
 def _remove_offset(block: Array, scale: Array, offset: Array, follow: float, rows: Array) -> None:
     """Write a block without its offset, scaled, two rows at a time: their means do not wait."""
     count, channels = block.shape
@@ -77,7 +84,7 @@ def _remove_offset(block: Array, scale: Array, offset: Array, follow: float, row
         offset[one_channel], offset[other_channel] = one_mean, other_mean
 
 
-@kernel
+@_compiled
 def without_offset(block: Array, offset: Array, follow: float, rows: Array) -> None:
     """Write a block without its offset to `rows` (channel, time), as `scale_and_check` does."""
     _remove_offset(block, np.ones((1, 1), np.float32), offset, follow, rows)
@@ -86,6 +93,10 @@ def without_offset(block: Array, offset: Array, follow: float, rows: Array) -> N
 @made_once
 def make_ready() -> None:
     """Compile these functions for any strides, so that no block waits for them."""
+    if not has_torch():
+        return
+    from numba import types
+
     block = types.Array(types.float32, 2, "A", readonly=True)
     numbers = types.Array(types.float32, 2, "C")
     offset, energy = (types.Array(types.float64, n, "C") for n in (1, 2))

@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from amt_stream.dsp.functional.compiler.dispatch import FAST, Array, array
+from amt_stream.dsp.functional.compiler.dispatch import Array, array
+from amt_stream.dsp.functional.compiler.host_loop import FAST
 from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import torch
 
-from amt_stream.dsp.functional.compiler.threads import flushing_denormals
 from amt_stream.engine.inputs.backlog import Backlog
 from amt_stream.engine.models.model_runner import Delivered, Work
 from amt_stream.engine.run_state import RunState
@@ -73,8 +71,7 @@ class InCallback:
             if self._state.is_over or self._state.ended.is_set():
                 return
             try:
-                # The thread belongs to the source: restore its settings.
-                with flushing_denormals(), torch.inference_mode():
+                with self._work.in_thread_of_source():
                     self._process(block, as_lost(lost), flags)
             except BaseException as error:
                 self._state.fail(error)

@@ -7,7 +7,10 @@ from dataclasses import replace
 from amt_stream.core.words import counted
 from amt_stream.engine.microphone.channels import EARS
 from amt_stream.meters.calibration import Calibration, with_corrections
+from amt_stream.meters.correction import Correction
 from amt_stream.meters.source_description import InputGain
+
+Corrections = tuple[Correction | None, ...]
 
 AT_START, AT_CALIBRATION = "at the start", "at the calibration"
 
@@ -138,4 +141,22 @@ def each_ear(calibration: Calibration | Sequence[Calibration]) -> tuple[Calibrat
             raise TypeError(f"the calibration is {one!r}: give a Calibration, or one for each ear")
     if not given:
         raise ValueError("0 calibrations given: give one, or one for each ear")
+    return given
+
+
+def corrections_of(calibration: Sequence[Calibration], channels: int) -> Corrections:
+    """The correction of each channel; () if there is none at all.
+
+    A single one applies to all channels; two for one channel are those of its two ears.
+    """
+    given = tuple(one.correction for one in calibration)
+    if not any(given):
+        return ()
+    if len(set(given)) == 1:
+        return given[:1] * channels
+    if len(given) < channels:
+        raise ValueError(
+            f"{counted(len(given), 'correction')} for {counted(channels, 'channel')}: give one, or "
+            "one for each"
+        )
     return given

@@ -1,14 +1,14 @@
 """Input processing for a microphone with a known frequency response."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from amt_stream.core.words import counted
 from amt_stream.dsp.functional.input_gate import (
+    NO_LIMIT,
     SILENCE,
     SOUND,
     SUSPECT,
@@ -17,15 +17,11 @@ from amt_stream.dsp.functional.input_gate import (
 )
 from amt_stream.dsp.stages.microphone import MicrophoneCorrection
 from amt_stream.dsp.stream import Stream
-from amt_stream.meters.calibration import Calibration
-from amt_stream.meters.correction import Correction, CorrectionError
-
-Corrections = tuple[Correction | None, ...]
+from amt_stream.engine.microphone.calibration_in_use import Corrections
+from amt_stream.meters.correction import CorrectionError
 
 REFERENCE_HZ = 1000.0
 """Frequency at which responses are 0 dB, and the usual one of calibrators."""
-
-NO_LIMIT = np.float32(np.inf)
 
 
 class Corrected:
@@ -102,21 +98,3 @@ def ready_stage(corrections: Corrections, fs: int) -> MicrophoneCorrection:
     except ValueError as error:
         names = " or ".join(dict.fromkeys(one.name for one in corrections if one is not None))
         raise CorrectionError(f"{names}: {error}; smooth it, to a twelfth of an octave") from error
-
-
-def corrections_of(calibration: Sequence[Calibration], channels: int) -> Corrections:
-    """The correction of each channel; () if there is none at all.
-
-    A single one applies to all channels; two for one channel are those of its two ears.
-    """
-    given = tuple(one.correction for one in calibration)
-    if not any(given):
-        return ()
-    if len(set(given)) == 1:
-        return given[:1] * channels
-    if len(given) < channels:
-        raise ValueError(
-            f"{counted(len(given), 'correction')} for {counted(channels, 'channel')}: give one, or "
-            "one for each"
-        )
-    return given

@@ -1,23 +1,30 @@
 """Prepares the sound of one microphone for a model."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from amt_stream.core.importing import refuse_without_torch
 from amt_stream.core.saved_state import Resumable
-from amt_stream.dsp.functional.input_gate import SILENCE, scale_and_check
+from amt_stream.dsp.functional.input_gate import NO_LIMIT, SILENCE, scale_and_check
 from amt_stream.dsp.scales import P0
 from amt_stream.engine.history import Level
-from amt_stream.engine.microphone.calibration_in_use import CalibrationInUse
+from amt_stream.engine.microphone.calibration_in_use import (
+    CalibrationInUse,
+    Corrections,
+    corrections_of,
+)
 from amt_stream.engine.microphone.channels import Columns, number_of
 from amt_stream.engine.microphone.converter_ends import suspect_from
-from amt_stream.engine.microphone.microphone_correction import NO_LIMIT, Corrected, corrections_of
 from amt_stream.engine.microphone.offset import follow_of
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.source_description import InputGain, SourceDescription
+
+if TYPE_CHECKING:
+    from amt_stream.engine.microphone.microphone_correction import Corrected
 
 LOWEST_DB = -100.0
 FULL_SCALE_SINE = 0.5**0.5
@@ -149,7 +156,7 @@ class MicrophoneInput(Resumable):
         ready, now = self._ready, self.in_use.now
         wanted = corrections_of(now, self.channels)
         if wanted != (() if self._corrected is None else self._corrected.corrections):
-            self._corrected = Corrected(wanted, ready.clock.fs) if wanted else None
+            self._corrected = _corrected(wanted, ready.clock.fs) if wanted else None
         scale = np.ones((1, 1), np.float32)
         if ready.in_pascal:
             scale = np.array([[one.pascal_per_unit] for one in now[: ready.rows]], np.float32)
@@ -184,6 +191,21 @@ class MicrophoneInput(Resumable):
         self._energy = np.zeros((ready.rows, 1))
         reference = P0 if ready.in_pascal else FULL_SCALE_SINE
         self.level = _BlockLevel(energy, count, reference, first, ready.frames)
+
+
+def prepare_correction(wanted: Corrections, fs: int) -> None:
+    """Design a correction, which takes a moment, before it is needed [any-thread]."""
+    refuse_without_torch("a microphone's frequency response correction")
+    from amt_stream.engine.microphone.microphone_correction import ready_stage
+
+    ready_stage(wanted, fs)
+
+
+def _corrected(wanted: Corrections, fs: int) -> "Corrected":
+    refuse_without_torch("a microphone's frequency response correction")
+    from amt_stream.engine.microphone.microphone_correction import Corrected
+
+    return Corrected(wanted, fs)
 
 
 class _BlockLevel:

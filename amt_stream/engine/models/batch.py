@@ -5,17 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from amt_stream.core.saved_state import Resumable
-from amt_stream.dsp.streaming import map_fields
 from amt_stream.engine.microphone.gaps import LONGEST_FILLED_GAP_S
 from amt_stream.engine.models.last_moments import LastMoments
 from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.position import Position
 from amt_stream.engine.models.ready_model import ReadyModel
-from amt_stream.meters.frames import Fault, Frames
+from amt_stream.meters.frames import Fault, Frames, mapped
 
 GOING_ON_S = 0.05
 """For how long a steady sound goes on at least: alike for models with other frames, some of which
@@ -156,7 +154,7 @@ class Batch(Resumable):
         """
         position, ready = self._position, self._position.ready
         position.end = end = position.sample
-        ready.stream.end_after(position.held)
+        ready.end_after(position.held)
         steady = [self._moments.steady(row) for row in range(len(self._listeners))]
         stop = max(position.tail_stop(end, one) for one in steady)
         if ready.model.frames_stand_for_end and not self.off:
@@ -229,8 +227,9 @@ class Batch(Resumable):
 def as_arrays(y: Any, time_dim: Any, rows: slice | None, listener: int = 0) -> Any:
     """All or some frames of one listener from a block's output, as new numpy arrays."""
 
-    def cut(v: torch.Tensor, dim: int) -> Any:
-        array = v.numpy()[listener]
-        return (array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]).copy()
+    def cut(v: np.ndarray, dim: int) -> np.ndarray:
+        array = v[listener]
+        some = array if rows is None else array[(..., rows, *[slice(None)] * (-1 - dim))]
+        return np.array(some)
 
-    return map_fields(cut, y, time_dim)
+    return mapped(cut, y, time_dim)

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from amt_stream.core.safe_text import sentence
-from amt_stream.dsp.functional.compiler.threads import work_alone
 from amt_stream.engine.models.measurement import Measurement
 from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.models.slowness import Cause, Slowness
@@ -101,6 +100,8 @@ class LessAccurate(Exchanges):
         )
 
         def make() -> None:
+            from amt_stream.dsp.functional.compiler.threads import work_alone
+
             work_alone()
             try:
                 for one, before, _, settings in forms:

@@ -100,7 +100,7 @@ class Measurement(Resumable):
             if was != mine:
                 raise Unfitting(f"the {name} was {was}, and is {mine}: go on with the same")
         super().load_state_dict(saved)
-        fits = int(self.ready.rebuffer.count) == self.position.held
+        fits = self.ready.held == self.position.held
         self.position.refuse_state(fits, "sample")
 
     @property

@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from amt_stream.dsp.functional.compiler.threads import work_alone
 from amt_stream.engine.health import Load
 from amt_stream.engine.inputs.backlog import Backlog
 from amt_stream.engine.microphone.clippings import Clippings
@@ -77,8 +76,7 @@ class Work:
         """
         state = self._state
         try:
-            work_alone()
-            with torch.inference_mode():
+            with self._models.working(owns_thread=True):
                 for one in self._models:
                     one.ready.warm()
                 state.warm = True
@@ -178,6 +176,10 @@ class Work:
                 listener.close_hole()
             self._snapshots.now()
             self._state.models_run.release()
+
+    def in_thread_of_source(self) -> AbstractContextManager[object]:
+        """What the models need in a thread that is not their own [audio-thread]."""
+        return self._models.working(owns_thread=False)
 
     def begin(self) -> None:
         """Exclude this thread's CPU time so far from the models' cost [model-thread]."""

@@ -1,13 +1,14 @@
 """All models of an engine, running on the same audio."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from amt_stream.dsp.channel_layout import Layout
 from amt_stream.dsp.compute_device import compute_device
 from amt_stream.dsp.contract import takes_pascal
-from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.history import History
 from amt_stream.engine.inputs.together import Together
 from amt_stream.engine.microphone.calibration_in_use import each_ear
@@ -15,7 +16,8 @@ from amt_stream.engine.microphone.channels import EARS, block_columns, heard_cha
 from amt_stream.engine.microphone.microphones import Microphone, microphones_of_source
 from amt_stream.engine.models.listener import Listener
 from amt_stream.engine.models.measurement import Measurement
-from amt_stream.engine.models.ready_model import ReadyModel, refuse_no_model
+from amt_stream.engine.models.preparing import ready_model, refuse_no_model, working
+from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.options import EngineOptions
 from amt_stream.engine.sinks.feed import RowModel
 from amt_stream.engine.sinks.sinks import Sinks
@@ -26,6 +28,9 @@ from amt_stream.meters.calibration import UNCALIBRATED, Calibration, with_correc
 from amt_stream.meters.correction import Correction
 from amt_stream.meters.frames import Frames
 from amt_stream.meters.heard_channels import HeardChannels
+
+if TYPE_CHECKING:
+    from amt_stream.dsp.streaming import Stage
 
 
 @thread_checked
@@ -48,7 +53,7 @@ class RunningModels:
 
     def load(
         self,
-        given: Stage | Mapping[str, Stage],
+        given: "Stage | Mapping[str, Stage]",
         tell: Callable[[str, str], None],
         tell_gap: Callable[[str, int, int, int], None],
     ) -> None:
@@ -74,7 +79,7 @@ class RunningModels:
             listeners = self._listeners(name, None if self.of else tell_gap)
             channels = max(listener.input.channels for listener in listeners)
             batch = len(listeners)
-            ready = ReadyModel(model, fs, self._options.block_ms, channels, self.device, batch)
+            ready = ready_model(model, fs, self._options.block_ms, channels, self.device, batch)
             self.of[name] = Measurement(
                 ready,
                 listeners,
@@ -90,7 +95,7 @@ class RunningModels:
                 self.histories[_key_of(name, listener.name)] = self._new_history(ready)
         self.first = next(iter(self.of.values()))
 
-    def _heard_by(self, models: Mapping[str, Stage]) -> HeardChannels:
+    def _heard_by(self, models: "Mapping[str, Stage]") -> HeardChannels:
         """The channels that each model hears, in the layout that the source or the user says."""
         source, options = self._timeline.source, self._options
         told = source.description
@@ -136,6 +141,10 @@ class RunningModels:
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.of.values())
 
+    def working(self, owns_thread: bool) -> AbstractContextManager[object]:
+        """What a thread needs in which the models run; the argument is that of `ReadyModel`."""
+        return working((one.ready for one in self), owns_thread)
+
     def refuse_unknown(self, names: Collection[str]) -> None:
         """Raise ValueError unless `names` are names of models."""
         if isinstance(names, str) or not set(names) <= self.of.keys():
@@ -174,7 +183,7 @@ class RunningModels:
         for one in self:
             one.commands.put(partial(what, one))
 
-    def prepared(self, models: Mapping[str, Stage]) -> Callable[[], None]:
+    def prepared(self, models: "Mapping[str, Stage]") -> Callable[[], None]:
         """Prepare and warm up other models by name; calling the result swaps them [any-thread].
 
         If one is refused, none is swapped.
@@ -187,14 +196,19 @@ class RunningModels:
 
         return swap
 
-    def _ready_for(self, name: str, model: Stage) -> ReadyModel:
+    def _ready_for(self, name: str, model: "Stage") -> ReadyModel:
         """A model prepared to replace the one of that name, warmed up."""
         if name not in self.of:
             raise ValueError(f"no model is called {name!r}: there are {', '.join(self.of)}")
         present = self.of[name].ready
         fs, batch = self._timeline.source.fs, present.shape[0]
         given = fs, self._options.block_ms, present.channels, self.device, batch
-        ready = ReadyModel(model, *given)
+        ready = ready_model(model, *given)
+        if type(ready) is not type(present):
+            raise ValueError(
+                f"{type(model).__name__} and {type(present.model).__name__} run in different ways: "
+                "make a new Engine"
+            )
         if self.heard is not None:
             layout = self.heard.layouts([name])[name]
             _refuse_other_layout(model, layout, self._timeline.source.name)
@@ -263,7 +277,7 @@ def _with_corrections(one: Microphone, given: Sequence[Correction | None]) -> Mi
     return replace(one, calibration=with_corrections(each_ear(one.calibration), given))
 
 
-def most_channels(model: Stage, offered: int) -> int:
+def most_channels(model: "Stage", offered: int) -> int:
     """The most channels that a model hears; one of full scale without an entry hears all."""
     entry = catalog.entry_of(model)
     if entry is None:
@@ -271,7 +285,7 @@ def most_channels(model: Stage, offered: int) -> int:
     return entry.most_channels
 
 
-def _refuse_other_layout(model: Stage, layout: Layout, name: str) -> None:
+def _refuse_other_layout(model: "Stage", layout: Layout, name: str) -> None:
     """Raise ValueError if a model was built for other positions than those that are known."""
     built_for = getattr(model, "layout", None)
     if not isinstance(built_for, Layout) or not layout.said:
@@ -288,7 +302,7 @@ def _key_of(model: str, microphone: str) -> str:
     return "/".join(filter(None, (microphone, model)))
 
 
-def _refuse_mixed(model: Stage, listeners: Sequence[Listener]) -> None:
+def _refuse_mixed(model: "Stage", listeners: Sequence[Listener]) -> None:
     """Raise ValueError if microphones differ in channels for a model with a row per channel."""
     counts = sorted({listener.input.channels for listener in listeners})
     if len(counts) > 1:

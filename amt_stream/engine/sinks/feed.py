@@ -6,10 +6,9 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from amt_stream.core.json_types import JsonDict
-from amt_stream.dsp.streaming import Stage
 from amt_stream.engine.thread_check import thread_checked
 from amt_stream.meters import catalog
 from amt_stream.meters.frames import Event, Fault, Frames
@@ -24,6 +23,9 @@ from amt_stream.meters.rows import (
     columns_of,
 )
 from amt_stream.meters.rows.block import MICROPHONE, Cell
+
+if TYPE_CHECKING:
+    from amt_stream.dsp.streaming import Stage
 
 WAIT_S = 0.1
 
@@ -42,7 +44,7 @@ class RowModel(NamedTuple):
     A single microphone has the name "".
     """
 
-    model: Stage
+    model: "Stage"
     fields: tuple[str, ...]
     microphones: Mapping[str, int]
 

@@ -3,12 +3,12 @@
 import math
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
+from amt_stream.core.importing import has_torch
 from amt_stream.core.made_once import made_once
 from amt_stream.core.saved_state import Resumable, Unfitting
-from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.host_loop import host_loop
 
 MOMENTARY, SHORT_TERM = 40, 300
 """Frames in 400 ms and in 3 s."""
@@ -42,7 +42,7 @@ one before the first of this part of the sound; measured ones; excluded ones."""
 Energies = NDArray[np.float64]
 Array = np.ndarray
 
-_compiled = cached_njit(nogil=True, error_model="numpy")
+_compiled = host_loop()
 
 
 OFFSET = -0.691
@@ -236,6 +236,10 @@ def follow(
 @made_once
 def compile_gating() -> None:
     """Compile the loops for all memory layouts in advance, so that no sound waits."""
+    if not has_torch():
+        return
+    from numba import types
+
     f8, i8 = types.float64, types.int64
     given, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))
     kept, numbers = (types.Array(kind, 1, "C") for kind in (f8, i8))

@@ -6,10 +6,10 @@ Each one continues from the state in its arguments, frame by frame, in float64.
 import math
 
 import numpy as np
-from numba import types
 
+from amt_stream.core.importing import has_torch
 from amt_stream.core.made_once import made_once
-from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
+from amt_stream.dsp.functional.compiler.host_loop import host_loop
 
 Array = np.ndarray
 
@@ -19,7 +19,7 @@ DIGITS = 7
 POWERS = 10.0 ** np.arange(23)
 """The powers of ten that float64 holds exactly."""
 
-_compiled = cached_njit(nogil=True, error_model="numpy")
+_compiled = host_loop()
 
 
 @_compiled
@@ -395,6 +395,10 @@ def arrange(channels: Array, sides: Array, rows: Array, more: Array, out: Array)
 @made_once
 def compile_loops() -> None:
     """Compile the loops for all memory layouts in advance, so that no sound waits."""
+    if not has_torch():
+        return
+    from numba import types
+
     f8, i8 = types.float64, types.int64
     flags, flag_table = (types.Array(types.bool_, ndim, "A", readonly=True) for ndim in (1, 2))
     line, table = (types.Array(f8, ndim, "A", readonly=True) for ndim in (1, 2))

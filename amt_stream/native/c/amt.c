@@ -140,6 +140,10 @@ void AMT(set_gain)(amt *m, float gain) { m->gain = gain; }
 
 uint64_t AMT(invalid)(const amt *m) { return m->invalid; }
 
+const uint8_t *AMT(outputs)(const amt *m) { return m->output; }
+
+uint8_t *AMT(state)(amt *m) { return m->state; }
+
 /* Numbers too small for their format slow a processor down a hundred times; they count as 0, as in
    the Python engine. WebAssembly has no such mode, and filters here need none. */
 #if defined(__SSE__)

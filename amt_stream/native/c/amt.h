@@ -133,6 +133,12 @@ void AMT(save)(const amt *, void *to);
 /* amt_load goes on from a saved state; the gain stays. Returns 0, or an error with nothing changed. */
 int32_t AMT(load)(amt *, const void *from, uint64_t bytes);
 
+/* For a host that needs all that a model gives, such as specific loudness: the outputs of the last
+   block, and the state. They stay where they are; MODEL.json of a library for an engine says what
+   lies where. */
+const uint8_t *AMT(outputs)(const amt *);
+uint8_t *AMT(state)(amt *);
+
 /* Begins to watch a column, counted from 0, at the next frame. Returns 0, or AMT_E_ARGUMENT. */
 int32_t AMT(limit_begin)(amt_limit *, int32_t column, const amt_rules *);
 

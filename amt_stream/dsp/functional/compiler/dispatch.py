@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.compiler import is_compiling
 
+from amt_stream.dsp.functional.compiler.host_loop import FAST, host_loop
 from amt_stream.dsp.functional.compiler.kernel_cache import cached_njit
 from amt_stream.dsp.functional.compiler.private_numba import UNCOUNTED
 from amt_stream.dsp.functional.compiler.private_torch import forward_mode, trace, transform
@@ -73,10 +74,7 @@ def copied(x: Tensor) -> Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
-# Sums may be reordered, which vectorization needs; NaN and Inf keep their meaning.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
-
-kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy")
+kernel: Any = host_loop(fastmath=FAST)
 """Decorator of a compiled form. It starts no threads, because one thread runs the models."""
 
 bare_kernel: Any = cached_njit(nogil=True, fastmath=FAST, error_model="numpy", **UNCOUNTED)

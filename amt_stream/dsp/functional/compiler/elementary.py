@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from amt_stream.dsp.functional.compiler.dispatch import FAST
+from amt_stream.dsp.functional.compiler.host_loop import FAST
 from amt_stream.dsp.functional.compiler.lowering import Kernel, Kind, Number
 
 JIT: Kernel = {"fastmath": FAST, "error_model": "numpy"}

@@ -6,6 +6,7 @@ For each new version, look here, then raise the bound in `pyproject.toml`.
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import llvmlite
@@ -16,6 +17,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import nrtdynmod
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
@@ -122,7 +124,21 @@ def compiled_address(kernel: Kernel, kinds: tuple[Kind, ...], result: Kind) -> i
 def code_of(kernel: Kernel, kinds: tuple[Kind, ...]) -> tuple[str, str]:
     """The symbol and the LLVM IR of a kernel for these types, which must not come from a cache."""
     kernel.compile(kinds)
-    made = kernel.overloads[kinds]
+    return _code(kernel.overloads[kinds])
+
+
+def compiled_codes(module: ModuleType) -> Iterator[tuple[str, tuple[Kind, ...], tuple[str, str]]]:
+    """Each kernel of a module for each types that it was compiled for: its name, these, its code.
+
+    The code is that of `code_of`.
+    """
+    for name, kernel in vars(module).items():
+        if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == module.__name__:
+            for kinds, made in kernel.overloads.items():
+                yield name, kinds, _code(made)
+
+
+def _code(made: Any) -> tuple[str, str]:
     return made.fndesc.llvm_func_name, made.library.get_llvm_str()
 
 

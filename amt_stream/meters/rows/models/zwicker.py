@@ -1,8 +1,9 @@
 """Readings of Zwicker's loudness and sharpness, of each channel and of the higher one."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from amt_stream.core.importing import refuse_without_torch
 from amt_stream.dsp.scales import zwicker_phon
 from amt_stream.meters.accumulators.statistics import CountingRule
 from amt_stream.meters.frames import Frames
@@ -16,7 +17,9 @@ from amt_stream.meters.rows.models.quantity import (
     Unit,
     Values,
 )
-from amt_stream.meters.rows.models.sharpness import SharpnessOfCores, Weighting
+
+if TYPE_CHECKING:
+    from amt_stream.meters.rows.models.sharpness import SharpnessOfCores, Weighting
 
 SETTLE_S = 1.5
 """Seconds after a fault until a loudness level that has fallen by 50 dB is within 0.05 phon: 0.7 s,
@@ -89,7 +92,7 @@ def _sharpness(weighting: str, after: str) -> Quantity:
     )
 
 
-WEIGHTINGS: dict[str, Weighting] = {
+WEIGHTINGS: "dict[str, Weighting]" = {
     "sharpness": "din",
     "sharpness_aures": "aures",
     "sharpness_bismarck": "bismarck",
@@ -127,10 +130,17 @@ class ZwickerReadings(QuantityReadings):
     def renew(self) -> None:
         super().renew()
         wanted = {of: WEIGHTINGS[of] for of in self._active if of in WEIGHTINGS}
-        self._sharpness = SharpnessOfCores(wanted) if wanted else None
+        self._sharpness = _sharpness_of(wanted) if wanted else None
 
     def values(self, frames: Frames) -> Values:
         loudness = {LOUDNESS.of: frames.values.n}
         if self._sharpness is None:
             return loudness
         return loudness | self._sharpness(frames.values.core)
+
+
+def _sharpness_of(weightings: "Mapping[str, Weighting]") -> "SharpnessOfCores":
+    refuse_without_torch("sharpness")
+    from amt_stream.meters.rows.models.sharpness import SharpnessOfCores
+
+    return SharpnessOfCores(weightings)
