@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from amt_stream.cli.options.arguments import broker as broker_of
 from amt_stream.cli.options.arguments import topic
 from amt_stream.service.message import Message, Thinned
 from amt_stream.service.transports.home_assistant import discovery
-from amt_stream.service.transports.mqtt import PASSWORD, USER, Broker, problem
+from amt_stream.service.transports.mqtt import ALL_WAIT, PASSWORD, USER, Broker, Mqtt, problem
 from amt_stream.service.transports.transport import ServiceError
 from tests.service.broker import RealBroker, mosquitto, until
 from tests.service.served import Served, is_row
@@ -234,6 +235,28 @@ def test_home_automation_is_told_of_each_column_of_each_row():
     assert told["sensor/amt_pi/door_lceq_db"]["device_class"] == "sound_pressure"
     assert "state_class" not in told["sensor/amt_pi/door_limit_hall"]
     assert len({one["unique_id"] for one in told.values()}) == 6
+
+
+@pytest.mark.parametrize("names", [("左", "右"), ("Küche", "Köche"), ("desk 1", "desk_1")])
+def test_names_in_any_script_are_different_sensors(names):
+    header = {
+        "columns": [{"name": "laf_db", "unit": "dB", "quantity": "", "statistic": ""}],
+        "models": [],
+        "source": {"microphones": {name: [1] for name in names}},
+        "step_ms": 100,
+    }
+    told = dict(discovery(header, "amt/кухня", lambda row: row, 1.0))
+    other = dict(discovery(header, "amt/ванна", lambda row: row, 1.0))
+    assert len(told | other) == 4
+    assert len({one["unique_id"] for one in (*told.values(), *other.values())}) == 4
+    assert all(re.fullmatch(r"sensor/[\w-]+/[\w-]+", one, re.ASCII) for one in told)
+
+
+def test_events_that_find_no_room_while_the_broker_is_away_are_counted():
+    mqtt = Mqtt(Broker("127.0.0.1", 1), "amt/hall")
+    for _ in range(ALL_WAIT + 3):
+        mqtt.send(Message("event", {"kind": "mark", "text": "here"}))
+    assert mqtt.missed == 3
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from amt_stream.meters.state_signs import AWAY
 
 STALE_S = 30.0
 
+FITS = {"/": "_", "+": "_"}
+"""Characters of topics and names of channels in identifiers; others by their code point."""
+
 GIVES_SOUND = (
     "{{ 'offline' if (value_json.health or {}).device_state in "
     f"{list(AWAY)!r}"
@@ -86,4 +89,5 @@ def _title(column: Mapping[str, object]) -> str:
 
 
 def _fit(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    """The name in the letters that identifiers may have; different for each name."""
+    return re.sub(r"[^A-Za-z0-9_-]", lambda one: FITS.get(one[0], f"_{ord(one[0]):x}_"), name)

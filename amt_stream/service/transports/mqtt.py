@@ -215,6 +215,8 @@ class Mqtt:
         if post is None or len(self._waiting) < ALL_WAIT:
             self._waiting.append(post)
             self._more.set()
+        else:
+            self.missed += self._wanted
 
     async def _keep_connected(self) -> None:
         """Connect, and reconnect whenever the connection breaks, until `close`."""
