@@ -76,6 +76,11 @@ def test_a_gain_beyond_full_scale_is_said(said, sound_file):
         (["a.wav", "b.wav", "--out", "a.wav/x"], "a.wav is a file: --out names a folder"),
         (["a.wav", "b.wav", "--out", "."], "is one of the files"),
         (["a.wav", "b.wav", "--by", "sone"], "--by"),
+        (["a.wav", "b.wav", "--out", ""], "is not a path: give a file or folder"),
+        (
+            ["a.wav", "b.wav", "--by", "laeq", "--field", "eardrum"],
+            "--field is for ltl, zwicker, ecma: laeq takes the sound as it is; leave it out",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(said, sound_file, more, words):

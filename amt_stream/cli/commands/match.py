@@ -32,11 +32,16 @@ MASK_AT = 28
 def run_match(args: MatchOptions) -> int:
     """Print the gain of each sound, and write the sounds with their gains."""
     from amt_stream.cli.compiling import say_when_compiling
-    from amt_stream.offline.match import match_each
+    from amt_stream.offline.match import MEASURES, match_each
 
     files = [Path(one) for one in args.files]
     if len(files) < 2:
         raise WrongUsage(f"{files[0]} is alone: give the reference, and at least one more file")
+    if args.field is not None and not MEASURES[args.by].has_field:
+        fielded = ", ".join(name for name, one in MEASURES.items() if one.has_field)
+        raise WrongUsage(
+            f"--field is for {fielded}: {args.by} takes the sound as it is; leave it out"
+        )
     targets = [] if args.out is None else _targets(files, Path(args.out), args.force)
     say_when_compiling()
     try:

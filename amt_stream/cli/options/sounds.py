@@ -9,7 +9,14 @@ from amt_stream.cli.options.live import CalibrateOptions
 from amt_stream.cli.options.parser import Options
 from amt_stream.core.clock import Moment, date_and_time
 from amt_stream.core.formats import FILE_FORMATS, WAYS
-from amt_stream.core.values import Choice, Listed, Number, parse_channels, parse_channels_or_each
+from amt_stream.core.values import (
+    Choice,
+    Listed,
+    Number,
+    parse_channels,
+    parse_channels_or_each,
+    parse_path,
+)
 from amt_stream.meters import catalog
 from amt_stream.meters.output_settings import CsvSettings, LimitSettings
 from amt_stream.meters.setting import changed, setting, switch
@@ -197,6 +204,7 @@ class MatchOptions(Options):
     out: str | None = setting(
         "--out FOLDER",
         "also write the sounds with their gains, the reference unchanged, as 32-bit float WAV",
+        parse=parse_path,
     )
     force: bool = switch("--force", "overwrite an existing file")
     json: bool = switch("--json", "print a JSON object")
