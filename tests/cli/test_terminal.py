@@ -415,6 +415,21 @@ def test_words_beside_large_digits_are_whole(tmp_path, width):
     drive(engine, meter, look, (width, 24))
 
 
+@pytest.mark.parametrize("width", [20, 24, 32, 40])
+def test_no_large_number_is_cropped(sound_file, tone, width):
+    path = sound_file(tone(70.0, 30.0))
+    engine, meter = made("--source", path, "--model", "moore2016,spl", "--full-scale-db", 100)
+
+    async def look(app, pilot):
+        numbers = [*app.query("NumberPane")][:2]
+        await until(app, lambda _: all(one.text.count("\n") for one in numbers))
+        for number in numbers:
+            for line in number._lines[1:-1]:
+                assert sum(len(text) for text, _ in line) <= number.size.width
+
+    drive(engine, meter, look, (width, 20))
+
+
 def test_the_state_at_the_top_is_the_worst():
     sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
     faults = [

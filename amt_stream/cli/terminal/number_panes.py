@@ -62,7 +62,8 @@ class NumberPane(Picture):
         while (5 * scale + 6) // 2 <= height - 2 and digits_width(widest, scale + 1) <= width - 6:
             scale += 1
         ink = "second" if status.grey or lost else role
-        large = digits(text, scale)
+        # Cropped digits would be another number.
+        large = digits(text, scale) if digits_width(text, 1) <= width else (cut(text, width),)
         words = [UNCALIBRATED, UNCAL] if status.uncalibrated else []
         doubt = "switched off" if status.off else "settling" if status.settling else status.old
         doubt = f", {doubt}" if doubt else ""
