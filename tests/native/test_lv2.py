@@ -85,6 +85,32 @@ def test_its_values_are_those_of_python(plugin, sound, right):
     assert worst(np.array(values), right[4::5]) < 4e-7
 
 
+def test_values_are_there_before_the_first_frame_and_go_with_the_sound(plugin):
+    lilv, found = plugin
+    one = lilv.lilv_plugin_instantiate(found, ctypes.c_double(FS), None).contents
+    of, handle = one.descriptor.contents, one.handle
+    x, gain = np.full(480, 0.1, np.float32), np.float32([1.0])
+    for port, array in ((IN, x), (OUT, x), (GAIN, gain)):
+        of.connect_port(handle, port, array.ctypes.data)
+
+    def values(samples):
+        """In another place of the host's memory each time."""
+        value = np.full(len(ZWICKER), -1, np.float32)
+        for k in range(len(value)):
+            of.connect_port(handle, VALUE + k, value[k:].ctypes.data)
+        of.run(handle, samples)
+        return value
+
+    of.activate(handle)
+    assert not values(0).any()
+    assert not values(479).any()
+    heard = values(480)
+    assert heard[0] > 0
+    np.testing.assert_array_equal(values(0), heard)
+    of.activate(handle)
+    assert not values(1).any()
+
+
 def test_it_refuses_another_rate(plugin):
     lilv, found = plugin
     assert not lilv.lilv_plugin_instantiate(found, ctypes.c_double(44100), None)

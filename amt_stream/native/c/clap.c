@@ -10,7 +10,7 @@
 
 enum { GAIN, VALUES, TEXT = 64 };
 
-static const double LEAST_GAIN = 1e-4, MOST_GAIN = 1e4, MOST_LEVEL = 200.0, MOST = 1e9;
+static const double LEAST_GAIN = 1e-4, MOST_GAIN = 1e4, MOST = 1e9;
 
 static char plugin_id[TEXT];
 static const char *features[] = {CLAP_PLUGIN_FEATURE_ANALYZER, NULL, NULL};
@@ -36,15 +36,6 @@ typedef struct {
 } plugin;
 
 static plugin *of(const clap_plugin_t *one) { return one->plugin_data; }
-
-static uint32_t columns(void) { return (uint32_t)AMT(about)()->columns; }
-
-static int is_level(uint32_t column) {
-    const char *unit = AMT(columns)()[column].unit;
-    return unit[0] == 'd' || unit[0] == 'L'; /* dB and its like, LUFS, LU */
-}
-
-static double least_of(uint32_t column) { return is_level(column) ? -MOST_LEVEL : 0.0; }
 
 static double most_of(uint32_t column) { return is_level(column) ? MOST_LEVEL : MOST; }
 

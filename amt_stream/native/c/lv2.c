@@ -7,13 +7,13 @@
 
 typedef struct {
     meter meter;
-    float **ports;
+    float **ports, *latest;
 } plugin;
 
 static void cleanup(LV2_Handle handle) {
     plugin *p = handle;
     meter_end(&p->meter);
-    free(p->ports), free(p);
+    free(p->ports), free(p->latest), free(p);
 }
 
 static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, const char *path,
@@ -24,7 +24,8 @@ static LV2_Handle instantiate(const LV2_Descriptor *descriptor, double rate, con
     plugin *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->ports = calloc((size_t)(2 * about->channels + 1 + about->columns), sizeof *p->ports);
-    if (meter_begin(&p->meter) && p->ports) return p;
+    p->latest = calloc(columns(), sizeof *p->latest);
+    if (meter_begin(&p->meter) && p->ports && p->latest) return p;
     cleanup(p);
     return NULL;
 }
@@ -33,16 +34,21 @@ static void connect_port(LV2_Handle handle, uint32_t port, void *data) {
     ((plugin *)handle)->ports[port] = data;
 }
 
-static void activate(LV2_Handle handle) { AMT(reset)(((plugin *)handle)->meter.model); }
+static void activate(LV2_Handle handle) {
+    plugin *p = handle;
+    AMT(reset)(p->meter.model);
+    for (uint32_t c = 0; c < columns(); c++) p->latest[c] = (float)least_of(c);
+}
 
 static void run(LV2_Handle handle, uint32_t n) {
     plugin *p = handle;
-    const int32_t channels = AMT(about)()->channels, columns = AMT(about)()->columns;
+    const int32_t channels = AMT(about)()->channels;
     const float *const *sound = (const float *const *)p->ports;
     float **values = p->ports + 2 * channels + 1;
     AMT(set_gain)(p->meter.model, *p->ports[2 * channels]);
     const float *frame = meter_take(&p->meter, sound, 0, n);
-    for (int32_t c = 0; frame && c < columns; c++) *values[c] = frame[c];
+    if (frame) memcpy(p->latest, frame, columns() * sizeof *frame);
+    for (uint32_t c = 0; c < columns(); c++) *values[c] = p->latest[c];
     pass_through(sound, p->ports + channels, n);
 }
 

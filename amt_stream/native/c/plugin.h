@@ -38,6 +38,18 @@ static const float *meter_take(meter *m, const float *const *channels, uint32_t 
     return latest;
 }
 
+#define MOST_LEVEL 200.0
+
+static uint32_t columns(void) { return (uint32_t)AMT(about)()->columns; }
+
+static int is_level(uint32_t column) {
+    const char *unit = AMT(columns)()[column].unit;
+    return unit[0] == 'd' || unit[0] == 'L'; /* dB and its like, LUFS, LU */
+}
+
+/* What stands for no reading yet. */
+static double least_of(uint32_t column) { return is_level(column) ? -MOST_LEVEL : 0.0; }
+
 static void pass_through(const float *const *in, float *const *out, uint32_t n) {
     for (int32_t c = 0; c < AMT(about)()->channels; c++)
         if (out[c] != in[c]) memcpy(out[c], in[c], n * sizeof(float));
