@@ -430,6 +430,20 @@ def test_no_large_number_is_cropped(sound_file, tone, width):
     drive(engine, meter, look, (width, 20))
 
 
+@pytest.mark.parametrize("width", range(10, 34, 3))
+def test_a_table_with_hardly_any_room_is_drawn(width):
+    engine, meter = made("--source", "demo", "--model", "moore2016,spl,bs1770")
+
+    async def look(app, pilot):
+        await until(app, lambda _: app.query_one("TablePane")._lines)
+        await pilot.resize_terminal(width, 24)
+        await until(app, lambda _: app.size.width == width)
+        await asyncio.sleep(0.5)
+        assert not app.return_code
+
+    drive(engine, meter, look)
+
+
 def test_the_state_at_the_top_is_the_worst():
     sound = SignalSource([Tone(1000.0, level_db=60.0)], FS)
     faults = [

@@ -148,7 +148,7 @@ class TablePane(Picture):
                 inks.append("second")
         right = max(map(len, texts), default=0)
         whole = [f"{cell.words}  {cell.symbol}".rstrip() for cell in cells]
-        for width in (self.size.width, self.size.width - len(MORE) - 3):
+        for width in (self.size.width, max(1, self.size.width - len(MORE) - 3)):
             names = whole
             if max(map(len, names), default=0) + right + 2 > width:
                 names = [cell.symbol or cell.words for cell in cells]
