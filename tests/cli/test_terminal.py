@@ -430,7 +430,7 @@ def test_no_large_number_is_cropped(sound_file, tone, width):
     drive(engine, meter, look, (width, 20))
 
 
-@pytest.mark.parametrize("width", range(10, 34, 3))
+@pytest.mark.parametrize("width", [10, 20, 26, 27, 28, 29, 30, 31, 32])
 def test_a_table_with_hardly_any_room_is_drawn(width):
     engine, meter = made("--source", "demo", "--model", "moore2016,spl,bs1770")
 
