@@ -248,7 +248,7 @@ def _measured(
     report: Report = lambda done, whole: None,
 ) -> Measured:
     with uncollected():
-        from amt_stream.offline.whole_sounds import analyze_in_jobs
+        from amt_stream.offline.by_jobs import analyze_in_jobs
 
     recording, calibrations = _recording(x, fs, wanted)
     preset = replace(wanted.preset, uncertainty_db=uncertainty_of(calibrations))

@@ -360,7 +360,7 @@ def _analyze(
     """Write the rows of a file, with `jobs` processes, and return its summary."""
     from amt_stream.engine.microphone.offset import offset_words
     from amt_stream.offline.analysis import CheckedFile
-    from amt_stream.offline.whole_sounds import analyze_in_jobs
+    from amt_stream.offline.by_jobs import analyze_in_jobs
 
     file, target = task.file, task.target
     layout = args.layout or preset.layout
