@@ -131,9 +131,9 @@ def loop_symbol(name: str, codes: str) -> str:
     return f"{LOOPS}_{name.lstrip('_')}_{codes}"
 
 
-def _flattened(given: object) -> Iterator[tuple[str, list[Any]]]:
+def _flattened(given: tuple[Any, ...]) -> Iterator[tuple[str, list[Any]]]:
     """The codes of arguments, and what numba passes for each."""
-    for one in given if isinstance(given, tuple) else ():
+    for one in given:
         if isinstance(one, np.ndarray):
             data, _ = one.__array_interface__["data"]
             sizes = [ctypes.c_int64(n) for n in (*one.shape, *one.strides)]

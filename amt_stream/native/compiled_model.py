@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from amt_stream.core.built_ahead import engine_library, file_of, this_target
 from amt_stream.core.importing import NeedsTorch
+from amt_stream.core.words import counted
+from amt_stream.dsp.contract import rows_of
 from amt_stream.native.library import FailedModel, Library
 
 
@@ -38,15 +40,15 @@ class CompiledModel:
     ) -> None:
         self.catalog_name = catalog_name
         self.compute = f"{self.device}, compiled ahead for {this_target()}"
-        # A model of two ears hears one channel with both.
+        missing = NeedsTorch(
+            f"{catalog_name} at {fs} Hz for {counted(channels, 'channel')} is not among the models "
+            f"that were built for {this_target()}: install the package amt_stream, which has it"
+        )
         counts = dict.fromkeys((channels, max(2, channels)))
         files = (file_of(engine_library(catalog_name, fs, count)) for count in counts)
         path = next(filter(None, files), None)
         if path is None:
-            raise NeedsTorch(
-                f"{catalog_name} at {fs} Hz for {channels} channels is not among the models that "
-                f"were built for {this_target()}: install the package amt_stream, which has it"
-            )
+            raise missing
         whole = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         about = whole["stage"]
         self._arguments: dict[str, str] = about["arguments"]
@@ -75,6 +77,9 @@ class CompiledModel:
             names = [name for name, _ in about["outputs"]]
             self.kind = namedtuple("Output", names)  # type: ignore[misc]
         self.out_time_dim: Any = dims if self.kind is None else self.kind(*dims)
+        # Only a model of two ears hears one channel with both.
+        if rows_of(self, channels) != self.library.info.channels:
+            raise missing
 
     def arguments(self) -> dict[str, str]:
         """The settings that it was built with."""

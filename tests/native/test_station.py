@@ -12,6 +12,7 @@ import soundfile
 from amt_stream import Engine, PushSource
 from amt_stream.cli.command import run_command
 from amt_stream.core.built_ahead import BuiltLoop, cache_folder
+from amt_stream.core.importing import NeedsTorch
 from amt_stream.dsp.stages import SoundLevel
 from amt_stream.engine.models.preparing import ready_model
 from amt_stream.meters.accumulators import loops
@@ -98,6 +99,11 @@ def test_what_it_leaves_out_is_refused_in_a_sentence(station, args, words):
         assert "the package amt_stream" in done.stderr
         assert done.returncode == 1
         assert not done.stdout
+
+
+def test_a_library_of_two_channels_does_not_serve_one(compiled):
+    with pytest.raises(NeedsTorch, match="spl at 48000 Hz for 1 channel is not among"):
+        CompiledModel("spl", FS, 1, {})
 
 
 def test_a_live_meter_writes_rows(station):
