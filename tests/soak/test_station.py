@@ -29,7 +29,8 @@ def station(tmp_path_factory):
     folder = tmp_path_factory.mktemp("station")
     venv.create(folder, with_pip=True)
     before = megabytes(folder)
-    wheel = ROOT / "dist" / f"amt_stream_station-{__version__}-py3-none-any.whl"
+    wheels = (ROOT / "dist").glob(f"amt_stream_station-{__version__}-*.whl")
+    wheel = max(wheels, key=lambda path: path.stat().st_mtime)
     subprocess.run([folder / "bin" / "pip", "install", "-q", wheel], check=True)
     added = megabytes(folder) - before
     print(f"\nadded to Python: {added:.0f} MB")

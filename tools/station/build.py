@@ -1,11 +1,14 @@
 """Build the wheel of amt-stream-station: `make station`.
 
-    python tools/station/build.py [MODEL:FS:CHANNELS ...]
+    python tools/station/build.py [x86_64|aarch64|MODEL:FS:CHANNELS ...]
 
-What its models run as goes into build/station, for Linux with x86-64 and aarch64, the wheel into
-dist. With models, only these, and for this processor.
+It is for Linux with one kind of processor, by default that of this computer, and goes into dist;
+what its models run as goes into build/station. With models, only these, and for this processor
+alone.
 """
 
+import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -21,8 +24,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 BUILT = ROOT / "build" / "station"
 
+TARGETS = {
+    machine: [target for target, triple in ZIG_TARGETS.items() if triple.startswith(machine)]
+    for machine in ("x86_64", "aarch64")
+}
+
 MODELS = [
-    *product(("moore2016", "gm2002"), (48000, 44100), (2,)),
+    *product(("moore2016",), (48000, 44100), (2,)),
     *product(("zwicker", "bs1770", "spl", "third_octave", "octave"), (48000, 44100), (1, 2)),
 ]
 """With their sampling rates and numbers of channels."""
@@ -30,16 +38,17 @@ MODELS = [
 
 def main(wanted: Sequence[str]) -> None:
     shutil.rmtree(BUILT, ignore_errors=True)
-    models, targets = MODELS, [*ZIG_TARGETS]
-    if wanted:
-        each = [one.split(":") for one in wanted]
-        models = [(model, int(fs), int(channels)) for model, fs, channels in each]
+    machine = next((one for one in wanted if one in TARGETS), platform.machine())
+    models, targets = MODELS, TARGETS[machine]
+    if some := [one.split(":") for one in wanted if one not in TARGETS]:
+        models = [(model, int(fs), int(channels)) for model, fs, channels in some]
         targets = [this_target()]
-    command = of_this_computer if wanted else of_any_linux
+    command = of_this_computer if some else of_any_linux
     for path in build_for_engines(models, targets, command, BUILT):
         print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB", flush=True)
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(ROOT / "dist")]
-    subprocess.run([*build, str(Path(__file__).parent)], check=True)
+    platforms = os.environ | {"STATION_PLATFORM": f"manylinux2014_{machine}"}
+    subprocess.run([*build, str(Path(__file__).parent)], env=platforms, check=True)
 
 
 if __name__ == "__main__":
