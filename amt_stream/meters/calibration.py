@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from amt_stream.core.device_store import kept_path, read_kept, write_kept
+from amt_stream.core.importing import has_torch
 from amt_stream.core.json_types import JsonDict, JsonMap
 from amt_stream.core.safe_text import brief
 from amt_stream.core.words import counted
@@ -231,10 +232,13 @@ def reminder_of(calibrations: Sequence[Calibration]) -> str:
 
 
 def uncertainty_of(calibrations: Sequence[Calibration]) -> float | None:
-    """The larger uncertainty of both ears in dB; None if that of one is unknown.
+    """The larger uncertainty of both ears in dB, of which models give a band of their readings.
 
-    Both ears are assumed to have the same error.
+    Both ears are assumed to have the same error. None if that of one is unknown, and for models
+    that were compiled ahead, which give no band.
     """
+    if not has_torch():
+        return None
     known = [c.uncertainty_db for c in calibrations if c.uncertainty_db is not None]
     return max(known) if len(known) == len(calibrations) else None
 

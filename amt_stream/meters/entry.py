@@ -9,6 +9,7 @@ from typing import Any, Literal
 from amt_stream.core.errors import Refusal
 from amt_stream.core.importing import has_torch, refuse_without_torch, uncollected
 from amt_stream.core.json_types import JsonMap
+from amt_stream.dsp.channel_layout import usual_layout
 from amt_stream.dsp.contract import InputUnit
 
 Takes = Literal[
@@ -137,8 +138,13 @@ class Entry:
         asked = [k for k in self.takes if k not in ("channels", "layout") and known.get(k)]
         if asked:
             refuse_without_torch(f"{self.name} with {asked[0]}")
+        channels = known.get("channels", 2)
+        usual = usual_layout(channels)
+        layout = known.get("layout") or usual
+        if "layout" in self.takes and layout.weights != usual.weights:
+            refuse_without_torch(f"{self.name} of {layout}")
         made = _resolved(self.name, "model", "amt_stream.native.compiled_model:CompiledModel")
-        return made(self.name, fs, known.get("channels", 2), chosen)
+        return made(self.name, fs, channels, chosen)
 
     def cheaper_than(self, model: Any) -> dict[str, str]:
         """The `cheaper` settings that a model of this class does not have yet."""
