@@ -25,7 +25,7 @@ from tests.dsp.contract.random_shapes import FUNCTIONS
 from tests.dsp.contract.test_module_contract import CASES
 
 ONE_FORM = {
-    *("band_passes", "blocks", "cached_njit", "cascade_blocks", "first_order_gain"),
+    *("band_passes", "blocks", "cached_njit", "host_loop", "cascade_blocks", "first_order_gain"),
     *(
         "ending",
         "fit",
