@@ -4,9 +4,9 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from amt_stream.engine.models.ready_model import ReadyModel
 from amt_stream.engine.sources import LARGEST_SAMPLE, FileSource, SourceError, as_block
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames
+from amt_stream.meters.presets import Preset
 from amt_stream.meters.source_description import DEVICE_CLIPS_AT, SourceDescription
 from amt_stream.meters.specification import FASTEST_FS, SLOWEST_FS
 from amt_stream.meters.table import Sound
@@ -343,6 +344,27 @@ def analyze(
         recording, models, calibration, arrived.append, began_utc_s
     )
     yield from frames_of(recording, measurements, arrived, tail)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What to measure of a recording, and with what.
+
+    models: made by `preset.models`, with `takes`
+    to_s: end of the part of the sound that is needed
+    """
+
+    recording: CheckedFile
+    models: "Mapping[str, Stage]"
+    calibration: Sequence[Calibration]
+    began_utc_s: float
+    preset: Preset
+    takes: Mapping[Any, Any]
+    to_s: float
+
+    def whole(self) -> Iterator[Frames]:
+        """`analyze` with `tail`, in this process."""
+        return analyze(self.recording, self.models, self.calibration, self.began_utc_s, tail=True)
 
 
 def measurements_of(

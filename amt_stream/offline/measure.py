@@ -248,6 +248,7 @@ def _measured(
     report: Report = lambda done, whole: None,
 ) -> Measured:
     with uncollected():
+        from amt_stream.offline.analysis import Analysis
         from amt_stream.offline.by_jobs import analyze_in_jobs
 
     recording, calibrations = _recording(x, fs, wanted)
@@ -270,10 +271,8 @@ def _measured(
         for name, entry in asked.items()
     }
     parts = []
-    began = wanted.began_utc_s
-    for frames in analyze_in_jobs(
-        recording, models, calibrations, began, preset, jobs, takes, joined.to_s
-    ):
+    given = recording, models, calibrations, wanted.began_utc_s, preset, takes, joined.to_s
+    for frames in analyze_in_jobs(Analysis(*given), jobs):
         for track in tracks.values():
             track.add(frames)
         parts.append(joined(frames))

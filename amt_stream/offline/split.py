@@ -23,7 +23,13 @@ from amt_stream.engine.models.ready_stage import ReadyStage
 from amt_stream.meters.calibration import Calibration
 from amt_stream.meters.frames import Frames, cut_along, joined_along, mapped
 from amt_stream.meters.presets import Preset
-from amt_stream.offline.analysis import CheckedFile, analyze, frames_of, measurements_of, sound_for
+from amt_stream.offline.analysis import (
+    Analysis,
+    CheckedFile,
+    frames_of,
+    measurements_of,
+    sound_for,
+)
 from amt_stream.offline.jobs import each
 
 RUN_IN, LEAST_RUN_IN_S = 2.5, 5.0
@@ -190,33 +196,22 @@ class _Fed(ReadyStage):
         self.memory_then = found.after[self.name]
 
 
-def analyze_split(
-    recording: CheckedFile,
-    models: Mapping[str, Stage],
-    calibration: Sequence[Calibration],
-    began_utc_s: float,
-    preset: Preset,
-    jobs: int,
-    takes: Mapping[Any, Any] | None = None,
-    to_s: float = math.inf,
-) -> Iterator[Frames]:
-    """`analyze` with `tail`, in several processes if the sound is long enough.
-
-    models: made by `preset.models`, with `takes`
-    to_s: end of the part of the sound that is needed
-    """
+def analyze_split(analysis: Analysis, jobs: int) -> Iterator[Frames]:
+    """`Analysis.whole`, in several processes if the sound is long enough."""
+    recording, calibration = analysis.recording, analysis.calibration
     arrived: list[Frames] = []
-    runs = measurements_of(recording, models, calibration, arrived.append, began_utc_s, kind=_Fed)
-    wanted = min(recording.duration_s, to_s)
+    given = recording, analysis.models, calibration, arrived.append, analysis.began_utc_s
+    runs = measurements_of(*given, kind=_Fed)
+    wanted = min(recording.duration_s, analysis.to_s)
     parts = _parts_of(
         recording, math.ceil(wanted * recording.fs), [run.ready for run in runs], jobs
     )
     fed = [cast(_Fed, run.ready) for run in runs]
     on_cpu = all(ready.device.on_cpu for ready in fed)
     if len(parts) < 2 or not on_cpu:
-        yield from analyze(recording, models, calibration, began_utc_s, tail=True)
+        yield from analysis.whole()
         return
-    coming = _Parts(_Made(preset, takes or {}, calibration), parts, jobs)
+    coming = _Parts(_Made(analysis.preset, analysis.takes, calibration), parts, jobs)
     for ready, run in zip(fed, runs, strict=True):
         ready.name, ready.until, ready.parts = run.name, parts[-1].stop, coming
         ready.all, ready.waiting = fed, deque()

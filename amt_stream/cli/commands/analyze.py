@@ -359,7 +359,7 @@ def _analyze(
 ) -> JsonDict:
     """Write the rows of a file, with `jobs` processes, and return its summary."""
     from amt_stream.engine.microphone.offset import offset_words
-    from amt_stream.offline.analysis import CheckedFile
+    from amt_stream.offline.analysis import Analysis, CheckedFile
     from amt_stream.offline.by_jobs import analyze_in_jobs
 
     file, target = task.file, task.target
@@ -413,9 +413,8 @@ def _analyze(
             if args.no_header and target != "-":
                 beside = stack.enter_context(atomic_text_file(header_path(target)))
             writer = writer_of(args, stream, header, beside)
-        for frames in analyze_in_jobs(
-            recording, models, calibrations, began, preset, jobs, takes, table.rows.to_s
-        ):
+        given = recording, models, calibrations, began, preset, takes, table.rows.to_s
+        for frames in analyze_in_jobs(Analysis(*given), jobs):
             rows = table.rows(frames)
             if in_intervals:
                 rows = table.rows.intervals_ended()
