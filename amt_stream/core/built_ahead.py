@@ -65,12 +65,17 @@ def sources_digest() -> str:
     return whole.hexdigest()[:12]
 
 
+def file_name(name: str, target: str) -> str:
+    """The name of the file of what is built for a processor; it changes with the sources."""
+    return f"{name}-{target}-{sources_digest()}.so"
+
+
 def file_of(name: str) -> Path | None:
     """The file of what was built from the present sources for this processor, or None.
 
     name: what it is, such as "loops"
     """
-    file = f"{name}-{this_target()}-{sources_digest()}.so"
+    file = file_name(name, this_target())
     return next((f / file for f in (PREBUILT, cache_folder()) if (f / file).is_file()), None)
 
 
@@ -120,15 +125,15 @@ class BuiltLoop:
 
     def _call(self, codes: str) -> tuple[Any, list[type[Any]]]:
         if codes not in self._known:
-            call = getattr(_loops(), loop_symbol(self.__name__, codes))
+            call = getattr(_loops(), f"{LOOPS}_{loop_name(self.__name__, codes)}")
             call.restype = ctypes.c_int32
             self._known[codes] = call, [_RESULTS[one] for one in self._results]
         return self._known[codes]
 
 
-def loop_symbol(name: str, codes: str) -> str:
-    """The symbol of a loop in its library, for these types of arguments."""
-    return f"{LOOPS}_{name.lstrip('_')}_{codes}"
+def loop_name(name: str, codes: str) -> str:
+    """The name of a loop in its library, for these types of arguments."""
+    return f"{name.lstrip('_')}_{codes}"
 
 
 def _flattened(given: tuple[Any, ...]) -> Iterator[tuple[str, list[Any]]]:

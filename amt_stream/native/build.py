@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +42,16 @@ def build_library(request: Request) -> dict[str, bytes]:
 
     Raises NotBuilt with the reason.
     """
+    return made_by(__name__, json.dumps(dataclasses.asdict(request)))
+
+
+def made_by(module: str, *arguments: str) -> dict[str, bytes]:
+    """The files, by name, that a module writes as a program into the folder it is given.
+
+    Raises NotBuilt with the reason.
+    """
     with environment() as variables, tempfile.TemporaryDirectory() as folder:
-        command = module_command(__name__, folder, json.dumps(dataclasses.asdict(request)))
+        command = module_command(module, folder, *arguments)
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if done.returncode:
             *_, why = done.stderr.strip().splitlines() or ["it ended without a word"]
@@ -109,17 +117,26 @@ def link(folder: Path, model: str, target: str, command: Sequence[str], out: str
     Raises NotBuilt with what the compiler says.
     """
     plan = f'-DAMT_PLAN="{model}_plan.h"'
-    whole = [*command, plan, *SOURCES, f"{model}-{target}.o", "-lm", "-o", out]
+    run_linker(model, folder, [*command, plan, *SOURCES, f"{model}-{target}.o", "-lm", "-o", out])
+
+
+def run_linker(what: str, folder: Path, whole: Sequence[str]) -> None:
+    """Run the command of a compiler in a folder. Raises NotBuilt with what it says of `what`."""
     done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [command[0]]
+        said = done.stderr.strip().splitlines() or [whole[0]]
         why = next((line for line in said if "error:" in line), said[-1])
-        raise NotBuilt(f"{model} cannot be linked: {why}")
+        raise NotBuilt(f"{what} cannot be linked: {why}")
+
+
+def run_maker(make: Callable[[Path, Sequence[str]], None]) -> None:
+    """Be the program that `made_by` starts: make files in a folder, of the other arguments."""
+    gc.disable()  # it looks through all that a compiler makes: a tenth of the time
+    try:
+        make(Path(sys.argv[1]), sys.argv[2:])
+    except (Refusal, ValueError) as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    gc.disable()  # it looks through all that a compiler makes: a tenth of the time
-    try:
-        _make(Path(sys.argv[1]), Request(**json.loads(sys.argv[2])))
-    except (Refusal, ValueError) as error:
-        sys.exit(str(error))
+    run_maker(lambda folder, given: _make(folder, Request(**json.loads(given[0]))))

@@ -1,8 +1,5 @@
 """The loops of meters and inputs as one library, for a station without numba."""
 
-import gc
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -10,10 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from amt_stream.core.built_ahead import CODES, LOOPS, NotBuilt, loop_symbol
-from amt_stream.core.errors import Refusal
-from amt_stream.core.processes import module_command
-from amt_stream.native.kernels import KernelCode, environment
+from amt_stream.core.built_ahead import CODES, LOOPS, loop_name
+from amt_stream.native.build import made_by, run_linker, run_maker
+from amt_stream.native.kernels import KernelCode
 
 COMPILED = {
     "amt_stream.meters.accumulators.loops": "compile_loops",
@@ -25,13 +21,7 @@ COMPILED = {
 
 def build_loops(targets: Sequence[str]) -> dict[str, bytes]:
     """An object for each target, by its name. Raises NotBuilt with the reason."""
-    with environment() as variables, tempfile.TemporaryDirectory() as folder:
-        command = module_command(__name__, folder, *targets)
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-        if done.returncode:
-            *_, why = done.stderr.strip().splitlines() or ["it ended without a word"]
-            raise NotBuilt(why)
-        return {target: (Path(folder) / target).read_bytes() for target in targets}
+    return made_by(__name__, *targets)
 
 
 def link_loops(content: bytes, command: Sequence[str]) -> bytes:
@@ -41,23 +31,19 @@ def link_loops(content: bytes, command: Sequence[str]) -> bytes:
         (folder / "loops.o").write_bytes(content)
         for file in ("station/amt_loops.c", "c/amt_numba.h"):
             (folder / file.split("/")[1]).write_bytes((files(__package__) / file).read_bytes())
-        whole = [*command, "amt_loops.c", "loops.o", "-lm", "-o", "whole.so"]
-        done = subprocess.run(whole, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise NotBuilt(f"the loops cannot be linked: {done.stderr.strip()[-200:]}")
+        run_linker(LOOPS, folder, [*command, "amt_loops.c", "loops.o", "-lm", "-o", "whole.so"])
         return (folder / "whole.so").read_bytes()
 
 
 def _codes() -> Iterator[tuple[str, KernelCode]]:
-    """Each loop for each of its types: its symbol, and its code."""
+    """Each loop for each of its types: its name in the library, and its code."""
     from amt_stream.dsp.functional.compiler.private_numba import compiled_codes
 
     for home, compile_all in COMPILED.items():
         module = import_module(home)
         getattr(module, compile_all)()
         for name, kinds, code in compiled_codes(module):
-            symbol = loop_symbol(name, "".join(map(_code, kinds)))
-            yield symbol.removeprefix(f"{LOOPS}_"), KernelCode(*code)
+            yield loop_name(name, "".join(map(_code, kinds))), KernelCode(*code)
 
 
 def _code(kind: Any) -> str:
@@ -80,8 +66,4 @@ def _make(folder: Path, targets: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    gc.disable()  # as in `build`
-    try:
-        _make(Path(sys.argv[1]), sys.argv[2:])
-    except (Refusal, ValueError) as error:
-        sys.exit(str(error))
+    run_maker(_make)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from amt_stream.core.built_ahead import (
     LOOPS,
-    PREBUILT,
     NotBuilt,
     cache_folder,
     engine_library,
-    sources_digest,
+    file_name,
+    file_of,
     this_target,
 )
 from amt_stream.native.build import (
@@ -35,12 +35,10 @@ def library_path(model: str, fs: int, channels: int, block_ms: float) -> Path:
     """
     target = this_target()
     request = Request(model, fs, channels, block_ms * 1e-3, (target,))
-    name = library_name(request, target)
-    for folder in (PREBUILT, cache_folder()):
-        if (folder / name).is_file():
-            return folder / name
+    if (path := file_of(_what(request))) is not None:
+        return path
     (built,) = linked(request, build_library(request), of_this_computer).values()
-    return store_library(cache_folder() / name, built)
+    return store_library(cache_folder() / library_name(request, target), built)
 
 
 def of_any_linux(target: str) -> list[str]:
@@ -90,10 +88,13 @@ def store_library(path: Path, content: bytes) -> Path:
 
 def library_name(request: Request, target: str) -> str:
     """The name of a library's file; it changes with the sources."""
-    what = f"{request.model}-{request.fs}-{request.channels}-{request.block_s * 1e3:g}"
+    return file_name(_what(request), target)
+
+
+def _what(request: Request) -> str:
     if request.for_engine:
-        what = engine_library(request.model, request.fs, request.channels)
-    return f"{what}-{target}-{sources_digest()}.so"
+        return engine_library(request.model, request.fs, request.channels)
+    return f"{request.model}-{request.fs}-{request.channels}-{request.block_s * 1e3:g}"
 
 
 def build_for_engines(
@@ -108,8 +109,8 @@ def build_for_engines(
     command: a compiler with its options, for a processor
     """
     for target, content in build_loops(targets).items():
-        name = f"{LOOPS}-{target}-{sources_digest()}.so"
-        yield store_library(folder / name, link_loops(content, command(target)))
+        built = link_loops(content, command(target))
+        yield store_library(folder / file_name(LOOPS, target), built)
     for model, fs, channels in models:
         request = Request(model, fs, channels, ENGINE_BLOCK_S, tuple(targets), for_engine=True)
         for name, content in linked(request, build_library(request), command).items():
