@@ -69,7 +69,7 @@ class CompiledModel:
         self.per_channel: bool = about["per_channel"]
         self.channels: int | None = about["channels"]
         self.input_unit: Literal["pascal", "full scale"] = about["input_unit"]
-        self.nominal: list[float] = about.get("nominal", [])
+        self.nominal: list[float] = about["nominal"]
         """Midband frequencies in Hz, of a model with bands."""
         dims = about["out_time_dim"]
         self.kind: Any = None

@@ -18,9 +18,6 @@ ATTRIBUTES = (
 )
 """Those of the contract of `Stage` that an engine reads."""
 
-BY_READINGS = ("nominal",)
-"""Further attributes, which readings ask some models for."""
-
 UNUSUAL, SAMPLES = 3.0, 12345
 """A number of a state that nothing sets, and one of samples."""
 
@@ -44,17 +41,14 @@ def stage_about(
 
     Raises NotNative for a model whose outputs are made by more than its plan.
     """
-    listeners = len(lead) > 1
-    about = {name: getattr(model, name) for name in ATTRIBUTES}
-    about |= {name: _plain(getattr(model, name)) for name in BY_READINGS if hasattr(model, name)}
     return json.dumps(
-        about
+        {name: getattr(model, name) for name in ATTRIBUTES}
         | {
-            "name": type(model).__name__,
+            "nominal": [*getattr(model, "nominal", ())],
             "fingerprint": fingerprint(model),
             "ratio": [model.ratio.numerator, model.ratio.denominator],
             "latency": [model.latency.numerator, model.latency.denominator],
-            "listeners": listeners,
+            "listeners": len(lead) > 1,
             "arguments": {k: v for k, v in model.arguments().items() if isinstance(v, str)},
             "outputs": _outputs(model, fused, lead, block, places),
             "begins": _set_by(model.beginning, model, lead, of_state),
@@ -129,7 +123,3 @@ def _set_by(
             place = of_state[key] + int(at) * old.itemsize
             found.append((place, old.dtype.name, float(new[at])))
     return found
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, Tensor | np.ndarray) else value

@@ -119,7 +119,7 @@ class PlanTrial:
             whole = torch.from_numpy(sound).reshape(*plan.lead, -1)
             model = model_for(plan.model, plan.fs, plan.channels, bool(plan.about_stage))
             outputs = Stream(model, plan.lead)(whole)
-        values = [None if x is None else x.numpy() for x in in_tuple(outputs)]
+        values = [None if x is None else x.numpy() for x in _in_tuple(outputs)]
         right = _in_columns(values, model.out_time_dim)
         if not plan.about_stage:  # the columns are those of the first outputs
             right = right[:, : len(plan.columns)]
@@ -168,7 +168,7 @@ class PlanTrial:
                 self._arrays.pop()
 
 
-def in_tuple(y: Any) -> tuple[Any, ...]:
+def _in_tuple(y: Any) -> tuple[Any, ...]:
     """The outputs of a model, or its only one."""
     return y if isinstance(y, tuple) else (y,)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from amt_stream.core.saved_state import Unfitting
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_model import ReadyModel, scalar_fields
 from amt_stream.meters.frames import joined_along, mapped
 from amt_stream.native.compiled_model import CompiledInstance, CompiledModel
 
@@ -26,11 +26,7 @@ class ReadyLibrary(ReadyModel):
         self._instances = [CompiledInstance(model) for _ in range(batch)]
         self._silence = self._of_block(np.zeros((*self.shape, model.block_size), np.float32))
         self.be_silent(None)
-        names = ("value",) if model.kind is None else model.kind._fields
-        values = (self._silence,) if model.kind is None else self._silence
-        self.fields = tuple(
-            name for name, v in zip(names, values, strict=True) if v is not None and v.ndim == 2
-        )
+        self.fields = scalar_fields(self._silence)
         self._make_room()
 
     def _make_room(self) -> None:

@@ -132,3 +132,11 @@ class ReadyModel(Resumable, ABC):
     @abstractmethod
     def nothing(self) -> Any:
         """NaN in the form of a block's output, for a model that did not run."""
+
+
+def scalar_fields(y: Any) -> tuple[str, ...]:
+    """Names of the outputs, arrays or tensors, with one number per frame of each listener."""
+    if not isinstance(y, tuple):
+        return ("value",) if y.ndim == 2 else ()
+    names: tuple[str, ...] = y._fields  # type: ignore[attr-defined]
+    return tuple(name for name, v in zip(names, y, strict=True) if v is not None and v.ndim == 2)

@@ -14,7 +14,7 @@ from amt_stream.dsp.cuda_stream import HostedStream
 from amt_stream.dsp.functional.compiler.threads import flushing_denormals, work_alone
 from amt_stream.dsp.stream import Rebuffer
 from amt_stream.dsp.streaming import Stage, joined, map_fields
-from amt_stream.engine.models.ready_model import ReadyModel
+from amt_stream.engine.models.ready_model import ReadyModel, scalar_fields
 
 
 class ReadyStage(ReadyModel):
@@ -136,12 +136,3 @@ class ReadyStage(ReadyModel):
 def _arrays(y: Any) -> Any:
     """An output as arrays, which share its memory."""
     return map_fields(torch.Tensor.numpy, y)  # type: ignore[arg-type]
-
-
-def scalar_fields(y: Any) -> tuple[str, ...]:
-    """Names of the outputs with one number per frame."""
-    if isinstance(y, torch.Tensor):
-        return ("value",) if y.dim() == 2 else ()
-    return tuple(
-        name for name, v in zip(y._fields, y, strict=True) if v is not None and v.dim() == 2
-    )
