@@ -70,19 +70,22 @@ def heard_s(engine: "Engine") -> float:
 
 
 class Hanging:
-    """Whether an output hangs: the end is reached, and for OVERDUE_S `progress` has not changed.
+    """Whether an output hangs: for OVERDUE_S it was written past the end, without `progress`.
 
     On a computer that is too slow the last rows are late, but they come.
+
+    is_written_past_end: whether the end of the sound is reached, and the output is being written
     """
 
     def __init__(
-        self, has_reached_end: Callable[[], bool], progress: Callable[[], float] = float
+        self, is_written_past_end: Callable[[], bool], progress: Callable[[], float] = float
     ) -> None:
-        self._has_reached_end, self._progress = has_reached_end, progress
+        self._is_written_past_end, self._progress = is_written_past_end, progress
         self._last, self._since = math.nan, math.inf
 
     def __call__(self) -> bool:
-        if not self._has_reached_end():
+        if not self._is_written_past_end():
+            self._last = math.nan
             return False
         progress, now = self._progress(), time.monotonic()
         if progress != self._last:

@@ -277,3 +277,13 @@ def test_rows_that_are_late_are_no_output_that_hangs(monkeypatch):
         assert not late()
         time.sleep(0.01)
     assert stuck()
+
+
+def test_an_output_that_waits_for_a_reading_does_not_hang(monkeypatch):
+    """As while the meter, past the end, waits for an engine that still compiles."""
+    monkeypatch.setattr("amt_stream.cli.watch.OVERDUE_S", 0.05)
+    is_written = iter([True, False, True, True])
+    hangs = Hanging(lambda: next(is_written))
+    for expected in (False, False, False, True):
+        assert hangs() is expected
+        time.sleep(0.1)

@@ -51,4 +51,4 @@ def test_a_microphone_is_never_green_on_what_was_dropped(begin, noise, playing):
     refuse_what_is_off(told)
     refuse_another_cause(told)
     refuse_a_state_of_what_was_not_measured(told.rows)
-    refuse_a_verdict_on_what_was_dropped(told.summary)
+    refuse_a_verdict_on_what_was_dropped(told)

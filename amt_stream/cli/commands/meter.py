@@ -5,6 +5,7 @@ import math
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from amt_stream.cli.ending import ending
@@ -17,7 +18,7 @@ from amt_stream.cli.options.live import MeterOptions
 from amt_stream.cli.output import OutputFailed
 from amt_stream.cli.preset import chosen_preset, with_microphones
 from amt_stream.cli.table import refuse_not_csv, writer_of
-from amt_stream.cli.terminal import TerminalMeter, show
+from amt_stream.cli.terminal import LinePrinter, TerminalMeter, show
 from amt_stream.cli.watch import Hanging, Watch, heard_s
 from amt_stream.cli.window import Maker, show_window
 from amt_stream.core.words import counted
@@ -91,7 +92,7 @@ def _write_rows(args: MeterOptions, preset: Preset) -> int:
         for log in logs:
             log.go_on_with(table.rows)
         engine = setup.engine([rows, *logs, *setup.keepers(logs)])
-    watch = _measure(engine, rows.done, args.duration, table.rows)
+    watch = _measure(engine, rows.done, args.duration, table.rows, lambda: rows.writing)
     if rows.writing:
         raise OutputFailed(errno.EAGAIN, HANGS)
     # An interrupted sound has rows as far as its models have processed it.
@@ -115,11 +116,18 @@ def _write_log(args: MeterOptions, preset: Preset) -> int:
 
 
 def _measure(
-    engine: "Engine", done: threading.Event, duration: float | None, rows: AnyRows
+    engine: "Engine",
+    done: threading.Event,
+    duration: float | None,
+    rows: AnyRows,
+    is_writing: Callable[[], bool] = bool,
 ) -> Watch:
-    """Run until `done`, the end of the sound, or a signal, and report what happens."""
+    """Run until `done`, the end of the sound, or a signal, and report what happens.
+
+    is_writing: whether rows are being written at present, to an output that may hang
+    """
     enough_s = math.inf if duration is None else duration
-    hangs = Hanging(lambda: heard_s(engine) >= enough_s, lambda: rows.reached_s)
+    hangs = Hanging(lambda: is_writing() and heard_s(engine) >= enough_s, lambda: rows.reached_s)
     with engine:
         ending.hold()
         watch = Watch(engine)
@@ -137,10 +145,11 @@ def _show_in_terminal(args: MeterOptions, preset: Preset) -> int:
     engine = maker.engine(MeasurementRequest())
     end_s = math.inf if args.duration is None else args.duration
     meter = TerminalMeter(engine, maker.readings, lambda: maker.log(engine, None), end_s)
-    hangs = Hanging(lambda: meter.has_reached_end)
+    lines = LinePrinter(meter, sys.stdout)
+    hangs = Hanging(lambda: lines.writing and meter.has_reached_end)
     with ending.unless(lambda: f"standard output cannot be written: {HANGS}" if hangs() else ""):
         with engine:
-            lines = show(meter, sys.stdout, args.duration)
+            show(lines, args.duration)
         lines.print_last()
     return _status(args, _ended(engine, args.duration, lines.watch), maker.readings)
 

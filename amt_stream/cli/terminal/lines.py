@@ -1,8 +1,9 @@
 """The meter as lines of plain text, one each second."""
 
+import contextlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from operator import or_
 from typing import Any, TextIO
@@ -24,11 +25,24 @@ LOUDNESS = (("LTL", "ltl"), ("STL", "stl"), ("max LTL", "max_ltl"))
 
 
 class LinePrinter:
-    """Writes the readings of a meter as lines."""
+    """Writes the readings of a meter as lines.
+
+    While `writing` is true, the stream may hang.
+    """
 
     def __init__(self, meter: TerminalMeter, stream: TextIO) -> None:
-        self.meter, self._stream, self.watch = meter, stream, Watch(meter.engine)
+        self.meter, self.stream, self.watch = meter, stream, Watch(meter.engine)
+        self.writing = False
         self._printed_s = -math.inf
+
+    @contextlib.contextmanager
+    def written(self) -> Iterator[None]:
+        """While the stream is written."""
+        self.writing = True
+        try:
+            yield
+        finally:
+            self.writing = False
 
     def run(self, duration: float | None) -> None:
         """Print a line each second until the end of the sound, or a signal."""
@@ -48,8 +62,10 @@ class LinePrinter:
         time_s = self._time_s(spectrum)
         if view is not None and time_s > self._printed_s:
             self._printed_s = time_s
-            self._stream.write(reading_line(self.meter, view, spectrum) + "\n")
-            self._stream.flush()
+            line = reading_line(self.meter, view, spectrum)
+            with self.written():
+                self.stream.write(line + "\n")
+                self.stream.flush()
         return time_s
 
     def print_last(self) -> None:

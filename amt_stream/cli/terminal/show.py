@@ -1,19 +1,16 @@
 """Shows a meter in the terminal, as a screen or as lines."""
 
-from typing import TextIO
-
 from amt_stream.cli.messages import say
 from amt_stream.cli.output import draws
 from amt_stream.cli.terminal.lines import LinePrinter
-from amt_stream.cli.terminal.meter import TerminalMeter
 
 
-def show(meter: TerminalMeter, stream: TextIO, duration: float | None) -> LinePrinter:
+def show(lines: LinePrinter, duration: float | None) -> None:
     """Show readings until the end of the sound, or until the user quits.
 
-    Returns the printer of the last line, which stays after the screen is closed.
+    The printer of lines then prints the last one, which stays after the screen is closed.
     """
-    lines = LinePrinter(meter, stream)
+    stream = lines.stream
     if draws(stream) and not (stream.encoding or "").lower().startswith("utf"):
         say(f"the terminal writes {stream.encoding}, not UTF-8, so the meter prints lines")
     elif draws(stream):
@@ -25,7 +22,7 @@ def show(meter: TerminalMeter, stream: TextIO, duration: float | None) -> LinePr
                 "pip install textual"
             )
         else:
-            run_app(meter, stream, lines.watch, duration)
-            return lines
+            with lines.written():
+                run_app(lines.meter, stream, lines.watch, duration)
+            return
     lines.run(duration)
-    return lines
